@@ -21,13 +21,18 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError, UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.explore import workers as workers_module
+from tinysplit.explore.axes import Axis
 from tinysplit.explore.candidates import Candidate, Space
-from tinysplit.explore.evaluate import Outcome, Point, Tables, evaluate_candidates
+from tinysplit.explore.evaluate import Outcome, Point, Solving, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore, journal_name
 from tinysplit.explore.front import non_dominated
+from tinysplit.explore.goal import Goal, Ranked
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
 from tinysplit.explore.problem_table import ProblemTable
+from tinysplit.explore.report.to_json import exploration_json
+from tinysplit.explore.request import Request
+from tinysplit.explore.stopping import Stopped
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 from tinysplit.split.evaluate.evaluation import evaluate
 
@@ -36,6 +41,7 @@ BOARDS = tuple(map(load_board, NAMES))
 GRAPH = replace(tiny_cnn(), sha256="0" * 64)
 SETTINGS = CostSettings()
 SPACE = Space((GRAPH.sha256,), BOARDS, 2, (115200, 1_000_000), (8, 16))
+REQUEST = Request((GRAPH,), SPACE, Goal(SETTINGS), time_limit_s=5.0)
 N_CANDIDATES = 2 * (3 + 2 * 6)  # widths x (boards alone + baud rates x pairs)
 
 
@@ -46,17 +52,20 @@ class InThisProcess:
         self.batches = batches
         self.seen: list[Candidate] = []
 
-    def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
+    def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         for number, batch in enumerate(batches):
             if number == self.batches:
                 raise KeyboardInterrupt
             self.seen += batch
-            yield evaluate_candidates(tables, batch, time_limit_s)
+            yield evaluate_candidates(tables, batch, solving)
+
+    def close(self) -> None:
+        pass
 
 
 def run(journal: Path, workers: InThisProcess | LocalProcesses | DaskCluster, space: Space = SPACE) -> Exploration:
     shown: list[tuple[int, int]] = []
-    result = explore((GRAPH,), space, SETTINGS, None, journal, workers, 5.0, lambda *done: shown.append(done))
+    result = explore(replace(REQUEST, space=space), journal, workers, lambda *done: shown.append(done))
     assert shown[-1] == (len(result.outcomes), len(tuple(space.candidates())))
     return result
 
@@ -78,8 +87,8 @@ def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
     assert not any(candidate.baud for candidate in space.candidates())
     assert list(replace(space, bauds=(115200,)).notes()) == []
     slow, fast = replace(space, bauds=(1, 20_000_000)).notes()
-    assert slow == "note: no board can generate 1 baud: sets of several boards are skipped at this rate"
-    assert fast.startswith("note: no board can generate 20000000 baud")
+    assert slow == "note: no board can have links at 1 baud: sets of several boards are skipped at this rate"
+    assert fast.startswith("note: no board can have links at 20000000 baud")
     assert list(replace(space, max_boards=1).notes()) == []
 
 
@@ -87,6 +96,18 @@ def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
 def test_problems_are_those_of_the_boards_themselves(names: tuple[str, ...]) -> None:
     picked = ProblemTable.of(GRAPH, BOARDS, SETTINGS).problem_of(names)
     assert picked == make_problem(GRAPH, tuple(map(load_board, names)), replace(SETTINGS, use_all=True))
+
+
+def test_boards_whose_rates_differ_too_much_are_in_no_set() -> None:
+    boards = tuple(map(load_board, ("nucleo_g071rb", "nucleo_l452re")))
+    space = replace(SPACE, boards=boards, bauds=(3_000_000,), bits=(8,))
+    sets = {each.boards for each in space.candidates()}
+    assert sets == {(each.name,) * count for each in boards for count in (1, 2)}
+    (note,) = space.notes()
+    assert note.startswith("note: the rates of nucleo_g071rb and nucleo_l452re differ too much at 3000000 baud: sets")
+    settings = replace(SETTINGS, baud=3_000_000)
+    picked = ProblemTable.of(GRAPH, boards, settings).problem_of(("nucleo_l452re",) * 2)
+    assert picked == make_problem(GRAPH, boards[1:] * 2, replace(settings, use_all=True))
 
 
 def test_fronts_against_brute_force() -> None:
@@ -104,7 +125,7 @@ def test_fronts_against_brute_force() -> None:
 
 def test_a_front_is_what_brute_force_over_all_assignments_leaves(expected: Exploration) -> None:
     front = expected.front(GRAPH, 8)
-    fastest, thriftiest = (min(entry.quantities[k] for entry in front) for k in (0, 1))
+    fastest, thriftiest = (min(entry.quantity(axis) for entry in front) for axis in (Axis.LATENCY, Axis.ENERGY))
     assert {entry.price for entry in front} <= {1.0, 2.0}
     problems = [
         make_problem(
@@ -127,8 +148,10 @@ def test_a_front_is_what_brute_force_over_all_assignments_leaves(expected: Explo
 
 def test_an_interrupted_exploration_goes_on_where_it_stopped(tmp_path: Path, expected: Exploration) -> None:
     journal = tmp_path / "journal.jsonl"
-    with pytest.raises(KeyboardInterrupt):
-        run(journal, first := InThisProcess(batches=2))
+    interrupted = run(journal, first := InThisProcess(batches=2))
+    assert interrupted.stopped is Stopped.INTERRUPTED
+    assert interrupted.outcomes == expected.outcomes[: len(first.seen)]
+    assert interrupted.front(GRAPH, 8)
     with journal.open("ab") as file:
         file.write(b'{"model": "cut off')
     assert run(journal, second := InThisProcess()) == expected
@@ -148,15 +171,15 @@ def test_local_processes_find_the_same(tmp_path: Path, expected: Exploration) ->
     assert run(tmp_path / "journal.jsonl", LocalProcesses(2)) == expected
 
 
-def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], time_limit_s: float) -> list[Outcome]:
+def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], solving: Solving) -> list[Outcome]:
     """Evaluate, but kill the own process at the very first batch."""
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return evaluate_candidates(tables, candidates, time_limit_s)
+    return evaluate_candidates(tables, candidates, solving)
 
 
-def always_die(_tables: Tables, _candidates: Sequence[Candidate], _time_limit_s: float) -> list[Outcome]:
+def always_die(_tables: Tables, _candidates: Sequence[Candidate], _solving: Solving) -> list[Outcome]:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
@@ -201,14 +224,17 @@ def test_a_journal_of_other_costs_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_usual_journal_is_another_one_for_other_conditions() -> None:
-    name = journal_name(SPACE, SETTINGS, 5.0)
-    assert journal_name(replace(SPACE, bauds=(9600,), boards=BOARDS[::-1]), SETTINGS, 5.0) == name  # may be continued
+    name = journal_name(REQUEST)
+    same = replace(REQUEST, space=replace(SPACE, bauds=(9600,), boards=BOARDS[::-1]), n_best=3)
+    assert journal_name(same) == name  # may be continued
     others = {
-        journal_name(replace(SPACE, boards=BOARDS[:2]), SETTINGS, 5.0),
-        journal_name(SPACE, replace(SETTINGS, bits_per_byte=11), 5.0),
-        journal_name(SPACE, SETTINGS, 6.0),
+        journal_name(replace(REQUEST, space=replace(SPACE, boards=BOARDS[:2]))),
+        journal_name(replace(REQUEST, goal=Goal(replace(SETTINGS, bits_per_byte=11)))),
+        journal_name(replace(REQUEST, goal=Goal(SETTINGS, Ranked.LATENCY))),
+        journal_name(replace(REQUEST, axes=(Axis.LATENCY, Axis.PERIOD))),
+        journal_name(replace(REQUEST, time_limit_s=6.0)),
     }
-    assert len(others - {name}) == 3
+    assert len(others - {name}) == 5
 
 
 @pytest.mark.parametrize(
@@ -247,11 +273,15 @@ def test_points_that_no_split_has_are_damage(figure: str, value: str, tmp_path: 
         Journal(path, {})
 
 
-def test_prices_decide_the_front(tmp_path: Path, expected: Exploration) -> None:
+def test_prices_decide_the_front_and_limit_the_sets(tmp_path: Path, expected: Exploration) -> None:
     path = tmp_path / "prices.toml"
     path.write_text("nucleo_g071rb = 10\nnucleo_f401re = 14.5\nnucleo_l412kb = 11\n")
-    dear = replace(expected, prices=read_prices(path, BOARDS))
+    dear = Goal(SETTINGS, prices=read_prices(path, BOARDS), max_price=24.5)
     assert dear.price(("nucleo_g071rb", "nucleo_f401re")) == 24.5
+    assert {entry.price for entry in replace(expected, request=replace(REQUEST, goal=dear)).front(GRAPH, 8)} > {11.0}
+    pairs = {each.boards for each in replace(REQUEST, goal=dear).candidates() if each.baud}
+    assert ("nucleo_g071rb", "nucleo_f401re") in pairs
+    assert ("nucleo_f401re", "nucleo_l412kb") not in pairs
     for price in ("-1", "nan", "inf", "true", '"ten"'):
         path.write_text(f"nucleo_g071rb = {price}\n")
         with pytest.raises(InputError, match=r"has the price .* for nucleo_g071rb: a price is a number"):
@@ -276,8 +306,8 @@ def test_bad_spaces() -> None:
 
 
 def test_no_feasible_candidate_is_an_error(expected: Exploration) -> None:
-    nowhere = replace(expected, outcomes=(Outcome(Candidate("m", 8, 0, ("b",)), why_not="too large"),))
+    nowhere = replace(expected, n_candidates=1, outcomes=(Outcome(Candidate("m", 8, 0, ("b",)), why_not="too large"),))
     with pytest.raises(CheckFailedError, match="none of 1 candidates is feasible; the last one: too large"):
         nowhere.check()
     expected.check()
-    assert json.loads(json.dumps(expected.to_json()))["candidates"] == N_CANDIDATES
+    assert json.loads(json.dumps(exploration_json(expected)))["candidates"] == N_CANDIDATES

@@ -1,6 +1,7 @@
 """`tinysplit explore`: networks on many sets of boards."""
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -9,16 +10,22 @@ import typer
 from tinysplit.boards.catalog import board_names, load_all
 from tinysplit.calibration.conditions import using_calibration
 from tinysplit.cli.basic_options import Json, emit, messages
-from tinysplit.cli.options import check_bits
-from tinysplit.cli.search_options import SEARCH, SearchOptions, flattened
-from tinysplit.common.errors import UsageError
+from tinysplit.cli.options import check_bits, check_seconds
+from tinysplit.cli.search_options import COSTS, SEARCH, SearchOptions, flattened
+from tinysplit.common.errors import INTERRUPTED, UsageError
 from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.explore.axes import DEFAULT_AXES, Axis
 from tinysplit.explore.candidates import Space
 from tinysplit.explore.exploration import explore as explore_space
 from tinysplit.explore.exploration import journal_name
+from tinysplit.explore.goal import Goal, Ranked
 from tinysplit.explore.prices import read_prices
-from tinysplit.explore.report import print_exploration, progress
+from tinysplit.explore.report.tables import print_exploration, progress
+from tinysplit.explore.report.to_json import exploration_json
+from tinysplit.explore.request import N_BEST, Request
+from tinysplit.explore.stopping import Stopped
 from tinysplit.explore.workers import DaskCluster, LocalProcesses
+from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
 
 ALL = "all"
@@ -50,9 +57,35 @@ class ExploreOptions(SearchOptions):
         list[int] | None,
         typer.Option(help="Bit width of weights and activations: 8 or 16. Repeat it to compare both."),
     ] = None
+    objective: Annotated[
+        Ranked | None,
+        typer.Option(
+            help="Rank sets of boards in two phases, analytical bounds and simulation, in place of a Pareto front."
+        ),
+    ] = None
+    best: Annotated[int | None, typer.Option(help=f"Length of the ranking. [default: {N_BEST}]", min=1)] = None
+    axis: Annotated[
+        list[Axis] | None,
+        typer.Option(
+            help="What the Pareto front minimises. Repeat it for every axis. [default: latency, energy, price]",
+        ),
+    ] = None
+    largest: Annotated[
+        bool, typer.Option("--largest", help="Also print the largest network (by MACC) that each set can run.")
+    ] = False
+    max_price: Annotated[
+        float | None, typer.Option(help="Upper limit of the price of a set.", rich_help_panel=COSTS)
+    ] = None
     time_limit: Annotated[
         float, typer.Option(help="Time limit per set of boards in seconds.", rich_help_panel=SEARCH)
     ] = 10.0
+    total_time: Annotated[
+        float | None,
+        typer.Option(
+            help="Time limit of the whole exploration in seconds; then the results so far are shown.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = None
 
     def space(self, models: tuple[str, ...]) -> Space:
         """Return all combinations for networks given by their SHA-256. Raises UsageError or InputError for none."""
@@ -62,6 +95,26 @@ class ExploreOptions(SearchOptions):
             max_boards=self.max_boards,
             bauds=tuple(dict.fromkeys(self.baud or [CostSettings.baud])),
             bits=tuple(dict.fromkeys(map(check_bits, self.bits or [CostSettings.bits]))),
+        )
+
+    def request(self, graphs: tuple[Graph, ...], prices: Path | None) -> Request:
+        """Return what is asked for. Raises UsageError for options that contradict each other."""
+        if self.objective and self.axis:
+            raise UsageError("--axis is one of a Pareto front, --objective asks for a ranking: use one of them")
+        if self.best and not self.objective:
+            raise UsageError("--best is the length of a ranking: it needs --objective")
+        space = self.space(tuple(graph.sha256 for graph in graphs))
+        known_prices = read_prices(prices, space.boards) if prices else None
+        max_price = inf if self.max_price is None else self.max_price
+        return Request(
+            graphs=graphs,
+            space=space,
+            goal=Goal(self.settings(), self.objective, known_prices, max_price),
+            axes=tuple(dict.fromkeys(self.axis or DEFAULT_AXES)),
+            n_best=self.best or N_BEST,
+            time_limit_s=self.time_limit_s,
+            total_limit_s=inf if self.total_time is None else check_seconds("--total-time", self.total_time),
+            asks_largest=self.largest,
         )
 
 
@@ -82,20 +135,19 @@ def explore(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find the Pareto front of latency, energy and price over many sets of boards."""
+    """Find the Pareto front of latency, energy and price over many sets of boards, or rank them by an objective."""
     if scheduler and workers:
         raise UsageError("--workers sets the processes of this machine, --scheduler names a cluster: use one of them")
-    graphs = tuple(map(import_model, models))
-    space = options.space(tuple(graph.sha256 for graph in graphs))
-    known_prices = read_prices(prices, space.boards) if prices else None
-    for note in space.notes():
+    request = options.request(tuple(map(import_model, models)), prices)
+    for note in request.space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
-    settings, limit_s = options.settings(), options.time_limit_s
     if journal is None:
-        journal = journal_name(space, settings, limit_s)
+        journal = journal_name(request)
         messages.print(f"journal: {journal}", highlight=False, soft_wrap=True)
     processes = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
-    with using_calibration(options.calibration, space.boards), progress(messages) as show:
-        exploration = explore_space(graphs, space, settings, known_prices, journal, processes, limit_s, show)
-    emit(as_json, exploration.to_json(), lambda console: print_exploration(exploration, console))
+    with using_calibration(options.calibration, request.space.boards), progress(messages) as show:
+        exploration = explore_space(request, journal, processes, show)
+    emit(as_json, exploration_json(exploration), lambda console: print_exploration(exploration, console))
     exploration.check()
+    if exploration.stopped is Stopped.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED)

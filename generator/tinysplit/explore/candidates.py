@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
 
-from tinysplit.boards.board import Board, check_baud
+from tinysplit.boards.board import Board
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.costs.transfers import check_link_baud
 from tinysplit.split.validate import MAX_DEVICES
 
 
@@ -44,34 +45,57 @@ class Space:
             raise InputError("two of the models are the same file: name each network once")
 
     def notes(self) -> Iterator[str]:
-        """Yield messages on sets that are skipped because a board's link UARTs cannot generate a baud rate."""
+        """Yield messages on sets that are skipped because their boards cannot have links at a baud rate."""
         for baud in self.bauds if self.max_boards > 1 else ():
             able = boards_with_baud(self.boards, baud)
             unable = [board.name for board in self.boards if board.name not in able]
             if not able:
-                yield f"note: no board can generate {baud} baud: sets of several boards are skipped at this rate"
-            elif unable:
-                yield f"note: {', '.join(unable)} cannot generate {baud} baud: sets with it are skipped at this rate"
+                yield f"note: no board can have links at {baud} baud: sets of several boards are skipped at this rate"
+                continue
+            if unable:
+                names = ", ".join(unable)
+                yield f"note: {names} cannot have links at {baud} baud: sets with it are skipped at this rate"
+            linked = linked_pairs(self.boards, baud)
+            for first, second in combinations(able, 2):
+                if frozenset((first, second)) not in linked:
+                    yield (
+                        f"note: the rates of {first} and {second} differ too much at {baud} baud: sets with both are "
+                        "skipped at this rate"
+                    )
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield every candidate once; a larger `max_boards` only appends candidates."""
         names = [board.name for board in self.boards]
+        linked = {baud: linked_pairs(self.boards, baud) for baud in self.bauds}
         for n_boards in range(1, self.max_boards + 1):
             for model in self.models:
                 for bits in self.bits:
                     for baud in self.bauds if n_boards > 1 else (0,):
-                        able = names if n_boards == 1 else boards_with_baud(self.boards, baud)
+                        able = [name for name in names if n_boards == 1 or frozenset((name,)) in linked[baud]]
                         for boards in combinations_with_replacement(able, n_boards):
-                            yield Candidate(model, bits, baud, boards)
+                            if all(frozenset(pair) in linked[baud] for pair in combinations(dict.fromkeys(boards), 2)):
+                                yield Candidate(model, bits, baud, boards)
+
+
+def linked_pairs(boards: Sequence[Board], baud: int) -> frozenset[frozenset[str]]:
+    """Return the names of all pairs of boards that can have a link at `baud`; one name for two boards of one type."""
+    pairs = combinations_with_replacement(boards, 2)
+    return frozenset(frozenset((a.name, b.name)) for a, b in pairs if can_link(a, b, baud))
 
 
 def boards_with_baud(boards: Sequence[Board], baud: int) -> list[str]:
-    """Return the names of the boards whose link UARTs can generate `baud`."""
-    names = []
-    for board in boards:
-        try:
-            check_baud(board, board.link_uarts[0], baud)
-        except UsageError:
-            continue
-        names.append(board.name)
-    return names
+    """Return the names of the boards that can have a link to a board of their own type at `baud`."""
+    return [board.name for board in boards if can_link(board, board, baud)]
+
+
+def can_link(first: Board, second: Board, baud: int) -> bool:
+    """Return whether two boards can have a link at `baud`: their UARTs generate nearly the same rate, and lose nothing.
+
+    It takes the first link UART of both, as estimates do.
+    """
+    pair = (first, second)
+    try:
+        check_link_baud(pair, (0, 1), [board.link_uarts[0] for board in pair], baud, None)
+    except UsageError:
+        return False
+    return True

@@ -1,59 +1,117 @@
-"""The Pareto front of latency and energy of a candidate, which workers compute."""
+"""The splits of a candidate, which workers compute: its Pareto fronts, or its best splits by the objective."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.figures import Figures
 from tinysplit.explore.problem_table import ProblemTable
+from tinysplit.split.evaluate.cuts import cuts
+from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import SecondObjective, pareto_front
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.dispatch import AUTO
+from tinysplit.split.topology import Pair, pair_of
+
+N_NEAR = 4  # splits of a candidate beside the best one
 
 TableKey = tuple[str, int, int]  # model, bits, baud
 Tables = Mapping[TableKey, ProblemTable]
 
 
+def key_of(candidate: Candidate) -> TableKey:
+    """Return the key of the table that has the costs of a candidate."""
+    return candidate.model, candidate.bits, candidate.baud
+
+
 @dataclass(frozen=True)
-class Point:
+class Point(Figures):
     """A split of a candidate; `assignment` has the 0-based board of each layer."""
 
-    latency_s: float
-    energy_j: float
-    period_s: float
-    assignment: tuple[int, ...]
+    assignment: Assignment
     proved: bool
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The front of a candidate, or the reason why there is no feasible split."""
+    """The splits of a candidate, or the reason why there is no feasible one."""
 
     candidate: Candidate
     points: tuple[Point, ...] = ()
     why_not: str = ""
-    complete: bool = True  # proved that no point is missing
+    complete: bool = True  # proved that no point is missing, or that no split is better
 
 
-def evaluate_candidates(tables: Tables, candidates: Sequence[Candidate], time_limit_s: float) -> list[Outcome]:
-    """Return the outcome of each candidate, with at most `time_limit_s` for each."""
-    return [_outcome(tables, candidate, time_limit_s) for candidate in candidates]
+@dataclass(frozen=True)
+class Solving:
+    """How a candidate is solved, in at most `time_limit_s`.
+
+    Its points are the fronts of latency `against` each of these; of none, the best split by the problem's objective
+    and splits near it.
+    """
+
+    time_limit_s: float
+    against: tuple[SecondObjective, ...] = (SecondObjective.ENERGY,)
 
 
-def _outcome(tables: Tables, candidate: Candidate, time_limit_s: float) -> Outcome:
-    table = tables[candidate.model, candidate.bits, candidate.baud]
-    links = table.links_of(candidate.boards)
+def evaluate_candidates(tables: Tables, candidates: Sequence[Candidate], solving: Solving) -> list[Outcome]:
+    """Return the outcome of each candidate."""
+    return [_outcome(tables, candidate, solving) for candidate in candidates]
+
+
+def _outcome(tables: Tables, candidate: Candidate, solving: Solving) -> Outcome:
+    table = tables[key_of(candidate)]
+    links, problem = table.links_of(candidate.boards), table.problem_of(candidate.boards)
 
     def solve(problem: Problem, left_s: float) -> Split:
         return solve_within_links(problem, links, AUTO, time_limit_s=left_s)
 
     try:
-        front = pareto_front(table.problem_of(candidate.boards), SecondObjective.ENERGY, solve, time_limit_s)
+        if not solving.against:
+            best = solve(problem, solving.time_limit_s)
+            found = [_point(best.figures, proved=best.proved), *_near(problem, best)]
+            return Outcome(candidate, tuple(found), complete=best.proved)
+        share_s = solving.time_limit_s / len(solving.against)
+        fronts = [pareto_front(problem, against, solve, share_s) for against in solving.against]
     except CheckFailedError as error:
         return Outcome(candidate, why_not=str(error))
-    points = (
-        Point(each.latency_s, each.energy_j, each.period_s, each.assignment, each.proved) for each in front.points
+    points = dict.fromkeys(
+        Point(each.latency_s, each.period_s, each.energy_j, each.assignment, each.proved)
+        for front in fronts
+        for each in front.points
+        if not each.copies
     )
-    return Outcome(candidate, tuple(points), complete=front.complete)
+    return Outcome(candidate, tuple(points), complete=all(front.complete for front in fronts))
+
+
+def _point(figures: Evaluation, *, proved: bool) -> Point:
+    return Point(figures.i_s, figures.period_s, figures.energy_j, figures.assignment, proved)
+
+
+def _near(problem: Problem, best: Split) -> Iterator[Point]:
+    """Yield the best splits in which the layer at one end of a cut is on the board at its other end."""
+    links = _links(problem, best.assignment)
+    moved = [evaluate(problem, each) for each in _moved(problem, best.assignment)]
+    usable = [each for each in moved if each.is_feasible and _links(problem, each.assignment) <= links]
+    for each in nsmallest(N_NEAR, usable, key=lambda each: each.value):
+        yield _point(each, proved=False)
+
+
+def _moved(problem: Problem, assignment: Assignment) -> set[Assignment]:
+    """Return the assignments with one end of a cut moved."""
+    return {
+        (*assignment[:layer], assignment[other], *assignment[layer + 1 :])
+        for reader, inputs in enumerate(problem.predecessors)
+        for written in inputs
+        if written >= 0
+        for layer, other in ((reader, written), (written, reader))
+        if assignment[layer] != assignment[other]
+    }
+
+
+def _links(problem: Problem, assignment: Assignment) -> set[Pair]:
+    return {pair_of(cut.sender, cut.receiver) for cut in cuts(problem, assignment)}

@@ -1,166 +1,191 @@
-"""An exploration: outcomes of all candidates, from the journal or from workers, and their Pareto fronts."""
+"""An exploration: Pareto fronts of all sets of boards, or rankings in two phases, for each network and bit width."""
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.explore.candidates import Candidate, Space, boards_with_baud
-from tinysplit.explore.evaluate import Outcome, Point
-from tinysplit.explore.front import non_dominated
+from tinysplit.common.folder_lock import locked_file
+from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.evaluate import Outcome
+from tinysplit.explore.evaluator import Evaluator
+from tinysplit.explore.front import FrontEntry, non_dominated
+from tinysplit.explore.goal import Ranked
 from tinysplit.explore.journal import Journal
-from tinysplit.explore.problem_table import ProblemTable
-from tinysplit.explore.workers import Batch, Workers
+from tinysplit.explore.largest import Largest, largest_networks
+from tinysplit.explore.ranking import RankedSet, Ranking
+from tinysplit.explore.request import Request
+from tinysplit.explore.stopping import Stopped, TimeIsUpError, orderly_termination, total_time
+from tinysplit.explore.sweep import Sweep, at_rate, sweep
+from tinysplit.explore.two_phase import TwoPhaseSearch
+from tinysplit.explore.workers import Workers
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 
-BATCH = 8  # candidates per task, which are repeated if the worker dies
-
-Prices = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class FrontEntry:
-    """A candidate on a front, one of its splits, and the price of its boards (without prices, their number)."""
-
-    candidate: Candidate
-    point: Point
-    price: float
-
-    @property
-    def quantities(self) -> tuple[float, float, float]:
-        """The quantities to minimise: latency (s), energy (J) and price."""
-        return self.point.latency_s, self.point.energy_j, self.price
+Group = tuple[str, int]  # SHA-256 of a network, bits: there is an answer for each
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """The outcomes of all candidates of a space."""
+    """The answers to a request; what was not reached is missing if it was `stopped`.
 
-    graphs: tuple[Graph, ...]
-    space: Space
-    outcomes: tuple[Outcome, ...]  # in the order of the candidates
-    prices: Prices | None
+    `outcomes` are those of all candidates that were solved, in the order of the candidates.
+    """
 
-    def price(self, boards: Sequence[str]) -> float:
-        """Return the sum of the prices of `boards`, or their number without prices."""
-        return sum(self.prices[name] for name in boards) if self.prices else float(len(boards))
+    request: Request
+    n_candidates: int
+    outcomes: tuple[Outcome, ...]
+    rankings: Mapping[Group, Ranking] = field(default_factory=dict)
+    sweeps: Mapping[Group, Sweep] = field(default_factory=dict)
+    largest: tuple[Largest, ...] = ()
+    stopped: Stopped | None = None
+
+    @property
+    def groups(self) -> Iterator[tuple[Graph, int]]:
+        """Networks and bit widths: accuracy depends on them, and not on the boards."""
+        return ((graph, bits) for graph in self.request.graphs for bits in self.request.space.bits)
 
     def front(self, graph: Graph, bits: int) -> tuple[FrontEntry, ...]:
-        """Return the front of latency, energy and price of a network in one bit width; widths differ in accuracy."""
+        """Return the front of a network in one bit width over the axes of the request."""
+        goal, frame_period_s = self.request.goal, self.request.settings.frame_period_s
         found = (
-            FrontEntry(outcome.candidate, point, self.price(outcome.candidate.boards))
+            FrontEntry(outcome.candidate, point, point.power_w(frame_period_s), goal.price(outcome.candidate.boards))
             for outcome in self.outcomes
             if (outcome.candidate.model, outcome.candidate.bits) == (graph.sha256, bits)
             for point in outcome.points
         )
-        return non_dominated(found, lambda entry: entry.quantities)
+        return non_dominated(found, lambda entry: [entry.quantity(axis) for axis in self.request.axes])
 
     def check(self) -> None:
-        """Raise CheckFailedError if no candidate is feasible."""
-        if not any(outcome.points for outcome in self.outcomes):
-            why = self.outcomes[-1].why_not if self.outcomes else "no board can generate the baud rates"
-            raise CheckFailedError(f"none of {len(self.outcomes)} candidates is feasible; the last one: {why}")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fronts by network and bit width, in seconds, joules and the unit of the prices."""
-        return {
-            "candidates": len(self.outcomes),
-            "infeasible": sum(not outcome.points for outcome in self.outcomes),
-            "incomplete": sum(not outcome.complete for outcome in self.outcomes),
-            "price_unit": "as given" if self.prices else "boards",
-            "fronts": [
-                {
-                    "model": {"name": graph.name, "sha256": graph.sha256},
-                    "bits": bits,
-                    "points": [_to_json(entry) for entry in self.front(graph, bits)],
-                }
-                for graph in self.graphs
-                for bits in self.space.bits
-            ],
-        }
+        """Raise CheckFailedError if it ended without a feasible candidate."""
+        if self.stopped or any(outcome.points for outcome in self.outcomes):
+            return
+        last = f"the last one: {self.outcomes[-1].why_not}" if self.outcomes else "not even in the best case"
+        why = last if self.n_candidates else "no board can generate the baud rates"
+        raise CheckFailedError(f"none of {self.n_candidates} candidates is feasible; {why}")
 
 
-def explore(
-    graphs: Sequence[Graph],
-    space: Space,
-    settings: CostSettings,
-    prices: Prices | None,
-    journal_path: Path,
-    workers: Workers,
-    time_limit_s: float,
-    show: Callable[[int, int], None],
-) -> Exploration:
-    """Evaluate all candidates that are not in the journal; `show` gets the numbers of finished and of all candidates.
+def explore(request: Request, journal_path: Path, workers: Workers, show: Callable[[int, int], None]) -> Exploration:
+    """Answer a request; `show` gets the numbers of solved and of all candidates. The workers are closed.
 
-    An interruption loses at most the batches that workers are processing. Raises the errors of `Journal` and of the
-    workers.
+    Ctrl-C and the time limit end it early, and lose at most the batches that workers are processing. Raises the errors
+    of `Journal` and of the workers, and ToolError while another process uses the journal.
     """
-    candidates = tuple(space.candidates())
-    with Journal(journal_path, _conditions(space, settings, time_limit_s)) as journal:
-        new = [candidate for candidate in candidates if candidate not in journal.outcomes]
-        done = len(candidates) - len(new)
-        show(done, len(candidates))
-        if new:
-            tables = dict(_tables(graphs, space, settings))
-            for outcomes in workers.run(tables, tuple(_batches(new)), time_limit_s):
-                journal.add(outcomes)
-                done += len(outcomes)
-                show(done, len(candidates))
-        return Exploration(tuple(graphs), space, tuple(journal.outcomes[each] for each in candidates), prices)
+    candidates = tuple(request.candidates())
+    with (
+        orderly_termination(),
+        locked_file(journal_path),
+        closing(workers),
+        Journal(journal_path, _conditions(request)) as journal,
+    ):
+        show(sum(each in journal.outcomes for each in candidates), len(candidates))
+        answers = _Answers(request, candidates, journal, workers, show)
+        stopped = None
+        try:
+            with total_time(request.total_limit_s):
+                answers.find()
+        except KeyboardInterrupt:
+            stopped = Stopped.INTERRUPTED
+        except TimeIsUpError:
+            stopped = Stopped.OUT_OF_TIME
+        return answers.so_far(stopped)
 
 
-def _batches(candidates: Sequence[Candidate]) -> Iterator[Batch]:
-    left = iter(candidates)
-    while batch := tuple(islice(left, BATCH)):
-        yield batch
+class _Answers:
+    """The answers that are found one after the other."""
+
+    def __init__(
+        self,
+        request: Request,
+        candidates: Sequence[Candidate],
+        journal: Journal,
+        workers: Workers,
+        show: Callable[[int, int], None],
+    ) -> None:
+        self.request, self.candidates, self.journal, self.show = request, candidates, journal, show
+        every = frozenset(candidates)
+        self.evaluator = Evaluator(
+            request.graphs,
+            request.space.boards,
+            request.settings,
+            journal,
+            workers,
+            request.solving,
+            lambda: show(len(every & journal.outcomes.keys()), len(every)),
+        )
+        self.searches: dict[Group, TwoPhaseSearch] = {}
+        self.sweeps: dict[Group, Sweep] = {}
+        self.largest: tuple[Largest, ...] = ()
+
+    def find(self) -> None:
+        """Find all answers."""
+        request = self.request
+        if request.goal.ranked_by:
+            self._rank()
+        else:
+            self.evaluator.solve(self.candidates)
+        if request.asks_largest:
+            self.largest = largest_networks(request.graphs, request.space, request.goal, self.evaluator)
+        self.show(len(self.candidates), len(self.candidates))  # those left out are done, too
+
+    def so_far(self, stopped: Stopped | None) -> Exploration:
+        """Return the answers that were found."""
+        outcomes = self.journal.outcomes
+        return Exploration(
+            request=self.request,
+            n_candidates=len(self.candidates),
+            outcomes=tuple(outcomes[each] for each in self.candidates if each in outcomes),
+            rankings={group: search.ranking() for group, search in self.searches.items()},
+            sweeps=self.sweeps,
+            largest=self.largest,
+            stopped=stopped,
+        )
+
+    def _rank(self) -> None:
+        request = self.request
+        groups = [(graph.sha256, bits) for graph in request.graphs for bits in request.space.bits]
+        for group in groups:
+            own = [each for each in self.candidates if (each.model, each.bits) == group]
+            self.searches[group] = TwoPhaseSearch(self.evaluator, request.goal, own, request.n_best)
+            self.searches[group].run()
+        if len(request.space.bauds) > 1 and request.space.max_boards > 1 and request.goal.ranked_by is not Ranked.PRICE:
+            for group in groups:
+                self.sweeps[group] = self._sweep(*group)
+
+    def _sweep(self, model: str, bits: int) -> Sweep:
+        """Return the sweep of a network in a bit width over the baud rates."""
+        request, space = self.request, self.request.space
+
+        @cache
+        def best(n_boards: int, baud: int) -> RankedSet | None:
+            rate = at_rate(space, model, bits, baud or space.bauds[0])
+            own = [each for each in request.candidates(rate) if len(each.boards) == n_boards]
+            search = TwoPhaseSearch(self.evaluator, request.goal, own, n_best=1, n_kept=1)
+            search.run()
+            return next(iter(search.ranking().best), None)
+
+        return sweep(space, request.goal, best)
 
 
-def _tables(
-    graphs: Sequence[Graph], space: Space, settings: CostSettings
-) -> Iterator[tuple[tuple[str, int, int], ProblemTable]]:
-    """Yield the cost tables by network, bits and baud rate; 0 means single boards."""
-    for graph in graphs:
-        for bits in space.bits:
-            for baud in (0, *space.bauds):
-                names = boards_with_baud(space.boards, baud) if baud else [board.name for board in space.boards]
-                boards = [board for board in space.boards if board.name in names]
-                if boards:
-                    adapted = replace(settings, bits=bits, baud=baud or settings.baud)
-                    yield (graph.sha256, bits, baud), ProblemTable.of(graph, boards, adapted)
-
-
-def _conditions(space: Space, settings: CostSettings, time_limit_s: float) -> dict[str, Any]:
+def _conditions(request: Request) -> dict[str, Any]:
     """Return the header of the journal: everything but the candidate that an outcome depends on."""
+    solving = request.solving
     return {
         "tinysplit_version": version("tinysplit"),
-        "cost_model": hashlib.sha256(repr((load_cycle_table(), settings)).encode()).hexdigest(),
-        "time_limit_s": time_limit_s,
-        **{f"description of {board.name}": board.sha256 for board in space.boards},
+        "cost_model": hashlib.sha256(repr((load_cycle_table(), request.settings)).encode()).hexdigest(),
+        "time_limit_s": solving.time_limit_s,
+        "kind_of_points": [each.value for each in solving.against] or "best",
+        **{f"description of {board.name}": board.sha256 for board in request.space.boards},
     }
 
 
-def journal_name(space: Space, settings: CostSettings, time_limit_s: float) -> Path:
+def journal_name(request: Request) -> Path:
     """Return the usual name of the journal: another one for all that would make a journal useless."""
-    conditions = json.dumps(_conditions(space, settings, time_limit_s), sort_keys=True)
+    conditions = json.dumps(_conditions(request), sort_keys=True)
     return Path(f"explore-{hashlib.sha256(conditions.encode()).hexdigest()[:8]}.jsonl")
-
-
-def _to_json(entry: FrontEntry) -> dict[str, Any]:
-    candidate, point = entry.candidate, entry.point
-    return {
-        "boards": list(candidate.boards),
-        "baud": candidate.baud or None,
-        "latency_s": point.latency_s,
-        "energy_j": point.energy_j,
-        "period_s": point.period_s,
-        "price": entry.price,
-        "assignment": [device + 1 for device in point.assignment],
-        "proved": point.proved,
-    }

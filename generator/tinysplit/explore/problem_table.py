@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.link_rates import common_rates
+from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.explore.candidates import can_link
 from tinysplit.network.graph import Graph
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.problem import Problem
@@ -20,12 +24,22 @@ class ProblemTable:
 
     @classmethod
     def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "ProblemTable":
-        """Return the table of `graph`; raises the errors of `make_problem`."""
-        problem = make_problem(graph, (*boards, *boards), settings)
+        """Return the table of `graph`; raises the errors of `make_problem`.
+
+        Boards that cannot have a link with each other have one at a low rate here, as no candidate has both.
+        """
+        twice = (*boards, *boards)
+        slow = tuple(
+            LinkSetting((a, b), common_rates(twice[a].link_uarts[0], twice[b].link_uarts[0])[-1])
+            for a, b in combinations(range(len(twice)), 2)
+            if not can_link(twice[a], twice[b], settings.baud)
+        )
+        problem = make_problem(graph, twice, replace(settings, links=slow))
+        direct = problem.links.direct if problem.links else problem.transfer_seconds
         return cls(
             names=tuple(board.name for board in boards),
             link_counts=tuple(len(board.link_uarts) for board in boards),
-            problem=problem,
+            problem=replace(problem, transfer_seconds=direct, links=None),
         )
 
     def links_of(self, boards: Sequence[str]) -> tuple[int, ...]:

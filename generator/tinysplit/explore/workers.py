@@ -8,20 +8,22 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 from itertools import islice
-from multiprocessing import active_children, get_context
-from typing import Any, Protocol
+from logging import CRITICAL, getLogger
+from multiprocessing import active_children, forkserver, get_context, parent_process
+from threading import Thread, current_thread, main_thread
+from typing import Protocol
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
 from tinysplit.explore.candidates import Candidate
-from tinysplit.explore.evaluate import Outcome, Tables, evaluate_candidates
+from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates, key_of
 
 Batch = tuple[Candidate, ...]
-Work = Callable[[Tables, Sequence[Candidate], float], list[Outcome]]
+Work = Callable[[Tables, Sequence[Candidate], Solving], list[Outcome]]
 
 MAX_DEATHS = 3  # of workers on the same batch
 WAITING_BATCHES = 2  # per worker, so that none has to wait for its next batch
@@ -31,64 +33,90 @@ CONNECT_TIMEOUT_S = 10
 class Workers(Protocol):
     """Evaluates batches of candidates."""
 
-    def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
+    def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as it finishes."""
+
+    def close(self) -> None:
+        """End what the workers still do."""
 
 
 class LocalProcesses:
-    """Worker processes on this machine."""
+    """Worker processes on this machine, which end with this process, whatever ends it."""
 
     def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
-        """Use `count` processes, by default one per processor."""
+        """Use `count` processes, by default one per processor. They start with the first batches."""
         self.count, self.work = count or os.cpu_count() or 1, work
+        self._pool: ProcessPoolExecutor | None = None
 
-    def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
+    def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as it finishes; raises ToolError for a batch whose processes always die."""
         left = dict.fromkeys(batches)
         deaths: Counter[Batch] = Counter()
         while left:
             try:
-                for batch, outcomes in self._run_pool(tables, tuple(left), time_limit_s):
+                for batch, outcomes in self._run_pool(tables, tuple(left), solving):
                     del left[batch]
                     yield outcomes
             except BrokenProcessPool:
                 deaths.update(islice(left, self.count * WAITING_BATCHES))
                 _check_deaths(deaths)
 
+    def close(self) -> None:
+        """End all processes, even if they are processing a batch."""
+        if self._pool:
+            for process in active_children():  # shutdown would wait for their current batches
+                process.terminate()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
     def _run_pool(
-        self, tables: Tables, batches: Sequence[Batch], time_limit_s: float
+        self, tables: Tables, batches: Sequence[Batch], solving: Solving
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
-        pool = ProcessPoolExecutor(self.count, get_context("forkserver"), _share, (self.work, tables, time_limit_s))
+        pool = self._pool = self._pool or _new_pool(self.count)
         try:
             waiting = iter(batches)
             running: dict[Future[list[Outcome]], Batch] = {}
             while True:
                 for batch in islice(waiting, self.count * WAITING_BATCHES - len(running)):
-                    running[pool.submit(_evaluate_shared, batch)] = batch
+                    running[pool.submit(self.work, _tables_of(batch, tables), batch, solving)] = batch
                 if not running:
                     return
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
                     yield running.pop(done), done.result()
         except BaseException:
-            for process in active_children():  # shutdown would wait for their current batches
-                process.terminate()
+            self.close()
             raise
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
-_shared: list[Any] = []  # arguments of all batches, sent once to each worker process
+def _new_pool(count: int) -> ProcessPoolExecutor:
+    """Return a pool whose processes ignore Ctrl-C from their first moment: the main process handles it.
+
+    They are forks of one that has imported what they need.
+    """
+    forkserver.set_forkserver_preload([evaluate_candidates.__module__])
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if current_thread() is main_thread() else None
+    try:
+        forkserver.ensure_running()
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+    return ProcessPoolExecutor(count, get_context("forkserver"), _end_with_parent)
 
 
-def _share(work: Work, tables: Tables, time_limit_s: float) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
-    _shared[:] = work, tables, time_limit_s
+def _end_with_parent() -> None:
+    """End this process as soon as its parent is gone, even if that was killed."""
+
+    def wait_for_parent() -> None:
+        if parent := parent_process():
+            parent.join()
+            os._exit(1)
+
+    Thread(target=wait_for_parent, daemon=True).start()
 
 
-def _evaluate_shared(batch: Batch) -> list[Outcome]:
-    work, tables, time_limit_s = _shared
-    outcomes: list[Outcome] = work(tables, batch, time_limit_s)
-    return outcomes
+def _tables_of(batch: Batch, tables: Tables) -> Tables:
+    """Return the tables that a batch needs."""
+    return {key: tables[key] for key in dict.fromkeys(map(key_of, batch))}
 
 
 class DaskCluster:
@@ -103,32 +131,50 @@ class DaskCluster:
             self._distributed = import_module("distributed")  # an optional extra
         except ImportError:
             raise ToolError(f"--scheduler needs Dask: {install_line('cluster')}") from None
-        self._work = work
+        self._scheduler, self._work = scheduler, work
+        for logger in ("distributed", "distributed.client"):
+            getLogger(logger).setLevel(CRITICAL)  # a lost scheduler is one line of ours
         try:
             self._client = self._distributed.Client(scheduler, timeout=CONNECT_TIMEOUT_S)
         except (OSError, TimeoutError, ValueError):
             raise ToolError(f"no Dask scheduler responds at {scheduler}: start one with `dask scheduler`") from None
 
-    def run(self, tables: Tables, batches: Sequence[Batch], time_limit_s: float) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of each batch as it finishes; raises ToolError for a batch whose workers always die."""
-        with self._client as client:
-            # Submitted, not scattered, so that the scheduler recomputes the tables if the worker that has them dies.
-            shared = client.submit(_identity, dict(tables), pure=False)
-            batch_of = {client.submit(self._work, shared, batch, time_limit_s, pure=False): batch for batch in batches}
-            deaths: Counter[Batch] = Counter()
-            completed = self._distributed.as_completed(batch_of)
-            for future in completed:
-                batch = batch_of.pop(future)
-                try:
-                    outcomes = future.result()
-                except self._distributed.KilledWorker:
-                    deaths[batch] += 1
-                    _check_deaths(deaths)
-                    again = client.submit(self._work, shared, batch, time_limit_s, pure=False)
-                    batch_of[again] = batch
-                    completed.add(again)
-                    continue
-                yield outcomes
+    def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of each batch as it finishes.
+
+        Raises ToolError for a batch whose workers always die, and where the scheduler is lost.
+        """
+        try:
+            yield from self._run(tables, batches, solving)
+        except (CancelledError, self._distributed.comm.CommClosedError):
+            raise ToolError(
+                f"the Dask scheduler at {self._scheduler} is lost: start it again with `dask scheduler`; the same "
+                "command resumes the exploration"
+            ) from None
+
+    def _run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
+        client = self._client
+        # Submitted, not scattered, so that the scheduler recomputes the tables if the worker that has them dies.
+        shared = client.submit(_identity, dict(tables), pure=False)
+        batch_of = {client.submit(self._work, shared, batch, solving, pure=False): batch for batch in batches}
+        deaths: Counter[Batch] = Counter()
+        completed = self._distributed.as_completed(batch_of)
+        for future in completed:
+            batch = batch_of.pop(future)
+            try:
+                outcomes = future.result()
+            except self._distributed.KilledWorker:
+                deaths[batch] += 1
+                _check_deaths(deaths)
+                again = client.submit(self._work, shared, batch, solving, pure=False)
+                batch_of[again] = batch
+                completed.add(again)
+                continue
+            yield outcomes
+
+    def close(self) -> None:
+        """Leave the cluster, which drops what it has not computed yet."""
+        self._client.close()
 
 
 def _identity(tables: Tables) -> Tables:

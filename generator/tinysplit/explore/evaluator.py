@@ -1,0 +1,92 @@
+"""What is known of candidates: bounds, splits from the journal or from workers, and simulated figures."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from tinysplit.boards.board import Board
+from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.explore.best_case import best_case
+from tinysplit.explore.candidates import Candidate, boards_with_baud
+from tinysplit.explore.evaluate import Outcome, Point, Solving, TableKey, key_of
+from tinysplit.explore.figures import Figures, simulated_figures
+from tinysplit.explore.journal import Journal
+from tinysplit.explore.problem_table import ProblemTable
+from tinysplit.explore.workers import Batch, Workers
+from tinysplit.network.graph import Graph
+
+BATCH = 8  # candidates per task at most, which are repeated if the worker dies
+LEAST_BATCHES = 16  # so that all workers have something to do
+
+Show = Callable[[], None]  # called when candidates were solved
+
+
+class Evaluator:
+    """Solves and simulates candidates, each once."""
+
+    def __init__(
+        self,
+        graphs: Sequence[Graph],
+        boards: Sequence[Board],
+        settings: CostSettings,
+        journal: Journal,
+        workers: Workers,
+        solving: Solving,
+        show: Show,
+    ) -> None:
+        """Evaluate `graphs` on sets of `boards`; what the journal has is not evaluated again."""
+        self._graphs = {graph.sha256: graph for graph in graphs}
+        self._boards, self._settings, self._solving = boards, settings, solving
+        self._journal, self._workers, self._show = journal, workers, show
+        self._tables: dict[TableKey, ProblemTable] = {}
+        self._bounds: dict[Candidate, Figures] = {}
+        self._simulated: dict[tuple[Candidate, Point], Figures] = {}
+
+    def bound(self, candidate: Candidate) -> Figures:
+        """Return lower bounds of the figures of all splits of a candidate."""
+        if candidate not in self._bounds:
+            problem = self._table(key_of(candidate)).problem_of(candidate.boards)
+            self._bounds[candidate] = best_case(problem)
+        return self._bounds[candidate]
+
+    def is_solved(self, candidate: Candidate) -> bool:
+        """Return whether the outcome of a candidate is known."""
+        return candidate in self._journal.outcomes
+
+    def solve(self, candidates: Sequence[Candidate]) -> None:
+        """Find the outcomes of candidates that have none. The errors are those of the workers."""
+        new = [candidate for candidate in candidates if not self.is_solved(candidate)]
+        if new:
+            tables = {key: self._table(key) for key in dict.fromkeys(map(key_of, new))}
+            for outcomes in self._workers.run(tables, tuple(_batches(new)), self._solving):
+                self._journal.add(outcomes)
+                self._show()
+
+    def outcome(self, candidate: Candidate) -> Outcome:
+        """Return the outcome of a candidate that is solved."""
+        return self._journal.outcomes[candidate]
+
+    def simulated(self, candidate: Candidate, point: Point) -> Figures:
+        """Return the figures of a split by the event simulation."""
+        key = candidate, point
+        if key not in self._simulated:
+            problem = self._table(key_of(candidate)).problem_of(candidate.boards)
+            self._simulated[key] = simulated_figures(problem, point.assignment)
+        return self._simulated[key]
+
+    def _table(self, key: TableKey) -> ProblemTable:
+        """Return the cost table of a network, bits and baud rate; 0 means single boards."""
+        if key not in self._tables:
+            model, bits, baud = key
+            names = boards_with_baud(self._boards, baud) if baud else [board.name for board in self._boards]
+            boards = [board for board in self._boards if board.name in names]
+            adapted = replace(self._settings, bits=bits, baud=baud or self._settings.baud)
+            self._tables[key] = ProblemTable.of(self._graphs[model], boards, adapted)
+        return self._tables[key]
+
+
+def _batches(candidates: Sequence[Candidate]) -> Iterator[Batch]:
+    left = iter(candidates)
+    size = max(1, min(BATCH, len(candidates) // LEAST_BATCHES))
+    while batch := tuple(islice(left, size)):
+        yield batch

@@ -1,0 +1,1 @@
+"""Reports of explorations: tables, JSON, and their progress."""
