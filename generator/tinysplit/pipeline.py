@@ -90,8 +90,7 @@ class Context:
         """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
         graph = import_model(model, needs_weights=needs_weights)
         if not graph.has_weights:
-            note = f"note: {model} lacks weights: estimates do not depend on them, `quantize` and `run` need them"
-            messages.print(note, highlight=False, markup=False, soft_wrap=True)
+            messages.print(f"note: {model} lacks weights: estimates do not need them", highlight=False, soft_wrap=True)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
         for name in board_names:
             check_probe_baud(name, settings.host_baud)

@@ -78,6 +78,8 @@ bool flash_check(uint32_t *found) {
 
 void ticker_start(void) {}
 
+void ticker_sleep(void) {}
+
 _Noreturn void reset_now(void) { exit(REBOOTED); }
 
 void uart_host_begin(uart_host_t *port, uint32_t clock_hz) {

@@ -86,6 +86,8 @@ bool flash_check(uint32_t *found) {
 
 void ticker_start(void) {}
 
+void ticker_sleep(void) {}
+
 uint32_t ticker_us(void) { return 1000 * ticker_ms; }
 
 void uart_host_begin(uart_host_t *port, uint32_t clock_hz) {

@@ -60,7 +60,7 @@ def test_measurement(project: Project, folder: Path) -> None:
         layer.cycles.smallest > layer_.macc for layer, layer_ in zip(measurement.layers, project.layers, strict=True)
     )
     (cut,) = project.cuts
-    line_s = (cut.payload_bytes + 15 + 11) * 10 / project.baud  # a DATA frame and the ACK
+    line_s = (cut.payload_bytes + 15) * 10 / project.baud  # a DATA frame
     assert measurement.t_s.mean == pytest.approx(line_s, rel=0.05)
     assert measurement.i_s.mean == pytest.approx(measurement.l_s.mean + measurement.t_s.mean, rel=0.02)
     assert measurement.cuts[0].repeats == 0

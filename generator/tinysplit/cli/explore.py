@@ -138,7 +138,7 @@ def explore(
     """Find the Pareto front of latency, energy and price over many sets of boards, or rank them by an objective."""
     if scheduler and workers:
         raise UsageError("--workers sets the processes of this machine, --scheduler names a cluster: use one of them")
-    request = options.request(tuple(map(import_model, models)), prices)
+    request = options.request(tuple(import_model(path, needs_weights=False) for path in models), prices)
     for note in request.space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
     if journal is None:
