@@ -123,7 +123,7 @@ def test_costs_of_the_network_that_will_run() -> None:
         assert list(first.seconds) == pytest.approx([(cycles + waits + of_code) / 64e6] * 2)
         assert min(waits, of_code) > 0
         n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]
-        link = load_cycle_table().link["cortex-m0plus"]
+        link = load_cycle_table().link["cortex-m0plus"]["dma"]
         turnaround_s = (link.sending + link.received(n_bytes)) / 64e6
         copies_s = 2 * n_bytes * load_cycle_table().handoff["cortex-m0plus"].copying / 64e6
         expected = link_seconds(n_bytes, (uart, uart), LinkDriver.DMA, 115200) + turnaround_s + copies_s

@@ -65,7 +65,7 @@ def test_each_end_sends_at_its_own_rate() -> None:
     copies_s = sum(n_bytes * table.handoff[b.device.core].copying / b.clock.core_hz for b in (G0, F4))
 
     def ends_s(sender: Board, receiver: Board) -> float:
-        own, other = table.link[sender.device.core], table.link[receiver.device.core]
+        own, other = (table.link[board.device.core]["dma"] for board in (sender, receiver))
         return own.sending / sender.clock.core_hz + other.received(n_bytes) / receiver.clock.core_hz + copies_s
 
     g0, f4 = (board.link_uarts[0] for board in (G0, F4))

@@ -100,7 +100,7 @@ def direct_seconds(
     numbers = range(len(boards))
 
     def cpu_s(layer: int, i: int, h: int) -> float:
-        sender, receiver = (table.link[boards[end].device.core] for end in (i, h))
+        sender, receiver = (table.link[boards[end].device.core][driver] for end in (i, h))
         sending_s = sender.sending / boards[i].clock.core_hz
         receiving_s = receiver.received(out_bytes[layer]) / boards[h].clock.core_hz
         return sending_s + receiving_s + parts.copy_s[layer][i] + parts.copy_s[layer][h]

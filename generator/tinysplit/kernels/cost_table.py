@@ -195,7 +195,7 @@ class CycleTable(FileModel):
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     code: CodeCosts
     firmware: dict[str, FirmwareBytes]  # by family
-    link: dict[str, LinkCosts]  # by core
+    link: dict[str, dict[str, LinkCosts]]  # by core and link driver
     handoff: dict[str, HandoffCosts]  # by core
     code_waits: dict[str, dict[str, dict[str, PartCosts]]]  # for code in flash, of a wait state; by family, bits, kind
     currents: dict[str, MeasuredCurrents] = Field(default_factory=dict)  # by board, in place of those of its file

@@ -171,7 +171,7 @@ class StreamPlanner:
             parts.reply_s[sender][receiver],
             parts.send_s[tensor][sender] + parts.receive_s[tensor][receiver],
         )
-        chunk_bytes = self.boards[sender].driving.chunk_bytes
+        chunk_bytes, driver = self.boards[sender].driving.chunk_bytes, self.boards[receiver].driving.driver
         return TransferCosts(
             sender=sender,
             receiver=receiver,
@@ -183,7 +183,7 @@ class StreamPlanner:
             send_s=parts.send_s[tensor][sender],
             receive_s=parts.receive_s[tensor][receiver],
             frame_s=table.handoff[target.device.core].frame / target.clock.core_hz,
-            latency_s=table.link[target.device.core].receiving / target.clock.core_hz
+            latency_s=table.link[target.device.core][driver].receiving / target.clock.core_hz
             + chunk_bytes * cpu_s / cut.payload_bytes,
             blocks_sender=not is_staged_out,
             gives_rows=hand_off.gives is not None,
