@@ -3,10 +3,12 @@
     .venv/bin/python benchmarks/prediction.py [--json] [--only TEXT] [--plot]
 
 The networks are Tiny-CNN of examples/ and those of ../shared/models, none of which the calibration uses. Every pair of
-boards gets every network with each of the three drivers of links, at other baud rates; sets of three and four boards,
-split for throughput, are measured as pipelines. The inputs are random: cycles hardly depend on them. L is that of each
-board, T that of each cut; the rest is of the whole split. --plot also draws docs/prediction.svg (extra `plots`). All of
-it takes about an hour.
+boards gets every network with each of the three drivers of links, which hand tensors off as a whole, and with DMA row
+by row; sets of three and four boards are split for throughput. Baud rates change from case to case. The inputs are
+random: cycles hardly depend on them. L is that of each board, T that of each cut, both of whole hand-offs; I, period and energy
+are those of the split. Energy is by the virtual boards' account of run and sleep cycles, which proves cycles and not
+currents: of an inference alone, and in a stream. --plot also draws docs/prediction.svg (extra `plots`). All of it takes
+more than an hour.
 """
 
 import argparse
@@ -24,6 +26,7 @@ from rich.console import Console
 from periods import NETWORKS, SAMPLES_BEYOND, SEED
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import RunReport, RunRequest, run
@@ -37,10 +40,12 @@ G0, F4, F446, L412, L433, L4, L4R5, H7, H723 = (
 )
 PAIRS = ((G0, G0), (F4, F4), (L4, L4), (G0, F4), (L4R5, G0), (F446, L433), (L412, L4), (H7, F4), (H723, L4R5))
 PIPELINES = ((G0, G0, G0), (L4, G0, F4), (F4, G0, L4, G0), (L4, L4, L4, L4))
+WHOLE, STREAMED = HandOffMode.WHOLE, HandOffMode.STREAMED
 BAUDS = {  # drivers other than DMA do not keep up with higher ones
-    LinkDriver.POLLING: (9_600, 38_400, 115_200),
-    LinkDriver.INTERRUPT: (57_600, 115_200, 19_200),
-    LinkDriver.DMA: (4_000_000, 921_600, 2_000_000, 3_000_000),
+    (LinkDriver.POLLING, WHOLE): (9_600, 38_400, 115_200),
+    (LinkDriver.INTERRUPT, WHOLE): (57_600, 115_200, 19_200),
+    (LinkDriver.DMA, WHOLE): (4_000_000, 921_600, 2_000_000, 3_000_000),
+    (LinkDriver.DMA, STREAMED): (921_600, 2_000_000, 460_800),
 }
 TARGETS = {"L": 0.02, "T": 0.01, "I": 0.02, "period": 0.02, "energy": 0.03}
 UNITS = {"energy": "J"}  # of all others: s
@@ -54,12 +59,18 @@ class Case:
     boards: tuple[str, ...]
     baud: int
     driver: LinkDriver
+    mode: HandOffMode
     objective: Objective
 
     @property
     def title(self) -> str:
         """The case in messages."""
-        return f"{self.network} on {', '.join(self.boards)}, {self.baud} baud, {self.driver}"
+        return f"{self.network} on {', '.join(self.boards)}, {self.baud} baud, {self.hand_off}"
+
+    @property
+    def hand_off(self) -> str:
+        """How tensors cross: the driver of the links, and whether it is row by row."""
+        return f"{self.driver}, streamed" if self.mode is STREAMED else str(self.driver)
 
 
 @dataclass(frozen=True)
@@ -83,20 +94,22 @@ class Row:
 
 def cases() -> Iterator[Case]:
     """Yield all cases, the baud rates of a driver in turn."""
-    turn = {driver: count() for driver in BAUDS}
+    turn = {how: count() for how in BAUDS}
     for network in NETWORKS:
-        sets = [(boards, Objective.LATENCY) for boards in PAIRS] + [
-            (boards, Objective.THROUGHPUT) for boards in PIPELINES
-        ]
-        for (boards, objective), (driver, bauds) in product(sets, BAUDS.items()):
-            yield Case(network, boards, bauds[next(turn[driver]) % len(bauds)], driver, objective)
+        for boards, ((driver, mode), bauds) in product((*PAIRS, *PIPELINES), BAUDS.items()):
+            objective = Objective.LATENCY if boards in PAIRS else Objective.THROUGHPUT
+            if mode is WHOLE or objective is Objective.LATENCY:
+                baud = bauds[next(turn[driver, mode]) % len(bauds)]
+                yield Case(network, boards, baud, driver, mode, objective)
 
 
 def run_case(case: Case, messages: Console) -> RunReport:
     """Split, generate, build and measure a case. The errors are those of `pipeline.run`."""
     model = NETWORKS[case.network]
     n_samples = 2 * len(case.boards) + SAMPLES_BEYOND
-    settings = CostSettings(baud=case.baud, link_driver=case.driver, objective=case.objective, use_all=True)
+    settings = CostSettings(
+        baud=case.baud, link_driver=case.driver, hand_off=case.mode, objective=case.objective, use_all=True
+    )
     with tempfile.TemporaryDirectory() as name:
         samples = Path(name) / "samples.npz"
         shape = (n_samples, *import_model(model).sample_shape)
@@ -118,17 +131,22 @@ def run_case(case: Case, messages: Console) -> RunReport:
 def rows_of(case: Case, report: RunReport) -> Iterator[Row]:
     """Yield the quantities of a case."""
     found, project = report.measurement, report.measurement.project
-    row = Row(case.network, case.boards, case.baud, str(case.driver), "", 0, 0.0, 0.0)
-    for board in project.boards:
+    row = Row(case.network, case.boards, case.baud, case.hand_off, "", 0, 0.0, 0.0)
+    for board in project.boards if case.mode is WHOLE else ():
         estimated_s = sum(layer.estimated_s for layer in project.layers if layer.board == board.number)
         measured_s = found.board_l_s(board.number)
         if measured_s:
             yield replace(row, quantity="L", of=board.number, estimated=estimated_s, measured=measured_s)
     for cut, sent in zip(project.cuts, found.measurement.cuts, strict=True):
-        yield replace(row, quantity="T", of=cut.number, estimated=cut.estimated_s, measured=sent.seconds.mean)
+        if not cut.is_streamed:
+            yield replace(row, quantity="T", of=cut.number, estimated=cut.estimated_s, measured=sent.seconds.mean)
     yield replace(row, quantity="I", estimated=found.estimated.i_s, measured=found.measurement.i_s.mean)
     if found.stream and found.stream.period_s:
         yield replace(row, quantity="period", estimated=project.estimated_period_s, measured=found.stream.period_s)
+    for _, energy in found.energies:
+        estimated_j, measured_j = energy.energy_j(energy.estimated), energy.energy_j(energy.measured)
+        if estimated_j and measured_j:
+            yield replace(row, quantity="energy", estimated=estimated_j, measured=measured_j)
 
 
 def lines(row: Row) -> str:

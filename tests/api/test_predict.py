@@ -51,5 +51,5 @@ def test_more_channels_take_more_of_everything() -> None:
 
 def test_what_fits_nowhere_says_why() -> None:
     graph = api.NetworkBuilder("large", Shape(64, 64, 64)).conv(64, (3, 3)).dense(64).graph()
-    with pytest.raises(CheckFailedError, match="flash|RAM"):
+    with pytest.raises(CheckFailedError, match=r"flash|RAM"):
         api.predict(graph, [G0])
