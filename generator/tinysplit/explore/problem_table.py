@@ -89,6 +89,7 @@ def _handoff_of(
         send_s=by_device(parts.send_s),
         receive_s=by_device(parts.receive_s),
         host_s=tuple(parts.host_s[index] for index in own),
+        taken_s=tuple(parts.taken_s[index] for index in own),
         overlaps=parts.overlaps,
         wake_s=by_device(parts.wake_s),
         tick_shares=tuple(parts.tick_shares[index] for index in own),
