@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, check_baud
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
@@ -26,6 +27,7 @@ from tinysplit.split.solvers.dispatch import AUTO
 
 __all__ = ["BoardUse", "NetworkBuilder", "Prediction", "load_board", "load_model", "predict"]
 
+BITS = (8, 16)
 DEFAULT_TIME_LIMIT_S = 1.0
 
 
@@ -33,7 +35,8 @@ DEFAULT_TIME_LIMIT_S = 1.0
 class BoardUse:
     """What a board computes and takes: `layers` count from 1, `l_s` are the seconds of its layers.
 
-    `flash_bytes` and `ram_bytes` are upper bounds of the whole program, with the firmware and the stack.
+    Of the whole program, with firmware and stack: `flash_bytes` at most, `ram_bytes` at least, as the firmware keeps
+    copies of constants in RAM that would be idle.
     """
 
     name: str
@@ -47,8 +50,8 @@ class BoardUse:
 class Prediction:
     """The best split of a network over boards: times in seconds, joules an inference (None without an energy model).
 
-    Latency and period are those of the generated firmware, as `tinysplit split` prints them; a network on one board is
-    the split without a cut.
+    Latency and period are those of the generated firmware; a network on one board is the split without a cut. Copies of
+    the network on several boards, which `tinysplit split --objective throughput` also tries, are left out.
     """
 
     latency_s: float
@@ -73,10 +76,14 @@ def predict(
 ) -> Prediction:
     """Return what the best split of `graph` over `boards`, or a part of them, takes with weights and values of `bits`.
 
-    Trained weights do not matter. Raises CheckFailedError where the network does not fit, UsageError for a `baud` that
-    a board cannot generate.
+    Weights need not be trained: their values change 8-bit kernels of Cortex-M0+ a little. Raises CheckFailedError where
+    the network does not fit, UsageError for a `baud` that a board cannot generate and for arguments that make no sense.
     """
-    problem = make_problem(graph, boards, CostSettings(bits=bits, baud=baud, objective=objective))
+    if not boards or bits not in BITS or objective not in list(Objective):
+        raise UsageError(f"boards, {BITS[0]} or {BITS[1]} bits and an objective of {', '.join(Objective)} are needed")
+    for board in boards:
+        check_baud(board, board.link_uarts[0], baud)
+    problem = make_problem(graph, boards, CostSettings(bits=bits, baud=baud, objective=Objective(objective)))
     n_links = [len(board.link_uarts) for board in boards]
     split = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
     has_energy = all(board.known_power for board in boards)

@@ -1,11 +1,13 @@
 """Predictions for scripts: the figures of `tinysplit split`, from shapes alone."""
 
+from typing import Any
+
 import pytest
 from rich.console import Console
 
 from example import MODEL
 from tinysplit import api
-from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.network.layers import Shape
 from tinysplit.pipeline import Context, Search, split_network
@@ -53,3 +55,11 @@ def test_what_fits_nowhere_says_why() -> None:
     graph = api.NetworkBuilder("large", Shape(64, 64, 64)).conv(64, (3, 3)).dense(64).graph()
     with pytest.raises(CheckFailedError, match=r"flash|RAM"):
         api.predict(graph, [G0])
+
+
+@pytest.mark.parametrize("wrong", [{"bits": 12}, {"objective": "speed"}, {"baud": 10**9}])
+def test_arguments_that_make_no_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        api.predict(api.load_model(MODEL), [F4], **wrong)
+    with pytest.raises(UsageError):
+        api.predict(api.load_model(MODEL), [])

@@ -1,7 +1,7 @@
 """Currents of a board from a measured trace: a CSV file with columns for time, current and a marker of its state.
 
-The header names the columns and their units, as in `time (ms),current (uA),marker`. The marker is `run`, `sleep` or
-`transfer` (while a tensor crosses a link); 1 and 0 are `run` and `sleep`, as of a pin that is high while a layer runs.
+The header names the columns and their units, as in `time (ms),current (uA),marker`. The marker is `run` or `sleep`; 1
+and 0 are the same, as of a pin that is high while a layer runs.
 """
 
 import csv
@@ -16,7 +16,8 @@ from tinysplit.kernels.cost_table import MeasuredCurrents
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 _MILLIAMPERES = {"a": 1e3, "ma": 1.0, "ua": 1e-3}
-_STATES = {"run": "run", "1": "run", "sleep": "sleep", "0": "sleep", "transfer": "transfer"}
+_STATES = {"run": "run", "1": "run", "sleep": "sleep", "0": "sleep"}
+_MOST_MA = 1000.0  # that a microcontroller may draw
 _UNIT = re.compile(r"\(\s*([^)]+?)\s*\)")
 _NEEDED = 10  # samples of a state, without those beside a change of state
 
@@ -42,13 +43,9 @@ def fit_currents(path: Path) -> MeasuredCurrents:
             f"{path}: {means['sleep']:.4g} mA in sleep are not below {means['run']:.4g} mA in run: "
             "is the marker inverted?"
         )
-    transfer = any(sample.state == "transfer" for sample in samples)
-    transfer_ma = _mean_ma(path, samples, "transfer") if transfer else None
-    if transfer_ma is not None and transfer_ma < means["sleep"]:
-        raise InputError(f"{path}: {transfer_ma:.4g} mA in transfer are below {means['sleep']:.4g} mA in sleep")
-    return MeasuredCurrents(
-        run_ma=means["run"], sleep_ma=means["sleep"], transfer_ma=transfer_ma, samples=len(samples), source=path.name
-    )
+    if means["run"] > _MOST_MA:
+        raise InputError(f"{path}: {means['run']:.4g} mA in run, more than a microcontroller draws: is the unit right?")
+    return MeasuredCurrents(run_ma=means["run"], sleep_ma=means["sleep"], samples=len(samples), source=path.name)
 
 
 def read_trace(path: Path) -> Sequence[Sample]:

@@ -80,7 +80,6 @@ def print_currents(board: Board, currents: MeasuredCurrents, console: Console) -
     rows = (
         ("run", currents.run_ma, known and known.run_w),
         ("sleep", currents.sleep_ma, known and known.idle_w),
-        ("transfer", currents.transfer_ma, None),
     )
     for state, measured_ma, file_w in rows:
         if measured_ma is not None:

@@ -35,15 +35,15 @@ BoardNames = Annotated[
 Only = Annotated[
     list[str] | None,
     typer.Option(
-        help="Measure only this: a key of the cost table, as in conv/dual_mac, or links, hand-offs, code-waits or "
-        "firmware. Repeat it for several."
+        help="Measure only this: a key of the cost table, as in conv/dual_mac, or links, hand-offs, code-waits, code "
+        "or firmware. Repeat it for several."
     ),
 ]
 PowerTrace = Annotated[
     Path | None,
     typer.Option(
         help="Measure nothing, and fit the currents of --board to this trace: CSV with columns time (s), "
-        "current (mA) and marker (run, sleep, transfer).",
+        "current (mA) and marker (run, sleep).",
     ),
 ]
 Parts = Annotated[
@@ -74,6 +74,8 @@ def calibrate(
     check_output_file(out, force=force)
     base = read_calibration(calibration, ()) if calibration else None
     if power is not None:
+        if only or rig != VIRTUAL:
+            raise UsageError("--power measures nothing: leave --only and --rig out")
         _calibrate_power(power, board or [], base, out, as_json=as_json)
         return
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))

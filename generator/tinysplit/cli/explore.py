@@ -106,6 +106,8 @@ class ExploreOptions(SearchOptions):
         space = self.space(tuple(graph.sha256 for graph in graphs))
         known_prices = read_prices(prices, space.boards) if prices else None
         max_price = inf if self.max_price is None else self.max_price
+        if not max_price > 0:
+            raise UsageError(f"--max-price {max_price:g}: a price above 0 is needed")
         return Request(
             graphs=graphs,
             space=space,
@@ -141,12 +143,13 @@ def explore(
     request = options.request(tuple(import_model(path, needs_weights=False) for path in models), prices)
     for note in request.space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
-    if journal is None:
-        journal = journal_name(request)
-        messages.print(f"journal: {journal}", highlight=False, soft_wrap=True)
     processes = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
-    with using_calibration(options.calibration, request.space.boards), progress(messages) as show:
-        exploration = explore_space(request, journal, processes, show)
+    with using_calibration(options.calibration, request.space.boards):
+        if journal is None:
+            journal = journal_name(request)
+            messages.print(f"journal: {journal}", highlight=False, soft_wrap=True)
+        with progress(messages) as show:
+            exploration = explore_space(request, journal, processes, show)
     emit(as_json, exploration_json(exploration), lambda console: print_exploration(exploration, console))
     exploration.check()
     if exploration.stopped is Stopped.INTERRUPTED:

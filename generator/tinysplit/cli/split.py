@@ -57,7 +57,7 @@ Paper = Annotated[
 ]
 LinksOfRig = Annotated[
     Path | None,
-    typer.Option("--rig", help="Rig file whose [[link]]s (`bench check`) have to include those of the split."),
+    typer.Option("--rig", help="Rig file whose links (`bench check`) have to include those of the split."),
 ]
 
 
@@ -107,9 +107,9 @@ def split(
 def _print(found: Split, predicted: Mapping[int, PredictedMemory], boards: Sequence[Board], console: Console) -> None:
     print_split(found, console)
     for number, memory in predicted.items():
-        title = board_title(number, boards[number - 1].name)
-        line = f"{title}: program of {memory.flash_bytes} bytes of flash and {memory.ram_bytes} of static RAM"
-        console.print(f"{line} (predicted)", highlight=False)
+        title, ram_bytes = board_title(number, boards[number - 1].name), memory.ram_bytes
+        line = f"{title}: program of {memory.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
+        console.print(f"{line} {ram_bytes} of static RAM without copies of constants", highlight=False)
 
 
 def _predicted(context: pipeline.Context, found: Split) -> Mapping[int, PredictedMemory]:

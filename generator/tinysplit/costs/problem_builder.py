@@ -290,8 +290,6 @@ def _powers(board: Board, driver: LinkDriver | None = None, link_baud: int | Non
     power = Power.of(measured.run_ma, measured.sleep_ma) if measured else board.known_power
     if power is None:
         return Power(0.0, 0.0, 0.0)
-    if measured and measured.transfer_ma is not None and link_baud is not None:
-        return replace(power, transfer_w=Power.of(measured.transfer_ma, measured.sleep_ma).run_w)
     return replace(power, transfer_w=transfer_w(power, board, driver, link_baud, table))
 
 

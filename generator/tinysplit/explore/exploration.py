@@ -67,7 +67,7 @@ class Exploration:
         if self.stopped or any(outcome.points for outcome in self.outcomes):
             return
         last = f"the last one: {self.outcomes[-1].why_not}" if self.outcomes else "not even in the best case"
-        why = last if self.n_candidates else "no board can generate the baud rates"
+        why = last if self.n_candidates else "no set is within --max-price, or no board can generate the baud rates"
         raise CheckFailedError(f"none of {self.n_candidates} candidates is feasible; {why}")
 
 

@@ -166,7 +166,6 @@ class MeasuredCurrents(FileModel):
 
     run_ma: NonNegativeFloat
     sleep_ma: NonNegativeFloat
-    transfer_ma: NonNegativeFloat | None = None  # while a tensor crosses a link
     samples: NonNegativeInt
     source: str  # name of the file
 

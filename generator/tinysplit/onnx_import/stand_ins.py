@@ -8,19 +8,25 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, numpy_helper
 
 # The operands of operators that are weights, by their indices.
 WEIGHT_OPERANDS = {
+    "Add": (0, 1),
     "BatchNormalization": (1, 2, 3, 4),
     "Conv": (1, 2),
     "ConvTranspose": (1, 2),
     "Gemm": (1, 2),
     "InstanceNormalization": (1, 2),
     "MatMul": (1,),
+    "Mul": (0, 1),
     "PRelu": (1,),
+    "Sub": (0, 1),
 }
 LOW, HIGH = 0.5, 1.5  # of vectors: none is a variance that cannot be, or a factor or summand that changes nothing
 
 
 def weight_inputs(model: ModelProto) -> list[ValueInfoProto]:
-    """Return the inputs of the network that operators read as weights only, as in exports without parameters."""
+    """Return the inputs of the network that operators read as weights only, as in exports without parameters.
+
+    The first input is that of the network.
+    """
     constants = {tensor.name for tensor in model.graph.initializer}
     as_weights: set[str] = set()
     as_values: set[str] = set()
@@ -29,7 +35,7 @@ def weight_inputs(model: ModelProto) -> list[ValueInfoProto]:
         for index, name in enumerate(node.input):
             (as_weights if index in own else as_values).add(name)
     wanted = as_weights - as_values - constants
-    return [value for value in model.graph.input if value.name in wanted and _is_known(value)]
+    return [value for value in model.graph.input[1:] if value.name in wanted and _is_known(value)]
 
 
 def fill_inputs(model: ModelProto) -> bool:

@@ -7,6 +7,7 @@ from itertools import chain
 from math import inf
 
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.steps import BoardStep
 from tinysplit.split.problem import Objective, Problem, within
 
@@ -57,7 +58,7 @@ class CopiesEvaluation(Evaluation):
     def of(cls, replication: Replication) -> "CopiesEvaluation":
         """Return the figures of `replication`."""
         slowest = max(replication.alone, key=lambda copy: copy.i_s)
-        return cls(replication.problem, slowest.assignment, replication)
+        return cls(as_run(replication.problem, slowest.assignment), slowest.assignment, replication)
 
     @cached_property
     def flash_bytes(self) -> tuple[int, ...]:

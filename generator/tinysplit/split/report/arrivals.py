@@ -44,7 +44,10 @@ class Arrivals:
 
     @classmethod
     def of_trace(cls, path: Path) -> Self:
-        """Read a text file with one time in seconds a line. Raises InputError, which names the first wrong line."""
+        """Read a text file with one time in seconds a line, of which the first is the begin.
+
+        Raises InputError, which names the first wrong line.
+        """
         try:
             lines = path.read_text(encoding="utf-8").split("\n")
         except (OSError, UnicodeDecodeError) as error:
@@ -55,7 +58,7 @@ class Arrivals:
                 times_s.append(_time_of(line, f"{path}, line {number}", times_s[-1] if times_s else 0.0))
         if not 0 < len(times_s) <= MAX_INPUTS:
             raise InputError(f"{path} has {len(times_s)} times: between 1 and {MAX_INPUTS} inputs can be simulated")
-        return cls(times_s)
+        return cls([time_s - times_s[0] for time_s in times_s])
 
 
 def _time_of(line: str, place: str, before_s: float) -> float:
