@@ -4,10 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from example import MODEL
+from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.onnx_import import import_model
 from tinysplit.split.copies import Copies, solve_with_copies
 from tinysplit.split.evaluate.arrivals import on_whole_networks
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solution import Split
@@ -84,3 +89,11 @@ def test_the_host_deals_inputs_to_the_copy_that_is_free() -> None:
     passages = on_whole_networks(network(3.0), (0.0,) * 6, (0, 1))
     # Two inputs for a in each 8 s, one for b; each has a buffer for the next one.
     assert sorted(passage.end_s for passage in passages)[:3] == [4.0, 8.0, 8.0]
+
+
+def test_l_of_copies_counts_fused_layers() -> None:
+    problem = make_problem(import_model(MODEL), load_all(["nucleo_f401re"] * 2), CostSettings())
+    copies = replicate_on(problem, (0, 1))
+    assert copies
+    figures = CopiesEvaluation.of(copies)
+    assert figures.l_s == copies.alone[0].l_s < sum(layer.seconds[0] for layer in problem.layers)
