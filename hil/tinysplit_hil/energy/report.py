@@ -66,7 +66,7 @@ class Energy:
         for name, activities in found:
             energy_j = self.energy_j(activities)
             span_s = max(each.span_s for each in activities)
-            shares = ", ".join(f"{PERCENT * each.sleep_s / each.span_s:.1f}" for each in activities)
+            shares = ", ".join(f"{max(0.0, PERCENT * each.sleep_s / each.span_s):.1f}" for each in activities)
             joules = ("-", "-") if energy_j is None else (f"{MILLI * energy_j / span_s:.2f}", f"{MILLI * energy_j:.3f}")
             yield (title, name, f"{MS * span_s:.2f}", *joules, shares)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from tinysplit.common.tables import plain_table
+from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.exploration import Exploration
@@ -24,7 +24,7 @@ BETTER = {
 def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: Goal, console: Console) -> None:
     """Print the best sets, what the phases found, and the sweep."""
     none = "no set found so far" if ranking.n_open else "no feasible set"
-    heading = f"the best {len(ranking.best)} sets by {goal.ranked_by} (simulated)" if ranking.best else none
+    heading = f"the best {counted(len(ranking.best), 'set')} by {goal.ranked_by} (simulated)" if ranking.best else none
     console.print(f"\n{title}: {heading}", highlight=False)
     if ranking.best:
         price = "price" if goal.prices else "count"

@@ -8,7 +8,7 @@ from typing import Any, Self
 from rich.console import Console
 
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
-from tinysplit.common.tables import plain_table
+from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
 from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
 from tinysplit.split.problem import Assignment, Period, Problem
@@ -153,7 +153,7 @@ def print_arrivals(report: ArrivalReport, console: Console) -> None:
     """Print one line per placement: latency from arrival to output, and waiting time from arrival to start."""
     first = next(iter(report.passages.values()))
     rate = "from a trace" if report.per_second is None else f"{report.per_second:g} per second"
-    console.print(f"{len(first)} inputs, {rate} (estimated)", highlight=False)
+    console.print(f"{counted(len(first), 'input')}, {rate} (estimated)", highlight=False)
     heading = ("mean latency ms", "max ms", "mean waiting ms", "max ms")
     table = plain_table("placement", numbers=heading)
     for placement, passages in report.passages.items():
