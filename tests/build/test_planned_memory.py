@@ -53,30 +53,43 @@ def predicted(flash_bytes: int, ram_bytes: int, other_compiler: str = "") -> Bui
     return replace(built(100, 600), board=PLANNED.model_copy(update=update), other_compiler=other_compiler)
 
 
+def warnings_of(board: BuiltBoard) -> list[str]:
+    text = StringIO()
+    print_build(BuildReport((board,)), Console(file=text, width=100))
+    return re.findall("warning: .*", text.getvalue())
+
+
 def test_programs_within_2_percent_and_256_bytes_of_the_prediction_pass() -> None:
     for flash_bytes, ram_bytes in ((5000, 3000), (5362, 3322), (4652, 2691)):  # the program takes 5000 and 3000
         predicted(flash_bytes, ram_bytes).check()
+        assert not warnings_of(predicted(flash_bytes, ram_bytes))
+
+
+def test_programs_within_twice_that_pass_with_a_warning() -> None:
+    for flash_bytes, ram_bytes in ((5365, 3000), (4650, 3000), (5000, 3325), (5000, 2690)):
+        predicted(flash_bytes, ram_bytes).check()
+        (warning,) = warnings_of(predicted(flash_bytes, ram_bytes))
+        assert warning.endswith("off by more than 2% and 256 bytes")
 
 
 @pytest.mark.parametrize(
     ("flash_bytes", "ram_bytes", "message"),
     [
-        (5365, 3000, "5000 bytes of flash where 5365 were predicted"),
-        (4650, 3000, "5000 bytes of flash where 4650 were predicted"),
-        (5000, 3325, "3000 bytes of static RAM where 3325 were predicted"),
-        (5000, 2690, "3000 bytes of static RAM where 2690 were predicted"),
+        (5760, 3000, "5000 bytes of flash where 5760 were predicted"),
+        (4310, 3000, "5000 bytes of flash where 4310 were predicted"),
+        (5000, 3680, "3000 bytes of static RAM where 3680 were predicted"),
+        (5000, 2390, "3000 bytes of static RAM where 2390 were predicted"),
     ],
 )
 def test_other_programs_fail_unless_another_compiler_built_them(flash_bytes: int, ram_bytes: int, message: str) -> None:
     with pytest.raises(
-        CheckFailedError, match=f"^board 1 .*: the program takes {message}, off by more than 2% and 256"
+        CheckFailedError, match=f"^board 1 .*: the program takes {message}, off by more than 4% and 512"
     ):
         predicted(flash_bytes, ram_bytes).check()
     other = predicted(flash_bytes, ram_bytes, "arm-none-eabi-gcc 4.9")
     other.check()
-    text = StringIO()
-    print_build(BuildReport((other,)), Console(file=text, width=100))
-    assert re.search(f"warning: board 1 .*{message}.*; arm-none-eabi-gcc 4.9 built it", text.getvalue())
+    (warning,) = warnings_of(other)
+    assert re.search(f"warning: board 1 .*{message}.*; arm-none-eabi-gcc 4.9 built it", warning)
 
 
 @pytest.mark.slow

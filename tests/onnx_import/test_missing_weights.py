@@ -64,5 +64,5 @@ def test_a_file_of_weights_may_be_missing(trained: ModelProto, tmp_path: Path) -
 def test_what_needs_weights_says_so(trained: ModelProto, tmp_path: Path) -> None:
     path = tmp_path / "shapes.onnx"
     onnx.save(as_inputs(trained), path)
-    with pytest.raises(InputError, match=r"has weights as \d+ inputs, as '.*': export it with"):
+    with pytest.raises(InputError, match=r"has \d+ inputs \(.*\), \d+ of them weights \(export it with"):
         import_model(path)

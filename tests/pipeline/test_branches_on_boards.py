@@ -98,7 +98,7 @@ def test_every_split_gives_the_same_bits(split: str, mode: HandOffMode, tmp_path
     assert report.outputs.bit_exact
     assert report.outputs.samples == 1
     if not report.project.has_streamed_cuts:
-        assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
+        assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.015)
 
 
 def test_a_board_between_passes_tensors_on_over_links_of_their_own_rates(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> No
     boards = ("nucleo_h743zi", "nucleo_g071rb")
     report = run(model, boards, APART, x, tmp_path, CostSettings(baud=921600, hand_off=HandOffMode.WHOLE))
     assert report.outputs.bit_exact
-    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
+    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.015)
     assert report.project.pipelines[0].input_boards == (1, 2)
 
 
@@ -142,4 +142,4 @@ def test_resnet8(boards: tuple[str, ...], samples: int, tmp_path: Path) -> None:
     assert report.outputs.bit_exact
     assert report.outputs.samples == samples
     assert len(report.project.cuts) == 2 * (len(boards) - 1)
-    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.01)
+    assert report.measured.t_s == pytest.approx(report.estimated.t_s, rel=0.015)

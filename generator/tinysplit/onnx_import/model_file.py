@@ -92,10 +92,10 @@ def _check_borders(model: ModelProto, path: Path) -> None:
     for kind, values in (("input", inputs), ("output", model.graph.output)):
         if len(values) != 1:
             names = ", ".join(f"'{value.name}'" for value in values)
-            if kind == "input" and (lacking := weight_inputs(model)):
-                first = lacking[0].name
-                raise InputError(f"{path} has weights as {len(lacking)} inputs, as '{first}': export it with weights")
-            raise InputError(f"{path} has {len(values)} {kind}s ({names}): networks with one {kind} are supported")
+            lacking = weight_inputs(model) if kind == "input" else []
+            hint = f", {len(lacking)} of them weights (export it with them)" if lacking else ""
+            found = f"{len(values)} {kind}s ({names}){hint}"
+            raise InputError(f"{path} has {found}: networks with one {kind} are supported")
     element = inputs[0].type.tensor_type.elem_type
     if element != TensorProto.FLOAT:
         raise InputError(

@@ -8,17 +8,15 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, numpy_helper
 
 # The operands of operators that are weights, by their indices.
 WEIGHT_OPERANDS = {
-    "Add": (0, 1),
     "BatchNormalization": (1, 2, 3, 4),
     "Conv": (1, 2),
     "ConvTranspose": (1, 2),
     "Gemm": (1, 2),
     "InstanceNormalization": (1, 2),
     "MatMul": (1,),
-    "Mul": (0, 1),
     "PRelu": (1,),
-    "Sub": (0, 1),
 }
+ELEMENTWISE = {"Add", "Clip", "Div", "Mul", "Sub"}  # whose operands are weights if they are vectors or scalars
 LOW, HIGH = 0.5, 1.5  # of vectors: none is a variance that cannot be, or a factor or summand that changes nothing
 
 
@@ -28,12 +26,14 @@ def weight_inputs(model: ModelProto) -> list[ValueInfoProto]:
     The first input is that of the network.
     """
     constants = {tensor.name for tensor in model.graph.initializer}
+    vectors = {value.name for value in model.graph.input if len(value.type.tensor_type.shape.dim) <= 1}
     as_weights: set[str] = set()
     as_values: set[str] = set()
     for node in model.graph.node:
         own = WEIGHT_OPERANDS.get(node.op_type, ())
         for index, name in enumerate(node.input):
-            (as_weights if index in own else as_values).add(name)
+            is_weight = index in own or (node.op_type in ELEMENTWISE and name in vectors)
+            (as_weights if is_weight else as_values).add(name)
     wanted = as_weights - as_values - constants
     return [value for value in model.graph.input[1:] if value.name in wanted and _is_known(value)]
 
