@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 
 from exact_slices import BITS, CASES, Case
+from markdown_rows import print_head
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.networks import random_network
@@ -66,8 +67,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="text in the network's name")
     arguments = parser.parse_args()
     headings = ("network", "boards", "baud", *SliceSolver)
-    print(f"| {' | '.join(headings)} |")
-    print("|---" * len(headings) + "|")
+    print_head(headings)
     for graph, case in cases():
         if arguments.only in case.network:
             print(row(graph, case, arguments.limit), flush=True)

@@ -7,7 +7,6 @@ simulates, and which share of all splits is the answer better than? All splits o
 networks are small enough for that. Takes some minutes.
 """
 
-import argparse
 import tempfile
 import time
 from collections.abc import Collection, Iterator
@@ -16,6 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+from markdown_rows import print_cases
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import CostSettings
@@ -124,14 +124,7 @@ def _share_of_worse(answer: float, values: Collection[float]) -> str:
 
 def main() -> None:
     """Print a row a case."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="text in the network's name")
-    only = parser.parse_args().only
-    print(f"| {' | '.join(HEADINGS)} |")
-    print("|---" * len(HEADINGS) + "|")
-    for case in cases():
-        if only in case.graph.name:
-            print(row(case), flush=True)
+    print_cases(__doc__, HEADINGS, cases(), row)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from itertools import product
 from math import inf
 from typing import NamedTuple
 
+from markdown_rows import print_head
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import CostSettings, make_problem
@@ -105,8 +106,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="networks whose name contains this text")
     options = parser.parse_args()
     solved(CASES[0], SliceSolver.GEOMETRIC, Slices.ROWS, options.limit)  # imports cvxpy, loads tables
-    print(f"| {' | '.join(HEADINGS)} |")
-    print("|---" * len(HEADINGS) + "|")
+    print_head(HEADINGS)
     for case in CASES:
         if options.only in case.network:
             print(row(case, options.slices, options.limit), flush=True)

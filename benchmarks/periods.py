@@ -162,18 +162,26 @@ def _ms(seconds: float) -> str:
 
 def run_case(case: Case, messages: Console) -> RunReport:
     """Split, generate, build and measure a case. The errors are those of `pipeline.run`."""
-    model = NETWORKS[case.network]
-    count = 2 * len(case.boards) + SAMPLES_BEYOND
+    settings = CostSettings(baud=case.baud, objective=Objective.THROUGHPUT, use_all=case.use_all)
+    return run_stream(case.network, case.boards, settings, messages)
+
+
+def run_stream(network: str, boards: tuple[str, ...], settings: CostSettings, messages: Console) -> RunReport:
+    """Split, generate and build a network of `NETWORKS`, and measure a stream of random inputs that fills the boards.
+
+    The errors are those of `pipeline.run`.
+    """
+    model, count = NETWORKS[network], 2 * len(boards) + SAMPLES_BEYOND
     with tempfile.TemporaryDirectory() as name:
         samples = Path(name) / "samples.npz"
         shape = (count, *import_model(model).sample_shape)
         np.savez(samples, x=np.random.default_rng(SEED).random(shape, dtype=np.float32))
         request = RunRequest(
             model=model,
-            boards=case.boards,
+            boards=boards,
             samples=samples,
             out=Path(name) / "out",
-            settings=CostSettings(baud=case.baud, objective=Objective.THROUGHPUT, use_all=case.use_all),
+            settings=settings,
             measuring=MeasureSettings(sample_count=count, is_pipelined=True, fail_fast=True),
         )
         report = run(request, messages)

@@ -14,24 +14,20 @@ docs/prediction.svg (extra `plots`). All of it takes more than an hour.
 import argparse
 import json
 import statistics
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count, product
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 
-from periods import NETWORKS, SAMPLES_BEYOND, SEED
+from periods import NETWORKS, run_stream
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import RunReport, RunRequest, run
+from tinysplit.pipeline import RunReport
 from tinysplit.split.problem import Objective
-from tinysplit_hil.measure_folder import MeasureSettings
 
 PLOT = Path(__file__).parents[1] / "docs" / "prediction.svg"
 G0, F4, F446, L412, L433, L4, L4R5, H7, H723 = (
@@ -105,27 +101,10 @@ def cases() -> Iterator[Case]:
 
 def run_case(case: Case, messages: Console) -> RunReport:
     """Split, generate, build and measure a case. The errors are those of `pipeline.run`."""
-    model = NETWORKS[case.network]
-    n_samples = 2 * len(case.boards) + SAMPLES_BEYOND
     settings = CostSettings(
         baud=case.baud, link_driver=case.driver, hand_off=case.mode, objective=case.objective, use_all=True
     )
-    with tempfile.TemporaryDirectory() as name:
-        samples = Path(name) / "samples.npz"
-        shape = (n_samples, *import_model(model).sample_shape)
-        np.savez(samples, x=np.random.default_rng(SEED).random(shape, dtype=np.float32))
-        measuring = MeasureSettings(sample_count=n_samples, is_pipelined=True, fail_fast=True)
-        request = RunRequest(
-            model=model,
-            boards=case.boards,
-            samples=samples,
-            out=Path(name) / "out",
-            settings=settings,
-            measuring=measuring,
-        )
-        report = run(request, messages)
-    report.check()
-    return report
+    return run_stream(case.network, case.boards, settings, messages)
 
 
 def rows_of(case: Case, report: RunReport) -> Iterator[Row]:

@@ -7,7 +7,6 @@ keeps, and which share of all choices is the answer better than? The networks ar
 minutes.
 """
 
-import argparse
 import time
 from collections.abc import Iterator
 from itertools import cycle
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from markdown_rows import print_cases
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import CostSettings
@@ -117,14 +117,7 @@ def row(case: Case) -> str:
 
 def main() -> None:
     """Print a row a case."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="text in the network's name")
-    only = parser.parse_args().only
-    print(f"| {' | '.join(HEADINGS)} |")
-    print("|---" * len(HEADINGS) + "|")
-    for case in cases():
-        if only in case.graph.name:
-            print(row(case), flush=True)
+    print_cases(__doc__, HEADINGS, cases(), row)
 
 
 if __name__ == "__main__":

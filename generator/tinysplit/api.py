@@ -17,6 +17,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import CostSettings, make_problem
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.network.bit_widths import BITS
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
 from tinysplit.reproduce.network_builder import NetworkBuilder
@@ -27,7 +28,6 @@ from tinysplit.split.solvers.dispatch import AUTO
 
 __all__ = ["BoardUse", "NetworkBuilder", "Prediction", "load_board", "load_model", "predict"]
 
-BITS = (8, 16)
 DEFAULT_TIME_LIMIT_S = 1.0
 
 

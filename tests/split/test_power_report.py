@@ -7,7 +7,6 @@ import pytest
 from pipelines import ROOMY, pipeline
 from tinysplit.common.errors import InputError
 from tinysplit.split.problem import Period, Problem, check_currents
-from tinysplit.split.report.power import power_of
 from tinysplit.split.solution import Split
 
 
@@ -23,14 +22,14 @@ def split_of(problem: Problem, copies: tuple[int, ...] = ()) -> Split:
 
 def test_sleep_pays_where_boards_wait() -> None:
     # x runs for all of 11.5 s, y for 9.5 s of them.
-    found = power_of(split_of(powered()))
+    found = split_of(powered()).power
     assert found is not None
     assert found.polling_j == pytest.approx(2 * 2.0 * 11.5)
     assert found.sleeping_j == pytest.approx(2 * 2.0 * 11.5 - 1.5 * 2.0)
     assert found.sleeping_w == pytest.approx(found.sleeping_j / 11.5)
     assert found.to_json()["saved"] == pytest.approx(3 / 46)
     assert "sleeping while boards wait pays, it saves 7 %" in found.text
-    slower = power_of(split_of(powered(frame_period_s=23.0)))
+    slower = split_of(powered(frame_period_s=23.0)).power
     assert slower is not None
     assert slower.saved > found.saved
 
@@ -38,13 +37,13 @@ def test_sleep_pays_where_boards_wait() -> None:
 def test_sleep_hardly_pays_where_boards_do_not_wait() -> None:
     problem = powered()
     busy = replace(problem, layers=(problem.layers[0], replace(problem.layers[1], seconds=(9.99, 9.99))))
-    found = power_of(split_of(busy))
+    found = split_of(busy).power
     assert found is not None
     assert "hardly pays" in found.text
 
 
 def test_copies_add_up() -> None:
-    found, one = power_of(split_of(powered(), copies=(0, 1))), power_of(split_of(powered(), copies=(0,)))
+    found, one = split_of(powered(), copies=(0, 1)).power, split_of(powered(), copies=(0,)).power
     assert found is not None
     assert one is not None
     assert found.sleeping_w == pytest.approx(2 * one.sleeping_w)
@@ -52,9 +51,9 @@ def test_copies_add_up() -> None:
 
 
 def test_no_power_without_a_model_of_the_firmware_or_currents() -> None:
-    assert power_of(split_of(replace(powered(), period_definition=Period.LOAD))) is None
+    assert split_of(replace(powered(), period_definition=Period.LOAD)).power is None
     unknown = split_of(pipeline(ROOMY, 2.0))
-    assert power_of(unknown) is None
+    assert unknown.power is None
     assert unknown.without_currents == ("x", "y")
     assert split_of(powered()).without_currents == ()
 

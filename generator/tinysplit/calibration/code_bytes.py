@@ -22,7 +22,7 @@ from tinysplit.common.alignment import aligned
 from tinysplit.kernels import DSP_CORES, candidates
 from tinysplit.kernels.code_parts import SharedFunction
 from tinysplit.kernels.cost_table import ONCE, CodeCosts, PartBytes, Work
-from tinysplit.network.bit_widths import Widths
+from tinysplit.network.bit_widths import BITS, Widths
 from tinysplit.network.graph import Graph
 
 _SHARED = "dsp_"  # prefix of functions that layers share
@@ -36,7 +36,7 @@ def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     """Return the bytes of the parts of all kernels on the cores of the boards, and of the functions that they share."""
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
     with ProcessPoolExecutor() as pool:
-        cases = list(product(networks, (8, 16), boards))
+        cases = list(product(networks, BITS, boards))
         for found in pool.map(_network_samples, *zip(*cases, strict=True)):
             for kind, sample in found:
                 samples[kind].append(sample)

@@ -15,6 +15,7 @@ from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels.cost_table import FirmwareBytes
+from tinysplit.network.bit_widths import BITS
 from tinysplit.network.quantized_graph import QuantizedGraph
 
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # one board each
@@ -30,7 +31,7 @@ def firmware_bytes() -> dict[str, FirmwareBytes]:
 
 
 def _bytes_on(board: Board) -> FirmwareBytes:
-    networks = [quantize_randomly(*each)[0] for each in product(calibration_networks()[:NETWORKS], (8, 16))]
+    networks = [quantize_randomly(*each)[0] for each in product(calibration_networks()[:NETWORKS], BITS)]
     alone = [size for each in networks for size in _sizes(each, (board,))]
     linked = [size for each in networks for size in _sizes(each, (board, board))]
     flash_bytes, linked_bytes = (

@@ -15,13 +15,12 @@ from tinysplit.cli.options import CalibrationFile, Clock, ProgrammerOption, Rig,
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.kernels.cost_table import CycleTable
+from tinysplit.network.bit_widths import BITS
 from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
 from tinysplit_hil.calibration.layers import Bench
 from tinysplit_hil.rig import VIRTUAL
-
-BITS = (8, 16)
 
 BoardNames = Annotated[
     list[str] | None,

@@ -13,6 +13,7 @@ from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.kernels import KERNELS, Scheme
+from tinysplit.network.bit_widths import BITS
 from tinysplit.quantize.mixed_precision.bit_allocation import USUAL_MAX_DROP, USUAL_MIN_SQNR_DB, Goal
 from tinysplit.split.problem import Objective
 from tinysplit_hil.bench.programmers import ProgrammerName
@@ -218,7 +219,7 @@ TimelineTrace = Annotated[
 
 def check_bits(bits: int) -> int:
     """Return `bits`. Raises UsageError unless it is 8 or 16."""
-    if bits not in {8, 16}:
+    if bits not in BITS:
         raise UsageError(f"--bits {bits}: weights and activations have 8 or 16 bits")
     return bits
 

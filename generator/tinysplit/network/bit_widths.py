@@ -12,7 +12,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 
-SHORT, LONG = 8, 16
+BITS = SHORT, LONG = 8, 16  # that weights and values may have
 _SUM_BITS = 31
 _MEAN_SQUARE = 1 / 8  # of values, relative to the square of the largest: an assumption
 _FEW_INPUTS = 1400  # of which 16 bits always have the smaller error (by the inequality of Cauchy and Schwarz)

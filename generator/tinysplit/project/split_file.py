@@ -25,7 +25,6 @@ from tinysplit.plan.predicted_memory import PredictedMemory
 from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
-from tinysplit.split.report.power import power_of
 from tinysplit.split.solution import Split, assignments
 from tinysplit.split.topology import Cut
 
@@ -152,7 +151,7 @@ class SplitFigures(FileModel):
             period_s=split.period_s,
             throughput=1 / split.period_s if split.period_s else None,
             energy_j=None if split.without_currents else split.energy_j,
-            power=power.to_json() if (power := power_of(split)) else None,
+            power=split.power.to_json() if split.power else None,
             lower_bound=split.lower_bound,
             gap=split.gap,
         )

@@ -13,6 +13,7 @@ from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.evaluate.sub_models import SubModel, sub_models
 from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.simulation.power_figures import PowerFigures, power_of
 from tinysplit.split.topology import Cut
 
 DEFAULT_TIME_LIMIT_S = 10.0
@@ -86,6 +87,11 @@ class Split:
         return tuple(
             self.problem.devices[device].name for device in sorted(used) if not self.problem.devices[device].run_w
         )
+
+    @cached_property
+    def power(self) -> PowerFigures | None:
+        """Mean power and energy of the simulated firmware, None where currents or hand-offs are not known."""
+        return power_of(self.problem, self.assignments)
 
     @property
     def gap(self) -> float:

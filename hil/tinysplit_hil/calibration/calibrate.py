@@ -26,7 +26,7 @@ from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.kernels import candidates
 from tinysplit.kernels.cost_table import CycleTable, KernelCosts, load_cycle_table, using_table
-from tinysplit.network.bit_widths import Widths
+from tinysplit.network.bit_widths import BITS, Widths
 from tinysplit.network.graph import Graph
 from tinysplit_hil.bench.flash import check_flashable
 from tinysplit_hil.calibration.code_waits import code_wait_table
@@ -64,7 +64,7 @@ class CalibrationRequest:
     bench: Bench
     boards: Sequence[Board]
     networks: Sequence[Graph]
-    bits: Sequence[int] = (8, 16)
+    bits: Sequence[int] = BITS
     kinds: frozenset[str] | None = None
     others: frozenset[OtherCosts] = frozenset()
 
@@ -111,7 +111,7 @@ def known_kinds(networks: Sequence[Graph], boards: Sequence[Board]) -> frozenset
     """Return the keys of the cost table that the layers of the networks have on these boards."""
     cores = {board.device.core for board in boards}
     return frozenset(
-        chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in (8, 16))
+        chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in BITS)
     )
 
 

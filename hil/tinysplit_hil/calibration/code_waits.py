@@ -23,7 +23,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import CostSettings
 from tinysplit.kernels.code_waits import code_waits
 from tinysplit.kernels.cost_table import PartCosts
-from tinysplit.network.bit_widths import Widths
+from tinysplit.network.bit_widths import BITS, Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -50,7 +50,7 @@ class WaitingLayer:
 def code_wait_table() -> Waits:
     """Return the waits of each part, measured on networks of the calibration."""
     networks = (*calibration_networks(), *map(random_network, RANDOM_NETWORKS[:RANDOM_COUNT]))
-    cases = [(graph, bits, name) for graph in networks for bits in (8, 16) for name in BOARDS]
+    cases = [(graph, bits, name) for graph in networks for bits in BITS for name in BOARDS]
     with ProcessPoolExecutor() as workers:
         return fit_waits([layer for done in workers.map(_network_waits, *zip(*cases, strict=True)) for layer in done])
 

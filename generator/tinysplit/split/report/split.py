@@ -15,7 +15,6 @@ from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
-from tinysplit.split.report.power import power_of
 from tinysplit.split.solution import Split
 from tinysplit.split.topology import Cut, pair_of
 
@@ -193,8 +192,7 @@ def _energy(split: Split) -> str:
     if unknown := split.without_currents:
         return no_energy_model(unknown[0])
     energy = f"energy {split.energy_j * MILLI:.3f} mJ per inference, {interval} (MCUs only, estimated)"
-    power = power_of(split)
-    return f"{energy}\n{power.text}" if power else energy
+    return f"{energy}\n{split.power.text}" if split.power else energy
 
 
 def _proof(split: Split) -> str:

@@ -1,12 +1,12 @@
 """Mean power and energy of an inference with and without power management, and whether it pays."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from tinysplit.common.units import MILLI, PERCENT
-from tinysplit.split.problem import Period
+from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.simulation.activity import Activity, activities_in_stream
-from tinysplit.split.solution import Split
 
 _WORTH_IT = 0.01  # of the energy
 
@@ -38,24 +38,26 @@ class PowerFigures:
         return f"mean power {sleeping}; without sleep {polling}: sleeping while boards wait {pays} (simulated)"
 
 
-def power_of(split: Split) -> PowerFigures | None:
-    """Return the figures of a stream of inputs through a split, None where boards or hand-offs are not known."""
-    problem = split.problem
-    used = {device for assignment in split.assignments for device in assignment}
+def power_of(problem: Problem, assignments: Sequence[Assignment]) -> PowerFigures | None:
+    """Return the figures of a stream of inputs through copies of a network, each with its assignment.
+
+    None where currents or hand-offs are not known.
+    """
+    used = {device for assignment in assignments for device in assignment}
     has_model = problem.handoff is not None and problem.period_definition is Period.FIRMWARE
     if not has_model or not all(problem.devices[device].run_w for device in used):
         return None
     interval_s = problem.frame_period_s
     sleeping_w = polling_w = rate_hz = 0.0
-    for assignment in split.assignments:
-        found = activities_in_stream(problem, assignment, interval_s=interval_s * len(split.assignments))
+    for assignment in assignments:
+        found = activities_in_stream(problem, assignment, interval_s=interval_s * len(assignments))
         span_s = found[0].run_s + found[0].sleep_s
         rate_hz += 1 / span_s
-        sleeping_w += sum(_joules(each, split) for each in found) / span_s
+        sleeping_w += sum(_joules(each, problem) for each in found) / span_s
         polling_w += sum(problem.devices[each.device].run_w for each in found)
     return PowerFigures(sleeping_w, sleeping_w / rate_hz, polling_w, polling_w / rate_hz)
 
 
-def _joules(activity: Activity, split: Split) -> float:
-    device = split.problem.devices[activity.device]
+def _joules(activity: Activity, problem: Problem) -> float:
+    device = problem.devices[activity.device]
     return device.run_w * activity.run_s + device.idle_w * activity.sleep_s
