@@ -13,8 +13,8 @@ from rich.console import Console
 from accuracy import NETWORKS
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import Optimize
 from tinysplit.common.tables import plain_table
-from tinysplit.kernels import Optimize
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.layout import BoardMemory, Schedule
 from tinysplit.memory.optimize import plan_memory

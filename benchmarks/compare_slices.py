@@ -17,13 +17,14 @@ from markdown_rows import print_head
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.networks import random_network
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.common.choices import SliceSolver
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.solvers import SLICE_SOLVERS, SliceSolver
+from tinysplit.slices.solvers import SLICE_SOLVERS
 from tinysplit.split import clock
 
 PERCENT, MS = 100, 1000

@@ -17,7 +17,8 @@ from periods import NETWORKS
 from tinysplit.boards.catalog import load_all
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.projects import generate
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Axis

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.onnx_import import import_model

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from markdown_rows import print_cases
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.exploration import explore
 from tinysplit.explore.figures import simulated_figures

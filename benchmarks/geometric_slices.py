@@ -16,13 +16,14 @@ from typing import NamedTuple
 from markdown_rows import print_head
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.common.choices import Slices, SliceSolver
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.onnx_import import import_model
 from tinysplit.slices.result import SliceResult
-from tinysplit.slices.search import Slices
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.solvers import SLICE_SOLVERS, SliceSolver
+from tinysplit.slices.solvers import AXES, SLICE_SOLVERS
 from tinysplit.split import clock
 from tinysplit.split.solve import solve
 
@@ -69,7 +70,7 @@ def solved(case: Case, solver: SliceSolver, slices: Slices, limit_s: float) -> T
     settings = CostSettings(baud=case.baud, bits=BITS)
     network = SlicedNetwork(graph, boards, settings, BitWidths.of(graph, BITS), 0, 0)
     start = time.perf_counter()
-    result = SLICE_SOLVERS[solver](network, slices.axes, clock.now() + limit_s)
+    result = SLICE_SOLVERS[solver](network, AXES[slices], clock.now() + limit_s)
     return Timed(result, time.perf_counter() - start)
 
 

@@ -26,7 +26,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import plain_table
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input, run_layers

@@ -22,19 +22,12 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import ERROR_BYTES, ERROR_SHARE, is_as_predicted
 from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.common.choices import Slices
 from tinysplit.common.tables import plain_table
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.pipeline import (
-    Context,
-    Search,
-    describe_split,
-    distribute_network,
-    plan_boards,
-    split_network,
-    write_projects,
-)
-from tinysplit.slices.search import Slices
+from tinysplit.costs.settings import CostSettings
+from tinysplit.pipeline import Context, describe_split, distribute_network, plan_boards, split_network, write_projects
+from tinysplit.slices.settings import Search
 
 G0, F4, L4, L4PLUS, H7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_l4r5zi", "nucleo_h743zi"
 QUIET = Console(quiet=True)

@@ -20,12 +20,13 @@ import numpy as np
 from rich.console import Console
 
 from tinysplit.common.errors import TinysplitError, ToolError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import RunReport, RunRequest, run
+from tinysplit.pipeline import RunRequest, run
 from tinysplit.split.evaluate.firmware import Firmware
 from tinysplit.split.problem import Objective
 from tinysplit_hil.measure_folder import MeasureSettings
+from tinysplit_hil.results.run_report import RunReport
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ROOT.parent / "shared" / "models"

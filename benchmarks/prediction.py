@@ -15,6 +15,7 @@ import argparse
 import json
 import statistics
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import count, product
 from pathlib import Path
@@ -25,9 +26,9 @@ from periods import NETWORKS, run_stream
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.pipeline import RunReport
+from tinysplit.costs.settings import CostSettings
 from tinysplit.split.problem import Objective
+from tinysplit_hil.results.run_report import RunReport
 
 PLOT = Path(__file__).parents[1] / "docs" / "prediction.svg"
 G0, F4, F446, L412, L433, L4, L4R5, H7, H723 = (
@@ -171,6 +172,15 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     figure.savefig(path, metadata={"Date": None})
 
 
+def rows_or_why_not(case: Case) -> Sequence[Row]:
+    """Return the rows of a case; none, and say why, where it cannot be measured."""
+    try:
+        return list(rows_of(case, run_case(case, Console(quiet=True))))
+    except TinysplitError as error:
+        Console(stderr=True).print(f"{case.title}: {error}", highlight=False, soft_wrap=True)
+        return ()
+
+
 def main() -> None:
     """Print a row a quantity as cases are done, then the errors by quantity, or JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -180,15 +190,12 @@ def main() -> None:
     options = parser.parse_args()
     chosen = [case for case in cases() if options.only in case.title and NETWORKS[case.network].exists()]
     rows: list[Row] = []
-    for case in chosen:
-        try:
-            found = list(rows_of(case, run_case(case, Console(quiet=True))))
-        except TinysplitError as error:
-            Console(stderr=True).print(f"{case.title}: {error}", highlight=False, soft_wrap=True)
-            continue
-        rows += found
-        if not options.json:
-            print("\n".join(map(lines, found)), flush=True)
+    with suppress(KeyboardInterrupt):  # then the rest is of the cases that are done
+        for case in chosen:
+            found = rows_or_why_not(case)
+            rows += found
+            if found and not options.json:
+                print("\n".join(map(lines, found)), flush=True)
     if options.json:
         print(json.dumps({"rows": [asdict(row) | {"error": row.error} for row in rows]}, indent=2))
     else:

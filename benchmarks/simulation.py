@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from rich.console import Console
 
 from periods import CASES, NETWORKS, Case, run_case
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.pipeline import Context, Search, split_network
+from tinysplit.costs.settings import CostSettings
+from tinysplit.pipeline import Context, split_network
+from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.problem import Objective

@@ -19,11 +19,13 @@ import numpy as np
 from rich.console import Console
 
 from periods import NETWORKS
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.common.choices import Slices
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import RunReport, RunRequest, Search, run
-from tinysplit.slices.search import Slices
+from tinysplit.pipeline import RunRequest, run
+from tinysplit.slices.settings import Search
 from tinysplit_hil.measure_folder import MeasureSettings
+from tinysplit_hil.results.run_report import RunReport
 
 G0 = "nucleo_g071rb"
 SEED, CALIBRATION = 13, 8

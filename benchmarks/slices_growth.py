@@ -24,10 +24,11 @@ from periods import NETWORKS
 from slices import G0, Case, measure_case
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_rates import agree
+from tinysplit.common.choices import Slices
 from tinysplit.common.units import MS
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.pipeline import Context, Search, split_network
-from tinysplit.slices.search import Slices
+from tinysplit.costs.settings import CostSettings
+from tinysplit.pipeline import Context, split_network
+from tinysplit.slices.settings import Search
 from tinysplit.split.solution import Split
 
 KBAUD = 1000

@@ -24,12 +24,13 @@ from pathlib import Path
 from plot_growth import Growth, plot
 from split_cases import FAST, SLOW, Case
 from tinysplit.boards.catalog import load_boards
+from tinysplit.common.choices import AUTO, CHAIN_LABELS, HIGHS
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.reproduce.networks import mobilenet_v1
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.dispatch import AUTO, CHAIN_LABELS, HIGHS
 
 DOCS = Path(__file__).parents[1] / "docs"
 RESULTS, PLOT = DOCS / "benchmarks_splitting.md", DOCS / "growth.svg"

@@ -17,7 +17,7 @@ import numpy as np
 from markdown_rows import print_cases
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.network.graph import Graph

@@ -25,12 +25,14 @@ PACKAGES = (
     "plan",
     "slices",
     "quantize",
+    "weights_file",
     "project",
     "codegen",
     "build",
     "explore",
     "reproduce",
     "calibration",
+    "supported",
     "tinysplit_hil",
     "pipeline",
     "api",
@@ -38,7 +40,7 @@ PACKAGES = (
     "cli",
     "__main__",
 )
-FLAT = {"__init__.py", "__main__.py", "api.py", "pipeline.py"}
+FLAT = {"__init__.py", "__main__.py", "pipeline.py"}
 MAX_MODULES = 20
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
@@ -98,7 +100,7 @@ def importers(folder: Path, package: str) -> set[str]:
 
 def test_packages_are_listed() -> None:
     folders = {path.parent.name for path in GENERATOR.glob("*/__init__.py")}
-    assert folders == set(PACKAGES) - {"tinysplit_hil", "tinysplit_hil.pytest_plugin", "api", "pipeline", "__main__"}
+    assert folders == set(PACKAGES) - {"tinysplit_hil", "tinysplit_hil.pytest_plugin", "pipeline", "__main__"}
     assert {path.name for path in GENERATOR.glob("*.py")} == FLAT
 
 
@@ -142,8 +144,8 @@ def test_functions_are_short() -> None:
     assert not too_long
 
 
-def test_only_pipeline_and_command_line_use_the_harness() -> None:
-    assert {path.split("/")[0] for path in importers(GENERATOR, "tinysplit_hil")} <= {"pipeline.py", "cli"}
+def test_only_pipeline_scripts_and_command_line_use_the_harness() -> None:
+    assert {path.split("/")[0] for path in importers(GENERATOR, "tinysplit_hil")} <= {"pipeline.py", "api", "cli"}
 
 
 def test_only_virtual_boards_need_the_gpl() -> None:
@@ -154,4 +156,5 @@ def test_only_virtual_boards_need_the_gpl() -> None:
 
 
 def test_facts_of_devices_come_from_one_module() -> None:
-    assert importers(GENERATOR, "modm_devices") == {"boards/devices.py"}
+    readers = {name for name, path in modules().items() if '"modm_devices"' in path.read_text(encoding="utf-8")}
+    assert readers == {"tinysplit.boards.devices"}

@@ -1,11 +1,14 @@
 """Writes the CRC-32 of a firmware's flash into the section `.checksum` of its ELF file, which stands behind it.
 
+Weights in external memory follow the flash.
+
 PlatformIO runs this after linking (extra_scripts); for other builds: python checksum.py firmware.elf
 """
 
 import struct
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 _SECTION = struct.Struct("<10I")
@@ -16,20 +19,23 @@ _LOADED = 1  # PT_LOAD
 def write_checksum(path: Path) -> None:
     """Write the checksum of the ELF file at `path` into it. Raises ValueError where flash has gaps or no checksum."""
     data = bytearray(path.read_bytes())
-    position = _checksum_offset(data)
-    struct.pack_into("<I", data, position, zlib.crc32(_flash(data, position)))
+    sections = dict(_sections(data))
+    if ".checksum" not in sections:
+        raise ValueError("the ELF file has no section .checksum")
+    position, _ = sections[".checksum"]
+    offset, size = sections.get(".external", (0, 0))
+    struct.pack_into("<I", data, position, zlib.crc32(data[offset : offset + size], zlib.crc32(_flash(data, position))))
     path.write_bytes(data)
 
 
-def _checksum_offset(data: bytearray) -> int:
-    """Return the offset of the section in the file."""
+def _sections(data: bytearray) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the name of each section, and its offset in the file and size in bytes."""
     (table,) = struct.unpack_from("<I", data, 32)
     size, count, names = struct.unpack_from("<HHH", data, 46)
     sections = [_SECTION.unpack_from(data, table + i * size) for i in range(count)]
-    for name, _, _, _, offset, *_ in sections:
-        if data[sections[names][4] + name :].startswith(b".checksum\0"):
-            return offset
-    raise ValueError("the ELF file has no section .checksum")
+    for name, _, _, _, offset, bytes_, *_ in sections:
+        begin = sections[names][4] + name
+        yield data[begin : data.index(b"\0", begin)].decode(), (offset, bytes_)
 
 
 def _flash(data: bytearray, end: int) -> bytes:

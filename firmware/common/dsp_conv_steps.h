@@ -1,15 +1,16 @@
 /* The loops over pairs of values of dsp_conv_pixels.h, for cores that issue one instruction a cycle.
  *
  * Loads stand together, because on Cortex-M4 the first of several takes a cycle more. All instructions have 4 bytes.
+ * Weights are read one after the other: a serial flash would begin a new command for any other address.
  */
 #ifndef DSP_CONV_STEPS_H
 #define DSP_CONV_STEPS_H
 
 #define DSP_CONV_PACKED_TWO(distance, step) \
+  "ldr r12, [r1], #8\n\t" \
   "ldr r11, [r0, #" distance "]\n\t" \
   "ldr r10, [r0], #" step "\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
+  "ldr lr, [r1, #-4]\n\t" \
   "smlad r3, r12, r10, r3\n\t" \
   "smlad r7, r12, r11, r7\n\t" \
   "sxtb16 r12, r12\n\t" \
@@ -22,25 +23,25 @@
   "smlad r8, lr, r11, r8\n\t"
 
 #define DSP_CONV_WIDE_TWO(distance, step) \
+  "ldr r12, [r1], #16\n\t" \
   "ldr r11, [r0, #" distance "]\n\t" \
   "ldr r10, [r0], #" step "\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
+  "ldr lr, [r1, #-12]\n\t" \
   "smlad r2, r12, r10, r2\n\t" \
   "smlad r6, r12, r11, r6\n\t" \
   "smlad r3, lr, r10, r3\n\t" \
   "smlad r7, lr, r11, r7\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
+  "ldr r12, [r1, #-8]\n\t" \
+  "ldr lr, [r1, #-4]\n\t" \
   "smlad r4, r12, r10, r4\n\t" \
   "smlad r8, r12, r11, r8\n\t" \
   "smlad r5, lr, r10, r5\n\t" \
   "smlad r9, lr, r11, r9\n\t"
 
 #define DSP_CONV_PACKED_ONE \
-  "ldr r10, [r0], #4\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
   "ldr r12, [r1], #8\n\t" \
+  "ldr r10, [r0], #4\n\t" \
+  "ldr lr, [r1, #-4]\n\t" \
   "smlad r3, r12, r10, r3\n\t" \
   "smlad r5, lr, r10, r5\n\t" \
   "sxtb16 r12, r12\n\t" \
@@ -49,13 +50,13 @@
   "smlad r4, lr, r10, r4\n\t"
 
 #define DSP_CONV_WIDE_ONE \
+  "ldr r12, [r1], #16\n\t" \
   "ldr r10, [r0], #4\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
+  "ldr lr, [r1, #-12]\n\t" \
   "smlad r2, r12, r10, r2\n\t" \
   "smlad r3, lr, r10, r3\n\t" \
-  "ldr lr, [r1, #4]\n\t" \
-  "ldr r12, [r1], #8\n\t" \
+  "ldr r12, [r1, #-8]\n\t" \
+  "ldr lr, [r1, #-4]\n\t" \
   "smlad r4, r12, r10, r4\n\t" \
   "smlad r5, lr, r10, r5\n\t"
 

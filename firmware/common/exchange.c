@@ -137,6 +137,7 @@ uint8_t exchange_load(uint32_t number, uint32_t offset, uint32_t length, uint8_t
 
 void exchange_loaded(uint32_t offset, uint32_t length) {
   if (offset == loaded_bytes) loaded_bytes += length;
+  run_look_again(); /* the CRC can be brought forward */
 }
 
 uint8_t exchange_start(uint32_t number, uint32_t crc) {

@@ -12,6 +12,9 @@
 /* A layer's constants: gathered by the linker from .weights.*, and kept as a symbol of their own in the ELF file. */
 #define TINYSPLIT_WEIGHTS(name) __attribute__((used, section(".weights." #name)))
 
+/* Constants in the board's configuration file (weights_file.h), as aligned as arrays are elsewhere. */
+#define TINYSPLIT_IN_FILE __attribute__((aligned(4)))
+
 /* For inner functions of a kernel: inlined, so that their loop counts are constants. */
 #define TINYSPLIT_INLINE static inline __attribute__((always_inline))
 

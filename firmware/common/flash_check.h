@@ -1,4 +1,4 @@
-/* The CRC-32 of code and weights in flash, which the build has put behind them. */
+/* The CRC-32 of code and weights, in flash and then in external memory, which the build has put behind the flash. */
 #ifndef FLASH_CHECK_H
 #define FLASH_CHECK_H
 

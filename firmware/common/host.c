@@ -17,9 +17,10 @@
 #include "ticker.h"
 #include "times.h"
 #include "transfers.h"
+#include "weights_file.h"
 
-enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK };   /* what IDENTIFY asks for */
-enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS }; /* what READ_STAMPS asks for */
+enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS }; /* what IDENTIFY asks for */
+enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS };                 /* what READ_STAMPS asks for */
 
 enum {
   PROTOCOL_VERSION = 2,
@@ -179,12 +180,24 @@ static void send_stack(const frame_header_t *to) {
   send(&outgoing);
 }
 
+static void send_weights(const frame_header_t *to) {
+  if (!weights_file_identify) {
+    refuse(to, ERROR_BAD_RANGE);
+    return;
+  }
+  uint32_t crc, counter;
+  weights_file_identify(&crc, &counter);
+  outgoing_t outgoing = two_words(to->type | FRAME_REPLY, to->sequence, crc, counter);
+  send(&outgoing);
+}
+
 static void identify(const frame_header_t *header) {
   uint8_t what = header->length ? request[0] : (uint8_t)IDENTIFY_STATE;
   switch (what) {
     case IDENTIFY_STATE: send_identity(header); break;
     case IDENTIFY_NOTE: send_reply(header, network_note, network_note_bytes); break;
     case IDENTIFY_STACK: send_stack(header); break;
+    case IDENTIFY_WEIGHTS: send_weights(header); break;
     default: refuse(header, ERROR_BAD_RANGE);
   }
 }

@@ -181,15 +181,10 @@ void link_out_frame_left(link_t *link) {
   if (is_question) set_due(link, channel, retry_ms(channel));
 }
 
-/* A peer that sends can answer at the end of its frame only. */
-static bool peer_is_sending(const link_t *link) {
-  return link->quiet_ms < LINK_QUERY_MS && link->deaf_ms < link_ms_of(link, LINK_MAX_PAYLOAD + 64) + LINK_RETRY_MS;
-}
-
 void link_out_tick(link_t *link, uint8_t index) {
   link_channel_t *channel = link_at(link, index);
   if (channel->due_ms == 0 || --channel->due_ms > 0) return;
-  if (peer_is_sending(link)) {
+  if (link_peer_is_sending(link)) {
     channel->due_ms = 1;
     return;
   }

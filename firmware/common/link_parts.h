@@ -128,6 +128,7 @@ void link_peer_announce(link_t *link); /* that this board has booted, once the p
 void link_peer_ask(link_t *link);
 void link_peer_asked(link_t *link);
 void link_peer_tick(link_t *link);
+bool link_peer_is_sending(const link_t *link); /* which can answer at the end of its frame only */
 uint16_t link_peer_note(const link_t *link, uint8_t *note);
 
 #endif

@@ -38,6 +38,10 @@ void link_peer_ask(link_t *link) {
   say_hello(link);
 }
 
+bool link_peer_is_sending(const link_t *link) {
+  return link->quiet_ms < LINK_QUERY_MS && link->deaf_ms < link_ms_of(link, LINK_MAX_PAYLOAD + 64) + LINK_RETRY_MS;
+}
+
 void link_probe(link_t *link) {
   if (!link->was_heard) link_peer_ask(link);
   link->was_heard = false;
@@ -46,6 +50,10 @@ void link_probe(link_t *link) {
 /* Nothing was heard since the last HELLO. A frame may be on its way for long. */
 void link_peer_tick(link_t *link) {
   if (link->hello_ms == 0 || --link->hello_ms > 0) return;
+  if (link->state == LINK_RUNNING && link_peer_is_sending(link)) {
+    link->hello_ms = 1;
+    return;
+  }
   uint32_t most = LINK_ATTEMPTS + link->settings->patience_ms / LINK_RETRY_MOST_MS;
   if (link->hellos <= most) link->hellos++;
   if (link->hellos > most && link->state != LINK_STOPPED && link->failure == LINK_NO_FAILURE) {

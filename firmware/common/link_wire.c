@@ -39,6 +39,7 @@ bool link_parser_is_hunting(const link_parser_t *parser) { return parser->state 
 
 uint32_t link_parser_left(const link_parser_t *parser) {
   if (link_parser_is_hunting(parser)) return 0;
+  if (parser->state == IN_HEADER) return (uint32_t)LINK_HEADER_BYTES - parser->filled;
   return (uint32_t)parser->left + parser->segment + LINK_CRC_BYTES;
 }
 

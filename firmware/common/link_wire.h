@@ -94,7 +94,7 @@ void link_parser_segment(link_parser_t *parser, uint8_t *destination, uint32_t b
 
 bool link_parser_is_hunting(const link_parser_t *parser);
 
-/* Bytes until the frame under way ends, a few more at its end; 0: none is under way. */
+/* Bytes until the frame under way, or its header, ends, a few more at its end; 0: none is under way. */
 uint32_t link_parser_left(const link_parser_t *parser);
 
 /* The line is silent: true if a frame with a good header is cut off by that. */

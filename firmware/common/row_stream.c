@@ -2,10 +2,10 @@
 
 #include <stddef.h>
 
-#include "board.h"
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "interrupts.h"
+#include "link_ports.h"
 #include "network_links.h"
 #include "run.h"
 #include "schedule.h"

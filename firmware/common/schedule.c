@@ -3,6 +3,7 @@
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "exchange.h"
+#include "external_memory.h"
 #include "flash_check.h"
 #include "frames.h"
 #include "interrupts.h"
@@ -14,6 +15,7 @@
 #include "times.h"
 #include "transfers.h"
 #include "watchdog.h"
+#include "weights_file.h"
 
 uint64_t schedule_excluded_ticks;
 
@@ -47,14 +49,21 @@ static bool take_step(const network_step_t *step, uint32_t record) {
   }
 }
 
+/* Returns what is wrong with the program or its weights, if anything. */
+static uint8_t check_program(uint32_t *found) {
+  if (external_memory_check && !external_memory_check(found)) return ERROR_EXTERNAL_MEMORY;
+  if (!flash_check(found)) return ERROR_FLASH_CORRUPT;
+  return !weights_file_check || weights_file_check(found) ? ERROR_NONE : ERROR_WEIGHTS;
+}
+
 static void answer_check(void) {
   if (!is_check_wanted) return;
   is_check_wanted = false;
   uint8_t sequence = check_sequence;
   uint32_t found;
-  bool is_good = flash_check(&found);
-  if (!is_good) run_fail(ERROR_FLASH_CORRUPT, found);
-  schedule_on_obeyed(FRAME_CHECK, sequence, is_good ? ERROR_NONE : ERROR_FLASH_CORRUPT, found);
+  uint8_t code = check_program(&found);
+  if (code) run_fail(code, found);
+  schedule_on_obeyed(FRAME_CHECK, sequence, code, found);
 }
 
 bool run_on_wait(void) {
@@ -95,10 +104,10 @@ static uint8_t begin(uint32_t number, uint32_t *detail) {
   run_take_failure(); /* of the run before */
   run_begin(number);
   interrupts_unlock(lock);
-  bool is_good = flash_check(detail);
-  if (!is_good) run_fail(ERROR_FLASH_CORRUPT, *detail);
+  uint8_t code = check_program(detail);
+  if (code) run_fail(code, *detail);
   is_beginning = false;
-  return is_good ? ERROR_NONE : ERROR_FLASH_CORRUPT;
+  return code;
 }
 
 bool schedule_is_in(uint32_t run) {

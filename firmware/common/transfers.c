@@ -1,17 +1,16 @@
 #include "transfers.h"
 
-#include "board.h"
 #include "clock.h"
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "interrupts.h"
+#include "link_ports.h"
 #include "markers.h"
 #include "network_links.h"
 #include "reset.h"
 #include "run.h"
 #include "ticker.h"
 #include "times.h"
-#include "uart_link.h"
 #include "words.h"
 
 #define PROBE_MS 1000u
@@ -115,15 +114,22 @@ static bool is_soon(const link_t *link, uint32_t bytes) {
   return bytes * LINK_BITS_PER_BYTE * (clock_core_hz / link->settings->baud) < ticker_left();
 }
 
-/* The end of a frame interrupts when the line is idle behind it, or when more has come. To see it at once, a sender
- * stays awake from the last byte of its tensor to the acknowledgement, and a board inside an inference before the end
- * of a frame, of which it may need rows.
+/* Bytes until the end of a frame that the board needs at once: the answer to a tensor that has left, which may begin
+ * now, or inside an inference any frame, of which it may need rows; 0: none.
+ */
+static uint32_t left_of_needed_frame(uint32_t i) {
+  const link_t *link = &board_links[i];
+  uint32_t left = link_parser_left(&link->parser);
+  if (link_awaits_answer(link) && uart_link_left(&board_link_uarts[i]) == 0) return left ? left : LINK_HEADER_BYTES;
+  return run_state == RUN_RUNNING ? left : 0;
+}
+
+/* The end of a frame interrupts when the line is idle behind it, or when more has come: to see it at once, a board
+ * stays awake before it.
  */
 static bool is_frame_ending(uint32_t i) {
-  const link_t *link = &board_links[i];
-  if (link_awaits_answer(link) && uart_link_left(&board_link_uarts[i]) == 0) return true;
-  uint32_t left = run_state == RUN_RUNNING ? link_parser_left(&link->parser) : 0;
-  return left > 0 && is_soon(link, left);
+  uint32_t left = left_of_needed_frame(i);
+  return left > 0 && is_soon(&board_links[i], left);
 }
 
 bool transfers_poll(void) {

@@ -1,7 +1,6 @@
 /* What IDENTIFY says of the UARTs of the links. */
-#include "board.h"
+#include "link_ports.h"
 #include "transfers.h"
-#include "uart_link.h"
 
 uint32_t transfers_line_errors(void) {
   uint32_t sum = 0;

@@ -12,6 +12,10 @@
 
 #define CLOCK_RESET_HZ 16000000u /* HSI */
 
+/* The CRC unit; it reverses no bits. */
+#define CRC_CLOCK RCC->AHB1ENR
+#define CRC_CLOCK_ENABLE RCC_AHB1ENR_CRCEN
+
 #define WATCHDOG IWDG
 
 /* Causes of the last reset. */

@@ -24,6 +24,12 @@ typedef struct {
 } FLASH_TypeDef;
 
 typedef struct {
+  volatile uint32_t DR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t CR; /* 0x08 */
+} CRC_TypeDef;
+
+typedef struct {
   volatile uint32_t CR;
   volatile uint32_t CSR;
 } PWR_TypeDef;
@@ -72,6 +78,7 @@ typedef struct {
 
 #define RCC_BASE 0x40023800u
 #define FLASH_R_BASE 0x40023C00u
+#define CRC_BASE 0x40023000u
 #define PWR_BASE 0x40007000u
 #define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x40020000u
@@ -107,6 +114,7 @@ typedef struct {
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
+#define CRC ((CRC_TypeDef *)CRC_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
 #define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
@@ -169,6 +177,7 @@ typedef struct {
 #define RCC_AHB1ENR_GPIOEEN (1u << 4)
 #define RCC_AHB1ENR_GPIOHEN (1u << 7)
 #define RCC_AHB1ENR_DMA1EN (1u << 21)
+#define RCC_AHB1ENR_CRCEN (1u << 12)
 #define RCC_AHB1ENR_DMA2EN (1u << 22)
 #define RCC_APB1ENR_USART2EN (1u << 17)
 #define RCC_APB1ENR_USART3EN (1u << 18)
@@ -184,6 +193,8 @@ typedef struct {
 #define RCC_CSR_PORRSTF (1u << 27)
 #define RCC_CSR_SFTRSTF (1u << 28)
 #define RCC_CSR_IWDGRSTF (1u << 29)
+
+#define CRC_CR_RESET (1u << 0)
 
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)

@@ -12,6 +12,10 @@
 
 #define CLOCK_RESET_HZ 16000000u /* HSI16 */
 
+/* The CRC unit. */
+#define CRC_CLOCK RCC->AHBENR
+#define CRC_CLOCK_ENABLE RCC_AHBENR_CRCEN
+
 #define WATCHDOG IWDG
 
 /* Causes of the last reset. */

@@ -25,6 +25,12 @@ typedef struct {
 } FLASH_TypeDef;
 
 typedef struct {
+  volatile uint32_t DR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t CR; /* 0x08 */
+} CRC_TypeDef;
+
+typedef struct {
   volatile uint32_t MODER;
   volatile uint32_t OTYPER;
   volatile uint32_t OSPEEDR;
@@ -83,6 +89,7 @@ typedef struct {
 
 #define RCC_BASE 0x40021000u
 #define FLASH_R_BASE 0x40022000u
+#define CRC_BASE 0x40023000u
 #define TIM2_BASE 0x40000000u
 #define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x50000000u
@@ -113,6 +120,7 @@ typedef struct {
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
+#define CRC ((CRC_TypeDef *)CRC_BASE)
 #define TIM2 ((TIM_TypeDef *)TIM2_BASE)
 #define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
@@ -166,6 +174,7 @@ typedef struct {
 #define RCC_IOPENR_GPIODEN (1u << 3)
 #define RCC_IOPENR_GPIOFEN (1u << 5)
 #define RCC_AHBENR_DMA1EN (1u << 0)
+#define RCC_AHBENR_CRCEN (1u << 12)
 #define RCC_APBENR1_TIM2EN (1u << 0)
 #define RCC_APBENR1_USART2EN (1u << 17)
 #define RCC_APBENR1_USART3EN (1u << 18)
@@ -177,6 +186,10 @@ typedef struct {
 #define RCC_CSR_PWRRSTF (1u << 27)
 #define RCC_CSR_SFTRSTF (1u << 28)
 #define RCC_CSR_IWDGRSTF (1u << 29)
+
+#define CRC_CR_RESET (1u << 0)
+#define CRC_CR_REV_IN (3u << 5) /* of words */
+#define CRC_CR_REV_OUT (1u << 7)
 
 #define FLASH_ACR_LATENCY (7u << 0)
 #define FLASH_ACR_PRFTEN (1u << 8)

@@ -12,6 +12,10 @@
 
 #define CLOCK_RESET_HZ 64000000u /* HSI */
 
+/* The CRC unit. */
+#define CRC_CLOCK RCC->AHB4ENR
+#define CRC_CLOCK_ENABLE RCC_AHB4ENR_CRCEN
+
 #define WATCHDOG IWDG1
 
 /* Causes of the last reset. */

@@ -38,6 +38,12 @@ typedef struct {
 } FLASH_TypeDef;
 
 typedef struct {
+  volatile uint32_t DR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t CR; /* 0x08 */
+} CRC_TypeDef;
+
+typedef struct {
   volatile uint32_t CR1;
   volatile uint32_t CSR1;
   volatile uint32_t CR2;
@@ -104,6 +110,7 @@ typedef struct {
 
 #define RCC_BASE 0x58024400u
 #define FLASH_R_BASE 0x52002000u
+#define CRC_BASE 0x58024C00u
 #define PWR_BASE 0x58024800u
 #define SYSCFG_BASE 0x58000400u
 #define IWDG1_BASE 0x58004800u
@@ -160,6 +167,7 @@ typedef struct {
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
+#define CRC ((CRC_TypeDef *)CRC_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
 #define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
 #define IWDG1 ((IWDG_TypeDef *)IWDG1_BASE)
@@ -246,6 +254,7 @@ typedef struct {
 #define RCC_AHB4ENR_GPIOFEN (1u << 5)
 #define RCC_AHB4ENR_GPIOGEN (1u << 6)
 #define RCC_AHB4ENR_GPIOHEN (1u << 7)
+#define RCC_AHB4ENR_CRCEN (1u << 19)
 #define RCC_APB1LENR_USART2EN (1u << 17)
 #define RCC_APB1LENR_USART3EN (1u << 18)
 #define RCC_APB1LENR_UART4EN (1u << 19)
@@ -262,6 +271,10 @@ typedef struct {
 #define RCC_RSR_PORRSTF (1u << 23)
 #define RCC_RSR_SFTRSTF (1u << 24)
 #define RCC_RSR_IWDG1RSTF (1u << 26)
+
+#define CRC_CR_RESET (1u << 0)
+#define CRC_CR_REV_IN (3u << 5) /* of words */
+#define CRC_CR_REV_OUT (1u << 7)
 
 #define FLASH_ACR_LATENCY (0xFu << 0)
 #define FLASH_OPTSR2_CPUFREQ_BOOST (1u << 2)

@@ -12,6 +12,10 @@
 
 #define CLOCK_RESET_HZ 4000000u /* MSI */
 
+/* The CRC unit. */
+#define CRC_CLOCK RCC->AHB1ENR
+#define CRC_CLOCK_ENABLE RCC_AHB1ENR_CRCEN
+
 #define WATCHDOG IWDG
 
 /* Causes of the last reset. */

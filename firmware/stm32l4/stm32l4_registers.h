@@ -1,4 +1,4 @@
-/* The used registers of the STM32L4 and L4+, by RM0394 (L412, L433, L452) and RM0432 (L4R5),
+/* The used registers of the STM32L4 and L4+, by RM0394 (L412, L433, L452), RM0351 (L496) and RM0432 (L4R5),
  * with ST's names.
  */
 #ifndef STM32L4_REGISTERS_H
@@ -28,6 +28,12 @@ typedef struct {
 typedef struct {
   volatile uint32_t ACR;
 } FLASH_TypeDef;
+
+typedef struct {
+  volatile uint32_t DR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t CR; /* 0x08 */
+} CRC_TypeDef;
 
 typedef struct {
   volatile uint32_t CR1;
@@ -85,8 +91,23 @@ typedef struct {
   volatile uint32_t CCR;
 } DMAMUX_Channel_TypeDef;
 
+typedef struct {
+  volatile uint32_t CR;
+  volatile uint32_t DCR;
+  volatile uint32_t SR;
+  volatile uint32_t FCR;
+  volatile uint32_t DLR;
+  volatile uint32_t CCR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t ABR; /* 0x1C */
+  volatile uint32_t DR;
+  volatile uint32_t reserved_1[3];
+  volatile uint32_t LPTR; /* 0x30 */
+} QUADSPI_TypeDef; /* L4 only */
+
 #define RCC_BASE 0x40021000u
 #define FLASH_R_BASE 0x40022000u
+#define CRC_BASE 0x40023000u
 #define PWR_BASE 0x40007000u
 #define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x48000000u
@@ -135,9 +156,11 @@ typedef struct {
 #define DMAMUX1_Channel13_BASE 0x40020834u
 #define DMA1_CSELR_BASE 0x400200A8u
 #define DMA2_CSELR_BASE 0x400204A8u
+#define QSPI_R_BASE 0xA0001000u
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
+#define CRC ((CRC_TypeDef *)CRC_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
 #define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
@@ -186,6 +209,7 @@ typedef struct {
 #define DMAMUX1_Channel13 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel13_BASE)
 #define DMA1_CSELR ((DMA_Request_TypeDef *)DMA1_CSELR_BASE)
 #define DMA2_CSELR ((DMA_Request_TypeDef *)DMA2_CSELR_BASE)
+#define QUADSPI ((QUADSPI_TypeDef *)QSPI_R_BASE)
 
 #define RCC_CR_HSION (1u << 8)
 #define RCC_CR_HSIRDY (1u << 10)
@@ -208,6 +232,7 @@ typedef struct {
 #define RCC_PLLCFGR_PLLR_Pos 25u
 #define RCC_AHB1ENR_DMA1EN (1u << 0)
 #define RCC_AHB1ENR_DMA2EN (1u << 1)
+#define RCC_AHB1ENR_CRCEN (1u << 12)
 #define RCC_AHB1ENR_DMAMUX1EN (1u << 2)
 #define RCC_AHB2ENR_GPIOAEN (1u << 0)
 #define RCC_AHB2ENR_GPIOBEN (1u << 1)
@@ -217,6 +242,7 @@ typedef struct {
 #define RCC_AHB2ENR_GPIOFEN (1u << 5)
 #define RCC_AHB2ENR_GPIOGEN (1u << 6)
 #define RCC_AHB2ENR_GPIOHEN (1u << 7)
+#define RCC_AHB3ENR_QSPIEN (1u << 8)
 #define RCC_APB1ENR1_USART2EN (1u << 17)
 #define RCC_APB1ENR1_USART3EN (1u << 18)
 #define RCC_APB1ENR1_UART4EN (1u << 19)
@@ -230,6 +256,10 @@ typedef struct {
 #define RCC_CSR_BORRSTF (1u << 27)
 #define RCC_CSR_SFTRSTF (1u << 28)
 #define RCC_CSR_IWDGRSTF (1u << 29)
+
+#define CRC_CR_RESET (1u << 0)
+#define CRC_CR_REV_IN (3u << 5) /* of words */
+#define CRC_CR_REV_OUT (1u << 7)
 
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
@@ -247,6 +277,23 @@ typedef struct {
 #define DMA_ISR_TCIF1 (1u << 1)
 #define DMA_ISR_HTIF1 (1u << 2)
 #define DMA_ISR_TEIF1 (1u << 3)
+
+#define QUADSPI_CR_EN (1u << 0)
+#define QUADSPI_CR_TCEN (1u << 3)
+#define QUADSPI_CR_SSHIFT (1u << 4)
+#define QUADSPI_CR_PRESCALER_Pos 24u
+#define QUADSPI_DCR_CSHT_Pos 8u
+#define QUADSPI_DCR_FSIZE_Pos 16u
+#define QUADSPI_SR_TCF (1u << 1)
+#define QUADSPI_SR_BUSY (1u << 5)
+#define QUADSPI_FCR_CTCF (1u << 1)
+#define QUADSPI_CCR_IMODE_Pos 8u
+#define QUADSPI_CCR_ADMODE_Pos 10u
+#define QUADSPI_CCR_ADSIZE_Pos 12u
+#define QUADSPI_CCR_ABMODE_Pos 14u
+#define QUADSPI_CCR_DCYC_Pos 18u
+#define QUADSPI_CCR_DMODE_Pos 24u
+#define QUADSPI_CCR_FMODE_Pos 26u
 
 #define USART_CR1_UE (1u << 0)
 #define USART_CR1_RE (1u << 2)

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "board.h"
 #include "clock.h"
 #include "interrupts.h"
+#include "link_ports.h"
 #include "link_wire.h"
 #include "network.h"
 #include "run.h"

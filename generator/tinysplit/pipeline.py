@@ -3,23 +3,30 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import onnx
 from rich.console import Console
 
-from tinysplit.boards.board import Board, ClockSource
+from tinysplit.boards.board import Board, ClockSource, check_baud
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.probe_port import check_probe_baud
 from tinysplit.build.folder import build_folder
-from tinysplit.build.report import BuildReport
-from tinysplit.codegen.mlperf import Mlperf
+from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.projects import generate
+from tinysplit.common.choices import (
+    DEFAULT_CALIBRATION_COUNT,
+    Copies,
+    ProgrammerName,
+    SecondObjective,
+    Slices,
+)
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
-from tinysplit.common.progress import steps
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.common.progress import late_step, steps
+from tinysplit.costs.problem_builder import make_problem, make_problems
+from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
 from tinysplit.memory.shared_memory import unaligned_rows
@@ -28,13 +35,16 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
-from tinysplit.network.quantized_distribution import distribute_quantized, distributed_widths
+from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.sample_files import SampleSource
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.copies import plan_copies
+from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
 from tinysplit.project.manifest import Project
+from tinysplit.project.placement import placement_of
 from tinysplit.project.split_file import SplitFile, check_split_matches
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
@@ -42,26 +52,22 @@ from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_j
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.warnings import print_warnings
 from tinysplit.slices.choice import SliceRequest
-from tinysplit.slices.search import Slices
-from tinysplit.slices.solvers import SliceSolver
-from tinysplit.split.copies import Copies, solve_with_copies
+from tinysplit.slices.settings import Search
+from tinysplit.split.alternatives import best_of
+from tinysplit.split.copies import solve_with_copies
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import Front, SecondObjective
+from tinysplit.split.pareto import Front
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
-from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, Placement, simulate_arrivals
+from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
 from tinysplit.split.simulation.loss import Loss
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.dispatch import AUTO
+from tinysplit.split.solution import Split
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
-from tinysplit_hil.bench.flash_report import FlashReport
-from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.measure_folder import MeasureSettings, check_samples, measure_boards
-from tinysplit_hil.report import MeasureReport
-
-DEFAULT_CALIBRATION_COUNT = 100
+from tinysplit_hil.results.run_report import RunReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +79,7 @@ class Context:
     boards: tuple[Board, ...]
     settings: CostSettings
     messages: Console  # progress, notes and warnings
-    mlperf: Mlperf | None = None  # spoken by the board that reads the input
-    has_markers: bool = False  # pins that are high while layers and transfers run
+    programs: ProgramOptions = PLAIN
 
     @classmethod
     def load(
@@ -88,34 +93,21 @@ class Context:
         needs_weights: bool = True,
     ) -> Self:
         """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
-        graph = import_model(model, needs_weights=needs_weights)
+        with late_step(messages, f"reading {model}"):
+            graph = import_model(model, needs_weights=needs_weights)
         if not graph.has_weights:
             messages.print(f"note: {model} lacks weights: estimates do not need them", highlight=False, soft_wrap=True)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
-        for name in board_names:
-            check_probe_baud(name, settings.host_baud)
+        for board in boards:
+            check_probe_baud(board.name, settings.host_baud)
+            check_baud(board, board.host_uart, settings.host_baud)
+        check_possible(graph, boards, dict(settings.kernels))
         return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
 
     @property
     def title(self) -> str:
         """Network and boards, as in progress messages."""
         return f"{self.graph.name} over {', '.join(board.name for board in self.boards)}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """How splits are searched for: whole layers by `solver`, divided ones by `slice_solver`, by default the exact one.
-
-    Without `slices`, layers are divided by channels where one of them has more weights than any board's flash.
-    """
-
-    solver: str = AUTO
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S
-    copies: Copies = Copies.NEVER
-    slices: Slices | None = None
-    slice_solver: SliceSolver | None = None
-    input_board: int = 0
-    output_board: int = 0  # of a distributed network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,47 +119,18 @@ class RunRequest:
 
     model: Path
     boards: tuple[str, ...]
-    samples: Path
+    samples: Path | SampleSource
     out: Path
     settings: CostSettings
     search: Search = Search()
     clock: ClockSource = ClockSource.HSI
-    calibration: Path | None = None
+    calibration: Path | SampleSource | None = None
     calibration_count: int = DEFAULT_CALIBRATION_COUNT
     measuring: MeasureSettings = field(default_factory=MeasureSettings)
     programmer: ProgrammerName = ProgrammerName.OPENOCD
     goal: Goal | None = None
-    has_markers: bool = False
+    programs: ProgramOptions = PLAIN
     force: bool = False  # of check_output_folder
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunReport:
-    """The results of all stages of `run`; `mixed_precision` has the search for bit widths and split together.
-
-    `flash` is None where there was nothing to flash.
-    """
-
-    split: Split
-    split_file: SplitFile
-    build: BuildReport
-    flash: FlashReport | None
-    measurement: MeasureReport
-    mixed_precision: JointSplit | None
-
-    def check(self) -> None:
-        """Raise CheckFailedError unless all outputs are bit-exact."""
-        self.measurement.check()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the measurement's JSON with the keys `split`, `build` and `flash` added."""
-        return {
-            **self.measurement.to_json(),
-            "split": self.split_file.model_dump(mode="json"),
-            "build": self.build.to_json(),
-            **({"flash": self.flash.to_json()} if self.flash else {}),
-            **({"mixed_precision": self.mixed_precision.to_json()} if self.mixed_precision else {}),
-        }
 
 
 def run(request: RunRequest, messages: Console) -> RunReport:
@@ -183,14 +146,14 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     check_output_folder(request.out, force=request.force)
     check_flashable(request.measuring.rig, request.boards, request.programmer)
     context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
-    context = replace(context, has_markers=request.has_markers)
+    context = replace(context, programs=request.programs)
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
     joint = None
     if request.goal is None:
-        split = split_network(context, request.search)
         quantized = quantize_network(context, calibration)
+        split = split_network(context, request.search, quantized)
     else:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
         split, quantized = joint.split, joint.quantized
@@ -210,18 +173,24 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     )
 
 
-def split_network(context: Context, search: Search) -> Split:
-    """Find the best assignment of layers to boards, and print better alternatives to splitting.
+def split_network(context: Context, search: Search, quantized: QuantizedGraph | None = None) -> Split:
+    """Find the best assignment of layers to boards, or take the given one, and print better alternatives to splitting.
 
-    Raises CheckFailedError where no split is feasible or none was found in time.
+    Times of whole layers are those with the integer weights of `quantized`, if given. Raises CheckFailedError where no
+    split is feasible, or none was found in time.
     """
+    if search.assignment is not None:
+        problem = make_problem(context.graph, context.boards, context.settings, quantized=quantized)
+        split = _given(context, problem, search.assignment)
+        _print_alternatives(context, split, search)
+        return split
     if search.slices not in {None, Slices.NONE} and search.copies is Copies.ALWAYS:
         raise UsageError("--replicate gives boards the whole network: leave --slices out")
     with steps(context.messages, f"splitting {context.title}"):
-        ends = (search.input_board, search.output_board)
+        ends = (search.input_board - 1, search.output_board - 1)
         how = (search.slices, search.slice_solver, *ends, search.time_limit_s)
         split = SliceRequest(context.graph, context.boards, context.settings, *how).best(
-            lambda: _solve(context, search), context.messages
+            lambda: _solve(context, search, quantized=quantized), context.messages
         )
     if not split.distributions:
         _print_alternatives(context, split, search)
@@ -255,6 +224,22 @@ def describe_split(context: Context, split: Split, widths: BitWidths | None = No
     return SplitFile.of(split, context.graph, context.boards, settings, widths)
 
 
+def reassign(
+    context: Context, split: SplitFile, assignment: str | None = None, *, title: str = "the split"
+) -> SplitFile:
+    """Return the split with `assignment`, as in `Search`, or with the one that was edited in the file; else `split`.
+
+    Raises InputError for the split of another network or of other boards, which calls it `title`, CheckFailedError
+    where it is not feasible.
+    """
+    check_split_matches(split, context.graph, context.boards, title)
+    if assignment is None and not split.is_edited:
+        return split
+    problem = make_problem(context.graph, context.boards, split.settings, split.bit_widths)
+    found = _given(context, problem, assignment or assignment_text(split.devices))
+    return describe_split(replace(context, settings=split.settings), found, split.bit_widths)
+
+
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
     """Find the Pareto front of latency and energy or throughput.
 
@@ -271,17 +256,10 @@ def pareto_front(context: Context, against: SecondObjective, search: Search) -> 
 def simulate(
     context: Context, split: SplitFile, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
 ) -> ArrivalReport:
-    """Simulate inputs on a split. Raises InputError for another network's split."""
-    check_split_matches(split, context.graph, context.boards)
-    whole = make_problem(context.graph, context.boards, context.settings, split.bit_widths)
-    placement = Placement(whole, split.devices, split.copied_devices)
-    how = split.distributions
-    if how:
-        check_distributions(context.graph, how, len(context.boards))
-        widths = split.bit_widths or BitWidths.of(context.graph, context.settings.bits)
-        parts = distribute(context.graph, how, len(context.boards), widths)
-        divided = distributed_widths(context.graph, parts, widths)
-        placement = Placement(make_problem(parts, context.boards, context.settings, divided), parts.boards)
+    """Simulate inputs on a split of the context's network."""
+    graph, boards, settings = context.graph, context.boards, context.settings
+    whole = make_problem(graph, boards, settings, split.bit_widths)
+    placement = placement_of(split, graph, boards, settings, whole)
     return simulate_arrivals(placement, whole, arrivals, loss, keeps_events=keeps_events)
 
 
@@ -291,10 +269,12 @@ def quantize_network(
     """Quantize the network, calibrated on `samples`, to the settings' bits.
 
     With a `goal`, weights and values get 8 or 16 bits each, as fast as the split `assignment` allows. Raises
-    CheckFailedError where no widths that fit the boards meet the goal.
+    CheckFailedError where no widths that fit the boards meet the goal. With a `structure`, the formats are its.
     """
     bits = _limits(context, goal, assignment) if goal else context.settings.bits
-    found = quantize_model(context.graph, context.model, samples, bits, context.messages)
+    kept = context.programs.structure
+    given = kept.formats if kept else bits
+    found = quantize_model(context.graph, context.model, samples, given, context.messages)
     print_warnings(found.quantized, found.calibration.statistics, context.messages)
     return found.quantized
 
@@ -335,14 +315,13 @@ def write_projects(
     with steps(context.messages, f"generating {out}"):
         bauds = (context.settings.baud, context.settings.host_baud)
         files = (calibration_samples, onnx.load(context.model), out)
-        markers = context.has_markers
-        return generate(quantized, plans, bauds, *files, context.mlperf, split=split, has_markers=markers, force=force)
+        return generate(quantized, plans, bauds, *files, context.programs, split=split, force=force)
 
 
 def generate_folder(
     context: Context,
     split: SplitFile,
-    calibration: Path,
+    calibration: Path | SampleSource,
     out: Path,
     *,
     calibration_count: int = DEFAULT_CALIBRATION_COUNT,
@@ -357,7 +336,7 @@ def generate_folder(
     check_split_matches(split, context.graph, context.boards)
     if split.distributions:
         check_distributions(context.graph, split.distributions, len(context.boards))
-    if split.slices and (goal or context.mlperf):
+    if split.slices and (goal or context.programs.mlperf):
         raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
         raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
@@ -371,22 +350,34 @@ def generate_folder(
         return write_projects(context, quantized, plans, split, len(samples.x), out, force=force)
 
 
-def _solve(context: Context, search: Search, widths: BitWidths | None = None) -> Split:
-    """Return the best split in the settings' bits, or in `widths`. An infeasible problem is explained."""
-    problem = make_problem(context.graph, context.boards, context.settings, widths)
+def _solve(
+    context: Context, search: Search, widths: BitWidths | None = None, quantized: QuantizedGraph | None = None
+) -> Split:
+    """Return the best split in the settings' bits, or in `widths`; explain why there is none."""
+    problems = make_problems(context.graph, context.boards, context.settings, widths, quantized)
+    solver = _solver(context, search)
     try:
-        return solve_with_copies(problem, _solver(context, search), search.time_limit_s, search.copies)
+        return best_of(problems, lambda each: solve_with_copies(each, solver, search.time_limit_s, search.copies))
     except InfeasibleError as error:
-        suggestions = (
-            "" if context.settings.paper else sufficient_changes(context.graph, context.boards, context.settings)
-        )
-        raise CheckFailedError(f"{error}{suggestions}") from None
+        hint = "" if context.settings.paper else sufficient_changes(context.graph, context.boards, context.settings)
+        raise CheckFailedError(f"{error}{hint}") from None
 
 
 def _solver(context: Context, search: Search) -> Callable[[Problem, float], Split]:
     """Return a function that solves a problem of the context's boards and link UARTs within a time limit in seconds."""
-    links = [len(context.boards) if context.settings.paper else len(board.link_uarts) for board in context.boards]
+    links = _link_counts(context)
     return lambda problem, time_limit_s: solve_within_links(problem, links, search.solver, time_limit_s=time_limit_s)
+
+
+def _given(context: Context, problem: Problem, assignment: str) -> Split:
+    """Return the split with an assignment that was given as text. Raises UsageError or CheckFailedError without one."""
+    devices = parse_assignment(assignment, len(context.graph.layers), len(context.boards))
+    return given_split(problem, devices, _link_counts(context))
+
+
+def _link_counts(context: Context) -> Sequence[int]:
+    """Return how many neighbours each board may have: as many as it has link UARTs, in published tables all."""
+    return [len(context.boards) if context.settings.paper else len(board.link_uarts) for board in context.boards]
 
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:

@@ -11,7 +11,7 @@ from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.diagnosis import Evidence, diagnose
 from tinysplit_hil.energy.account import Accounts
-from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity, StackUse
+from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity, StackUse, WeightsIdentity
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError, ReportedError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import T, Task, pause, run_task, run_tasks
@@ -59,12 +59,15 @@ class Boards:
         return {number: identity.core_hz for number, identity in self.identities.items()}
 
     def check(self) -> None:
-        """Identify all boards. Raises ToolError unless each runs the firmware that was generated for it."""
+        """Identify all boards. Raises ToolError unless each has the firmware and weights that were generated for it."""
         self._identify()
         for board in self.project.boards:
             check_version(self.identities[board.number], self.clients[board.number].name)
         for board in self.project.boards:
             check_identity(self.project, board, self.identities[board.number], self.clients[board.number].name)
+            if board.weights_file:
+                client = self.clients[board.number]
+                check_weights(board, self._run_one(client.weights()), client.name)
 
     def start_run(self) -> None:
         """Start a new run on all boards, from any state, and wait until their links are set up.
@@ -240,4 +243,13 @@ def check_identity(project: Project, board: ProjectBoard, identity: Identity, na
         raise ToolError(
             f"{name} runs at {identity.core_hz / 1e6:g} MHz instead of {board.core_hz / 1e6:g} MHz: "
             "build and flash it again"
+        )
+
+
+def check_weights(board: ProjectBoard, found: WeightsIdentity, name: str) -> None:
+    """Raise ToolError unless the configuration file in the flash of `board` is that of the project."""
+    if board.weights_file and found.crc != board.weights_file.crc:
+        raise ToolError(
+            f"{name} has another weights file (counter {found.counter}, CRC-32 {found.crc:08x}) than the folder "
+            f"({board.weights_file.crc:08x}): flash it (`tinysplit flash --weights-only`)"
         )

@@ -11,6 +11,7 @@ from tinysplit_hil.protocol import (
     HOST_PAYLOAD_BYTES,
     IDENTIFY_NOTE,
     IDENTIFY_STACK,
+    IDENTIFY_WEIGHTS,
     RECORDS_PER_REPLY,
     BoardError,
     Done,
@@ -21,6 +22,7 @@ from tinysplit_hil.protocol import (
     StackUse,
     Stamps,
     TimeRecord,
+    WeightsIdentity,
     pack_load,
     pack_read_output,
     pack_read_stamps,
@@ -103,6 +105,14 @@ class BoardClient:
             return StackUse.unpack(payload)
         except struct.error:
             raise self._port.error("does not tell its stack: generate, build and flash it again") from None
+
+    def weights(self) -> Task[WeightsIdentity]:
+        """Return the configuration file in the board's flash. Raises ClientError if its program takes none."""
+        payload = yield from self._port.ask(MessageType.IDENTIFY, IDENTIFY_WEIGHTS)
+        try:
+            return WeightsIdentity.unpack(payload)
+        except struct.error:
+            raise self._port.error("does not tell its weights: generate, build and flash it again") from None
 
     def stop(self, timeout_s: float) -> Task[None]:
         """End the run of the board. It replies when the current layer is done, which `timeout_s` has to cover."""

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from pydantic import PositiveInt
 from rich.console import Console
 
+from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import MODEL_NAME
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.sample_files import SampleSource
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
@@ -18,12 +21,11 @@ from tinysplit_hil.boards import Boards
 from tinysplit_hil.measure import check_sample_count, measure
 from tinysplit_hil.outputs import check_outputs
 from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.rig import VIRTUAL, check_rig, open_rig
+from tinysplit_hil.rig import check_rig, open_rig
 from tinysplit_hil.stream import Stream, check_stream_count, stream
 from tinysplit_hil.timeline.layer_parts import record_parts
 from tinysplit_hil.timeline.report import record_timeline
 
-DEFAULT_SAMPLE_COUNT = 20
 SAMPLES_BEFORE_STREAM = 3  # run one at a time, for the times of layers and cuts
 
 
@@ -36,7 +38,7 @@ class MeasureSettings:
     """
 
     rig: str = VIRTUAL
-    sample_count: int = DEFAULT_SAMPLE_COUNT
+    sample_count: PositiveInt = DEFAULT_SAMPLE_COUNT
     is_pipelined: bool = False
     fail_fast: bool = False
     has_ideal_memory: bool = False
@@ -45,7 +47,7 @@ class MeasureSettings:
 
 
 def measure_folder(
-    project: Project, folder: Path, samples: Path, settings: MeasureSettings, messages: Console
+    project: Project, folder: Path, samples: Path | SampleSource, settings: MeasureSettings, messages: Console
 ) -> MeasureReport:
     """Measure a folder that was generated and built before.
 

@@ -12,7 +12,7 @@ PROTOCOL_VERSION = protocol_limits.PROTOCOL_VERSION
 REPLY_BIT = 0x80
 RECORDS_PER_REPLY = 128
 HOST_PAYLOAD_BYTES = 1024
-IDENTIFY_NOTE, IDENTIFY_STACK = b"\x01", b"\x02"  # payload of IDENTIFY that asks for the note, for the stack
+IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS = b"\x01", b"\x02", b"\x03"  # payload of IDENTIFY: what it asks for
 
 _IDENTITY = struct.Struct("<BBBBIIIIIBBBBIIIIIIII")
 _VERSION_1_IDENTITY_BYTES = 24
@@ -30,6 +30,7 @@ _DONE = struct.Struct("<II")
 _TAKEN = struct.Struct("<I")
 _ERROR = struct.Struct("<B3xI")
 _STACK = struct.Struct("<II")
+_WEIGHTS = struct.Struct("<II")
 
 
 class MessageType(IntEnum):
@@ -74,6 +75,8 @@ class ErrorCode(IntEnum):
     WRONG_NUMBER = 20
     STACK_OVERFLOW = 21
     LINK_OTHER_RUN = 22
+    EXTERNAL_MEMORY = 23
+    WEIGHTS = 24
 
 
 class RecordKind(IntEnum):
@@ -127,7 +130,19 @@ _MEANINGS = {
     ErrorCode.STOPPED: "the board is in no run: it has restarted or reported an error before",
     ErrorCode.WRONG_NUMBER: "inference {detail} was expected: another program uses the port, or the board restarted",
     ErrorCode.LINK_OTHER_RUN: "the board at the other end of cut {cut} is in a newer run: run again",
+    ErrorCode.EXTERNAL_MEMORY: "the external memory answers with JEDEC id 0x{detail:06x}: check its wires and supply,"
+    " and that it is the one of the board's file",
+    ErrorCode.WEIGHTS: "{weights}: flash it again (`tinysplit flash --weights-only`)",
     ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x}: build and flash the board again",
+}
+
+_WEIGHTS_REASONS = {
+    1: "its flash has no weights file",
+    2: "its weights file has another version of the format",
+    3: "its weights file is for another board of the project",
+    4: "its weights file is for programs of another structure",
+    5: "its weights file has another length than the program expects",
+    6: "its weights file has changed: its CRC-32 is wrong",
 }
 
 
@@ -198,6 +213,23 @@ class StackUse:
     def free_bytes(self) -> int:
         """Bytes that were never used."""
         return self.stack_bytes - self.used_bytes
+
+
+@dataclass(frozen=True)
+class WeightsIdentity:
+    """The configuration file in a board's flash, good or not: its CRC-32 and its counter."""
+
+    crc: int
+    counter: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Return the file in the payload of a reply. Raises struct.error for a wrong length."""
+        return cls(*_WEIGHTS.unpack(payload))
+
+    def pack(self) -> bytes:
+        """Return the payload of a reply."""
+        return _WEIGHTS.pack(self.crc, self.counter)
 
 
 @dataclass(frozen=True)
@@ -281,7 +313,8 @@ class BoardError:
             code = ErrorCode(self.code)
         except ValueError:
             return f"unknown error {self.code} (detail {self.detail})"
-        return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail)}"
+        weights = _WEIGHTS_REASONS.get(self.detail, f"its weights file is refused (reason {self.detail})")
+        return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail, weights=weights)}"
 
 
 def pack_reset(run: int) -> bytes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import serial
 
+from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.labgrid_targets import board_ports
@@ -23,8 +24,6 @@ from tinysplit_hil.tasks import Clock, RealClock
 
 if TYPE_CHECKING:
     from tinysplit_hil.virtual.rig import VirtualRig
-
-VIRTUAL = "virtual"
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: P
 
 def _accounts(project: Project, virtual: "VirtualRig") -> Accounts:
     return {
-        board.number: Account(virtual.cycles(index), virtual.slept_cycles(index))
+        board.number: Account(virtual.cycles(index), virtual.slept_cycles(index), virtual.external_cycles(index))
         for index, board in enumerate(project.boards)
     }
 

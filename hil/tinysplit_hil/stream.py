@@ -154,11 +154,7 @@ class _Results:
     def _activities(self, period_s: float) -> tuple[BoardActivity, ...]:
         """Return what each board does in a period: its shares of the newest run of its copy that has some."""
         by_board = {each.board: each for run in self.runs for each in run.activities()}
-        shares = {number: each.run_s / (each.run_s + each.sleep_s) for number, each in by_board.items()}
-        return tuple(
-            BoardActivity(board=number, run_s=share * period_s, sleep_s=(1 - share) * period_s)
-            for number, share in sorted(shares.items())
-        )
+        return tuple(each.during(period_s) for _, each in sorted(by_board.items()))
 
     def _period_s(self, pipeline: Pipeline) -> float | None:
         """Return the period of one copy: rates of several copies add up."""

@@ -30,6 +30,8 @@ LARGE_L2R = 0.5
 LARGE_SHARE = 0.9
 SHORT_BITS = 8
 
+NOT_COMPARED = "-"
+STREAMED_NOTE = "Streamed: estimated on the wire, measured from the first row to the last, while boards compute."
 PUBLISHED_NOTE = "Santamaria 2021: float32, X-CUBE-AI 7.1, real boards; Model counts 8 bit times per byte."
 
 
@@ -123,12 +125,14 @@ def _part_times(rows: Sequence[PartTimes]) -> Iterator[str]:
 def _cut_table(report: MeasureReport) -> Table:
     """Return a table with a row per cut."""
     table = _table(report, "Communication: T by cut")
+    if report.project.has_streamed_cuts:
+        table.caption = f"{STREAMED_NOTE}\n{table.caption}"
     _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries", labels=("after layer",))
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
             *(str(cut.number), _tensor(cut), f"{cut.from_board}->{cut.to_board}"),
             _grouped(cut.payload_bytes),
-            *_times(cut.estimated_s, time.seconds.mean),
+            *_times(cut.estimated_s, time.seconds.mean, is_comparable=not cut.is_streamed),
             *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}", str(time.repeats)),
         )
     return table
@@ -170,7 +174,10 @@ def _latency_table(report: MeasureReport) -> Table:
     table.add_row(
         f"tinysplit, {report.project.bits} bits, {_rig(report)}", *(f"{value:.4f}" for value in measured), style="bold"
     )
-    table.add_row("difference", *(_difference(a, b) for a, b in zip(estimated, measured, strict=True)))
+    differences = [_difference(a, b) for a, b in zip(estimated, measured, strict=True)]
+    if report.project.has_streamed_cuts:
+        differences[1] = NOT_COMPARED
+    table.add_row("difference", *differences)
     table.add_row("from START to DONE", "", "", f"{report.measurement.i_s.mean:.4f}")
     return table
 
@@ -274,8 +281,9 @@ def _cycles(cycles: float, macc: int) -> tuple[str, str]:
     return _grouped(cycles), f"{cycles / macc:.2f}" if macc else ""
 
 
-def _times(estimated_s: float, measured_s: float) -> tuple[str, str, str]:
-    return f"{MS * estimated_s:.2f}", f"{MS * measured_s:.2f}", _difference(estimated_s, measured_s)
+def _times(estimated_s: float, measured_s: float, *, is_comparable: bool = True) -> tuple[str, str, str]:
+    difference = _difference(estimated_s, measured_s) if is_comparable else NOT_COMPARED
+    return f"{MS * estimated_s:.2f}", f"{MS * measured_s:.2f}", difference
 
 
 def _difference(estimated: float, measured: float) -> str:

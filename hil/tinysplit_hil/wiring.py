@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 
+from tinysplit import __version__
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.link_rates import common_rates
 from tinysplit.build.platformio import build_projects
 from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivings
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
@@ -22,9 +23,8 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.report import wiring_text
 from tinysplit.project.wiring_file import Direction, Trial, WiringBoard, WiringFile, WiringLink
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.bench.rig_file import RigFile, read_rig_file
-from tinysplit_hil.rig import VIRTUAL, Rig, check_rig, open_rig
+from tinysplit_hil.rig import Rig, check_rig, open_rig
 from tinysplit_hil.wiring_client import Count, End, WiringClient, ends_of
 
 VIRTUAL_TEST_BYTES, REAL_TEST_BYTES = 16_384, 262_144  # by default, in each direction
@@ -126,7 +126,7 @@ def find_rates(
         _check_wiring(request.boards, candidates.links, min(own[0] for own in candidates.rates), client)
     trials = _try_rates(request, candidates, client, request.frames(rig.kind), messages)
     return WiringFile(
-        tinysplit_version=version("tinysplit"),
+        tinysplit_version=__version__,
         rig="virtual boards" if rig.kind == VIRTUAL else rig.note,
         clock=request.boards[0].clock_source,
         boards=tuple(WiringBoard(number=i, name=b.name, sha256=b.sha256) for i, b in enumerate(request.boards, 1)),

@@ -8,9 +8,10 @@ from rich.console import Console
 from example import MODEL
 from tinysplit import api
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.layers import Shape
-from tinysplit.pipeline import Context, Search, split_network
+from tinysplit.pipeline import Context, split_network
+from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 
 F4, G0 = api.load_board("nucleo_f401re"), api.load_board("nucleo_g071rb")

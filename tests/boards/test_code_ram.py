@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from tinysplit.boards.board import CodeRam, Memory
-from tinysplit.boards.catalog import board_names, load_board
+from tinysplit.boards.board import CodeRam
+from tinysplit.boards.board_files import board_names
+from tinysplit.boards.catalog import load_board
 from tinysplit.boards.devices import load_memory
 from tinysplit.boards.memory_system import code_ram
+from tinysplit.boards.parts import Memory
 from tinysplit.boards.schema import CodeAlias
 from tinysplit.common.errors import InputError
 
@@ -23,13 +25,14 @@ SRAM2 = Memory("sram2", 0x20030000, 64 * KB)
         ("nucleo_l433rc_p", 0x2000C000, 16),
         ("nucleo_l452re", 0x20020000, 32),
         ("nucleo_l4r5zi", 0x20030000, 64),
+        ("disco_l496ag", 0x20040000, 64),  # RM0351
     ],
 )
 def test_sram2_of_an_l4_is_on_the_code_buses(name: str, data_start: int, kb: int) -> None:
     assert load_board(name).code_ram == CodeRam("sram2", 0x10000000, data_start, kb * KB)
 
 
-@pytest.mark.parametrize("name", [name for name in board_names() if not name.startswith("nucleo_l4")])
+@pytest.mark.parametrize("name", [name for name in board_names() if "_l4" not in name])
 def test_the_other_families_have_no_ram_on_the_code_buses(name: str) -> None:
     assert load_board(name).code_ram is None
 

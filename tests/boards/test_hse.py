@@ -6,7 +6,8 @@ import pytest
 
 from hse_boards import HSE_HZ, with_osc_in
 from tinysplit.boards.board import ClockSource, ClockTree
-from tinysplit.boards.catalog import board_names, boards_to_json, load_board, load_boards
+from tinysplit.boards.board_files import board_names
+from tinysplit.boards.catalog import boards_to_json, load_board, load_boards
 from tinysplit.common.errors import InputError, UsageError
 
 # Boards with a clock of 8 MHz at OSC_IN as delivered, by ST's user manuals.
@@ -28,6 +29,7 @@ PLL = {
     "nucleo_l433rc_p": (1, 20, 2),
     "nucleo_l412kb": (1, 20, 2),
     "nucleo_g071rb": (1, 16, 2),
+    "disco_l496ag": (1, 20, 2),
 }
 
 

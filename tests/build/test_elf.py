@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from projects import make_project
-from tinysplit.boards.board import Memory
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.parts import Memory
 from tinysplit.build.elf import ElfSizes, check_memory, print_memory, read_elf
 from tinysplit.build.platformio import build_projects
 from tinysplit.common.errors import CheckFailedError, ToolError

@@ -17,7 +17,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
 from tinysplit.build.report import BuildReport, BuiltBoard, print_build
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
 
 G0 = load_board("nucleo_g071rb")

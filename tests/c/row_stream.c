@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board.h"
+#include "link_ports.h"
 #include "error_codes.h"
 #include "network_links.h"
 #include "run.h"

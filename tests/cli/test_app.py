@@ -1,11 +1,19 @@
-"""The commands are there, and imported only when they are used."""
+"""The commands are there, and imported only when they are used; what their help and the shell's completion say."""
 
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
-from tinysplit.cli.app import app
+from command_line import run
+from tinysplit.cli.app import _COMMANDS, app, imported_command
+from tinysplit.cli.basic_options import Heading
 
 
 def test_every_command_is_there_with_its_help() -> None:
@@ -16,7 +24,64 @@ def test_every_command_is_there_with_its_help() -> None:
         assert command.help
 
 
-def test_no_command_is_imported_before_it_is_used() -> None:
-    code = "import sys, tinysplit.cli.app; print({'numpy', 'onnx', 'pydantic'} & set(sys.modules))"
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], {"numpy", "onnx", "pydantic", "jinja2"}),
+        (["boards"], {"numpy", "onnx", "jinja2", "modm_devices"}),
+        (["split", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
+        (["explore", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
+        (["run", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
+    ],
+)
+def test_commands_import_what_they_need(arguments: list[str], heavy: set[str]) -> None:
+    code = (
+        "import sys\nfrom tinysplit.cli.app import app\n"
+        f"try:\n    app({arguments})\nfinally:\n    print({heavy} & set(sys.modules), file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
+    assert done.stderr == "set()\n"
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["boards", "-h"]])
+def test_short_form_of_help(arguments: list[str]) -> None:
+    assert "Show this message" in run(*arguments)
+
+
+def commands_with_names() -> Iterator[tuple[str, Any]]:
+    """Yield all commands, those of groups after their group."""
+    for name in _COMMANDS:
+        command = imported_command(name)
+        yield name, command
+        yield from ((f"{name} {sub}", each) for sub, each in getattr(command, "commands", {}).items())
+
+
+def test_every_help_has_an_example_that_can_be_parsed() -> None:
+    commands = dict(commands_with_names())
+    for name, command in commands.items():
+        examples = re.findall("^Example: tinysplit (.*)$", command.epilog, re.MULTILINE)
+        assert examples, name
+        for example in examples:
+            assert example.startswith(name)
+            words = shlex.split(example)
+            n_names = 2 if " ".join(words[:2]) in commands else 1
+            commands[" ".join(words[:n_names])].make_context(name, words[n_names:])
+
+
+@pytest.mark.parametrize("name", ["split", "run", "explore", "generate", "measure"])
+def test_options_stand_under_headings_in_their_order(name: str) -> None:
+    options = [each for each in imported_command(name).params if each.param_type_name == "option"]
+    headings = list(dict.fromkeys(each.rich_help_panel for each in options if each.rich_help_panel))
+    assert headings == [heading for heading in Heading if heading in headings]
+    assert sum(each.rich_help_panel is None for each in options) <= 4
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("tinysplit compl", ""), ("tinysplit meas", "measure"), ("tinysplit bench res", "reset")],
+)
+def test_the_shell_completes_commands(words: str, completed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_TINYSPLIT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    assert CliRunner().invoke(app, prog_name="tinysplit").stdout.strip() == completed

@@ -15,7 +15,7 @@ F4, L4 = ("-b", "nucleo_f401re"), ("-b", "nucleo_l452re")
 USAGE = 2
 REFUSAL = (
     "error: nucleo_l452re has no clock for HSE at OSC_IN as delivered: use --clock hsi, or connect one and describe it"
-    " in [hse] of boards/nucleo_l452re.toml\n"
+    " in [hse] of a board file of your own\n"
 )
 
 

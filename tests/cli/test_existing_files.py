@@ -17,6 +17,7 @@ COMMANDS = [
     *((*MEASURE, option) for option in ("--timeline-svg", "--timeline-trace")),
     ("wiring", *BOARDS, "-o"),
     ("virtual", "no folder", "-o"),
+    ("report", "no folder", "-o"),
     ("bench", "discover", "-o"),
     ("bench", "check", "--rig", "no rig.toml", "-o"),
     ("explore", str(MODEL), *BOARDS[:2], "--journal"),

@@ -21,6 +21,7 @@ from tinysplit_hil.virtual.core import native
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
+RUN_G0 = ("run", MODEL, "-b", "nucleo_g071rb", "-s", CALIBRATION, "-o", "OUT/out")
 INTERRUPTED = 130
 # A process inherits an ignored SIGINT, as from a background job of a shell.
 PROGRAM = """
@@ -51,7 +52,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("split",), "missing argument 'model': see `"),
         (("splt",), "no such command 'splt'. Did you mean 'split'? see `"),
         (("--frob",), "no such option: --frob: see `"),
-        (("measure", "x", "--sample-count", "0"), "invalid value for '--sample-count': Input should be greater than"),
+        (("measure", "x", "--sample-count", "0"), "--sample-count 0 has to be at least 1: see `"),
+        (("measure", "x", "--sample-count", "many"), "--sample-count many has to be a whole number: see `"),
     ],
 )
 def test_a_mistake_in_the_arguments_is_one_line(arguments: tuple[str, ...], line: str) -> None:
@@ -59,6 +61,33 @@ def test_a_mistake_in_the_arguments_is_one_line(arguments: tuple[str, ...], line
     assert result.exit_code == USAGE
     assert result.stderr.startswith(f"error: {line}")
     assert result.stderr.endswith("--help`\n")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "line"),
+    [
+        (
+            ("boards", "--new", "stm32f411ret6", "--json"),
+            USAGE,
+            "--new writes a board file, which is TOML: leave --json out",
+        ),
+        (
+            ("operators", "--markdown", "--json"),
+            USAGE,
+            "--markdown and --json are two forms of the list: leave one of them out",
+        ),
+        (("split", MODEL, "-b", "."), BAD_INPUT, ". is a folder: name a board or its file, as in ./NAME.toml"),
+        (("report", MODEL), BAD_INPUT, f"{MODEL} is a file: name a folder that `tinysplit generate` wrote"),
+        ((*RUN_G0, "--kernel", "99=direct"), USAGE, "--kernel names layer 99, but tiny_cnn has 7 layers"),
+        ((*RUN_G0, "--kernel", "1=winograd"), USAGE, "layer 1 (conv1) has no kernel winograd on these boards, only"),
+        ((*RUN_G0, "--host-baud", "40"), USAGE, "nucleo_g071rb: the port of its"),
+    ],
+)
+def test_a_mistake_ends_a_command_at_once(arguments: tuple[str, ...], code: int, line: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, [each.replace("OUT", str(tmp_path)) for each in arguments])
+    assert result.exit_code == code
+    assert result.stderr.startswith(f"error: {line}")
     assert result.stderr.count("\n") == 1
 
 

@@ -14,10 +14,11 @@ from command_line import TOOL, USAGE, run
 from debugged_boards import debugged, need_openocd
 from served_boards import served, without_account
 from tinysplit.cli.app import app
+from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import images
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.virtual import ResetCause
 
 BOARD = "nucleo_g071rb"

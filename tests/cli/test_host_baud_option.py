@@ -50,7 +50,9 @@ def test_a_rate_that_the_boards_probe_cannot_do_is_refused(split_file: Path, tmp
         " --host-baud"
     )
     assert not (tmp_path / "out").exists()
-    assert "'--host-baud'" in generate(split_file, tmp_path / "out", "--host-baud", "0", expect=USAGE)
+    assert "--host-baud 0 has to be at least 1" in generate(
+        split_file, tmp_path / "out", "--host-baud", "0", expect=USAGE
+    )
 
 
 @pytest.mark.slow

@@ -8,21 +8,19 @@ import pytest
 
 import example
 from command_line import BAD_INPUT, USAGE, run
+from measured_example import BOARD, OPTIONS, shared_measured_example
 from tinysplit.common.output_file import check_output_file
 
-BOARD = "nucleo_g071rb"
 SAMPLES = ("-s", str(example.SAMPLES), "--sample-count", "1")
-OPTIONS = ("--save", "--csv", "--junit", "--timeline-svg", "--timeline-trace")
 
 
 @pytest.mark.slow
-def test_all_files(tmp_path: Path) -> None:
-    folder = example.shared_example(BOARD, BOARD)[1]
-    paths = [tmp_path / option for option in OPTIONS]
-    options = [text for option, path in zip(OPTIONS, paths, strict=True) for text in (option, str(path))]
-    printed = json.loads(run("measure", str(folder), *SAMPLES, *options, "--json"))
+def test_all_files() -> None:
+    printed, folder = shared_measured_example()
+    paths = [folder / option for option in OPTIONS]
     save, csv, junit, svg, trace = paths
     assert json.loads(save.read_text(encoding="utf-8")) == printed
+    assert (folder / "out" / "measurement.json").read_bytes() == save.read_bytes()
     assert csv.read_text(encoding="utf-8").count("\n") == len(printed["times"]) + 1
     roots = [ET.parse(path).getroot().tag for path in (junit, svg)]  # noqa: S314 (our own files)
     assert roots == ["testsuite", "{http://www.w3.org/2000/svg}svg"]

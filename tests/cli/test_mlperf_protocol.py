@@ -145,7 +145,9 @@ def test_flash_finds_out_that_the_board_runs_the_image(folder: Path) -> None:
     numbers = [board.number for board in project.boards]
     with open_rig("virtual", project, folder) as rig:
         images = running_images(project, rig, numbers, wait_s=BOOT_S)
-    assert [images[number] for number in numbers] == [RunningImage(True, project.project_hash, "") for _ in numbers]
+    assert [images[number] for number in numbers] == [
+        RunningImage(True, project.project_hash, "", True) for _ in numbers
+    ]
     other = project.model_copy(update={"project_hash": project.project_hash ^ 1})
     with open_rig("virtual", project, folder) as rig:
         assert not any(image.is_good for image in running_images(other, rig, numbers).values())

@@ -10,8 +10,8 @@ from rich.console import Console
 from command_line import BAD_INPUT, TOOL, run
 from example import MODEL, SAMPLES
 from fake_rig import make_project
+from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.bench.programmers import ProgrammerName
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
 FIRST, SECOND = '[[board]]\nserial_number = "FF01"\n', '[[board]]\nserial_number = "FF02"\n'

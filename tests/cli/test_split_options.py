@@ -18,7 +18,7 @@ from tinysplit.project.split_file import read_split
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.solvers.dispatch import SOLVERS
+from tinysplit.split.solvers import dispatch
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 
 MODEL = str(example.MODEL)
@@ -172,7 +172,7 @@ def test_the_time_limit_reaches_the_solver(tmp_path: Path, monkeypatch: pytest.M
         limits.append(time_limit_s)
         return exhaustive_search(problem, time_limit_s=time_limit_s)
 
-    monkeypatch.setitem(SOLVERS, "exhaustive", solver)
+    monkeypatch.setitem(dispatch._SOLVERS, "exhaustive", solver)
     split(tmp_path, *G0, *H7, "--solver", "exhaustive", "--time-limit", "0.5")
     (limit_s,) = limits  # what was left at its start
     assert 0 < limit_s <= 0.5

@@ -178,7 +178,7 @@ def test_pty_and_tcp_exclude_each_other(unbuilt: Path) -> None:
 
 
 def test_no_such_tcp_port(unbuilt: Path) -> None:
-    assert "invalid value for '--tcp'" in run("virtual", str(unbuilt), "--tcp", "65536", expect=USAGE)
+    assert "--tcp 65536 has to be at most 65535" in run("virtual", str(unbuilt), "--tcp", "65536", expect=USAGE)
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
+from tinysplit.slices.settings import Search
 
 COLUMNS = 120
 # A board of each family.
@@ -28,7 +29,7 @@ def long_lines(text: str) -> Iterator[str]:
 def test_lines_of_a_project_are_short(bits: int, tmp_path: Path) -> None:
     settings = CostSettings(bits=bits, use_all=True)
     context = pipeline.Context.load(MODEL, BOARDS, settings, Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
     project = pipeline.generate_folder(context, split, CALIBRATION, tmp_path / "out")
     for board in project.boards:
         folder = tmp_path / "out" / board.directory

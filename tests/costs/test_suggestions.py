@@ -11,14 +11,16 @@ from fake_clock import fake_clock
 from networks import tiny_cnn
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs import suggestions as module
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
-from tinysplit.kernels import Optimize
 from tinysplit.network.graph import Graph
-from tinysplit.pipeline import Context, Search, split_network
+from tinysplit.pipeline import Context, split_network
 from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
+from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 from tinysplit.split.solve import solve

@@ -11,7 +11,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings, parse_links
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import host_seconds, link_seconds, links_left
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -62,10 +63,10 @@ def test_a_link_of_its_own_is_faster() -> None:
 def test_each_end_sends_at_its_own_rate() -> None:
     problem, table = make_problem(GRAPH, (G0, F4), CostSettings()), load_cycle_table()
     n_bytes = problem.layers[1].out_bytes
-    copies_s = sum(n_bytes * table.handoff[b.device.core].copying / b.clock.core_hz for b in (G0, F4))
+    copies_s = sum(n_bytes * table.handoff[b.device.family].copying / b.clock.core_hz for b in (G0, F4))
 
     def ends_s(sender: Board, receiver: Board) -> float:
-        own, other = (table.link[board.device.core]["dma"] for board in (sender, receiver))
+        own, other = (table.link[board.device.family]["dma"] for board in (sender, receiver))
         return own.sending / sender.clock.core_hz + other.received(n_bytes) / receiver.clock.core_hz + copies_s
 
     g0, f4 = (board.link_uarts[0] for board in (G0, F4))
@@ -79,7 +80,7 @@ def test_a_driver_has_its_own_cycles(driver: LinkDriver) -> None:
     problem = make_problem(GRAPH, (G0, F4), CostSettings(link_driver=driver))
     n_bytes = problem.layers[1].out_bytes
     for device, board in enumerate((G0, F4)):
-        costs, core_hz = load_cycle_table().handoff[board.device.core], board.clock.core_hz
+        costs, core_hz = load_cycle_table().handoff[board.device.family], board.clock.core_hz
         assert problem.handoff_parts.send_s[1][device] == pytest.approx(costs.sent(n_bytes, driver) / core_hz)
         assert problem.handoff_parts.receive_s[1][device] == pytest.approx(costs.received(n_bytes, driver) / core_hz)
 

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 from command_line import TOOL, USAGE, run
 from example import MODEL
 from profiles import cases
-from tinysplit.cli import explore as command
 from tinysplit.cli.app import app
 from tinysplit.common.errors import INTERRUPTED, ToolError
 from tinysplit.common.folder_lock import locked_file
+from tinysplit.explore import workers
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.stopping import TimeIsUpError, total_time
@@ -86,7 +86,7 @@ class InterruptedProcesses:
 
 @pytest.mark.parametrize("more", [(), ("--objective", "latency")])
 def test_ctrl_c_prints_what_was_found(more: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "LocalProcesses", InterruptedProcesses)
+    monkeypatch.setattr(workers, "LocalProcesses", InterruptedProcesses)
     result = CliRunner().invoke(app, [*EXPLORE, *more, "-j", str(tmp_path / "journal.jsonl")])
     assert result.exit_code == INTERRUPTED
     assert result.stdout.startswith("interrupted: 2 of 5 candidates solved; the same command continues")

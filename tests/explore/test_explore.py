@@ -19,7 +19,8 @@ from networks import tiny_cnn
 from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError, UsageError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.explore import workers as workers_module
 from tinysplit.explore.axes import Axis
 from tinysplit.explore.candidates import Candidate, Space
@@ -287,7 +288,7 @@ def test_prices_decide_the_front_and_limit_the_sets(tmp_path: Path, expected: Ex
         with pytest.raises(InputError, match=r"has the price .* for nucleo_g071rb: a price is a number"):
             read_prices(path, BOARDS)
     path.write_text("nucleo_f401re = 1\n")
-    with pytest.raises(InputError, match="has no price for nucleo_g071rb: add a line"):
+    with pytest.raises(InputError, match="has no price for nucleo_g071rb: add one"):
         read_prices(path, BOARDS)
     path.write_text("not toml")
     with pytest.raises(InputError, match="is not TOML"):

@@ -11,7 +11,7 @@ import pytest
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.best_case import best_case
 from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.evaluate import Outcome, Point, Solving, Tables, evaluate_candidates

@@ -24,7 +24,9 @@ ORDER = (
     "stack",
     "words",
     "crc32",
+    "external_memory",
     "flash_check",
+    "crc_unit",
     "error_codes",
     "text_out",
     "uart",
@@ -35,6 +37,7 @@ ORDER = (
     "uart_link",
     "board",
     "network",
+    "weights_file",
     "mlperf_settings",
     "network_links",
     "ticker",
@@ -83,6 +86,7 @@ PARTS = {
     "link_peer": "link",
     "link_work": "link",
     "link_speak": "link",
+    "link_ports": "board",
 }
 ARITHMETIC = ("dsp", "swar", "window", "fixed_point")
 LIBRARY = "library"  # stands in place of modules where the network is exported

@@ -136,6 +136,14 @@ def test_a_peer_that_cannot_take_part_is_named(link_line: Path, options: dict[st
     assert totals["failure_ms"] < 1000
 
 
+def test_a_peer_within_a_long_frame_is_well(link_line: Path) -> None:
+    """A frame takes 2.1 s, and a receiver that waits probes once a second."""
+    totals = run(link_line, baud=9600, bytes=8192, tensors=2, again=0, seeds=SEEDS, late_ms=900, limit_ms=100_000)
+    assert totals["completed"] == SEEDS
+    assert totals["worst_ms"] < 19_000
+    assert f"failure_{NO_ANSWER}" not in totals
+
+
 @pytest.mark.parametrize("options", [{"late_ms": 2000}, {"streamed": 1, "flip": 10_000}, {"flood": 1}])
 def test_late_streamed_and_flooded_tensors_arrive(link_line: Path, options: dict[str, int]) -> None:
     totals = run(link_line, seeds=SEEDS, bytes=9000, back_bytes=100, channels=2, **options)

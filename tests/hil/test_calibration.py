@@ -21,7 +21,7 @@ from tinysplit.calibration.fit import Sample
 from tinysplit.calibration.project import plan_network
 from tinysplit.cli import calibrate as command
 from tinysplit.common.errors import ToolError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import PartCosts, load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input
@@ -114,12 +114,11 @@ def test_other_costs_are_replaced_alone(tmp_path: Path, monkeypatch: pytest.Monk
     assert (own.cores, own.targets, own.link) == (shipped.cores, shipped.targets, shipped.link)
 
 
-def test_waits_for_code_are_those_of_layers_with_constants_in_ram() -> None:
-    def layer(kind: str, macc: float, waits: float, *, reads_flash: bool) -> WaitingLayer:
-        return WaitingLayer("stm32g0", 8, kind, reads_flash, Sample({"macc": macc}, waits, 10 * macc))
+def test_waits_for_code_are_fitted_by_kind() -> None:
+    def layer(kind: str, macc: float, waits: float) -> WaitingLayer:
+        return WaitingLayer("stm32g0", 8, kind, Sample({"macc": macc}, waits, 10 * macc))
 
-    layers = [layer("conv", macc, 0.5 * macc, reads_flash=False) for macc in (100.0, 200.0)]
-    layers += [layer("conv", 300.0, 900.0, reads_flash=True), layer("dense", 100.0, 300.0, reads_flash=True)]
+    layers = [*(layer("conv", macc, 0.5 * macc) for macc in (100.0, 200.0)), layer("dense", 100.0, 300.0)]
     found = fit_waits(layers)["stm32g0"]["8"]
     assert found["conv"].of({"macc": 1000.0}) == pytest.approx(500)
     assert found["dense"].of({"macc": 100.0}) == pytest.approx(300)

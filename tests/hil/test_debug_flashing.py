@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from debugged_boards import COUNTING, debugged, need_openocd
-from tinysplit.boards.catalog import board_names, load_board
+from tinysplit.boards.board_files import board_names
+from tinysplit.boards.catalog import load_board
 from tinysplit_hil.bench.programmers import OBJCOPY, failure
 from tinysplit_hil.virtual import ResetCause, VirtualRig
 from virtual_firmware import build

@@ -11,9 +11,10 @@ import pytest
 
 from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import make_project
+from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import TinysplitError
 from tinysplit_hil.bench.labgrid_targets import board_ports, programmer_of, run_on_target
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS
 from tinysplit_hil.bench.rig_file import read_rig_file
 
 FAKE = Path(__file__).parents[1] / "support" / "fake_labgrid"

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tinysplit.boards.catalog import board_names, load_boards
+from tinysplit.boards.board_files import board_names
+from tinysplit.boards.catalog import load_boards
 from tinysplit.boards.debug_port import load_debug_port
+from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.bench import mass_storage
 from tinysplit_hil.bench.commands import run_command
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, ProgrammerName, failure, pyocd_target
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, failure, pyocd_target
 
 SERIAL = "066EFF01"
 PROBE, NO_SUCH_PROBE = ProbeChoice(SERIAL), ProbeChoice("NO_SUCH_PROBE")

@@ -11,7 +11,7 @@ from serial.tools import list_ports
 from bench import SERIALS, Desk, desk_in
 from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import HASH
-from tinysplit_hil.bench.programmers import ProgrammerName
+from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.reset import reset_commands
 from tinysplit_hil.bench.stlink import check_port_baud
 

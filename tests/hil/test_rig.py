@@ -81,7 +81,7 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
         (ONE + LINK.format("[0, 1]", 9600), InputError, "(link 1, boards 1 has to be more than 0)"),
         (ONE + LINK.format("[1]", 9600), InputError, "(link 1, boards 2 is missing)"),
         (ONE + LINK.format("[1, 2]", '"fast"'), InputError, "(link 1, baud has to be a whole number)"),
-        (NAMED.format("nucleo"), InputError, "board 1: there is no board 'nucleo': `tinysplit boards` lists them"),
+        (NAMED.format("nucleo"), InputError, "board 1, name: there is no board 'nucleo'; nearest: nucleo_"),
         (NAMED.format("nucleo_f401re") + ONE, InputError, "a nucleo_f401re where the project has board 1 (nucleo_g07"),
         ("[[board", InputError, "is not a valid rig file"),
         ('[board]\nport = "a"', InputError, "(begin each board with a line [[board]])"),

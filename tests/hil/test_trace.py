@@ -8,7 +8,8 @@ import pytest
 from command_line import BAD_INPUT, USAGE, run
 from example import CALIBRATION, MODEL, SAMPLES
 from fake_rig import make_project
-from tinysplit.boards.catalog import board_names, load_board
+from tinysplit.boards.board_files import board_names
+from tinysplit.boards.catalog import load_board
 from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
 from tinysplit_hil.trace.files import read_trace

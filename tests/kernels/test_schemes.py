@@ -8,9 +8,11 @@ from layer_cases import MAKERS
 from tinysplit.boards.catalog import load_board
 from tinysplit.cli.options import parse_kernels
 from tinysplit.codegen.memory_report import describe_memory
+from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import UsageError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize, candidates, choose, selection
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels import candidates, choose, selection
 from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, load_cycle_table
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme, SchemeRule
@@ -243,8 +245,8 @@ def test_cycles_are_compared_with_all_kernels_of_a_layer() -> None:
 
 
 def test_a_tie_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KernelChoice, "cycles", lambda *_: 100.4)
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
+    monkeypatch.setattr(KernelChoice, "cycles", lambda *_: 100.4)
     why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
     assert "before the plan: dual_mac 100, direct 100, as many; " in why
 

@@ -15,8 +15,9 @@ from onnx_builder import OnnxBuilder, conv
 from qdq import Reader
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
-from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize
+from tinysplit.common.choices import Optimize
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.layout import BoardMemory
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from profiles import cases
-from tinysplit.kernels import Optimize, choose
+from tinysplit.common.choices import Optimize
+from tinysplit.kernels import choose
 from tinysplit.kernels.in_place import Lead
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.fusion_search import fuse_layers

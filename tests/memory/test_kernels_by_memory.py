@@ -8,7 +8,8 @@ import pytest
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import TABLE_ERROR
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph

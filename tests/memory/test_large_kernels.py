@@ -6,7 +6,8 @@ import pytest
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from tinysplit.kernels import Optimize, flash_bytes
+from tinysplit.common.choices import Optimize
+from tinysplit.kernels import flash_bytes
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.kernel_choice import LINKS_BYTES, KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes

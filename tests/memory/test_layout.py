@@ -11,9 +11,10 @@ import pytest
 from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.choices import Optimize
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.arena import Buffer
 from tinysplit.memory.layout import BoardMemory, BufferId, Schedule, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory

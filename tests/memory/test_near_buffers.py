@@ -13,11 +13,12 @@ from rich.console import Console
 from firmware_build import build_folder
 from onnx_builder import OnnxBuilder, conv
 from tinysplit.boards.board import Device
-from tinysplit.boards.catalog import load_board
+from tinysplit.boards.catalog import load_board, load_file
 from tinysplit.boards.devices import load_device
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.codegen.projects import generate
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.layout import BufferId, Schedule
 from tinysplit.memory.near_buffers import buffer_waits
@@ -47,11 +48,11 @@ def resize(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
             return replace(device, ram=ram)
 
         monkeypatch.setattr("tinysplit.boards.catalog.load_device", load)
-        load_board.cache_clear()
+        load_file.cache_clear()
 
     yield to
     monkeypatch.undo()
-    load_board.cache_clear()
+    load_file.cache_clear()
 
 
 def model(folder: Path) -> Path:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.kernels import Optimize
+from tinysplit.common.choices import Optimize
 from tinysplit.memory.layout import BoardMemory, Move
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.row_steps import BoardRows

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.kernels import Optimize
+from tinysplit.common.choices import Optimize
 from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.direct import Direct
 from tinysplit.memory.layout import BufferId, layer_ram_bytes

@@ -11,7 +11,8 @@ from onnx import ModelProto, TensorProto, helper
 from example import MODEL as TINY_CNN
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import InputError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.split.problem import Problem
 

@@ -56,13 +56,6 @@ def test_invalid_model(tmp_path: Path) -> None:
     assert "no valid ONNX model" in refusal(builder.save(tmp_path))
 
 
-@pytest.mark.parametrize("opset", [7, 10])
-def test_old_opset(tmp_path: Path, opset: int) -> None:
-    builder = OnnxBuilder([1, 4], opset)
-    builder.node("Relu")
-    assert f"opset {opset}: export it with an opset from 11" in refusal(builder.save(tmp_path))
-
-
 def test_opset_of_the_future(tmp_path: Path) -> None:
     path = a_map().save(tmp_path)
     model = onnx.load(path)

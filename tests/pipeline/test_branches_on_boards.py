@@ -14,7 +14,8 @@ from shared_models import RESNET, shared_model
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan

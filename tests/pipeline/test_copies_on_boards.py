@@ -8,10 +8,11 @@ from rich.console import Console
 
 from example import CALIBRATION, MODEL, SAMPLES
 from tinysplit import pipeline
+from tinysplit.common.choices import Copies
 from tinysplit.common.errors import UsageError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
-from tinysplit.split.copies import Copies
+from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 
@@ -30,7 +31,7 @@ def request(out: Path, *boards: str, settings: CostSettings = SETTINGS) -> pipel
         calibration=CALIBRATION,
         out=out,
         settings=settings,
-        search=pipeline.Search(copies=Copies.IF_BETTER),
+        search=Search(copies=Copies.IF_BETTER),
         measuring=STREAM,
     )
 
@@ -69,5 +70,5 @@ def test_too_few_samples_are_said_before_the_build(tmp_path: Path) -> None:
 
 def test_one_pipeline_where_all_boards_are_to_be_used() -> None:
     context = pipeline.Context.load(MODEL, ("nucleo_l452re",) * 2, CostSettings(use_all=True), QUIET)
-    split = pipeline.split_network(context, pipeline.Search(copies=Copies.IF_BETTER))
+    split = pipeline.split_network(context, Search(copies=Copies.IF_BETTER))
     assert (split.copies, len(set(split.assignment))) == ((), 2)

@@ -13,7 +13,8 @@ from firmware_build import build_folder
 from onnx_builder import OnnxBuilder, conv
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Axis, Distribution, Distributions

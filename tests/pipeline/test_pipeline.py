@@ -1,6 +1,5 @@
 """All stages on virtual boards: outputs are bit-exact, L and T are close to the estimates."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -11,8 +10,9 @@ from example import CALIBRATION, MODEL, SAMPLES, shared_example
 from firmware_build import build_folder
 from shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
+from tinysplit.slices.settings import Search
 from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.report import MeasureReport
 
@@ -64,7 +64,7 @@ def test_two_measurements_agree_to_the_cycle() -> None:
     assert first == second
 
 
-def test_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
+def test_santamarias_split_of_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
     model, out = tmp_path / "model.onnx", tmp_path / "out"
     onnx.save(onnx.load(MODEL), model, save_as_external_data=True, location="weights.bin", size_threshold=0)
     assert (tmp_path / "weights.bin").is_file()
@@ -72,21 +72,26 @@ def test_a_model_with_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
         model=model,
         boards=("nucleo_g071rb",) * 2,
         settings=CostSettings(use_all=True),
+        search=Search(assignment="1-4:1,5-7:2"),
         samples=SAMPLES,
         calibration=CALIBRATION,
         out=out,
         measuring=MeasureSettings(sample_count=1),
     )
-    assert_as_estimated(pipeline.run(request, QUIET).measurement)
+    report = pipeline.run(request, QUIET).measurement
+    assert_as_estimated(report)
+    (cut,) = report.project.cuts
+    assert (cut.after_layer, cut.payload_bytes) == (4, 800)  # Table 5: the values behind the second block
+    assert report.measured.i_s == pytest.approx(report.estimated.i_s, rel=0.02)
 
 
 def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
-    """The small board's flash forces nothing here, so the assignment is given: A, B, A, B."""
+    """The small board's flash forces nothing here, so the assignment is given."""
     out = tmp_path / "out"
     boards = ("nucleo_g071rb", "nucleo_f401re")
     context = pipeline.Context.load(MODEL, boards, CostSettings(use_all=True), QUIET)
-    split = pipeline.split_network(context, pipeline.Search())
-    split_file = pipeline.describe_split(context, replace(split, assignment=(0, 0, 1, 1, 0, 1, 1)))
+    split = pipeline.split_network(context, Search(assignment="1-2:1,3-4:2,5:1,6-7:2"))
+    split_file = pipeline.describe_split(context, split)
     project = pipeline.generate_folder(context, split_file, CALIBRATION, out)
     build_folder(project, out).check()
     report = measured(project, out, SAMPLES, 2)

@@ -9,8 +9,9 @@ from rich.console import Console
 from example import MODEL
 from shared_models import KWS, RESNET, shared_model
 from tinysplit import pipeline
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.split.copies import Copies
+from tinysplit.common.choices import Copies
+from tinysplit.costs.settings import CostSettings
+from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.problem import Objective
@@ -23,7 +24,7 @@ PAIRS = (*itertools.combinations((G0, F4, L4, H7), 2), (G0, G0), (L4, L4))
 def recommended(model: Path, boards: tuple[str, ...], baud: int) -> Split:
     settings = CostSettings(objective=Objective.THROUGHPUT, baud=baud)
     context = pipeline.Context.load(model, boards, settings, Console(quiet=True))
-    return pipeline.split_network(context, pipeline.Search(copies=Copies.IF_BETTER))
+    return pipeline.split_network(context, Search(copies=Copies.IF_BETTER))
 
 
 def assert_unbeaten(split: Split) -> None:

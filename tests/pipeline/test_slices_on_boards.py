@@ -86,8 +86,8 @@ def test_slices_are_left_where_they_do_not_pay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--slices", "auto", "--input-at", "3"), "--input-at 3: there are 2 boards"),
-        (("--slices", "auto", "--output-at", "9"), "--output-at 9: there are 2 boards"),
+        (("--slices", "auto", "--input-at", "3"), "--input-at 3: the number of boards is 2"),
+        (("--slices", "auto", "--output-at", "9"), "--output-at 9: the number of boards is 2"),
         (("--slices", "auto", "--paper"), "--paper knows whole layers only"),
     ],
 )

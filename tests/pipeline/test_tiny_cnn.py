@@ -6,7 +6,12 @@ import onnx
 import pytest
 
 from example import FOLDER, MODEL
+from tinysplit.boards.catalog import load_board
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
+from tinysplit.split.solvers.exhaustive import exhaustive_search
+from tinysplit.split.solvers.no_split import NoSplitError
 
 
 def test_costs_are_those_of_santamaria_2021() -> None:
@@ -53,5 +58,15 @@ def test_held_out_samples_were_not_calibrated_on() -> None:
 def test_accuracy_is_what_the_readme_says() -> None:
     command = [sys.executable, str(FOLDER / "evaluate.py")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert printed == "top-1 accuracy, float32: 352 of 360 = 0.9778"
-    assert printed in (FOLDER / "README.md").read_text()
+    readme = (FOLDER / "README.md").read_text()
+    lines = printed.splitlines()
+    assert lines[0] == "tiny_cnn: top-1 accuracy, float32: 352 of 360 = 0.9778"
+    assert [line.split(":")[0] for line in lines] == ["tiny_cnn", "wide_cnn"]
+    assert all(f"    {line}\n" in readme for line in lines)
+
+
+def test_the_network_of_the_demo_needs_two_boards() -> None:
+    graph, board = import_model(FOLDER / "wide_cnn.onnx"), load_board("nucleo_g071rb")
+    with pytest.raises(NoSplitError):
+        exhaustive_search(make_problem(graph, [board], CostSettings()))
+    assert set(exhaustive_search(make_problem(graph, [board, board], CostSettings())).assignment) == {0, 1}

@@ -2,7 +2,7 @@
 
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +11,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+import tinysplit
 
 pytestmark = pytest.mark.slow
 
@@ -69,25 +71,28 @@ def test_wheel_holds_two_packages_and_nothing_else(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"tinysplit", "tinysplit_hil"}
     assert not [name for name in names if name.endswith((".pyc", ".o", ".elf"))]
     (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-    assert "License-Expression: Apache-2.0" in zipfile.ZipFile(wheel).read(metadata).decode()
+    header, _, description = zipfile.ZipFile(wheel).read(metadata).decode().partition("\n\n")
+    assert {"License-Expression: Apache-2.0", f"Version: {tinysplit.__version__}"} <= set(header.splitlines())
+    assert "Classifier: Typing :: Typed" in header
+    assert "tinysplit example tiny_cnn" in description
+    assert set(re.findall(r"\]\((?!https://)[^)]*\)", description)) == set()  # links that an index page cannot follow
 
 
 def test_installed_resources_are_those_of_the_checkout(installed: Path, tmp_path: Path) -> None:
     script = (
         "from tinysplit.common import package_files as r\n"
         "import tinysplit; print(tinysplit.__file__)\n"
-        "for folder in (r.templates(), r.firmware(), r.boards()): print(folder)"
+        "for folder in (r.templates(), r.firmware(), r.boards(), r.examples()): print(folder)"
     )
     package, *folders = map(Path, run(installed, "python", "-c", script, cwd=tmp_path).split())
     assert package.is_relative_to(installed.parent)
-    for name, folder in zip(("templates", "firmware", "boards"), folders, strict=True):
+    for name, folder in zip(("templates", "firmware", "boards", "examples"), folders, strict=True):
         assert folder.is_relative_to(package.parent)
         assert contents(folder) == contents(ROOT / name)
 
 
 def test_installed_wheel_splits_generates_and_builds(installed: Path, tmp_path: Path) -> None:
-    for name in ("tiny_cnn.onnx", "calibration.npz"):
-        shutil.copy(ROOT / "examples" / "tiny_cnn" / name, tmp_path)
+    run(installed, "tinysplit", "example", "tiny_cnn", "-o", ".", cwd=tmp_path)
     board = ("--board", "nucleo_g071rb")
     run(installed, "tinysplit", "split", "tiny_cnn.onnx", *board, *board, "--use-all", "-o", "split.json", cwd=tmp_path)
     arguments = ("--split", "split.json", "--samples", "calibration.npz", "--bits", "8", "-o", "out")

@@ -10,7 +10,8 @@ from rich.console import Console
 from example import MODEL
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import TABLE_ERROR
 from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.network.quantized_graph import QuantizedGraph

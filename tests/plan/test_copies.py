@@ -10,7 +10,8 @@ from rich.console import Console
 from example import MODEL
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model

@@ -6,7 +6,8 @@ import pytest
 
 from tinysplit.boards.catalog import load_all
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import make_plan

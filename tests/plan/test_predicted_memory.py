@@ -12,10 +12,11 @@ from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.common.host_protocol import HostProtocol
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.predicted_memory import Program
 from tinysplit.plan.predicted_split import predict_split
+from tinysplit.slices.settings import Search
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 
@@ -59,7 +60,7 @@ def test_links_and_more_layers_take_flash() -> None:
 @pytest.mark.parametrize("name", [G0, F4, "nucleo_h743zi"])
 def test_a_split_is_predicted_before_there_are_formats(name: str) -> None:
     context = pipeline.Context.load(example.MODEL, (name,), CostSettings(), Console(quiet=True))
-    split = pipeline.split_network(context, pipeline.Search())
+    split = pipeline.split_network(context, Search())
     predicted = predict_split(context.graph, context.boards, split, context.settings)
     (exact,) = programs(name)
     assert predicted[1].flash_bytes == pytest.approx(exact.predicted.flash_bytes, rel=0.02, abs=256)

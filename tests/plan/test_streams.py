@@ -7,7 +7,8 @@ import pytest
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.costs.link_options import HandOffMode, LinkSettings
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.plan.plan import Plan, make_plan

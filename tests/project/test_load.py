@@ -8,12 +8,13 @@ from example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.common.errors import InputError
 from tinysplit.common.project_files import PARAMETERS_NAME
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.slices.settings import Search
 
 QUIET = Console(quiet=True)
 
@@ -21,7 +22,7 @@ QUIET = Console(quiet=True)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     out, context = tmp_path / "out", pipeline.Context.load(MODEL, ["nucleo_g071rb"], CostSettings(bits=8), QUIET)
-    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
     pipeline.generate_folder(context, split, CALIBRATION, out, calibration_count=20)
     return out
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
 from tinysplit.reproduce.networks import mobilenet_v1
 from tinysplit.split.report.split import print_split
@@ -110,13 +111,21 @@ def test_other_schema(path: Path, content: str, says: str) -> None:
         ({"assignment": []}, "assignment needs 1 or more entries"),
         ({"assignment": [0] * 7}, "assignment 1 has to be at least 1"),
         ({"assignment": [3] * 7}, "the assignment has board 3 of 2"),
-        ({"assignment": [1] * 7}, "cuts or sub_models contradict the assignment"),
-        ({"sub_models": []}, "cuts or sub_models contradict the assignment"),
+        (
+            {"assignment": [1] * 7, "copies": [1]},
+            "the assignment was changed, which whole layers of one pipeline allow",
+        ),
     ],
 )
 def test_damaged_content(path: Path, changes: dict[str, Any], says: str) -> None:
     change(path, **changes)
     assert says in message(path)
+
+
+def test_an_assignment_that_was_edited(path: Path) -> None:
+    assert not read_split(path).is_edited
+    change(path, assignment=[1] * 7)
+    assert read_split(path).is_edited
 
 
 def test_negative_sizes_and_times(path: Path) -> None:

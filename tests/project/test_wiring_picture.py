@@ -71,7 +71,7 @@ def test_the_picture_of_the_manual_is_the_one_of_two_boards(tmp_path: Path) -> N
 def test_the_commands_of_the_readme_are_accepted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (folder / "README.md").read_text()
     commands = [line.split() for line in text.splitlines() if line.strip().startswith("tinysplit ")]
-    assert [command[1] for command in commands] == ["build", "measure", "bench", "bench", "flash", "measure"]
+    assert [command[1] for command in commands] == ["build", "measure", "bench", "bench", "flash", "measure", "report"]
     assert all(title in text for title in ("NUCLEO-G071RB", "NUCLEO-H743ZI2", "NUCLEO-L412KB", "(wiring.svg)"))
     assert str(tmp_path.parent) not in text
     for _, *arguments in commands:

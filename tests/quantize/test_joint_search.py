@@ -11,7 +11,8 @@ import example
 from command_line import USAGE, run
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape

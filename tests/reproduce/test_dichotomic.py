@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from chain_problems import by_hand, chains, equal_links, random_chain
 from profiles import cases
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
 from tinysplit.reproduce.adaptive_dichotomic import adaptive_dichotomic_search, infeasibility, profile_runs
 from tinysplit.reproduce.dichotomic import dichotomic_search, halves

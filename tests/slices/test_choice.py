@@ -8,11 +8,12 @@ from rich.console import Console
 
 from networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSetting
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.choice import SliceRequest
-from tinysplit.slices.search import Slices
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 

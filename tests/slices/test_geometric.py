@@ -9,8 +9,10 @@ from rich.console import Console
 
 from networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.network.graph import Graph
@@ -22,8 +24,8 @@ from tinysplit.slices.geometric.fits import Modelled
 from tinysplit.slices.geometric.groups import groups_of
 from tinysplit.slices.geometric.solver import AxisProgram, solve_geometrically
 from tinysplit.slices.part_costs import PartCosts
-from tinysplit.slices.search import Slices
 from tinysplit.slices.sliced_network import SlicedNetwork
+from tinysplit.slices.solvers import AXES
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.geometric.problem import CHANNELS
@@ -64,7 +66,7 @@ def test_models_agree_with_costs_within_their_errors(axis: Axis) -> None:
                 seconds = own.model.costs.of(number, 0, axis, part).seconds
                 assert float(model.of({CHANNELS: size})) == pytest.approx(seconds, rel=fit.largest_error + 1e-9)
     errors = {what: fit.largest_error for what, (_, fit) in own.models.fits.worst().items()}
-    assert errors["compute"] < (0.01 if axis is Axis.ROWS else 0.4)
+    assert errors["compute"] < (0.01 if axis is Axis.ROWS else 0.5)  # a rest of channels takes another kernel
 
 
 def test_transfers_grow_with_tiles_and_not_with_halos() -> None:
@@ -108,7 +110,7 @@ def test_tight_memory_is_a_limit_of_the_program() -> None:
 
 
 def test_the_answer_is_feasible_and_better_than_whole_layers() -> None:
-    found = solve_geometrically(network(tiny_cnn()), Slices.ROWS.axes, inf)
+    found = solve_geometrically(network(tiny_cnn()), AXES[Slices.ROWS], inf)
     alone = solve(make_problem(tiny_cnn(), [G0], FAST))
     assert found.best is not None
     assert found.best.is_feasible
@@ -142,4 +144,4 @@ def test_a_network_without_rows_is_not_divided_by_rows() -> None:
     graph = NetworkBuilder("classifier", Shape(1, 1, 8)).dense(4).graph()
     with pytest.raises(CheckFailedError, match="no layer can be divided by rows over 2 boards"):
         AxisProgram(network(graph), Axis.ROWS).solution(inf)
-    assert solve_geometrically(network(graph), Slices.ROWS.axes, inf).best is None
+    assert solve_geometrically(network(graph), AXES[Slices.ROWS], inf).best is None

@@ -8,13 +8,16 @@ import pytest
 from networks import tiny_cnn
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import Slices
 from tinysplit.costs.link_options import LinkSetting
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.slices.links import with_links
-from tinysplit.slices.search import Slices, SliceSearch
+from tinysplit.slices.search import SliceSearch
 from tinysplit.slices.sliced_network import SlicedNetwork
+from tinysplit.slices.solvers import AXES
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import solve
 
@@ -28,7 +31,7 @@ def search(boards: list[Board], settings: CostSettings = FAST, output_board: int
     return SliceSearch(network, deadline_s=inf)
 
 
-@pytest.mark.parametrize("axes", [Slices.ROWS.axes, Slices.AUTO.axes])
+@pytest.mark.parametrize("axes", [AXES[Slices.ROWS], AXES[Slices.AUTO]])
 def test_two_boards_answer_sooner_than_one(axes: tuple[Axis, ...]) -> None:
     best = search([G0, G0]).run(axes)
     alone = solve(make_problem(tiny_cnn(), [G0], FAST))

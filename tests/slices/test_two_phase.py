@@ -7,7 +7,7 @@ from math import inf, nan
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.network.layers import Shape

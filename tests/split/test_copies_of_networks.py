@@ -6,10 +6,12 @@ import pytest
 
 from example import MODEL
 from tinysplit.boards.catalog import load_all
+from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.split.copies import Copies, solve_with_copies
+from tinysplit.split.copies import solve_with_copies
 from tinysplit.split.evaluate.arrivals import on_whole_networks
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on

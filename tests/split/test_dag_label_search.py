@@ -15,7 +15,8 @@ from profiles import cases
 from random_problems import random_problem
 from shared_models import RESNET, shared_model
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem

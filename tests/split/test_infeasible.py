@@ -11,7 +11,8 @@ from fake_clock import fake_clock
 from networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Objective, Problem

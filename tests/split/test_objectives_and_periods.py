@@ -11,7 +11,8 @@ from profiles import cases
 from random_problems import Kinds, random_problem
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
 from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.evaluate.evaluation import evaluate

@@ -12,10 +12,12 @@ from networks import tiny_cnn
 from profiles import cases
 from random_problems import random_problem
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import SecondObjective
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.pareto import STEP, Front, SecondObjective, pareto_front
+from tinysplit.split.pareto import STEP, Front, pareto_front
 from tinysplit.split.problem import Problem
 from tinysplit.split.report.front import print_front
 from tinysplit.split.solution import Split

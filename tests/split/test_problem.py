@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from tinysplit.common.choices import SOLVERS
 from tinysplit.common.errors import InputError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.sub_models import SubModel, sub_models
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.dispatch import SOLVERS
 from tinysplit.split.topology import Cut
 
 LAYERS = (

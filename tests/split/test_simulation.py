@@ -21,6 +21,7 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.handoff import Handoff
 from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
 from tinysplit.split.simulation.activity import activities_alone, activities_in_stream
+from tinysplit.split.simulation.board import LOOK_AHEAD_S
 from tinysplit.split.simulation.copies import simulate_copies
 from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.simulation.power import Waiting, board_w, split_w
@@ -193,12 +194,18 @@ def test_power_by_hand() -> None:
 def test_boards_sleep_but_for_acknowledgements() -> None:
     problem = pipeline(ROOMY, 4.0)
     found = simulate(problem, (0, 1), (0.0, 100.0))
-    assert found.boards[0].awake_s == pytest.approx(2 * 0.125)
+    assert found.boards[0].awake_s == pytest.approx(2 * LOOK_AHEAD_S)
     assert found.boards[1].awake_s == 0.0
     polls, sleeps = powered(found, problem)
     waits_s = sum(times.waiting_s(found.end_s) for times in found.boards)
-    assert polls - sleeps == pytest.approx(1.5 * (waits_s - 0.25) / found.end_s)
+    assert polls - sleeps == pytest.approx(1.5 * (waits_s - 2 * LOOK_AHEAD_S) / found.end_s)
     assert split_w(found, problem.devices, Waiting.SLEEP) is None
+
+
+def test_sleep_until_the_tick_before_a_short_acknowledgement() -> None:
+    # All of a reply of 0.4 ms where the tick comes behind it, else what the tick leaves of it: 0.6 x 0.4 + 0.4 x 0.2.
+    problem = with_handoff(pipeline(ROOMY, 4.0), reply_s=((0.0, 4e-4), (4e-4, 0.0)))
+    assert simulate(problem, (0, 1), (0.0,)).boards[0].awake_s == pytest.approx(3.2e-4)
 
 
 def approx(*seconds: float) -> object:
@@ -208,13 +215,13 @@ def approx(*seconds: float) -> object:
 def test_activities_of_an_inference_by_hand() -> None:
     # x takes in for 0.75, computes for 10 and gives out for 0.75; y does the same with 8, and no tensor to acknowledge.
     x, y = activities_alone(pipeline(ROOMY, 2.0), (0, 1))
-    assert x[1:] == approx(11.5 + 0.125, 25.0 - 11.625)
+    assert x[1:] == approx(11.5 + LOOK_AHEAD_S, 25.0 - 11.5 - LOOK_AHEAD_S)
     assert y[1:] == approx(9.5, 25.0 - 9.5)
     x, y = activities_in_stream(pipeline(ROOMY, 2.0), (0, 1))
     assert x[1:] == approx(11.5, 0.0)
     assert y[1:] == approx(9.5, 2.0)
     x, _ = activities_in_stream(pipeline(ROOMY, 2.0), (0, 1), interval_s=20.0)
-    assert x[1:] == approx(11.625, 8.375)
+    assert x[1:] == approx(11.5 + LOOK_AHEAD_S, 8.5 - LOOK_AHEAD_S)
 
 
 def test_interrupts_take_time_from_sleep() -> None:

@@ -11,6 +11,7 @@ from chain_problems import by_hand, large_chain, random_chain, with_power
 from fake_clock import fake_clock
 from profiles import cases
 from random_problems import ALL_KINDS, random_problem
+from tinysplit.common.choices import SOLVERS
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
@@ -18,7 +19,6 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers import dispatch
-from tinysplit.split.solvers.dispatch import SOLVERS
 
 N_PROBLEMS = cases(quick=20, full=100, nightly=3000)
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from brute_force import BruteForce
 from chain_problems import by_hand, chains, equal_links, random_chain
 from profiles import cases
+from tinysplit.common.choices import SOLVERS
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
@@ -19,7 +20,7 @@ from tinysplit.split.solvers.chain.lagrangian import LagrangianBounds, Runs
 from tinysplit.split.solvers.chain.resources import ChainResources, StepCosts
 from tinysplit.split.solvers.chain.search import chain_label_search
 from tinysplit.split.solvers.dag.search import dag_label_search
-from tinysplit.split.solvers.dispatch import SOLVERS, Solver, find_split
+from tinysplit.split.solvers.dispatch import Solver, find_split
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 from tinysplit.split.solvers.symmetry import earlier_interchangeable

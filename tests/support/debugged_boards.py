@@ -14,8 +14,9 @@ from elftools.elf.elffile import ELFFile
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port
+from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.commands import Command, Done, run_command
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.simulated_time import SharedTime
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from tinysplit_hil.virtual.debug.probe import Probe, open_probes

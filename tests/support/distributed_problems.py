@@ -2,7 +2,8 @@
 
 from distributed_networks import distributed
 from tinysplit.boards.catalog import load_all
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph

@@ -11,8 +11,9 @@ from command_line import run
 from shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
+from tinysplit.slices.settings import Search
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tiny_cnn"
 MODEL = FOLDER / "tiny_cnn.onnx"
@@ -31,7 +32,7 @@ def generate_example(out: Path, *board_names: str, bits: int = 8, baud: int = 11
     """Split and generate; every board gets a layer."""
     settings = CostSettings(bits=bits, baud=baud, use_all=True)
     context = pipeline.Context.load(MODEL, board_names, settings, Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
     return pipeline.generate_folder(context, split, CALIBRATION, out)
 
 

@@ -6,13 +6,12 @@ import numpy as np
 
 from fake_boards import BAUD, CORE_HZ, FakeBoard, FakePort, FakeTime, make_identity
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.project.layer_formats import ProjectFormat, ProjectFormats
 from tinysplit.project.manifest import (
     ConstantsIn,
     Project,
     ProjectBoard,
     ProjectCut,
-    ProjectFormat,
-    ProjectFormats,
     ProjectLayer,
     ProjectLink,
     ProjectMemory,

@@ -19,12 +19,13 @@ from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import ToolError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
+from tinysplit.slices.settings import Search
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import BoardError
@@ -60,7 +61,7 @@ def build_small_network(
     np.savez(out / "samples.npz", x=numbers.normal(size=(32, 1, 16, 16)).astype(np.float32))
     settings = CostSettings(baud=baud, use_all=True, link_driver=driver)
     context = pipeline.Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
     build_folder(project, out / "project").check()
     return project

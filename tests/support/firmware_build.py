@@ -67,7 +67,7 @@ uint32_t network_ended[{count}];
 uint32_t network_link_ticks[{count}];
 """
 LINK_INCLUDES = """
-#include "board.h"
+#include "link_ports.h"
 #include "network_links.h"
 #include "transfers.h"
 """

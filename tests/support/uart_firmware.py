@@ -14,6 +14,7 @@ MAIN = """
 #include "clock.h"
 #include "cycle_counter.h"
 #include "interrupts.h"
+#include "link_ports.h"
 
 #define BYTES {n_bytes}u
 #define SENDS {sends}

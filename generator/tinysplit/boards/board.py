@@ -6,24 +6,13 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
 
+from tinysplit.boards.external_memory import ExternalMemory
+from tinysplit.boards.parts import Memory, Pin
+from tinysplit.boards.published import Published
 from tinysplit.common.errors import InputError, UsageError
 
 BAUD_TOLERANCE = 0.02
 SUPPLY_V = 3.3  # of the MCU on every board
-
-
-@dataclass(frozen=True)
-class Memory:
-    """A contiguous memory of a device."""
-
-    name: str  # "flash", "sram", "dtcm", ...
-    start: int
-    size_bytes: int
-
-    @property
-    def end(self) -> int:
-        """Address behind the last byte."""
-        return self.start + self.size_bytes
 
 
 @dataclass(frozen=True)
@@ -176,24 +165,6 @@ class Caches:
 
 
 @dataclass(frozen=True)
-class Pin:
-    """A GPIO pin in an alternate function."""
-
-    name: str  # "PA2"
-    alternate_function: int
-
-    @property
-    def port(self) -> str:
-        """Letter of the port."""
-        return self.name[1]
-
-    @property
-    def number(self) -> int:
-        """Number within the port."""
-        return int(self.name[2:])
-
-
-@dataclass(frozen=True)
 class DmaChannel:
     """A channel (G0, L4) or stream (F4, H7) of a DMA controller that can serve one direction of a UART."""
 
@@ -287,7 +258,7 @@ class Uart:
 class Board:
     """A device with its clock source, host UART and link UARTs. Both clock trees have the same clocks at their ends."""
 
-    name: str  # "nucleo_g071rb", the name of boards/<name>.toml
+    name: str  # "nucleo_g071rb", the name of its file
     title: str  # "NUCLEO-G071RB (STM32G071RB)"
     device: Device
     hsi_clock: ClockTree
@@ -295,15 +266,13 @@ class Board:
     memory_levels: tuple[MemoryLevel, ...]  # RAM and flash, by level
     caches: Caches
     code_ram: CodeRam | None  # None without such a memory
+    external: ExternalMemory | None
     dma: Dma
     known_power: Power | None  # None: the file has no currents
     host_uart: Uart  # behind the ST-LINK's virtual COM port where there is one
     link_uarts: tuple[Uart, ...]
     platformio_board: str  # name in PlatformIO's ststm32 platform
-    published_cpm: float  # cycles per MACC, Santamaria 2021, Table 3
-    published_flash_bytes: int  # Santamaria 2021, Table 3, KB of 1024 bytes
-    published_ram_bytes: int
-    published_hz: int
+    published: Published | None  # None: the file does not have it
     clock_source: ClockSource = ClockSource.HSI
 
     @property
@@ -312,6 +281,13 @@ class Board:
         if self.known_power is None:
             raise InputError(no_energy_model(self.name))
         return self.known_power
+
+    @property
+    def paper(self) -> Published:
+        """The published figures. Raises UsageError where the file has none."""
+        if self.published is None:
+            raise UsageError(f"{self.name} has no published cycles: leave --paper out, or add [published] to its file")
+        return self.published
 
     @property
     def clock(self) -> ClockTree:
@@ -334,7 +310,8 @@ class Board:
         if self.hse_clock is None:
             raise UsageError(
                 f"{self.name} has no clock for HSE at OSC_IN as delivered: use --clock {ClockSource.HSI}, or connect"
-                f" one and describe it in [hse] of boards/{self.name}.toml"
+                f" one and describe it in [hse] of a board file of your own",
+                option="--clock",
             )
         return self.hse_clock
 
@@ -376,12 +353,13 @@ def board_title(number: int, name: str) -> str:
     return f"board {number} ({name})"
 
 
-def check_baud(board: Board, uart: Uart, baud: int) -> None:
-    """Raise UsageError with the nearest possible baud rate unless `uart` can be set to `baud` within 2 %."""
+def check_baud(board: Board, uart: Uart, baud: int, option: str | None = None) -> None:
+    """Raise UsageError with the nearest rate unless `uart` can be set to `baud`, the value of `option`, within 2 %."""
     if baud <= 0:
-        raise UsageError(f"{baud} baud is no baud rate: it has to be positive")
+        raise UsageError(f"{baud} baud is no baud rate: it has to be positive", option)
     if not uart.makes(baud):
         raise UsageError(
             f"{board.name}: {uart.name} with its clock of {uart.clock_hz / 1e6:g} MHz cannot make {baud} baud within"
-            f" {BAUD_TOLERANCE:.0%}; the nearest that it can make is {uart.nearest_baud(baud):.0f}"
+            f" {BAUD_TOLERANCE:.0%}; the nearest that it can make is {uart.nearest_baud(baud):.0f}",
+            option,
         )

@@ -1,39 +1,28 @@
-"""Boards by name: boards/<name>.toml and the data of its device, combined into one Board."""
+"""Boards by name: the file of a board and the data of its device, combined into one Board."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.boards.board import (
-    Board,
-    ClockTree,
-    CodeRam,
-    Device,
-    Dma,
-    Interrupt,
-    Memory,
-    MemoryLevel,
-    Pin,
-    Power,
-    Uart,
-)
-from tinysplit.boards.clocks import clock_tree
+from tinysplit.boards.board import Board, ClockTree, CodeRam, Device, Dma, Interrupt, MemoryLevel, Power, Uart
+from tinysplit.boards.board_files import board_name, board_names, board_path, forget
+from tinysplit.boards.clocks import check_limits, clock_tree
 from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
+from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
+from tinysplit.boards.parts import Memory, Pin
+from tinysplit.boards.published import Published
+from tinysplit.boards.qspi import external_memory
 from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
+from tinysplit.boards.schema import Published as PublishedFile
 from tinysplit.common import package_files
-from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.errors import InputError
 from tinysplit.common.units import KB, MILLI
-
-
-def board_names() -> list[str]:
-    """Return the names of all boards, sorted."""
-    return sorted(path.stem for path in package_files.boards().glob("*.toml"))
 
 
 def load_boards() -> tuple[Board, ...]:
@@ -42,28 +31,44 @@ def load_boards() -> tuple[Board, ...]:
 
 
 def load_all(names: Sequence[str]) -> tuple[Board, ...]:
-    """Return the boards of these names. Raises UsageError for an unknown name."""
+    """Return the boards of these names or files. Raises UsageError for an unknown name."""
     return tuple(load_board(name) for name in names)
 
 
-@lru_cache
 def load_board(name: str) -> Board:
-    """Return the board of boards/<name>.toml.
+    """Return the board of a name, in any case, or of the path of a file: `board_files` finds it.
 
     Raises UsageError with the nearest names if there is none, InputError if the file contradicts the device.
     """
-    _check_name(name)
-    return make_board(name, read_toml(package_files.boards() / f"{name}.toml", BoardFile))
+    own = board_name(name)
+    try:
+        return load_file(own, board_path(own))
+    except InputError:
+        forget(own)
+        raise
+
+
+def read_board_file(name: str) -> BoardFile:
+    """Return what the file of a board says. Raises UsageError for an unknown name, InputError for a mistake."""
+    return read_toml(board_path(name), BoardFile)
+
+
+@lru_cache
+def load_file(name: str, path: Path) -> Board:
+    """Return the board of a file. Raises InputError if the file contradicts the device."""
+    file = read_toml(path, BoardFile)
+    try:
+        return make_board(name, file)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def make_board(name: str, file: BoardFile) -> Board:
     """Return the board that `file` describes. Raises InputError if the file contradicts the device."""
     device = load_device(file.part, file.corrections)
-    families = package_files.boards() / "families"
-    if not (families / f"{device.family}.toml").is_file():
-        known = ", ".join(sorted(path.stem for path in families.glob("*.toml")))
-        raise InputError(f"{file.part}: there is no firmware for the family {device.family}, only for {known}")
-    family = read_toml(families / f"{device.family}.toml", FamilyFile)
+    family = load_family(file.part)
+    if line := family.line_of(file.part):
+        check_limits(file.part, file.clock, line.clock)
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
     clock = clock_tree(pll, file.clock, device.max_hz, limits)
@@ -79,16 +84,32 @@ def make_board(name: str, file: BoardFile) -> Board:
         memory_levels=levels,
         caches=caches(family.memory_system, file.caches),
         code_ram=_code_ram(file, family, device),
+        external=external_memory(file.external_memory, family.quadspi, device, clock) if file.external_memory else None,
         dma=Dma(family.dma.enable_register, family.dma.mux_enable_bit, _dma_memory(device, levels)),
         known_power=Power.of(file.power.run_ma, file.power.sleep_ma) if file.power else None,
         host_uart=_uart(file.host_uart, device, family, clock, with_fifo),
         link_uarts=tuple(_uart(wiring, device, family, clock, with_fifo) for wiring in file.link_uarts),
         platformio_board=file.platformio_board,
-        published_cpm=file.published.cpm,
-        published_flash_bytes=file.published.flash_kb * KB,
-        published_ram_bytes=file.published.ram_kb * KB,
-        published_hz=file.published.mhz * 1_000_000,
+        published=_published(file.published) if file.published else None,
     )
+
+
+def load_family(part: str) -> FamilyFile:
+    """Return the facts of a part's family. Raises InputError for a family without firmware."""
+    families, family = package_files.boards() / "families", part[:7]
+    if not (families / f"{family}.toml").is_file():
+        known = ", ".join(sorted(path.stem for path in families.glob("*.toml")))
+        raise InputError(f"{part}: there is no firmware for the family {family}, only for {known}")
+    return _read_family(families / f"{family}.toml")
+
+
+@lru_cache
+def _read_family(path: Path) -> FamilyFile:
+    return read_toml(path, FamilyFile)
+
+
+def _published(file: PublishedFile) -> Published:
+    return Published(file.cpm, file.flash_kb * KB, file.ram_kb * KB, file.mhz * 1_000_000)
 
 
 def _code_ram(file: BoardFile, family: FamilyFile, device: Device) -> CodeRam | None:
@@ -96,15 +117,6 @@ def _code_ram(file: BoardFile, family: FamilyFile, device: Device) -> CodeRam | 
     alias = family.code_alias
     memory = load_memory(file.part, alias.memory, file.corrections) if alias else None
     return code_ram(alias, memory, device) if alias and memory else None
-
-
-def _check_name(name: str) -> None:
-    names = board_names()
-    if name not in names:
-        near = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=3, cutoff=0.5)
-        raise UsageError(
-            f"there is no board {name!r}; " + ("nearest: " if near else "known: ") + ", ".join(near or names)
-        )
 
 
 def _dma_memory(device: Device, levels: Sequence[MemoryLevel]) -> Memory:
@@ -174,13 +186,9 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "memory_levels": _levels_to_json(board),
             "caches": asdict(board.caches),
             "code_ram": asdict(board.code_ram) if board.code_ram else None,
+            "external_memory": _external_to_json(board.external) if board.external else None,
             "power_w": asdict(board.power) if board.known_power else None,
-            "published": {
-                "cpm": board.published_cpm,
-                "flash_bytes": board.published_flash_bytes,
-                "ram_bytes": board.published_ram_bytes,
-                "hz": board.published_hz,
-            },
+            "published": asdict(board.published) if board.published else None,
             "host_uart": _uart_to_json(board.host_uart),
             "link_uarts": [_uart_to_json(uart) for uart in board.link_uarts],
             "platformio_board": board.platformio_board,
@@ -195,6 +203,18 @@ def _levels_to_json(board: Board) -> list[dict[str, Any]]:
     return [asdict(memories[level.name]) | asdict(level) for level in board.memory_levels]
 
 
+def _external_to_json(external: ExternalMemory) -> dict[str, Any]:
+    return {
+        "part": external.part,
+        "start": external.memory.start,
+        "size_bytes": external.memory.size_bytes,
+        "burst_cycles": external.burst_cycles,
+        "byte_cycles": external.byte_cycles,
+        "read_w": external.read_w,
+        "standby_w": external.standby_w,
+    }
+
+
 def _uart_to_json(uart: Uart) -> dict[str, Any]:
     return {
         "name": uart.name,
@@ -205,6 +225,7 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
     }
 
 
+_FLASH_WIDTH = len("1024+8192")  # with an external memory
 _WORD_WIDTH = 8  # of a UART name or its pins: narrow terminals wrap between words
 
 
@@ -214,7 +235,7 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
     table.add_column("board", no_wrap=True)
     table.add_column("core")
     for heading in ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", min_width=_FLASH_WIDTH if heading == "flash KB" else None)
     for heading in ("host UART", "link UARTs"):
         table.add_column(heading, min_width=_WORD_WIDTH, overflow="fold")
     for board in boards:
@@ -222,15 +243,21 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
             board.name,
             board.device.core.removeprefix("cortex-").replace("plus", "+"),
             f"{board.clock.core_hz / 1e6:g}",
-            f"{board.device.flash.size_bytes // KB}",
+            _flash_kb(board),
             f"{sum(memory.size_bytes for memory in board.device.ram) // KB}",
-            f"{board.published_cpm:g}",
+            f"{board.published.cpm:g}" if board.published else "-",
             f"{board.power.run_w * MILLI:.0f}" if board.known_power else "-",
             f"{board.power.idle_w * MILLI:.0f}" if board.known_power else "-",
             _describe(board.host_uart),
             " ".join(uart.name for uart in board.link_uarts),
         )
     console.print(table)
+
+
+def _flash_kb(board: Board) -> str:
+    """Return the size of the flash, and of an external memory behind a plus sign."""
+    memories = [board.device.flash, *([board.external.memory] if board.external else [])]
+    return "+".join(f"{memory.size_bytes // KB}" for memory in memories)
 
 
 def _describe(uart: Uart) -> str:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tinysplit.boards.catalog import load_board
-from tinysplit.boards.schema import BoardFile, FamilyFile, read_toml
+from tinysplit.boards.catalog import load_board, read_board_file
+from tinysplit.boards.schema import FamilyFile, read_toml
 from tinysplit.common import package_files
 
 DEVICE_ID_MASK = 0xFFF  # DEV_ID in DBGMCU_IDCODE
@@ -38,9 +38,9 @@ class DebugPort:
 
 @lru_cache
 def load_debug_port(name: str) -> DebugPort:
-    """Return the debug port of the board of boards/<name>.toml. Raises UsageError for an unknown name."""
+    """Return the debug port of a board. Raises UsageError for an unknown name."""
     device = load_board(name).device
-    file = read_toml(package_files.boards() / f"{name}.toml", BoardFile)
+    file = read_board_file(name)
     registers = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile).debug
     return DebugPort(
         board=name,

@@ -1,20 +1,27 @@
-"""Device data from modm-devices. Only this module imports it, and it handles the errors of that data."""
+"""Device data from modm-devices. Only this module reads it, and it handles the errors of that data."""
 
 import json
 import re
-import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
+from xml.etree.ElementTree import Element
 
-from tinysplit.boards.board import Device, DmaChannel, Interrupt, Memory, Pin
+from tinysplit.boards.board import Device, DmaChannel, Interrupt
+from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.schema import Corrections
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, ToolError
 
-_NOT_FOR_DATA = ("itcm", "backup")
+_NOT_FOR_DATA = ("itcm", "backup", "ccm")  # DMA does not reach the last one
 _NO_CORRECTIONS = Corrections()
+_READ = {"core", "dma", "flash", "gpio", "rcc"}  # drivers
+_SELECTOR, _ATTRIBUTE = "device-", "attribute-"
 
 
 @dataclass(frozen=True)
@@ -25,22 +32,61 @@ class UartPins:
     rx: tuple[Pin, ...]
 
 
+def part_names(n_cores: int = 1) -> tuple[str, ...]:
+    """Return the names of all STM32 parts with one core, or with two, sorted."""
+    _, files = _database()
+    named = {name.partition("@")[0] for name in files if ("@" in name) == (n_cores > 1)}
+    return tuple(sorted(name for name in named if name.startswith("stm32")))
+
+
+@lru_cache
+def _database() -> tuple[Path, Mapping[str, str]]:
+    """Return the folder of modm-devices' data, and the file there that describes each part."""
+    package = find_spec("modm_devices")
+    if package is None or not package.submodule_search_locations:
+        raise ToolError("modm-devices is not installed: install tinysplit again")
+    folder = Path(package.submodule_search_locations[0]) / "resources" / "devices"
+    families: dict[str, dict[str, str]] = json.loads((folder / "db.json").read_text(encoding="utf-8"))
+    return folder, {part: name for parts in families.values() for part, name in parts.items()}
+
+
 @lru_cache
 def _drivers(part: str) -> Mapping[str, Any]:
-    """Return the raw drivers of `part` by name; all values are strings."""
-    with warnings.catch_warnings():
-        # modm-devices calls pkgutil.get_loader, deprecated since Python 3.12, already when it is imported.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        import modm_devices  # noqa: PLC0415 - only here are its warnings silent
+    """Return the raw drivers of `part` that are read here, by name; all values are strings."""
+    folder, files = _database()
+    if part not in files:
+        raise InputError(f"there is no part {part!r}: write it in full, as in stm32g071rbt6")
+    device = ET.parse(folder / files[part]).getroot()[0]  # noqa: S314
+    schema = device.findtext("naming-schema", "")
+    choices = [value.split("|") for value in device.attrib.values()]
+    named = (dict(zip(device.attrib, values, strict=True)) for values in product(*choices))
+    own = next(each for each in named if schema.format_map(defaultdict(str, each)) == part)
+    drivers = [node for node in device.iterfind("driver") if node.get("name") in _READ and _is_for(node, own)]
+    return {str(node.get("name")): _properties(node, own) for node in drivers}
 
-        folder = Path(modm_devices.__path__[0]) / "resources" / "devices"
-        families: dict[str, dict[str, str]] = json.loads((folder / "db.json").read_text(encoding="utf-8"))
-        for parts in families.values():
-            if part in parts:
-                devices = modm_devices.parser.DeviceParser().parse(str(folder / parts[part])).get_devices()
-                device = next(device for device in devices if device.partname == part)
-                return {driver["name"]: driver for driver in device.properties["driver"]}
-    raise InputError(f"{part}: modm-devices does not know this part; write it in full, as in stm32g071rbt6")
+
+def _is_for(node: Element, own: Mapping[str, str]) -> bool:
+    """Return whether a node holds for a device with the properties `own`: its attributes device-* select some."""
+    for key, value in node.attrib.items():
+        if key.startswith(_SELECTOR) and own[key.removeprefix(_SELECTOR)] not in value.split("|"):
+            return False
+    return True
+
+
+def _properties(node: Element, own: Mapping[str, str]) -> Any:  # noqa: ANN401 (text, or a dict of texts, lists and dicts)
+    """Return what a node says of a device, as modm-devices' own parser does, which takes ten times as long."""
+    attributes = {key: value for key, value in node.attrib.items() if not key.startswith(_SELECTOR)}
+    if list(attributes) == ["value"]:
+        return attributes["value"]
+    children: dict[str, Any] = {}
+    for child in node:
+        if not _is_for(child, own):
+            continue
+        if child.tag.startswith(_ATTRIBUTE):
+            children[child.tag.removeprefix(_ATTRIBUTE)] = _properties(child, own)
+        else:
+            children.setdefault(child.tag, []).append(_properties(child, own))
+    return (children | attributes) or None
 
 
 def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device:
@@ -52,7 +98,6 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
     core = drivers["core"]
     memories = _memories(part, corrections)
     (flash,) = _merged(memory for memory, access in memories if "w" not in access)
-    interrupts = (Interrupt(int(raw["position"]), raw["name"]) for raw in core["vector"])
     return Device(
         name=part,
         family=part[:7],
@@ -60,10 +105,16 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
         max_hz=corrections.max_hz.value if corrections.max_hz else int(drivers["rcc"]["max-frequency"][0]),
         flash=flash,
         ram=_merged(memory for memory, access in memories if "w" in access and memory.name not in _NOT_FOR_DATA),
-        interrupts=tuple(sorted(interrupts, key=lambda interrupt: interrupt.position)),
+        interrupts=_interrupts(part),
         vendor_header=f"{core['cmsis-header']}.h",
         vendor_define=core["cmsis-define"],
     )
+
+
+@lru_cache
+def _interrupts(part: str) -> tuple[Interrupt, ...]:
+    interrupts = (Interrupt(int(raw["position"]), raw["name"]) for raw in _drivers(part)["core"]["vector"])
+    return tuple(sorted(interrupts, key=lambda interrupt: interrupt.position))
 
 
 def load_memory(part: str, name: str, corrections: Corrections = _NO_CORRECTIONS) -> Memory | None:
@@ -84,7 +135,7 @@ def _memory(raw: Mapping[str, str], corrections: Corrections) -> tuple[Memory, s
 
 
 def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:
-    """Join adjacent memories; the result has their name without its number."""
+    """Join adjacent memories, which have their name without its number; of banks apart, the first largest is kept."""
     joined: list[Memory] = []
     for memory in sorted(memories, key=lambda memory: memory.start):
         name = memory.name.rstrip("0123456789")
@@ -93,7 +144,11 @@ def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:
             joined.append(Memory(before.name, before.start, before.size_bytes + memory.size_bytes))
         else:
             joined.append(Memory(name, memory.start, memory.size_bytes))
-    return tuple(joined)
+    largest: dict[str, Memory] = {}
+    for memory in joined:
+        if memory.name not in largest or memory.size_bytes > largest[memory.name].size_bytes:
+            largest[memory.name] = memory
+    return tuple(largest.values())
 
 
 def wait_state_limits(part: str, corrections: Corrections = _NO_CORRECTIONS) -> tuple[int, ...]:
@@ -111,15 +166,29 @@ def wait_state_limits(part: str, corrections: Corrections = _NO_CORRECTIONS) -> 
 
 def uart_pins(part: str, uart: str) -> UartPins:
     """Return the pins of `part` that carry TX and RX of `uart` ("USART2"), with their alternate functions."""
-    in_package = _package_pins(part)
+    in_package = package_pins(part)
     found: dict[str, list[Pin]] = {"tx": [], "rx": []}
     for raw in _drivers(part)["gpio"]["gpio"]:
         name = f"P{raw['port'].upper()}{raw['pin']}"
         for signal in raw.get("signal", ()):
-            owner = f"{signal['driver']}{signal.get('instance', '')}".upper()
+            owner = f"{signal.get('driver')}{signal.get('instance', '')}".upper()
             if owner == uart and signal["name"] in found and "af" in signal and name in in_package:
                 found[signal["name"]].append(Pin(name, int(signal["af"])))
     return UartPins(tuple(found["tx"]), tuple(found["rx"]))
+
+
+def qspi_pins(part: str, signal: str) -> tuple[Pin, ...]:
+    """Return the pins of `part` that carry a signal ("clk", "ncs", "io0") of bank 1 of the QUADSPI, if any."""
+    in_package, names = package_pins(part), (signal, f"bk1_{signal}")
+    found = []
+    for raw in _drivers(part)["gpio"]["gpio"]:
+        name = f"P{raw['port'].upper()}{raw['pin']}"
+        found += [
+            Pin(name, int(each["af"]))
+            for each in raw.get("signal", ())
+            if each["driver"] == "quadspi" and each["name"] in names and name in in_package
+        ]
+    return tuple(found)
 
 
 def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
@@ -127,7 +196,7 @@ def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
     raw = _drivers(part)["dma"]
     kind = "Stream" if "stream" in raw["type"] else "Channel"
     routes = _mux_routes(raw, uart, direction) if "mux-channels" in raw else _fixed_routes(raw, uart, direction)
-    interrupts = load_device(part).interrupts
+    interrupts = _interrupts(part)
     channels = []
     for controller, number, request, mux_channel in sorted(routes):
         name = f"DMA{controller}_{kind}{number}"
@@ -142,7 +211,7 @@ _Route = tuple[int, int, int, int | None]  # controller, number, request, channe
 
 def _carries(raw: Mapping[str, Any], uart: str, direction: str) -> bool:
     """Tell whether one of the signals of a request is that of `uart`; the only LPUART may have no number."""
-    names = {(f"{signal['driver']}{signal.get('instance', '')}", signal.get("name")) for signal in raw["signal"]}
+    names = {(f"{signal.get('driver')}{signal.get('instance', '')}", signal.get("name")) for signal in raw["signal"]}
     return bool(names & {(uart.lower(), direction), (uart.lower().removesuffix("1"), direction)})
 
 
@@ -169,15 +238,18 @@ def _fixed_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Ro
 
 
 def _dma_interrupt(interrupts: Iterable[Interrupt], controller: int, number: int) -> Interrupt:
-    """Return the interrupt of a channel: "DMA1_Channel2_3" serves 2 and 3, "DMA1_Ch4_7_DMAMUX1_OVR" 4 to 7."""
+    """Return the interrupt of a channel: "DMA1_Channel2_3" serves 2 and 3, "DMA1_Ch4_7_DMAMUX1_OVR" 4 to 7.
+
+    Some serve several controllers: "DMA1_Ch4_7_DMA2_Ch1_5_DMAMUX1_OVR".
+    """
     for interrupt in interrupts:
-        match = re.match(rf"DMA{controller}_(?:Channel|Ch|Stream)(\d)(?:_(\d))?(?!\d)", interrupt.name)
+        match = re.search(rf"DMA{controller}_(?:Channel|Ch|Stream)(\d)(?:_(\d))?(?!\d)", interrupt.name)
         if match and int(match[1]) <= number <= int(match[2] or match[1]):
             return interrupt
     raise InputError(f"no interrupt vector serves channel {number} of DMA{controller}")
 
 
-def _package_pins(part: str) -> set[str]:
+def package_pins(part: str) -> set[str]:
     """Return the GPIO pins of the package: "PC14" of "PC14-OSC32_IN (PC14)"."""
     (package,) = _drivers(part)["gpio"]["package"]
     matches = (re.match(r"P[A-K]\d+", pin["name"]) for pin in package["pin"])

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from tinysplit.boards.catalog import load_board
-from tinysplit.boards.schema import BoardFile, read_toml
-from tinysplit.common import package_files
+from tinysplit.boards.catalog import load_board, read_board_file
 
 
 @dataclass(frozen=True)
@@ -21,6 +19,6 @@ class HeaderPins:
 def header_pins(board: str, uart: str) -> HeaderPins:
     """Return the header pins of a link UART. Raises UsageError for an unknown board."""
     wired = next(each for each in load_board(board).link_uarts if each.name == uart)
-    file = read_toml(package_files.boards() / f"{board}.toml", BoardFile)
-    tx, rx = (pin.rpartition(" ")[0] for pin in wired.connector.split(", "))  # as CONNECTOR of the schema
+    file = read_board_file(board)
+    tx, rx = (pin.rpartition(" ")[0] for pin in wired.connector.split(", "))  # as the schema has it
     return HeaderPins(tx, wired.tx.name, rx, wired.rx.name, file.ground.connector)

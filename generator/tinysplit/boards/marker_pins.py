@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from tinysplit.boards.catalog import load_board
-from tinysplit.boards.schema import BoardFile, read_toml
-from tinysplit.common import package_files
+from tinysplit.boards.catalog import read_board_file
 
 LAYER, TRANSFER = "layer", "transfer"
 
@@ -23,8 +21,7 @@ class MarkerPins:
     @classmethod
     def of(cls, board: str) -> Self:
         """Return the pins that the file of a board names. Raises UsageError for an unknown board."""
-        load_board(board)
-        own = read_toml(package_files.boards() / f"{board}.toml", BoardFile).markers
+        own = read_board_file(board).markers
         return cls(own.layer, own.transfer, own.layer_connector, own.transfer_connector)
 
     @property

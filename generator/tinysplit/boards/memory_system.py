@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tinysplit.boards.board import Caches, ClockTree, CodeRam, Device, Memory, MemoryLevel
+from tinysplit.boards.board import Caches, ClockTree, CodeRam, Device, MemoryLevel
+from tinysplit.boards.parts import Memory
 from tinysplit.boards.schema import CacheSizes, CodeAlias, MemorySystem
 from tinysplit.common.errors import InputError
 

@@ -1,7 +1,6 @@
 """Baud rates of the serial ports of probes, behind which the host UARTs of boards are."""
 
-from tinysplit.boards.schema import BoardFile, read_toml
-from tinysplit.common import package_files
+from tinysplit.boards.catalog import read_board_file
 from tinysplit.common.errors import UsageError
 
 # Lowest and highest. V3: UM2448, "VCP 732 bps to 16 Mbps". ST names no limit of the V2-1: its port is USART2 of an
@@ -12,12 +11,13 @@ PORT_BAUDS: dict[str, tuple[int, int]] = {"ST-LINK/V2-1": (550, 2_250_000), "STL
 
 def check_probe_baud(board: str, baud: int) -> None:
     """Raise UsageError where the port of the probe on `board` cannot do `baud`; some boards have no probe."""
-    probe = read_toml(package_files.boards() / f"{board}.toml", BoardFile).probe
+    probe = read_board_file(board).probe
     if not probe:
         return
     lowest, highest = PORT_BAUDS[probe.family]
     if not lowest <= baud <= highest:
         raise UsageError(
             f"{board}: the port of its {probe.family} cannot do {baud} baud, but {lowest} to {highest}: choose such a"
-            " --host-baud"
+            " --host-baud",
+            option="--host-baud",
         )

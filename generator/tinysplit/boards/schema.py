@@ -1,19 +1,24 @@
 """Schemas of boards/*.toml and boards/families/*.toml. Every fact requires a source."""
 
 import tomllib
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import Field, PositiveInt, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, StringConstraints, ValidationError, model_validator
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.file_schema import FileModel, first_mistake, matching
 
-PinName = Annotated[str, StringConstraints(pattern=r"^P[A-K]([0-9]|1[0-5])$")]
-UartName = Annotated[str, StringConstraints(pattern=r"^(LPUART|USART|UART)[0-9]+$")]
+PinName = Annotated[str, AfterValidator(matching(r"P[A-K]([0-9]|1[0-5])", "a pin, as in PA9"))]
+UartName = Annotated[str, AfterValidator(matching(r"(LPUART|USART|UART)[0-9]+", "a UART, as in USART1 or LPUART1"))]
+_LINE = "one line without quotes, *, |, \\, < and >"  # it goes into C comments, tables and build files
+Line = Annotated[str, AfterValidator(matching(r'[^\x00-\x1f"*|\\<>`]+', _LINE))]
+DEBUG_PINS = ("PA13", "PA14")  # SWDIO and SWCLK
 Source = Annotated[str, StringConstraints(min_length=8)]
 _HEADER_PIN = r"[A-Z0-9]+(-[0-9]+)?( \([A-Z0-9]+\))?"
-CONNECTOR = rf"^({_HEADER_PIN}) TX, ({_HEADER_PIN}) RX$"
+_CONNECTOR = rf"({_HEADER_PIN}) TX, ({_HEADER_PIN}) RX"
 Range = tuple[PositiveInt, PositiveInt]
 FileT = TypeVar("FileT", "BoardFile", "FamilyFile")
 
@@ -24,20 +29,20 @@ class UartWiring(FileModel):
     name: UartName
     tx: PinName
     rx: PinName
-    connector: str
+    connector: Line
     source: Source
 
 
 class LinkWiring(UartWiring):
     """A link UART: `connector` names the header pins of TX and RX, with their labels if they have any."""
 
-    connector: Annotated[str, StringConstraints(pattern=CONNECTOR)]
+    connector: Annotated[str, AfterValidator(matching(_CONNECTOR, "two header pins, as in CN9-3 TX, CN9-6 RX"))]
 
 
 class GroundPin(FileModel):
     """A header pin that is ground."""
 
-    connector: str
+    connector: Line
     source: Source
 
 
@@ -45,9 +50,9 @@ class MarkerPins(FileModel):
     """Two free pins on connectors: `--markers` drives them while a layer or a transfer runs."""
 
     layer: PinName
-    layer_connector: str
+    layer_connector: Line
     transfer: PinName
-    transfer_connector: str
+    transfer_connector: Line
     source: Source
 
 
@@ -160,6 +165,7 @@ class MemorySystem(FileModel):
     code_cache_bytes: int = Field(ge=0)
     data_cache_bytes: int = Field(ge=0)
     caches: tuple[str, ...]  # the cached memories
+    sectors_kb: tuple[PositiveInt, ...] = Field(min_length=1)  # of flash, from its start; the last one repeats
     source: Source
 
 
@@ -218,14 +224,65 @@ class OwnProbe(FileModel):
     source: Source
 
 
+class QspiPins(FileModel):
+    """The pins of a serial flash with four data lines, at bank 1 of the QUADSPI."""
+
+    clk: PinName
+    ncs: PinName
+    io0: PinName
+    io1: PinName
+    io2: PinName
+    io3: PinName
+
+
+Byte = Annotated[int, Field(ge=0, le=0xFF)]
+
+
+class ExternalFlash(FileModel):
+    """A serial flash on the board, which holds weights: `kind` is its controller."""
+
+    kind: Literal["qspi"]
+    part: str
+    bytes: PositiveInt
+    address: PositiveInt  # at which it is mapped
+    clock_hz: PositiveInt
+    max_hz: PositiveInt  # with the read command and the status
+    jedec_id: Annotated[int, Field(gt=0, lt=1 << 24)]
+    status: tuple[Byte, ...] = Field(min_length=1, max_length=3)  # status register, then configuration registers
+    read_command: Byte
+    lines: tuple[Literal[1, 2, 4], Literal[1, 2, 4], Literal[1, 2, 4]]  # of instruction, address and data
+    mode_byte: Byte  # behind the address
+    dummy_cycles: Annotated[int, Field(ge=0, le=31)]
+    select_high_cycles: Annotated[int, Field(ge=1, le=8)]
+    pins: QspiPins
+    read_ma: float = Field(gt=0, allow_inf_nan=False)
+    standby_ma: float = Field(gt=0, allow_inf_nan=False)
+    currents_source: Source
+    source: Source
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_qspi(cls, values: object) -> object:
+        kind = values.get("kind") if isinstance(values, dict) else None
+        if kind in ("octospi", "fmc"):
+            raise ValueError(f"kind {kind!r}: the firmware has no driver for it, only for 'qspi'")
+        return values
+
+    @model_validator(mode="after")
+    def _is_slow_enough(self) -> Self:
+        if self.clock_hz > self.max_hz:
+            raise ValueError(f"clock_hz {self.clock_hz} is more than the max_hz {self.max_hz} of the flash")
+        return self
+
+
 class BoardFile(FileModel):
     """boards/<name>.toml."""
 
-    title: str
-    part: str
-    platformio_board: str
+    title: Line
+    part: Annotated[str, AfterValidator(str.lower)]
+    platformio_board: Annotated[str, AfterValidator(matching(r"[\w-]+", "a name, as in nucleo_g071rb"))]
     source: Source
-    published: Published
+    published: Published | None = None
     clock: BusLimits
     power: Currents | None = None
     debug: DebugId
@@ -239,6 +296,41 @@ class BoardFile(FileModel):
     hse: HseInput | None = None
     caches: CacheSizes | None = None
     fifos: Fifos | None = None  # where devices of a family differ
+    external_memory: ExternalFlash | None = None
+
+    @model_validator(mode="after")
+    def _has_no_conflict(self) -> Self:
+        _check_one_use((uart.name, place) for place, uart in self._uarts())
+        _check_one_use(self._pins())
+        for use in self._debug_pins():
+            raise ValueError(f"{use}, but the debug probe needs it (SWD): choose another pin")
+        return self
+
+    def _uarts(self) -> Iterator[tuple[str, UartWiring]]:
+        yield "host_uart", self.host_uart
+        yield from ((f"link_uarts {number}", uart) for number, uart in enumerate(self.link_uarts, 1))
+
+    def _debug_pins(self) -> Iterator[str]:
+        return (f"{pin} is {use}" for pin, use in self._pins() if pin in DEBUG_PINS)
+
+    def _pins(self) -> Iterator[tuple[str, str]]:
+        """Yield the pins and what they are used for."""
+        for place, uart in self._uarts():
+            yield uart.tx, f"{place} tx"
+            yield uart.rx, f"{place} rx"
+        yield self.markers.layer, "markers layer"
+        yield self.markers.transfer, "markers transfer"
+        if self.external_memory:
+            yield from ((pin, f"external_memory pins {name}") for name, pin in self.external_memory.pins)
+
+
+def _check_one_use(uses: Iterable[tuple[str, str]]) -> None:
+    """Raise ValueError for the first name that is used for two things."""
+    found: dict[str, str] = {}
+    for name, use in uses:
+        if name in found:
+            raise ValueError(f"{name} is both {found[name]} and {use}: it can have one use only")
+        found[name] = use
 
 
 class UartPeripheral(FileModel):
@@ -247,6 +339,33 @@ class UartPeripheral(FileModel):
     base_address: PositiveInt
     bus: Literal["apb1", "apb2"]  # whose clock drives it
     enable_register: str
+
+
+class DeviceLine(FileModel):
+    """What the board files of a line of devices have in common."""
+
+    parts: tuple[str, ...]  # patterns of their names: "stm32f401?[bc]*"
+    device_id: Annotated[int, Field(gt=0, lt=1 << 12)]
+    source: Source  # of the device id
+    clock: BusLimits
+    corrections: Corrections = Corrections()
+    pll: PllOverride | None = None
+    caches: CacheSizes | None = None
+    fifos: Fifos | None = None
+    sectors_kb: tuple[PositiveInt, ...] = ()  # of the flash; by default those of the family
+
+
+class QuadSpiFacts(FileModel):
+    """The QUADSPI of the devices of a family that have one, and the addresses at which it maps a memory."""
+
+    base_address: PositiveInt
+    max_hz: PositiveInt
+    fifo_bytes: PositiveInt
+    region_start: PositiveInt
+    region_bytes: PositiveInt
+    enable_register: str
+    enable_bit: str
+    source: Source
 
 
 class FamilyFile(FileModel):
@@ -258,17 +377,25 @@ class FamilyFile(FileModel):
     dma: DmaClocks
     debug: DebugRegisters
     fifos: Fifos | None = None
+    quadspi: QuadSpiFacts | None = None
     uarts: dict[UartName, UartPeripheral]
     uarts_source: Source
+    lines: tuple[DeviceLine, ...]  # with firmware
+
+    def line_of(self, part: str) -> DeviceLine | None:
+        """Return the line of a part, None if none of those here has it."""
+        return next((line for line in self.lines if any(fnmatch(part, name) for name in line.parts)), None)
 
 
 def read_toml(path: Path, model: type[FileT]) -> FileT:
     """Return the validated contents of `path`; raise InputError where it cannot be read, or with its first mistake."""
     try:
-        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name}: not a TOML file: {error}") from error
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not a TOML file: it is no text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: not a TOML file: {error}") from error
     except ValidationError as error:
-        raise InputError(f"{path.name}: {first_mistake(error)}") from error
+        raise InputError(f"{path}: {first_mistake(error)}") from error

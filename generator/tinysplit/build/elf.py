@@ -12,11 +12,13 @@ from elftools.elf.sections import Section, Symbol
 from rich.console import Console
 from rich.progress_bar import ProgressBar
 
-from tinysplit.boards.board import CodeRam, Device, Memory
+from tinysplit.boards.board import CodeRam, Device
+from tinysplit.boards.parts import Memory
 from tinysplit.common.errors import CheckFailedError, ToolError
 from tinysplit.common.tables import plain_table
 
 WEIGHTS_SECTION = ".weights"
+EXTERNAL_SECTION = ".external"
 STACK_SECTION = ".stack"
 ARENA_SYMBOL = "network_arena"
 
@@ -50,6 +52,8 @@ class ElfSizes:
     stack_bytes: int  # reserved
     layer_code_bytes: dict[int, int]  # of kernels by number of the layer, with parts that the compiler split off
     shared_code_bytes: dict[str, int]  # by name; functions that several layers share, linked once
+    external: MemoryUse | None = None  # the external memory, where it has weights
+    external_weights_bytes: int = 0  # of weights_bytes
     ram_code_bytes: int = 0  # code that startup copies into RAM: it counts in flash and in RAM
 
     @property
@@ -60,34 +64,40 @@ class ElfSizes:
     @property
     def code_bytes(self) -> int:
         """Flash without the weights."""
-        return self.flash.used_bytes - self.weights_bytes
+        return self.flash.used_bytes - (self.weights_bytes - self.external_weights_bytes)
+
+    @property
+    def memories(self) -> tuple[MemoryUse, ...]:
+        """The use of all memories."""
+        return (self.flash, *((self.external,) if self.external else ()), *self.ram)
 
 
-def read_elf(path: Path, device: Device, code_ram: CodeRam | None = None) -> ElfSizes:
+def read_elf(path: Path, device: Device, code_ram: CodeRam | None = None, external: Memory | None = None) -> ElfSizes:
     """Read the sizes of a program that was built for `device`. Raises ToolError when the file is not ELF.
 
-    `code_ram` is the RAM of the device that is also on the code buses.
+    `code_ram` is the RAM of the device that is also on the code buses, `external` the external memory of the board.
     """
     try:
         with path.open("rb") as stream:
-            return _sizes(ELFFile(stream), device, code_ram)
+            return _sizes(ELFFile(stream), device, code_ram, external)
     except (OSError, ELFError) as error:
         raise ToolError(f"{path} is not a readable ELF file ({error}): build the project again") from error
 
 
-def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None) -> ElfSizes:
+def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None, external: Memory | None) -> ElfSizes:
     sections = list(elf.iter_sections())
-    weights_index = next((i for i, section in enumerate(sections) if section.name == WEIGHTS_SECTION), None)
+    weights = {i: each.name for i, each in enumerate(sections) if each.name in (WEIGHTS_SECTION, EXTERNAL_SECTION)}
     symbols = list(_symbols(elf))
-    code = [each for each in symbols if each["st_info"]["type"] in _CODE and each["st_shndx"] != weights_index]
+    code = [each for each in symbols if each["st_info"]["type"] in _CODE and each["st_shndx"] not in weights]
+    arrays = [each for each in symbols if each["st_shndx"] in weights and _LAYER_ARRAY.fullmatch(each.name)]
+    outside_bytes = _bytes_in(external, sections) if external else 0
+    flash_bytes = sum(section["sh_size"] for section in sections if _is_loaded(section)) - outside_bytes
     return ElfSizes(
-        flash=MemoryUse(device.flash, sum(section["sh_size"] for section in sections if _is_loaded(section))),
+        flash=MemoryUse(device.flash, flash_bytes),
+        external=MemoryUse(external, outside_bytes) if external and outside_bytes else None,
         ram=tuple(MemoryUse(memory, _ram_bytes(memory, sections, code_ram)) for memory in device.ram),
-        weights_bytes=sum(
-            symbol["st_size"]
-            for symbol in symbols
-            if symbol["st_shndx"] == weights_index and _LAYER_ARRAY.fullmatch(symbol.name)
-        ),
+        weights_bytes=sum(each["st_size"] for each in arrays),
+        external_weights_bytes=sum(each["st_size"] for each in arrays if weights[each["st_shndx"]] == EXTERNAL_SECTION),
         arena_bytes=sum(symbol["st_size"] for symbol in symbols if symbol.name == ARENA_SYMBOL),
         stack_bytes=sum(section["sh_size"] for section in sections if section.name == STACK_SECTION),
         ram_code_bytes=_ram_code_bytes(sections, code_ram),
@@ -147,7 +157,7 @@ def _bytes_in(memory: Memory, sections: Sequence[Section]) -> int:
 
 def check_memory(board: str, sizes: ElfSizes) -> None:
     """Raise CheckFailedError when the program of `board` exceeds one of its memories."""
-    for use in (sizes.flash, *sizes.ram):
+    for use in sizes.memories:
         if use.over_bytes:
             raise CheckFailedError(
                 f"{board}: {use.memory.name} is over budget by {use.over_bytes} bytes "
@@ -159,7 +169,7 @@ def print_memory(programs: Sequence[tuple[str, ElfSizes]], console: Console) -> 
     """Print a bar for every memory of every board; `programs` are pairs of title and sizes."""
     table = plain_table("board", "memory", "", numbers=("used", "of bytes", "%"))
     for board, sizes in programs:
-        for use in (sizes.flash, *sizes.ram):
+        for use in sizes.memories:
             total = use.memory.size_bytes
             bar = ProgressBar(
                 total, min(use.used_bytes, total), width=30, complete_style="red" if use.over_bytes else "green"

@@ -6,9 +6,20 @@ from rich.console import Console
 
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
+
+
+def read_and_build(folder: Path, messages: Console) -> BuildReport:
+    """Build the projects of a generated folder that nobody else builds meanwhile.
+
+    Raises InputError for another folder, ToolError while another command uses it; other errors are those of
+    `build_projects`.
+    """
+    with locked_folder(folder):
+        return build_folder(Project.read(folder), folder, messages)
 
 
 def build_folder(project: Project, folder: Path, messages: Console) -> BuildReport:

@@ -1,5 +1,6 @@
 """Builds PlatformIO projects with the system's compiler, without access to PlatformIO's registry."""
 
+import logging
 import os
 import re
 import shutil
@@ -17,8 +18,10 @@ from tempfile import TemporaryDirectory
 from tinysplit.build.stamp import is_built, write_stamp
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
+from tinysplit.common.log import log_program
 from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
 
+_log = logging.getLogger(__name__)
 TIME_LIMIT_S = 300.0
 LOG_IN_PROJECT = Path(BUILD_FOLDER) / "build.log"
 
@@ -111,9 +114,11 @@ def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[byt
     _require_project(directory)
     log = directory / LOG_IN_PROJECT
     log.parent.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "platformio", "run", "-e", SYSTEM_ENVIRONMENT, "-d", str(directory)]
+    log_program(_log, command)
     with log.open("wb") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "platformio", "run", "-e", SYSTEM_ENVIRONMENT, "-d", str(directory)],
+            command,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -64,6 +64,11 @@ class BuiltBoard:
         check_memory(self.board.title, self.sizes)
         for what, planned, built in (
             ("weights", self.board.weights_bytes, self.sizes.weights_bytes),
+            (
+                "weights in external memory",
+                self.board.external_weights_bytes,
+                self.sizes.external_weights_bytes,
+            ),
             ("arena and buffers", self.board.arena_bytes, self.sizes.arena_bytes),
         ):
             if planned != built:
@@ -71,7 +76,7 @@ class BuiltBoard:
 
     def to_json(self) -> dict[str, Any]:
         """Return the sizes in bytes as JSON values."""
-        memories = (self.sizes.flash, *self.sizes.ram)
+        memories = self.sizes.memories
         return {
             "number": self.board.number,
             "name": self.board.name,
@@ -102,7 +107,7 @@ class BuildReport:
         compiler = compiler_version() if shutil.which(COMPILER) else project.predicted_compiler  # nothing was built
         other = "" if compiler == project.predicted_compiler else compiler
         boards = zip(project.boards, elfs, strict=True)
-        return cls(tuple(BuiltBoard(board, elf, _read(board, elf), other) for board, elf in boards))
+        return cls(tuple(BuiltBoard(board, elf, read_program(board, elf), other) for board, elf in boards))
 
     def check(self) -> None:
         """Raise CheckFailedError for the first board whose check fails."""
@@ -114,9 +119,11 @@ class BuildReport:
         return {"boards": [board.to_json() for board in self.boards]}
 
 
-def _read(board: ProjectBoard, elf: Path) -> ElfSizes:
+def read_program(board: ProjectBoard, elf: Path) -> ElfSizes:
+    """Return the sizes of a board's program. Raises ToolError when the file is not ELF."""
     described = load_board(board.name)
-    return read_elf(elf, described.device, described.code_ram)
+    external = described.external.memory if described.external else None
+    return read_elf(elf, described.device, described.code_ram, external)
 
 
 def print_build(report: BuildReport, console: Console) -> None:

@@ -19,10 +19,11 @@ from tinysplit.codegen.layer_source import LayerSource, render_header, render_la
 from tinysplit.codegen.platformio_ini import COMPILER, Flags, macros
 from tinysplit.common import package_files
 from tinysplit.common.alignment import aligned
+from tinysplit.common.choices import BITS
 from tinysplit.kernels import DSP_CORES, candidates
 from tinysplit.kernels.code_parts import SharedFunction
 from tinysplit.kernels.cost_table import ONCE, CodeCosts, PartBytes, Work
-from tinysplit.network.bit_widths import BITS, Widths
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 
 _SHARED = "dsp_"  # prefix of functions that layers share

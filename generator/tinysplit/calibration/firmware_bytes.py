@@ -12,10 +12,10 @@ from tinysplit.calibration.networks import calibration_networks
 from tinysplit.calibration.program_bytes import program_parts
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.common.choices import BITS
 from tinysplit.common.units import KB
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import FirmwareBytes
-from tinysplit.network.bit_widths import BITS
 from tinysplit.network.quantized_graph import QuantizedGraph
 
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # one board each

@@ -14,9 +14,10 @@ from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.codegen.mlperf import Mlperf
+from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import PartBytes, Work
 from tinysplit.plan.predicted_memory import Program
 
@@ -93,8 +94,9 @@ def _programs(case: Case, board: Board) -> Iterator[tuple[Program, ElfSizes]]:
     assignment = tuple(number * case.boards // count for number in range(count))
     planned = plan_network(quantized, (board,) * case.boards, assignment, settings)
     sources = layer_sources(quantized, planned.plan)
+    options = ProgramOptions(mlperf=case.mlperf, has_markers=case.has_markers)
     with tempfile.TemporaryDirectory() as name:
-        project, report = planned.build(Path(name) / "out", case.mlperf, has_markers=case.has_markers)
+        project, report = planned.build(Path(name) / "out", options)
     for own, built, described in zip(planned.plan.boards, report.boards, project.boards, strict=True):
         program = board_program(quantized, planned.plan, own, sources)
         host = project.host_protocol if described.takes_input else HostProtocol.TINYSPLIT

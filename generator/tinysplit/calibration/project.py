@@ -10,10 +10,11 @@ from rich.console import Console
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
-from tinysplit.codegen.mlperf import Mlperf
+from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import KERNELS, candidates
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -31,14 +32,10 @@ class PlannedNetwork:
     settings: CostSettings
     plan: Plan
 
-    def build(
-        self, folder: Path, mlperf: Mlperf | None = None, *, has_markers: bool = False
-    ) -> tuple[Project, BuildReport]:
+    def build(self, folder: Path, options: ProgramOptions = PLAIN) -> tuple[Project, BuildReport]:
         """Generate and build all projects. Raises CheckFailedError where a program does not fit its board."""
         bauds = (self.settings.baud, self.settings.host_baud)
-        project = generate(
-            self.quantized, (self.plan,), bauds, 0, onnx.ModelProto(), folder, mlperf, has_markers=has_markers
-        )
+        project = generate(self.quantized, (self.plan,), bauds, 0, onnx.ModelProto(), folder, options)
         report = build_folder(project, folder, Console(quiet=True))
         for built in report.boards:  # predictions are what the calibration measures
             built.check_plan()

@@ -1,14 +1,36 @@
-"""`tinysplit analyze`: the layers of a network."""
+"""`tinysplit analyze` and `tinysplit operators`: the layers of a network, and what networks may have."""
 
-from tinysplit.cli.basic_options import Json, Model, emit
+from typing import Annotated
+
+import typer
+
+from tinysplit.cli.basic_options import Json, Model, emit, messages
 from tinysplit.cli.options import Bits, check_bits
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.common.errors import UsageError
+from tinysplit.common.progress import late_step
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.analyze import analyze as analyze_graph
 from tinysplit.network.analyze import print_analysis
 from tinysplit.onnx_import import import_model
+from tinysplit.supported.tables import operators_to_json, operators_to_markdown, print_operators
 
 
 def analyze(model: Model, bits: Bits = CostSettings.bits, as_json: Json = False) -> None:
     """Show the layers of a network: shapes, MACs, and memory for weights and activations in float32 and fixed point."""
-    analysis = analyze_graph(import_model(model, needs_weights=False), check_bits(bits))
+    check_bits(bits)
+    with late_step(messages, f"reading {model}"):
+        analysis = analyze_graph(import_model(model, needs_weights=False), bits)
     emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
+
+
+def operators(
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/operators.md.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the ONNX operators that can be imported, with their attributes, and the kernels of their layers by core."""
+    if as_markdown and as_json:
+        raise UsageError("--markdown and --json are two forms of the list: leave one of them out")
+    if as_markdown:
+        typer.echo(operators_to_markdown(), nl=False)
+    else:
+        emit(as_json, operators_to_json(), print_operators)

@@ -4,23 +4,32 @@ Results go to stdout (tables, or JSON with --json), messages and progress to std
 failed, 2 usage error, 3 unusable input file, 4 tool or hardware failure, 130 interrupted.
 """
 
+import ast
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from tinysplit.cli.basic_options import messages
+from tinysplit import __version__
+from tinysplit.cli.basic_options import messages, value_mistake
+from tinysplit.cli.config.command import ConfiguredCommand
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 
-# Module of `cli` and function of each command, in the order of --help. They are imported when they are used.
+_log = logging.getLogger(__name__)
+
+# Module of `cli` and function of each command, in the order of --help. They are imported when they run.
 _COMMANDS = {
+    "init": ("config.init", "init"),
     "boards": ("boards", "boards"),
+    "example": ("example", "example"),
     "analyze": ("analyze", "analyze"),
+    "operators": ("analyze", "operators"),
     "wiring": ("wiring", "wiring"),
     "split": ("split", "split"),
     "pareto": ("split", "pareto"),
@@ -32,31 +41,143 @@ _COMMANDS = {
     "build": ("build", "build"),
     "flash": ("bench", "flash"),
     "info": ("info", "info"),
-    "library": ("library", "library"),
+    "library": ("build", "library"),
+    "validate": ("quantize", "validate"),
     "measure": ("run", "measure"),
     "compare": ("compare", "compare"),
+    "report": ("compare", "report"),
     "virtual": ("virtual", "virtual"),
-    "import-trace": ("trace", "import_trace"),
+    "import-trace": ("compare", "import_trace"),
     "run": ("run", "run"),
     "calibrate": ("calibrate", "calibrate"),
     "bench": ("bench", "bench"),
 }
 
+# Commands that take nothing from the config file, which is not read then.
+_WITHOUT_CONFIG = {
+    "boards",
+    "build",
+    "calibrate",  # its options have the names of keys and a meaning of their own
+    "compare",
+    "example",
+    "import-trace",
+    "info",
+    "init",
+    "library",
+    "operators",
+    "report",
+    "reproduce",
+    "virtual",
+}
+
+# What --help shows, by command.
+_EXAMPLES = {
+    "init": ("init net.onnx -b nucleo_g071rb -b nucleo_l452re --samples samples.npz",),
+    "example": (
+        "example",
+        "example tiny_cnn -o tiny_cnn",
+    ),
+    "boards": (
+        "boards",
+        "boards --new stm32f411ret6",
+    ),
+    "analyze": ("analyze net.onnx --bits 16",),
+    "operators": ("operators",),
+    "wiring": (
+        "wiring out",
+        "wiring -b nucleo_g071rb -b nucleo_l452re --rig rig.toml",
+    ),
+    "split": (
+        "split net.onnx -b nucleo_g071rb -b nucleo_l452re --baud 921600",
+        "split net.onnx -b nucleo_g071rb -b nucleo_g071rb --objective throughput -o split.json",
+    ),
+    "pareto": ("pareto net.onnx -b nucleo_h743zi -b nucleo_l4r5zi --second-objective energy",),
+    "explore": (
+        "explore net.onnx -b all --max-boards 2",
+        "explore net.onnx -b nucleo_g071rb -b nucleo_l452re --objective energy --max-latency 0.1",
+    ),
+    "arrivals": ("arrivals net.onnx --split split.json --frame-rate 12 --timeline",),
+    "quantize": ("quantize net.onnx -s samples.npz --bits 8 --statistics",),
+    "reproduce": ("reproduce",),
+    "generate": ("generate net.onnx --split split.json -s calibration.npz -o out",),
+    "build": ("build out",),
+    "flash": (
+        "flash out --rig rig.toml",
+        "flash out --rig rig.toml --dry-run",
+    ),
+    "info": (
+        "info out",
+        "info /dev/ttyACM0",
+    ),
+    "library": ("library out -o library",),
+    "validate": ("validate out -s samples.npz",),
+    "measure": (
+        "measure out -s samples.npz",
+        "measure out -s samples.npz --rig rig.toml --save new.json",
+    ),
+    "compare": ("compare old.json new.json --threshold 1",),
+    "report": ("report out -o report.html",),
+    "virtual": ("virtual out --tcp 5000",),
+    "import-trace": ("import-trace out trace.vcd",),
+    "run": (
+        "run net.onnx -b nucleo_g071rb -b nucleo_g071rb -s samples.npz -o out",
+        "run net.onnx -b nucleo_g071rb -b nucleo_l452re -s samples.npz -o out --rig rig.toml",
+    ),
+    "calibrate": ("calibrate -b nucleo_g071rb --rig rig.toml -o calibration.json",),
+    "bench": ("bench discover -o rig.toml",),
+    "bench discover": ("bench discover -o rig.toml",),
+    "bench check": ("bench check --rig rig.toml -o rig.toml",),
+    "bench reset": ("bench reset --rig rig.toml --board 1",),
+    "bench udev": ("bench udev",),
+}
+
 _CommandLineError: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, which typer has in itself
+
+
+class _Command(TyperCommand):
+    """A command whose module is imported when it runs, or prints its own help; the list of commands has its help."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, help=_help_of(*_COMMANDS[name]))
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 (click's own signature)
+        """See click: reads the arguments of the command."""
+        return imported_command(str(self.name)).make_context(*arguments, **options)
+
+
+def imported_command(name: str) -> Any:  # noqa: ANN401 (click's command)
+    """Return a command with its options: this imports its module."""
+    module, function = _COMMANDS[name]
+    target = getattr(import_module(f"tinysplit.cli.{module}"), function)
+    if not isinstance(target, typer.Typer):
+        function, target = target, typer.Typer(add_completion=False)
+        target.command(name, cls=TyperCommand if name in _WITHOUT_CONFIG else ConfiguredCommand)(function)
+    command = typer.main.get_command(target)
+    command.name = name
+    parts = {f"{name} {part}": each for part, each in getattr(command, "commands", {}).items()}
+    for full_name, each in {name: command, **parts}.items():
+        each.epilog = "\n\n".join(f"Example: tinysplit {example}" for example in _EXAMPLES[full_name])
+    return command
+
+
+def _help_of(module: str, function: str) -> str:
+    """Return the help of a command without importing its module: the docstring, or that of its group of commands."""
+    path = Path(__file__).parent / f"{module.replace('.', '/')}.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef(name=name) if name == function:
+                return ast.get_docstring(node) or ""
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(keywords=keywords)) if name == function:
+                return next(str(ast.literal_eval(each.value)) for each in keywords if each.arg == "help")
+    raise KeyError(function)
 
 
 class _Commands(Mapping[str, Any]):
     """The commands of click by their names, each made when it is asked for."""
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (click's command)
-        module, function = _COMMANDS[name]
-        target = getattr(import_module(f"tinysplit.cli.{module}"), function)
-        if not isinstance(target, typer.Typer):
-            function, target = target, typer.Typer(add_completion=False)
-            target.command(name)(function)
-        command = typer.main.get_command(target)
-        command.name = name
-        return command
+    def __getitem__(self, name: str) -> _Command:
+        return _Command(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_COMMANDS)
@@ -103,8 +224,10 @@ class _ErrorsAsLines(TyperGroup):
 
 
 def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see _CommandLineError)
-    text = error.format_message().replace("Value error, ", "").rstrip(".")
+    wrong = value_mistake(error)
+    text = f"{error.param.opts[0]} {wrong}" if wrong else error.format_message().replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "tinysplit"
+    text = text.rstrip(".")
     _print_error(f"{text[0].lower()}{text[1:]}{'' if text.endswith('?') else ':'} see `{command} --help`")
     return typer.Exit(UsageError.exit_code)
 
@@ -118,12 +241,13 @@ def _drop_unwritten_output() -> None:
 
 
 def _print_error(text: str) -> None:
+    _log.debug("where the error comes from:", exc_info=True)
     messages.print(f"error: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"tinysplit {version('tinysplit')}")
+        typer.echo(f"tinysplit {__version__}")
         raise typer.Exit
 
 
@@ -131,15 +255,28 @@ app = typer.Typer(
     cls=_ErrorsAsLines,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
     help="Split a trained CNN over several STM32 boards, generate and build their firmware, and measure it.",
 )
 
 
 @app.callback()
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    _config: Annotated[
+        bool, typer.Option("--config/--no-config", help="Take options from tinysplit.toml, where there is one.")
+    ] = True,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Print on stderr the programs that are started, and where an error comes from."),
+    ] = False,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="File to append all messages to, and what --verbose prints.")
+    ] = None,
 ) -> None:
-    pass
+    from tinysplit.common.log import logged
+
+    context.with_resource(logged(log, is_verbose=verbose))

@@ -1,16 +1,55 @@
-"""Options and output of most commands. This module imports no stage, so that a command starts fast."""
+"""Options and output of most commands. What it imports is imported fast, as each command has it."""
 
 import json
+import logging
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-messages = Console(stderr=True)
+from tinysplit.boards.board_files import use_folder_beside
 
-Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX file.")]
+
+class _Messages(Console):
+    """Messages on stderr and in the log."""
+
+    def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401 (rich's own signature)
+        """See rich."""
+        super().print(*objects, **options)
+        logging.getLogger(__name__).info(" ".join(map(str, objects)))
+
+
+messages = _Messages(stderr=True)
+
+
+class Heading(StrEnum):
+    """Headings of --help and of the config file, in their order; options without one come before."""
+
+    BOARDS = "Boards and links"
+    COSTS = "Costs and limits"
+    SEARCH = "Search"
+    SAMPLES = "Samples"
+    FIXED_POINT = "Fixed point"
+    PROGRAMS = "Programs"
+    MEASUREMENT = "Measurement"
+    RESULT_FILES = "Files of results"
+
+
+def _with_boards_beside(model: Path) -> Path:
+    """Let names of boards be those of files in `boards/` beside the model, too."""
+    use_folder_beside(model.parent)
+    return model
+
+
+def _with_boards_beside_all(models: list[Path]) -> list[Path]:
+    return [_with_boards_beside(model) for model in models]
+
+
+Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX file.", callback=_with_boards_beside)]
+Models = Annotated[list[Path], typer.Argument(help="Trained networks, ONNX files.", callback=_with_boards_beside_all)]
 Folder = Annotated[Path, typer.Argument(help="Folder written by `tinysplit generate`.")]
 Force = Annotated[
     bool,
@@ -18,6 +57,10 @@ Force = Annotated[
         "--force",
         help="Overwrite files that tinysplit did not write, and generated folders with what was changed in them.",
     ),
+]
+FrontPage = Annotated[
+    Path | None,
+    typer.Option("--html", help="Also write an HTML file with the points, over axes that its reader chooses."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
@@ -28,3 +71,20 @@ def emit(as_json: bool, data: dict[str, Any], show: Callable[[Console], None]) -
         typer.echo(json.dumps(data, indent=2))
     else:
         show(Console())
+
+
+def value_mistake(error: Exception) -> str | None:
+    """Return what is wrong with the value of an option ("0 has to be at least 1"), None if its text says that."""
+    if error.__cause__ is None:
+        return None
+    from pydantic import ValidationError
+
+    from tinysplit.common.file_schema import wrong_value
+
+    return wrong_value(error.__cause__) if isinstance(error.__cause__, ValidationError) else None
+
+
+def is_configured(context: typer.Context, parameter: str) -> bool:
+    """Whether the value of a command's parameter is that of the config file."""
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name == "DEFAULT_MAP"

@@ -11,30 +11,39 @@ from rich.console import Console
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.config.command import ConfiguredCommand
 from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
 from tinysplit_hil.bench.commands import Command, shell_line
 from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
-from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, Target, flash_project, planned_commands, targets_of
+from tinysplit_hil.bench.flash import (
+    NOTHING_TO_FLASH,
+    Target,
+    check_writes,
+    flash_project,
+    planned_commands,
+    targets_of,
+)
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.labgrid_targets import programmer_of
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS
 from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by_power, reset_by_probes
 from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
-from tinysplit_hil.rig import VIRTUAL
 
 bench = typer.Typer(
-    add_completion=False, help="Real boards on a desk: find them, test their wires, and let users open their ports."
+    add_completion=False,
+    help="Real boards on a desk: find them, test their wires, and let users open their ports.",
 )
 
 RigPath = Annotated[
@@ -57,7 +66,7 @@ def discover(
     emit(as_json, found.to_json(), lambda console: print_bench(found, console))
 
 
-@bench.command()
+@bench.command(cls=ConfiguredCommand)
 def check(
     rig: Annotated[
         str, typer.Option("--rig", help="TOML file with the boards (`bench discover`), or `virtual` with --board.")
@@ -78,7 +87,7 @@ def check(
 ) -> None:
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
     if rig == VIRTUAL and out:
-        raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave it out")
+        raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave --out out")
     if out and out.resolve() != Path(rig).resolve():
         check_output_file(out, force=force)
     text = "" if rig == VIRTUAL else _text(Path(rig))
@@ -108,7 +117,7 @@ def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
     return names
 
 
-@bench.command()
+@bench.command(cls=ConfiguredCommand)
 def reset(
     rig: RigPath,
     board: Annotated[
@@ -157,6 +166,13 @@ def flash(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands and run none: no probe or programmer is needed.")
     ] = False,
+    weights_only: Annotated[
+        bool,
+        typer.Option(
+            "--weights-only",
+            help="Write only the weights files of a folder generated with --weights binary; the programs stay.",
+        ),
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Flash also the boards that run the image of the folder already.")
     ] = False,
@@ -168,10 +184,13 @@ def flash(
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:
         chosen = programmer_of(rig, read_rig_file(rig), chosen)
-        planned = planned_commands(targets_of(project, folder, rig), chosen)
+        targets = targets_of(project, folder, rig, weights_only=weights_only)
+        if weights_only:
+            check_writes(chosen)
+        planned = planned_commands(targets, chosen)
         emit(as_json, _commands_to_json(planned), lambda console: _print_commands(planned, console))
         return
-    report = flash_project(project, folder, rig, chosen, messages, force=force)
+    report = flash_project(project, folder, rig, chosen, messages, force=force, weights_only=weights_only)
     emit(as_json, report.to_json(), lambda console: print_flash(report, console))
     report.check()
 

@@ -1,10 +1,63 @@
-"""`tinysplit boards`: the supported boards."""
+"""`tinysplit boards`: the supported boards, and files for others."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinysplit.boards.board_files import check_new_file
 from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
-from tinysplit.cli.basic_options import Json, emit
+from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.output_file import check_output_file, write_whole_file
 
 
-def boards(as_json: Json = False) -> None:
-    """List the supported boards with core, clock, memories, power and UARTs."""
+def boards(
+    new: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PART",
+            help="Write a board file for this part, as in stm32f411ret6, with what is known of the device and a choice "
+            "of its pins.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="With --new: file to write; by default PART.toml.")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """List the supported boards with core, clock, memories, power and UARTs, or write a file for another one."""
+    if new is not None:
+        if as_json:
+            raise UsageError("--new writes a board file, which is TOML: leave --json out")
+        _write_new(new, out, force=force)
+        return
+    if out:
+        raise UsageError("--out is the file that --new writes: name a part with --new")
     known = load_boards()
     emit(as_json, {"boards": boards_to_json(known)}, lambda console: print_boards(known, console))
+
+
+def _write_new(given: str, out: Path | None, *, force: bool) -> None:
+    from tinysplit.boards.new_board import new_board_file
+
+    part, text = new_board_file(given)
+    path = out or Path(f"{part}.toml")
+    check_new_file(path)
+    check_output_file(path, force=force)
+    if path.is_file() and not force and path.read_bytes() != text.encode():
+        raise InputError(
+            f"{path} exists and differs from what --new writes: name another file, or overwrite with --force"
+        )
+    write_whole_file(path, text)
+    messages.print(
+        f"wrote {path}: correct its pins and header pins by the manual of the board; --board {_as_argument(path)} then "
+        "takes it",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _as_argument(path: Path) -> str:
+    return str(path) if path.suffix == ".toml" or "/" in str(path) else f"./{path}"

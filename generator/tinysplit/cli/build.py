@@ -1,15 +1,41 @@
-"""`tinysplit build`: the programs of a generated folder."""
+"""`tinysplit build` and `library`: the programs of a generated folder, or its network as sources for other firmware."""
 
-from tinysplit.build.folder import build_folder
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tinysplit.build.folder import read_and_build
 from tinysplit.build.report import print_build
-from tinysplit.cli.basic_options import Folder, Json, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.codegen.library import write_library
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project
 
 
 def build(folder: Folder, as_json: Json = False) -> None:
     """Build the project of every board and compare its memory use with the plan."""
-    with locked_folder(folder):
-        report = build_folder(Project.read(folder), folder, messages)
+    report = read_and_build(folder, messages)
     emit(as_json, report.to_json(), lambda console: print_build(report, console))
     report.check()
+
+
+def library(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the library: a new, an empty or an older one.")],
+    board: Annotated[
+        int | None, typer.Option(help="Number of the board, of those with a copy of the whole network.", min=1)
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write the network as a C library, layers and network only, for a firmware of your own."""
+    with locked_folder(out):
+        names = [str(name) for name in write_library(Project.read(folder), folder, out, board, force=force)]
+    emit(
+        as_json,
+        {"files": names},
+        lambda console: console.print(
+            f"{len(names)} files in {out}: include tinysplit.h", highlight=False, soft_wrap=True
+        ),
+    )

@@ -12,15 +12,13 @@ from tinysplit.calibration.power_trace import fit_currents
 from tinysplit.calibration.report import calibration_to_json, print_calibration, print_currents
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.options import CalibrationFile, Clock, ProgrammerOption, Rig, check_bits
+from tinysplit.common.choices import BITS, VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.kernels.cost_table import CycleTable
-from tinysplit.network.bit_widths import BITS
-from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
 from tinysplit_hil.calibration.layers import Bench
-from tinysplit_hil.rig import VIRTUAL
 
 BoardNames = Annotated[
     list[str] | None,

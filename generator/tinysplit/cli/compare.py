@@ -1,13 +1,26 @@
-"""`tinysplit compare`: what became slower or different between two measurements."""
+"""`tinysplit compare`, `report` and `import-trace`: measurements compared, shown as HTML, and read from an analyser."""
 
 from pathlib import Path
 from typing import Annotated
 
+import onnx
 import typer
 
-from tinysplit.cli.basic_options import Json, emit
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.common.errors import UsageError
+from tinysplit.common.output_file import check_output_file, write_whole_file
+from tinysplit.common.project_files import MODEL_NAME, REPORT_NAME
+from tinysplit.project.annotated_model import annotated_model
+from tinysplit.project.channels import parse_channels
+from tinysplit.project.manifest import Project
+from tinysplit.project.split_graph import split_dot
+from tinysplit_hil.html_report.report import write_report
+from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, compare_files
 from tinysplit_hil.results.compare_report import print_comparison
+from tinysplit_hil.trace.files import read_trace
+from tinysplit_hil.trace.report import print_trace
+from tinysplit_hil.trace.times import times_of
 
 _HELP = "Measurement file: of `measure --save`, or what `measure --json` or `run --json` printed."
 Before = Annotated[Path, typer.Argument(help=_HELP)]
@@ -28,3 +41,58 @@ def compare(
     comparison = compare_files(before, after, threshold)
     emit(as_json, comparison.to_json(), lambda console: print_comparison(comparison, console))
     comparison.check()
+
+
+def report(
+    folder: Folder,
+    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path(REPORT_NAME),
+    measurement: Annotated[
+        Path | None,
+        typer.Option(
+            help="Measurement to show, written by `measure --save`; by default the last one of `measure` or `run`."
+        ),
+    ] = None,
+    dot: Annotated[
+        Path | None, typer.Option("--graphviz", help="File to write the split to, in the language of Graphviz.")
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--onnx", help="ONNX file to write: the network with the split in its metadata, as Netron shows."),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Write a report as one HTML file: network and split, timeline, memory, accuracy and energy."""
+    paths = [path for path in (out, dot, model) if path]
+    for path in paths:
+        check_output_file(path, force=force)
+        if paths.count(path) > 1:
+            raise UsageError(f"{path} is to be two files: give each a name of its own")
+    sources = Sources.read(folder, measurement)
+    write_report(out, sources)
+    if dot:
+        write_whole_file(dot, split_dot(sources.project, sources.graph))
+    if model:
+        annotated = annotated_model(sources.project, sources.graph, onnx.load(folder / MODEL_NAME))
+        write_whole_file(model, annotated.SerializeToString())
+    messages.print(f"{', '.join(map(str, paths))} written", highlight=False, markup=False, soft_wrap=True)
+
+
+def import_trace(
+    folder: Folder,
+    file: Annotated[Path, typer.Argument(help="VCD or CSV file of sigrok (PulseView, sigrok-cli).")],
+    channel: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Channel of a marker, if its name in the file is another one: board1_layer=D0. Repeat for several."
+        ),
+    ] = None,
+    sample_rate: Annotated[
+        float | None, typer.Option(help="Samples per second of a CSV file that does not tell it.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the times of layers and transfers in the trace of a logic analyser at the markers of the boards."""
+    project = Project.read(folder)
+    names = parse_channels(project, channel or [])
+    report = times_of(project, read_trace(file, sample_rate), names)
+    emit(as_json, report.to_json(), lambda console: print_trace(report, console))

@@ -10,25 +10,29 @@ from rich.console import Console
 from tinysplit.cli.basic_options import Json, emit
 from tinysplit.common.errors import UsageError
 from tinysplit.project.manifest import Project
+from tinysplit.weights_file.description import describe
+from tinysplit.weights_file.file import MAGIC, read_weights_file
 from tinysplit_hil.note import note_of_elf, note_of_port
 
 
 def info(
-    target: Annotated[str, typer.Argument(help="An ELF file, a generated folder, or the serial port of a board.")],
+    target: Annotated[
+        str, typer.Argument(help="An ELF file, a weights.bin, a generated folder, or the serial port of a board.")
+    ],
     baud: Annotated[
         int | None,
         typer.Option(help="Baud rate of the port; by default the usual ones of both protocols.", min=1),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a program is: model, project hash, board, clock, baud rates, versions."""
+    """Show what a program is: model, project hash, board, clock, baud rates, versions; or what a weights file has."""
     if not target:
         raise UsageError("there is no program: name an ELF file, a generated folder, or the serial port of a board")
     path = Path(target)
     if path.is_dir():
         notes = _notes_of_folder(path)
     elif path.is_file():
-        notes = [note_of_elf(path)]
+        notes = [_note_of_file(path)]
     else:
         notes = [note_of_port(target, baud)]
     emit(as_json, {"programs": notes}, lambda console: _print(notes, console))
@@ -40,14 +44,25 @@ def _notes_of_folder(folder: Path) -> list[dict[str, Any]]:
     return [note_of_elf(board.built_elf(folder)) for board in project.boards]
 
 
+def _note_of_file(path: Path) -> dict[str, Any]:
+    """Return the facts of an ELF file or a weights file. Raises InputError for any other."""
+    with path.open("rb") as stream:
+        is_weights = stream.read(len(MAGIC)) == MAGIC
+    return describe(read_weights_file(path)) if is_weights else note_of_elf(path)
+
+
 def _print(notes: list[dict[str, Any]], console: Console) -> None:
     for note in notes:
         width = max(map(len, note), default=0)
         for name, value in note.items():
-            console.print(f"{name:<{width}}  {_text(value)}", highlight=False, markup=False, soft_wrap=True)
+            console.print(f"{name:<{width}}  {_text(value, width)}", highlight=False, markup=False, soft_wrap=True)
         if note is not notes[-1]:
             console.print()
 
 
-def _text(value: Mapping[str, Any] | list[Any] | str | float | None) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _text(value: Mapping[str, Any] | list[Any] | str | float | None, indent: int) -> str:
+    """Return a value; texts of a list stand on a line each, numbers on one."""
+    if not isinstance(value, list):
+        return str(value)
+    separator = "\n" + " " * (indent + 2) if any(isinstance(each, str) for each in value) else ", "
+    return separator.join(map(str, value))

@@ -4,19 +4,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, isnan
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tinysplit.boards.board import ClockSource, CodeMemory
-from tinysplit.codegen.mlperf import Mlperf
+from tinysplit.cli.basic_options import Heading
+from tinysplit.common.choices import (
+    BITS,
+    INPUT_KEY,
+    USUAL_MAX_DROP,
+    USUAL_MIN_SQNR_DB,
+    MapLayout,
+    ProgrammerName,
+    WeightsIn,
+)
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
-from tinysplit.kernels import KERNELS, Scheme
-from tinysplit.network.bit_widths import BITS
-from tinysplit.quantize.mixed_precision.bit_allocation import USUAL_MAX_DROP, USUAL_MIN_SQNR_DB, Goal
 from tinysplit.split.problem import Objective
-from tinysplit_hil.bench.programmers import ProgrammerName
+
+if TYPE_CHECKING:
+    from tinysplit.codegen.mlperf import Mlperf
+    from tinysplit.network.sample_files import SampleFile
+    from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 
 AUTO_BITS = "auto"
 AUTO_BAUD = "auto"
@@ -37,20 +47,40 @@ class CodeMemoryChoice(StrEnum):
         return None if self is CodeMemoryChoice.AUTO else CodeMemory(self.value)
 
 
-SamplesFile = Annotated[
+SamplesPath = Annotated[
     Path,
-    typer.Option("--samples", "-s", help="Samples: an .npz file with an array `x` and, optionally, class labels `y`."),
+    typer.Option(
+        "--samples",
+        "-s",
+        help="Samples: an .npz file with an array `x` and, optionally, class labels `y`; an .npy file with one array; "
+        "a .csv file with a row for each sample, labels in a column `y` or `label`; or a folder of images, classes in "
+        "sub-folders.",
+        rich_help_panel=Heading.SAMPLES,
+    ),
 ]
-CalibrationSamples = Annotated[
-    Path, typer.Option("--samples", "-s", help="Calibration samples: an .npz file with an array `x`.")
+InputKey = Annotated[
+    str, typer.Option("--input-key", help="Name of the array of inputs in .npz files.", rich_help_panel=Heading.SAMPLES)
 ]
-Bits = Annotated[int, typer.Option(help="Bit width of weights and activations: 8 or 16.")]
+LayoutOption = Annotated[
+    MapLayout | None,
+    typer.Option(
+        "--layout",
+        help="Order of the axes in samples: nhwc, channels last, or nchw, channels first. By default that of the "
+        "network's input.",
+        show_default=False,
+        rich_help_panel=Heading.SAMPLES,
+    ),
+]
+Bits = Annotated[
+    int, typer.Option(help="Bit width of weights and activations: 8 or 16.", rich_help_panel=Heading.FIXED_POINT)
+]
 BitsOrAuto = Annotated[
     str,
     typer.Option(
         "--bits",
         help="Bit width of weights and activations: 8, 16, or auto for mixed precision, which uses 16 bits only where "
         "accuracy requires it.",
+        rich_help_panel=Heading.FIXED_POINT,
     ),
 ]
 MaxAccuracyDrop = Annotated[
@@ -60,6 +90,7 @@ MaxAccuracyDrop = Annotated[
         help="Mixed precision: largest loss of top-1 accuracy in percentage points, for labelled samples "
         f"(default: {USUAL_MAX_DROP}).",
         min=0,
+        rich_help_panel=Heading.FIXED_POINT,
     ),
 ]
 MinSqnr = Annotated[
@@ -68,6 +99,7 @@ MinSqnr = Annotated[
         "--min-sqnr",
         help="Mixed precision: least SQNR in dB before the softmax, for unlabelled samples "
         f"(default: {USUAL_MIN_SQNR_DB}).",
+        rich_help_panel=Heading.FIXED_POINT,
     ),
 ]
 KernelOption = Annotated[
@@ -76,25 +108,42 @@ KernelOption = Annotated[
         "--kernel",
         help="Kernel of a layer, by the layer's number: 3=planes names a kernel; 3=interleaved, 3=non-interleaved or "
         "3=1x1-non-interleaved selects the fastest kernel of a scheme. Repeat for several layers.",
+        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
 ObjectiveOption = Annotated[
     Objective,
-    typer.Option(help="What the split optimises: minimise latency, maximise throughput or minimise energy."),
+    typer.Option(
+        help="What the split optimises: minimise latency, maximise throughput or minimise energy.",
+        rich_help_panel=Heading.SEARCH,
+    ),
 ]
 _CODE_MEMORY_HELP = (
     "Memory of the layers' code: flash, or ram: SRAM2 of STM32L4, without wait states. auto takes idle RAM where flash "
     "has wait states and the code is larger than the instruction cache."
 )
-CodeMemoryOption = Annotated[CodeMemoryChoice, typer.Option("--code-memory", help=_CODE_MEMORY_HELP)]
+CodeMemoryOption = Annotated[
+    CodeMemoryChoice, typer.Option("--code-memory", help=_CODE_MEMORY_HELP, rich_help_panel=Heading.PROGRAMS)
+]
 CodeMemoryOfSplit = Annotated[
     CodeMemoryChoice | None,
-    typer.Option("--code-memory", help=f"{_CODE_MEMORY_HELP} By default that of the split.", show_default=False),
+    typer.Option(
+        "--code-memory",
+        help=f"{_CODE_MEMORY_HELP} By default that of the split.",
+        show_default=False,
+        rich_help_panel=Heading.PROGRAMS,
+    ),
 ]
 _CLOCK_HELP = "Source of the PLL on all boards: hsi, the internal oscillator, or hse, the clock at OSC_IN (ST-LINK)."
-Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP)]
+Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP, rich_help_panel=Heading.PROGRAMS)]
 ClockOfSplit = Annotated[
-    ClockSource | None, typer.Option("--clock", help=f"{_CLOCK_HELP} By default that of the split.", show_default=False)
+    ClockSource | None,
+    typer.Option(
+        "--clock",
+        help=f"{_CLOCK_HELP} By default that of the split.",
+        show_default=False,
+        rich_help_panel=Heading.PROGRAMS,
+    ),
 ]
 HostProtocolOption = Annotated[
     HostProtocol,
@@ -102,6 +151,7 @@ HostProtocolOption = Annotated[
         "--host-protocol",
         help="What the host ports speak: tinysplit, for `tinysplit measure`; mlperf, MLPerf Tiny's lines on the board "
         "that reads the input, to which the output returns (docs/mlperf.md).",
+        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
 MlperfModel = Annotated[
@@ -110,6 +160,7 @@ MlperfModel = Annotated[
         "--mlperf-model",
         help="With --host-protocol mlperf: what the board says that it is, kws01, ic01 or vww01, whose data sets it "
         "can read; any other name takes the input's integers.",
+        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
 MlperfByteScale = Annotated[
@@ -119,6 +170,7 @@ MlperfByteScale = Annotated[
         help="With --host-protocol mlperf: real value of a step of the data set's bytes, if it is not that of the "
         "reference model (ic01: 1, vww01: 1/255).",
         min=1e-9,
+        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
 HostBaudOfProtocol = Annotated[
@@ -129,12 +181,16 @@ HostBaudOfProtocol = Annotated[
         f"{HostProtocol.TINYSPLIT.usual_baud}, with --host-protocol mlperf {HostProtocol.MLPERF.usual_baud}.",
         min=1,
         show_default=False,
+        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
 HostBaud = Annotated[
     int,
     typer.Option(
-        "--host-baud", help="Baud rate of the port between each board and the host; every board has to make it.", min=1
+        "--host-baud",
+        help="Baud rate of the port between each board and the host; every board has to make it.",
+        min=1,
+        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
 Markers = Annotated[
@@ -142,15 +198,40 @@ Markers = Annotated[
     typer.Option(
         "--markers",
         help="Drive two pins of each board, for a logic analyser: high while a layer runs, and while a transfer does.",
+        rich_help_panel=Heading.PROGRAMS,
+    ),
+]
+WeightsOption = Annotated[
+    WeightsIn,
+    typer.Option(
+        help="Where the programs have the weights: in C arrays, or in a binary file for each board, weights.bin, that "
+        "is in flash by itself and can be replaced without the program (docs/weights_file.md).",
+        rich_help_panel=Heading.PROGRAMS,
+    ),
+]
+StructureOf = Annotated[
+    Path | None,
+    typer.Option(
+        help="Keep the programs of this folder, generated with --weights binary, for another network of the same "
+        "layers: only its weights change. Take the split of that folder.",
+        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
 CalibrationCount = Annotated[
-    int, typer.Option("--calibration-count", help="Number of samples used for calibration, from the first.", min=1)
+    int,
+    typer.Option(
+        "--calibration-count",
+        help="Number of samples used for calibration, from the first.",
+        min=1,
+        rich_help_panel=Heading.SAMPLES,
+    ),
 ]
 CalibrationFile = Annotated[
     Path | None,
     typer.Option(
-        "--calibration", help="Cost table written by `tinysplit calibrate`; by default that of this installation."
+        "--calibration",
+        help="Cost table written by `tinysplit calibrate`; by default that of this installation.",
+        rich_help_panel=Heading.COSTS,
     ),
 ]
 SplitPath = Annotated[Path, typer.Option("--split", help="Split file written by `tinysplit split`.")]
@@ -159,61 +240,14 @@ Out = Annotated[
 ]
 Rig = Annotated[
     str,
-    typer.Option("--rig", help="`virtual` for emulated boards, or a TOML file with the serial port of every board."),
-]
-ProgrammerOption = Annotated[ProgrammerName, typer.Option(help="Program that flashes real boards.")]
-SampleCount = Annotated[int, typer.Option("--sample-count", help="Number of samples to run on the boards.", min=1)]
-Pipelined = Annotated[
-    bool,
     typer.Option(
-        "--pipelined",
-        help="Stream the samples, several in flight, and measure the period: the time between two outputs. The first "
-        "three samples also run one at a time, for the times of layers and transfers.",
+        "--rig",
+        help="`virtual` for emulated boards, or a TOML file with the serial port of every board.",
+        rich_help_panel=Heading.MEASUREMENT,
     ),
 ]
-FailFast = Annotated[
-    bool,
-    typer.Option(
-        "--fail-fast", help="Stop at the first sample that fails. By default the boards are reset and the next follows."
-    ),
-]
-IdealMemory = Annotated[
-    bool,
-    typer.Option(
-        "--ideal-memory",
-        help="Virtual boards whose memory never makes the core wait: no flash wait states, no cache misses.",
-    ),
-]
-Vcd = Annotated[
-    Path | None,
-    typer.Option("--vcd", help="VCD file to write: the markers of virtual boards (`generate --markers`)."),
-]
-SaveFile = Annotated[
-    Path | None,
-    typer.Option("--save", help="Write the measurement to a JSON file, which `tinysplit compare` reads."),
-]
-CsvFile = Annotated[
-    Path | None, typer.Option("--csv", help="Write all times and their statistics over samples to a CSV file.")
-]
-JunitFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--junit",
-        help="Write JUnit XML for continuous integration: a test case for each sample, and the median of each time.",
-    ),
-]
-TimelineOption = Annotated[
-    bool,
-    typer.Option(
-        "--timeline",
-        help="Run up to three more inferences with aligned clocks, and print what boards and links do when, estimated "
-        "above measured, and T as wire, driver and waiting time.",
-    ),
-]
-TimelineSvg = Annotated[Path | None, typer.Option("--timeline-svg", help="Write this timeline as a picture.")]
-TimelineTrace = Annotated[
-    Path | None,
-    typer.Option("--timeline-trace", help="Write it as a trace, which Perfetto and chrome://tracing open."),
+ProgrammerOption = Annotated[
+    ProgrammerName, typer.Option(help="Program that flashes real boards.", rich_help_panel=Heading.MEASUREMENT)
 ]
 
 
@@ -224,11 +258,38 @@ def check_bits(bits: int) -> int:
     return bits
 
 
+def parse_bits(text: str) -> int | None:
+    """Return the bit width of --bits, None for auto. Raises UsageError for any other text."""
+    if text not in {*map(str, BITS), AUTO_BITS}:
+        raise UsageError(f"--bits {text}: expected 8, 16 or {AUTO_BITS}")
+    return None if text == AUTO_BITS else int(text)
+
+
 def parse_baud(text: str) -> int:
     """Return the baud rate of --baud. Raises UsageError unless it is a whole number above zero."""
     if not text.isdecimal() or int(text) == 0:
         raise UsageError(f"--baud {text}: expected a number above zero, or {AUTO_BAUD}")
     return int(text)
+
+
+@dataclass(frozen=True)
+class SamplesOptions:
+    """Options of commands that read samples."""
+
+    samples: SamplesPath
+    input_key: InputKey = INPUT_KEY
+    layout: LayoutOption = None
+
+    @property
+    def file(self) -> "SampleFile":
+        """The file of --samples."""
+        return self.like(self.samples)
+
+    def like(self, path: Path) -> "SampleFile":
+        """Return another file that is read in the same way."""
+        from tinysplit.network.sample_files import SampleFile
+
+        return SampleFile(path, self.input_key, self.layout)
 
 
 @dataclass(frozen=True)
@@ -240,20 +301,21 @@ class PrecisionOptions:
     min_sqnr: MinSqnr = None
 
     @property
-    def chosen(self) -> int | Goal:
+    def chosen(self) -> "int | Goal":
         """8 or 16, or for auto the goal of mixed precision.
 
         Raises UsageError for any other number of bits, and for a goal without mixed precision.
         """
         if self.min_sqnr is not None and isnan(self.min_sqnr):
             raise UsageError("--min-sqnr nan: expected a number of dB")
-        if self.bits == AUTO_BITS:
+        bits = parse_bits(self.bits)
+        if bits is None:
+            from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+
             return Goal(self.max_accuracy_drop, self.min_sqnr)
-        if self.bits not in {"8", "16"}:
-            raise UsageError(f"--bits {self.bits}: expected 8, 16 or {AUTO_BITS}")
         if self.max_accuracy_drop is not None or self.min_sqnr is not None:
             raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
-        return int(self.bits)
+        return bits
 
 
 def check_seconds(option: str, seconds: float) -> float:
@@ -265,6 +327,8 @@ def check_seconds(option: str, seconds: float) -> float:
 
 def parse_kernels(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
     """Return the 0-based layers of --kernel, each with its kernel or scheme. Raises UsageError for unknown ones."""
+    from tinysplit.kernels import KERNELS, Scheme
+
     known = [kernel.name for kernel in KERNELS] + [scheme.value for scheme in Scheme]
     named: dict[int, str] = {}
     for text in texts or ():
@@ -277,17 +341,35 @@ def parse_kernels(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
     return tuple(sorted(named.items()))
 
 
-def mlperf_of(protocol: HostProtocol, model: str | None, byte_scale: float | None, copies: int) -> Mlperf | None:
-    """Return the choices of MLPerf's protocol, None for ours.
+@dataclass(frozen=True, kw_only=True)
+class HostOptions:
+    """What the host ports speak, and how fast."""
 
-    Raises UsageError for options without their protocol; see `Mlperf.check`.
-    """
-    if protocol is HostProtocol.MLPERF:
-        if model is None:
-            raise UsageError("--host-protocol mlperf needs --mlperf-model: kws01, ic01, vww01 or a name of your own")
-        mlperf = Mlperf(model, byte_scale)
-        mlperf.check(copies)
-        return mlperf
-    if model is not None or byte_scale is not None:
-        raise UsageError("--mlperf-model and --mlperf-byte-scale need --host-protocol mlperf")
-    return None
+    host_protocol: HostProtocolOption = HostProtocol.TINYSPLIT
+    mlperf_model: MlperfModel = None
+    mlperf_byte_scale: MlperfByteScale = None
+    host_baud: HostBaudOfProtocol = None
+
+    @property
+    def baud(self) -> int:
+        """The baud rate."""
+        return self.host_baud or self.host_protocol.usual_baud
+
+    def mlperf(self, copies: int) -> "Mlperf | None":
+        """Return the choices of MLPerf's protocol, None for ours.
+
+        Raises UsageError for options without their protocol; see `Mlperf.check`.
+        """
+        if self.host_protocol is HostProtocol.MLPERF:
+            if self.mlperf_model is None:
+                raise UsageError(
+                    "--host-protocol mlperf needs --mlperf-model: kws01, ic01, vww01 or a name of your own"
+                )
+            from tinysplit.codegen.mlperf import Mlperf
+
+            mlperf = Mlperf(self.mlperf_model, self.mlperf_byte_scale)
+            mlperf.check(copies)
+            return mlperf
+        if self.mlperf_model is not None or self.mlperf_byte_scale is not None:
+            raise UsageError("--mlperf-model and --mlperf-byte-scale need --host-protocol mlperf")
+        return None

@@ -1,25 +1,38 @@
-"""`tinysplit quantize`: the fixed-point formats of every layer, and the accuracy of the quantized network."""
+"""`tinysplit quantize` and `validate`: formats and accuracy of a network in fixed point, as a whole and by layers."""
 
 from typing import Annotated
 
 import typer
 
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.basic_options import Json, Model, emit, messages
-from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesFile
+from tinysplit.cli.basic_options import Folder, Json, Model, emit, messages
+from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesOptions
 from tinysplit.cli.search_options import flattened
+from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
+from tinysplit.common.progress import late_step, steps
+from tinysplit.common.project_files import MODEL_NAME
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import DEFAULT_CALIBRATION_COUNT
+from tinysplit.project.load import read_quantized
+from tinysplit.project.manifest import Project
+from tinysplit.project.validation_file import Validation, print_validation
+from tinysplit.quantize.accuracy import Accuracy, FloatScores
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import measure_accuracy, print_quantization
+from tinysplit.quantize.validation import layer_errors
+
+DEFAULT_LAYER_SAMPLES = 20
+
+LayerSamples = Annotated[
+    int, typer.Option("--sample-count", help="Number of samples to compare layer by layer, from the first.", min=1)
+]
 
 
 @flattened
 def quantize(
     model: Model,
-    samples: SamplesFile,
+    given: SamplesOptions,
     precision: PrecisionOptions,
     calibration_count: CalibrationCount = DEFAULT_CALIBRATION_COUNT,
     board: Annotated[
@@ -34,8 +47,27 @@ def quantize(
     """Show the fixed-point format of every layer and the accuracy of the quantized network."""
     chosen = precision.chosen
     widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
-    graph = import_model(model)
-    all_samples = load_samples(samples, graph)
+    with late_step(messages, f"reading {model}"):
+        graph = import_model(model)
+    all_samples = load_samples(given.file, graph)
     quantization = quantize_model(graph, model, all_samples.first(calibration_count), widths, messages)
     found = measure_accuracy(quantization, all_samples, messages)
     emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=statistics))
+
+
+@flattened
+def validate(
+    folder: Folder, given: SamplesOptions, sample_count: LayerSamples = DEFAULT_LAYER_SAMPLES, as_json: Json = False
+) -> None:
+    """Compare the integers of every layer with the float network, which is accuracy without boards."""
+    project = Project.read(folder)
+    quantized, model = read_quantized(folder, project), folder / MODEL_NAME
+    samples = load_samples(given.file, quantized.graph)
+    first = samples.first(sample_count).x
+    with steps(messages, f"float and integers of {len(first)} samples, layer by layer"):
+        errors = layer_errors(quantized, model, first)
+    with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
+        accuracy = Accuracy.of(quantized, FloatScores.of(quantized.graph, model, samples))
+    found = Validation.of(project, len(first), accuracy, errors)
+    found.write(folder)
+    emit(as_json, found.model_dump(mode="json"), lambda console: print_validation(found, console))

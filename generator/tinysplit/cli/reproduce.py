@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from tinysplit.cli.basic_options import Json, emit
+from tinysplit.cli.basic_options import Json, emit, messages
+from tinysplit.common.progress import late_step
 from tinysplit.reproduce.report import print_reproduction
 from tinysplit.reproduce.tables import Platform
 from tinysplit.reproduce.tables import reproduce as reproduce_tables
@@ -18,6 +19,7 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Compute the tables and figures of four publications and compare them with the published values."""
-    reproduction = reproduce_tables(platform)
+    with late_step(messages, "computing the tables"):
+        reproduction = reproduce_tables(platform)
     emit(as_json, reproduction.to_json(), lambda console: print_reproduction(reproduction, console))
     reproduction.check()

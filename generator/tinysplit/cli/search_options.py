@@ -11,30 +11,33 @@ from inspect import Parameter
 from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from tinysplit.boards.board import ClockSource
-from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.basic_options import messages
+from tinysplit.cli.basic_options import Heading, messages
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CalibrationFile, check_seconds, parse_baud
+from tinysplit.common.choices import (
+    AUTO,
+    DEFAULT_FRONT_LIMIT_S,
+    DEFAULT_TIME_LIMIT_S,
+    SOLVERS,
+    Copies,
+    Optimize,
+    Slices,
+    SliceSolver,
+    check_solver,
+)
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import HandOffMode, parse_links
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.kernels import Optimize
-from tinysplit.pipeline import Search
-from tinysplit.project.wiring_file import WiringFile, read_wiring
-from tinysplit.slices.search import Slices
-from tinysplit.slices.solvers import SliceSolver
-from tinysplit.split.copies import Copies
-from tinysplit.split.pareto import DEFAULT_FRONT_LIMIT_S
+from tinysplit.costs.settings import CostSettings
+from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Period
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S
-from tinysplit.split.solvers.dispatch import AUTO, SOLVERS, check_solver
 
-COSTS, SEARCH = "Costs and limits", "Search"  # headings of --help
+if TYPE_CHECKING:
+    from tinysplit.project.wiring_file import WiringFile
 
 BoardNames = Annotated[
     list[str],
@@ -42,6 +45,7 @@ BoardNames = Annotated[
         "--board",
         "-b",
         help="Name of a board (see `tinysplit boards`). Repeat it for every board, in the order of their numbers.",
+        rich_help_panel=Heading.BOARDS,
     ),
 ]
 LinkOption = Annotated[
@@ -49,6 +53,7 @@ LinkOption = Annotated[
     typer.Option(
         help="Override the link between two boards: 1-2:921600 sets its baud rate, 1-2:921600:half makes it half "
         "duplex, 1-3:none removes it (tensors are relayed by other boards). Repeat it for several links.",
+        rich_help_panel=Heading.BOARDS,
     ),
 ]
 LinkDriverOption = Annotated[
@@ -57,6 +62,7 @@ LinkDriverOption = Annotated[
         help="How boards drive their links: dma, interrupt (for every byte, or a few with a FIFO), or polling (a "
         "board then receives only while it waits). By default dma where DMA channels and RAM suffice, else "
         "interrupt.",
+        rich_help_panel=Heading.BOARDS,
     ),
 ]
 
@@ -70,14 +76,14 @@ class SearchOptions:
         typer.Option(
             "--host-transfers",
             help="Count the time to transfer input and output between host and boards.",
-            rich_help_panel=COSTS,
+            rich_help_panel=Heading.COSTS,
         ),
     ] = False
     optimize: Annotated[
         Optimize,
         typer.Option(
             help="What kernels and tensor placement minimise: cycles, or ram or flash even if that costs cycles.",
-            rich_help_panel=COSTS,
+            rich_help_panel=Heading.COSTS,
         ),
     ] = Optimize.CYCLES
     period: Annotated[
@@ -86,33 +92,33 @@ class SearchOptions:
             help="Definition of the period, the time between two outputs. firmware: that of the generated programs "
             "(default). Ideals: load: time that the busiest board is occupied; span: a board is occupied from its "
             "first layer to its last; paper and old: the two definitions of Santamaria 2021.",
-            rich_help_panel=COSTS,
+            rich_help_panel=Heading.COSTS,
         ),
     ] = None
     calibration: CalibrationFile = None
     max_latency: Annotated[
-        float | None, typer.Option(help="Upper limit of the latency in seconds.", rich_help_panel=COSTS)
+        float | None, typer.Option(help="Upper limit of the latency in seconds.", rich_help_panel=Heading.COSTS)
     ] = None
     max_period: Annotated[
-        float | None, typer.Option(help="Upper limit of the period in seconds.", rich_help_panel=COSTS)
+        float | None, typer.Option(help="Upper limit of the period in seconds.", rich_help_panel=Heading.COSTS)
     ] = None
     max_energy: Annotated[
         float | None,
-        typer.Option(help="Upper limit of the energy per inference in joules.", rich_help_panel=COSTS),
+        typer.Option(help="Upper limit of the energy per inference in joules.", rich_help_panel=Heading.COSTS),
     ] = None
     frame_period: Annotated[
         float | None,
         typer.Option(
             help="Time between two inputs in seconds. It limits the period, and boards draw idle power for the rest of "
             "it. Without it, inputs arrive at the rate that the split sustains.",
-            rich_help_panel=COSTS,
+            rich_help_panel=Heading.COSTS,
         ),
     ] = None
     time_limit: Annotated[
         float,
         typer.Option(
             help="Time limit of the search in seconds; then the best result so far is used.",
-            rich_help_panel=SEARCH,
+            rich_help_panel=Heading.SEARCH,
         ),
     ] = DEFAULT_TIME_LIMIT_S
 
@@ -144,6 +150,7 @@ class SplitOptions(SearchOptions):
         bool | None,
         typer.Option(
             help="Run at least one layer on every board. By default boards may be left out.",
+            rich_help_panel=Heading.BOARDS,
         ),
     ] = None
     baud: Annotated[
@@ -151,10 +158,15 @@ class SplitOptions(SearchOptions):
         typer.Option(
             help="Baud rate of the links between boards, or auto: for each link the highest one that has passed the "
             "wiring test.",
+            rich_help_panel=Heading.BOARDS,
         ),
     ] = str(CostSettings.baud)
     wiring: Annotated[
-        Path, typer.Option(help="With --baud auto: file of the wiring test, written by `tinysplit wiring`.")
+        Path,
+        typer.Option(
+            help="With --baud auto: file of the wiring test, written by `tinysplit wiring`.",
+            rich_help_panel=Heading.BOARDS,
+        ),
     ] = WIRING_PATH
     link: LinkOption = None
     link_driver: LinkDriverOption = None
@@ -163,6 +175,7 @@ class SplitOptions(SearchOptions):
         typer.Option(
             help="How tensors cross to other boards: whole, or streamed: row by row while both boards compute, where "
             "their layers allow it. By default what is estimated to be faster, for each tensor.",
+            rich_help_panel=Heading.BOARDS,
         ),
     ] = None
     solver: Annotated[
@@ -172,7 +185,7 @@ class SplitOptions(SearchOptions):
             help=f"Solver of whole layers: {', '.join((AUTO, *SOLVERS))}; auto chooses by size and objective. With "
             f"--slices also a solver of divided layers: {', '.join(SliceSolver)}; exact is the default, geometric the "
             "geometric program of Carballo-Hernández 2023 (extra `geometric`), two-phase the search of Dariol 2023.",
-            rich_help_panel=SEARCH,
+            rich_help_panel=Heading.SEARCH,
         ),
     ] = AUTO
 
@@ -182,15 +195,20 @@ class SplitOptions(SearchOptions):
             help="Divide layers over boards that compute side by side, where that is estimated to be better than "
             "whole layers: by rows, by channels, or auto: by either. By default by channels, and only where a layer "
             "fits into the flash of no board.",
-            rich_help_panel=SEARCH,
+            rich_help_panel=Heading.SEARCH,
         ),
     ] = None
     input_at: Annotated[
-        int, typer.Option(help="With --slices: board that the host gives the input to.", min=1, rich_help_panel=SEARCH)
+        int,
+        typer.Option(
+            help="With --slices: board that the host gives the input to.", min=1, rich_help_panel=Heading.SEARCH
+        ),
     ] = 1
     output_at: Annotated[
         int,
-        typer.Option(help="With --slices: board that the host reads the output from.", min=1, rich_help_panel=SEARCH),
+        typer.Option(
+            help="With --slices: board that the host reads the output from.", min=1, rich_help_panel=Heading.SEARCH
+        ),
     ] = 1
 
     @property
@@ -201,7 +219,7 @@ class SplitOptions(SearchOptions):
         """
         for option, number in (("--input-at", self.input_at), ("--output-at", self.output_at)):
             if number > len(self.board):
-                raise UsageError(f"{option} {number}: there are {len(self.board)} boards")
+                raise UsageError(f"{option} {number}: the number of boards is {len(self.board)}")
         slice_solver = SliceSolver(self.solver) if self.solver in set(SliceSolver) else None
         if slice_solver and self.slices in {None, Slices.NONE}:
             raise UsageError(f"--solver {slice_solver} divides layers: it needs --slices rows, channels or auto")
@@ -210,8 +228,8 @@ class SplitOptions(SearchOptions):
             time_limit_s=self.time_limit_s,
             slices=self.slices,
             slice_solver=slice_solver,
-            input_board=self.input_at - 1,
-            output_board=self.output_at - 1,
+            input_board=self.input_at,
+            output_board=self.output_at,
         )
 
     @property
@@ -219,7 +237,7 @@ class SplitOptions(SearchOptions):
         """Whether the baud rates are those of a wiring test."""
         return self.baud == AUTO_BAUD
 
-    def settings(self, clock: ClockSource = ClockSource.HSI, tested: WiringFile | None = None) -> CostSettings:
+    def settings(self, clock: ClockSource = ClockSource.HSI, tested: "WiringFile | None" = None) -> CostSettings:
         """Return the settings of the costs. With --baud auto, `tested` has the links, else the file --wiring.
 
         Raises UsageError for a value that makes no sense, InputError for a file that is missing or of other boards.
@@ -228,6 +246,9 @@ class SplitOptions(SearchOptions):
         settings = replace(super().settings(), hand_off=self.hand_off, use_all=bool(self.use_all))
         if not self.is_auto:
             return replace(settings, baud=parse_baud(self.baud), links=named, link_driver=self.link_driver)
+        from tinysplit.boards.catalog import load_all
+        from tinysplit.project.wiring_file import read_wiring
+
         boards = [board.with_clock(clock) for board in load_all(self.board)]
         wiring = tested or read_wiring(self.wiring, boards)
         messages.print(wiring.summary, highlight=False, markup=False, soft_wrap=True)
@@ -242,29 +263,56 @@ class FrontOptions(SplitOptions):
     time_limit: Annotated[
         float,
         typer.Option(
-            help="Time limit of the search in seconds; then the points so far are shown.", rich_help_panel=SEARCH
+            help="Time limit of the search in seconds; then the points so far are shown.",
+            rich_help_panel=Heading.SEARCH,
         ),
     ] = DEFAULT_FRONT_LIMIT_S
 
 
-Replicate = Annotated[
-    bool | None,
+Assign = Annotated[
+    str | None,
     typer.Option(
-        help="Give every board that has the memory a copy of the whole network; the host deals the inputs to them. "
-        "By default that is the answer where it is better than any split, unless --use-all asks for one pipeline.",
+        help="Take this assignment and search for none: layers and board of each run in their order, as in 1-6:1,7:2, "
+        "numbered as in `tinysplit analyze` and by --board.",
+        rich_help_panel=Heading.SEARCH,
     ),
 ]
 
 
-def copies_to_search(replicate: bool | None, *, one_pipeline: bool) -> Copies:
-    """Return whether the answer may be copies of the network; with `one_pipeline` only where they are asked for."""
-    if replicate is None:
-        return Copies.NEVER if one_pipeline else Copies.IF_BETTER
-    return Copies.ALWAYS if replicate else Copies.NEVER
+@dataclass(frozen=True, kw_only=True)
+class ChoiceOptions:
+    """What a command may be told to take in place of the best pipeline."""
+
+    replicate: Annotated[
+        bool | None,
+        typer.Option(
+            help="Give every board that has the memory a copy of the whole network; the host deals the inputs to them. "
+            "By default that is the answer where it is better than any split, unless --use-all asks for one pipeline.",
+            rich_help_panel=Heading.SEARCH,
+        ),
+    ] = None
+    assign: Assign = None
+
+    def search(self, options: SplitOptions, *, one_pipeline: bool) -> Search:
+        """Return the search; with `one_pipeline`, for copies of the network only where they are asked for.
+
+        Raises UsageError for options of a search beside --assign.
+        """
+        asked = {
+            "--slices": options.slices not in {None, Slices.NONE},
+            "--replicate": bool(self.replicate),
+            f"--solver {options.solver}": options.solver != AUTO,
+        }
+        for option in (name for name, is_asked in asked.items() if is_asked and self.assign is not None):
+            raise UsageError(f"--assign {self.assign}: nothing is searched for: leave {option} out")
+        copies = Copies.ALWAYS if self.replicate else Copies.NEVER
+        if self.replicate is None and not one_pipeline:
+            copies = Copies.IF_BETTER
+        return replace(options.search, copies=copies, assignment=self.assign)
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter of a command whose type is a dataclass by the fields of that class."""
+    """Replace each parameter of a command whose type is a dataclass by the fields of that class, by headings."""
     signature = inspect.signature(command)
     groups: dict[str, Any] = {
         each.name: each.annotation for each in signature.parameters.values() if is_dataclass(each.annotation)
@@ -282,9 +330,15 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**chosen, **values)
 
-    parameters = [*chain.from_iterable(options.values()), *others]
+    parameters = sorted([*chain.from_iterable(options.values()), *others], key=heading_position)
     with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return with_options
+
+
+def heading_position(parameter: Parameter) -> int:
+    """Return the place of an option among the headings, from 1; 0 without one."""
+    _, option = get_args(parameter.annotation)
+    return [None, *Heading].index(option.rich_help_panel)
 
 
 def _options_of(group: Any) -> Iterator[Parameter]:  # noqa: ANN401 (any dataclass)

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from tinysplit import pipeline
 from tinysplit.boards.board import Board, ClockSource, board_title
-from tinysplit.calibration.conditions import using_calibration
-from tinysplit.cli.basic_options import Force, Json, Model, emit, messages
+from tinysplit.cli.basic_options import Force, FrontPage, Heading, Json, Model, emit, messages
+from tinysplit.cli.measure_options import TimelineSvg, TimelineTrace
 from tinysplit.cli.options import (
     Bits,
     CalibrationFile,
@@ -20,32 +19,24 @@ from tinysplit.cli.options import (
     CodeMemoryOption,
     ObjectiveOption,
     SplitPath,
-    TimelineSvg,
-    TimelineTrace,
     check_bits,
 )
-from tinysplit.cli.search_options import FrontOptions, Replicate, SplitOptions, copies_to_search, flattened
-from tinysplit.common.errors import TinysplitError, UsageError
-from tinysplit.common.output_file import check_output_file
+from tinysplit.cli.search_options import ChoiceOptions, FrontOptions, SplitOptions, flattened
+from tinysplit.common.choices import SecondObjective, Slices
+from tinysplit.common.errors import UsageError
+from tinysplit.common.output_file import check_output_file, write_whole_file
+from tinysplit.common.progress import late_step
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.plan.predicted_memory import PredictedMemory
-from tinysplit.plan.predicted_split import predict_split
-from tinysplit.plan.wiring import planned_links
-from tinysplit.project.split_file import read_split, write_split
-from tinysplit.slices.search import Slices
-from tinysplit.split.pareto import SecondObjective
+from tinysplit.costs.settings import CostSettings
 from tinysplit.split.problem import Objective
-from tinysplit.split.report.arrivals import Arrivals, print_arrivals
-from tinysplit.split.report.front import print_front
-from tinysplit.split.report.split import print_split
 from tinysplit.split.simulation.loss import Loss
-from tinysplit.split.solution import Split
-from tinysplit_hil.bench.rig_file import RigLink, read_rig_of
-from tinysplit_hil.bench.rig_links import check_links
-from tinysplit_hil.timeline.report import write_timeline
-from tinysplit_hil.timeline.simulated import timeline_of
-from tinysplit_hil.timeline.terminal import print_timeline
+
+if TYPE_CHECKING:
+    from tinysplit.pipeline import Context
+    from tinysplit.plan.predicted_memory import PredictedMemory
+    from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
+    from tinysplit.split.solution import Split
+    from tinysplit_hil.timeline.spans import Timeline
 
 Paper = Annotated[
     bool,
@@ -53,11 +44,22 @@ Paper = Annotated[
         "--paper",
         help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
         "byte, whole memories, all boards, and its period.",
+        rich_help_panel=Heading.COSTS,
+    ),
+]
+BitsPerByte = Annotated[
+    int | None,
+    typer.Option(
+        help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12, rich_help_panel=Heading.COSTS
     ),
 ]
 LinksOfRig = Annotated[
     Path | None,
-    typer.Option("--rig", help="Rig file whose links (`bench check`) have to include those of the split."),
+    typer.Option(
+        "--rig",
+        help="Rig file whose links (`bench check`) have to include those of the split.",
+        rich_help_panel=Heading.BOARDS,
+    ),
 ]
 
 
@@ -65,46 +67,53 @@ LinksOfRig = Annotated[
 def split(
     model: Model,
     options: SplitOptions,
+    choice: ChoiceOptions,
     out: Annotated[Path, typer.Option("--out", "-o", help="Split file to write.")] = Path("split.json"),
     bits: Bits = CostSettings.bits,
     objective: ObjectiveOption = Objective.LATENCY,
     code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
     clock: Clock = ClockSource.HSI,
-    bits_per_byte: Annotated[
-        int | None, typer.Option(help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12)
-    ] = None,
-    replicate: Replicate = None,
+    bits_per_byte: BitsPerByte = None,
     paper: Paper = False,
     rig: LinksOfRig = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
+    from tinysplit import pipeline
+    from tinysplit.calibration.conditions import using_calibration
+    from tinysplit.plan.predicted_split import predict_programs
+    from tinysplit.project.split_file import write_split
+
     check_output_file(out, force=force)
     if paper:
-        _check_paper(options, bits_per_byte, replicate)
-    settings = replace(
-        options.settings(clock),
-        bits=check_bits(bits),
-        objective=objective,
-        bits_per_byte=bits_per_byte or BITS_PER_BYTE,
-        use_all=paper if options.use_all is None else options.use_all,
-        paper=paper,
-        code_memory=code_memory.requested,
-    )
+        _check_paper(options, bits_per_byte, choice.replicate)
+    settings = replace(_conventions(options, clock, bits_per_byte, paper=paper), bits=check_bits(bits))
+    settings = replace(settings, objective=objective, code_memory=code_memory.requested)
     context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
-    search = replace(options.search, copies=copies_to_search(replicate, one_pipeline=paper))
+    search = choice.search(options, one_pipeline=paper)
     with using_calibration(options.calibration, context.boards):
         found = pipeline.split_network(context, search)
         _check_links(rig, context, found)
-        predicted = _predicted(context, found)
+        predicted = predict_programs(context.graph, context.boards, found, settings)
     file = pipeline.describe_split(context, found).with_predictions(predicted)
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
     emit(as_json, data, lambda console: _print(found, predicted, context.boards, console))
 
 
-def _print(found: Split, predicted: Mapping[int, PredictedMemory], boards: Sequence[Board], console: Console) -> None:
+def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int | None, *, paper: bool) -> CostSettings:
+    """Return the settings of the options; --paper has its own defaults."""
+    use_all = paper if options.use_all is None else options.use_all
+    settings = options.settings(clock)
+    return replace(settings, bits_per_byte=bits_per_byte or BITS_PER_BYTE, use_all=use_all, paper=paper)
+
+
+def _print(
+    found: "Split", predicted: Mapping[int, "PredictedMemory"], boards: Sequence[Board], console: Console
+) -> None:
+    from tinysplit.split.report.split import print_split
+
     print_split(found, console)
     for number, memory in predicted.items():
         title, ram_bytes = board_title(number, boards[number - 1].name), memory.ram_bytes
@@ -112,20 +121,14 @@ def _print(found: Split, predicted: Mapping[int, PredictedMemory], boards: Seque
         console.print(f"{line} {ram_bytes} of static RAM without copies of constants", highlight=False)
 
 
-def _predicted(context: pipeline.Context, found: Split) -> Mapping[int, PredictedMemory]:
-    """Return the predicted memory of the programs; none of published costs, and without a plan, as `generate` tells."""
-    if context.settings.paper:
-        return {}
-    try:
-        return predict_split(context.graph, context.boards, found, context.settings)
-    except TinysplitError:
-        return {}
-
-
-def _check_links(rig: Path | None, context: pipeline.Context, found: Split) -> None:
+def _check_links(rig: Path | None, context: "Context", found: "Split") -> None:
     """Raise InputError unless the rig, if there is one, has the boards and all links of a split."""
     if rig is None:
         return
+    from tinysplit.plan.wiring import planned_links
+    from tinysplit_hil.bench.rig_file import RigLink, read_rig_of
+    from tinysplit_hil.bench.rig_links import check_links
+
     file = read_rig_of(rig, {number: board.name for number, board in enumerate(context.boards, 1)})
     links = planned_links(context.boards, found.problem, found.assignments, context.settings.link_settings)
     check_links(rig, file, map(RigLink.of, links))
@@ -150,18 +153,32 @@ def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bo
 def pareto(
     model: Model,
     options: FrontOptions,
-    second_objective: Annotated[SecondObjective, typer.Option(help="Second objective of the front, besides latency.")],
+    second_objective: Annotated[
+        SecondObjective,
+        typer.Option(help="Second objective of the front, besides latency.", rich_help_panel=Heading.SEARCH),
+    ],
     bits: Bits = CostSettings.bits,
+    html: FrontPage = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Find the Pareto front of latency and energy or throughput."""
+    from tinysplit import pipeline
+    from tinysplit.calibration.conditions import using_calibration
+    from tinysplit.split.report.front import print_front
+    from tinysplit.split.report.front_page import front_page
+
+    check_output_file(html, force=force)
     if options.slices not in {None, Slices.NONE}:
         raise UsageError("the front has splits of whole layers: leave --slices out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages, needs_weights=False)
     with using_calibration(options.calibration, context.boards):
         front = pipeline.pareto_front(context, second_objective, options.search)
-    emit(as_json, front.to_json(), lambda console: print_front(front, console))
+    data = front.to_json()
+    emit(as_json, data, lambda console: print_front(front, console))
+    if html:
+        write_whole_file(html, front_page(context.graph.name, data))
 
 
 FrameRate = Annotated[float | None, typer.Option(help="Inputs per second, at equal intervals.")]
@@ -193,29 +210,42 @@ def arrivals(
 
     Copies of the whole network are simulated for comparison.
     """
+    from tinysplit import pipeline
+    from tinysplit.calibration.conditions import using_calibration
+    from tinysplit.project.split_file import read_split
+    from tinysplit_hil.timeline.report import write_timeline
+    from tinysplit_hil.timeline.simulated import timeline_of
+
     for path in (timeline_svg, timeline_trace):
         check_output_file(path, force=force)
     inputs, loss = _arrivals(frame_rate, arrival_times, input_count), Loss(loss_rate, loss_seed)
     file = read_split(split_file)
     context = pipeline.Context.load(model, file.board_names, file.settings, messages, needs_weights=False)
     keeps_events = bool(timeline or timeline_svg or timeline_trace)
-    with using_calibration(calibration, context.boards):
+    with using_calibration(calibration, context.boards), late_step(messages, f"simulating {context.title}"):
+        file = pipeline.reassign(context, file, title=str(split_file))
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
-    links = context.settings.link_settings
-    shown = timeline_of(report, context.title, file.board_names, links) if keeps_events else None
+    names, links = [board.name for board in context.boards], context.settings.link_settings
+    shown = timeline_of(report, context.title, names, links) if keeps_events else None
     if shown:
         write_timeline(shown, timeline_svg, timeline_trace)
-
-    def show(console: Console) -> None:
-        print_arrivals(report, console)
-        if shown and timeline:
-            console.print()
-            print_timeline(shown, console)
-
-    emit(as_json, report.to_json() | ({"timeline": shown.to_json()} if shown else {}), show)
+    data = report.to_json() | ({"timeline": shown.to_json()} if shown else {})
+    emit(as_json, data, lambda console: _print_arrivals(report, shown if timeline else None, console))
 
 
-def _arrivals(frame_rate: float | None, arrival_times: Path | None, input_count: int) -> Arrivals:
+def _print_arrivals(report: "ArrivalReport", shown: "Timeline | None", console: Console) -> None:
+    from tinysplit.split.report.arrivals import print_arrivals
+    from tinysplit_hil.timeline.terminal import print_timeline
+
+    print_arrivals(report, console)
+    if shown:
+        console.print()
+        print_timeline(shown, console)
+
+
+def _arrivals(frame_rate: float | None, arrival_times: Path | None, input_count: int) -> "Arrivals":
+    from tinysplit.split.report.arrivals import Arrivals
+
     if (frame_rate is None) == (arrival_times is None):
         raise UsageError("give either --frame-rate or --arrival-times")
     if arrival_times:

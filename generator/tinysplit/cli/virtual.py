@@ -91,10 +91,10 @@ class _Options:
 
 def _serve(project: Project, folder: Path, options: _Options) -> None:
     # Imported here because they require Unicorn, which real boards do not.
-    from tinysplit_hil.virtual.debug.probe import open_probes  # noqa: PLC0415
-    from tinysplit_hil.virtual.os_ports import open_ports  # noqa: PLC0415
-    from tinysplit_hil.virtual.project_rig import project_rig  # noqa: PLC0415
-    from tinysplit_hil.virtual.server import Server  # noqa: PLC0415
+    from tinysplit_hil.virtual.debug.probe import open_probes
+    from tinysplit_hil.virtual.os_ports import open_ports
+    from tinysplit_hil.virtual.project_rig import project_rig
+    from tinysplit_hil.virtual.server import Server
 
     with ExitStack() as stack:
         is_stopped = stack.enter_context(_stopped_by_signal())

@@ -11,20 +11,19 @@ from rich.console import Console
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.basic_options import Force, Json, emit, is_configured, messages
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, ProgrammerOption, Rig, parse_baud
 from tinysplit.cli.search_options import LinkDriverOption, LinkOption
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.costs.link_options import LinkSettings, parse_links
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
 from tinysplit.project.wiring_picture import picture_of, wiring_lines
-from tinysplit_hil.bench.programmers import ProgrammerName
-from tinysplit_hil.rig import VIRTUAL
 from tinysplit_hil.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.wiring_report import print_wiring
 
@@ -39,6 +38,7 @@ TestBytes = Annotated[
 
 
 def wiring(
+    context: typer.Context,
     folder_of_project: Annotated[
         Path | None,
         typer.Argument(metavar="[OUT]", help="A generated folder: print what to connect, test nothing."),
@@ -63,7 +63,7 @@ def wiring(
 ) -> None:
     """Test the links between boards and find their highest baud rates. With OUT, print what to connect."""
     if folder_of_project:
-        if board:
+        if board and not is_configured(context, "board"):
             raise UsageError("a folder prints what to connect, --board tests it: give one of both")
         _print_picture(Project.read(folder_of_project), as_json)
         return

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Memory, Pin, Uart, check_baud
+from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Uart, check_baud
+from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
 from tinysplit.boards.marker_pins import MarkerPins
+from tinysplit.boards.parts import Memory, Pin
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.templates import render
@@ -58,6 +60,7 @@ class BoardContext:
     host_baud: int
     links: Sequence[LinkPort]
     driving: LinkDriving  # without links, it does not matter
+    external: ExternalMemory | None  # that has weights
     dma_section: str  # of the buffers, "" where the other variables are in reach of the DMA, too
     dma_enable_bits: Sequence[str]
     dma_requests: Sequence[tuple[str, str]]  # registers and the values that connect UARTs to channels
@@ -92,8 +95,9 @@ class VectorsContext:
 class LinkerScriptContext:
     """The names of `board/linker.ld.j2`: memories, and the smallest stack in bytes.
 
-    `dma_memory` is a memory for the section `.dma`, None if there is none; `code_ram` is the memory for the code of
-    `ram_objects`, None if all stays in flash.
+    `dma_memory` is a memory for the section `.dma`, None if there is none; `external` is a memory
+    for the constants of `external_layers`, `code_ram` that for the code of `ram_objects`, None if all stays in flash,
+    and `weights` the sectors of the configuration file, if there is one.
     """
 
     board: Board
@@ -102,8 +106,11 @@ class LinkerScriptContext:
     ram: Memory
     arena: Memory
     dma_memory: Memory | None
+    external: Memory | None
+    external_layers: Sequence[int]  # numbers from 1
     code_ram: CodeRam | None
     ram_objects: str
+    weights: Memory | None
     stack_bytes: int
     spare_stack_bytes: int
 
@@ -116,12 +123,15 @@ def render_board_files(
     driving: LinkDriving,
     code: CodePlacement = IN_FLASH,
     markers: MarkerPins | None = None,
+    external_layers: Sequence[int] = (),
+    weights: Memory | None = None,
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
     says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code. The firmware
-    drives pins of `markers`, if any.
+    drives pins of `markers`, if any. The constants of `external_layers` (from 0) lie in the board's external memory,
+    those of all layers with `weights` in the configuration file, which gets these sectors of the flash.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
@@ -131,11 +141,13 @@ def render_board_files(
     ports = _link_ports(links, driving.driver)
     handlers = _handlers(board, ports, driving.driver)
     has_dma_section = any(port.dma for port in ports) and board.dma.memory != board.near_memory
+    dma_memory = board.dma.memory if has_dma_section else None
+    external = board.external if external_layers else None
     return {
         **({"include/markers_pins.h": render("board/markers_pins.h.j2", markers)} if markers else {}),
-        "src/board.c": _board_source(board, ports, driving, handlers, host_baud, markers),
+        "src/board.c": _board_source(board, ports, driving, handlers, host_baud, markers, external),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
-        "linker.ld": _linker_script(board, arena, board.dma.memory if has_dma_section else None, code),
+        "linker.ld": _linker_script(board, arena, dma_memory, code, external_layers, weights),
     }
 
 
@@ -151,12 +163,17 @@ def write_project_files(
     texts: Mapping[str, str],
     driver: LinkDriver | None,
     protocol: HostProtocol = HostProtocol.TINYSPLIT,
+    *,
+    has_external: bool = False,
+    has_weights_file: bool = False,
 ) -> None:
     """Write the project of `board` into `folder`: `texts` by their paths in it, and the firmware as a library.
 
-    `driver` is that of its links, None if it has no links; `protocol` is that of its host port.
+    `driver` is that of its links, None if it has no links; `protocol` is that of its host port. With `has_external`,
+    there are weights in its external memory, with `has_weights_file` all of them in its configuration file.
     """
-    write_files(folder, texts, firmware_sources(board, driver, protocol))
+    parts = {"has_external": has_external, "has_weights_file": has_weights_file}
+    write_files(folder, texts, firmware_sources(board, driver, protocol, **parts))
 
 
 def write_files(folder: Path, texts: Mapping[str, str], sources: Iterable[tuple[str, Path]]) -> None:
@@ -191,17 +208,25 @@ _HOST_SOURCES = {
 
 
 def firmware_sources(
-    board: Board, driver: LinkDriver | None, protocol: HostProtocol = HostProtocol.TINYSPLIT
+    board: Board,
+    driver: LinkDriver | None,
+    protocol: HostProtocol = HostProtocol.TINYSPLIT,
+    *,
+    has_external: bool = False,
+    has_weights_file: bool = False,
 ) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
     Of the drivers of links only `driver` is there, of the protocols with a host only `protocol`; without links (None)
-    nothing of links is.
+    nothing of links is; the driver of the external memory is there only with `has_external`, what checks the
+    configuration file only with `has_weights_file`.
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
     unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[protocol]
+    unused |= set() if has_external else {"external_memory.c"}
+    unused |= set() if has_weights_file else {"weights_file.c", "crc_unit.c"}
     used = [
         file
         for file in sorted(sources)
@@ -267,10 +292,11 @@ def _board_source(
     handlers: Handlers,
     host_baud: int,
     markers: MarkerPins | None,
+    external: ExternalMemory | None,
 ) -> str:
     uarts = (board.host_uart, *(link.uart for link in links))
     channels = [channel for link in links for channel in link.channels]
-    pins = [pin for uart in uarts for pin in (uart.tx, uart.rx)]
+    pins = [*(pin for uart in uarts for pin in (uart.tx, uart.rx)), *(external.pins if external else ())]
     source = BoardContext(
         board=board,
         core_mhz=f"{board.clock.core_hz / 1e6:g}",
@@ -278,6 +304,7 @@ def _board_source(
         host_baud=host_baud,
         links=links,
         driving=driving,
+        external=external,
         dma_section=".dma" if board.dma.memory != board.near_memory else "",
         dma_enable_bits=_dma_enable_bits(board, channels),
         dma_requests=[request for channel in channels if (request := _dma_request(channel))],
@@ -305,7 +332,14 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
     return render("board/vectors.c.j2", VectorsContext(device, handlers, core_entries, entries))
 
 
-def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code: CodePlacement) -> str:
+def _linker_script(
+    board: Board,
+    arena: Memory,
+    dma_memory: Memory | None,
+    code: CodePlacement,
+    external_layers: Sequence[int],
+    weights: Memory | None,
+) -> str:
     of_layers = tuple(f"*/layer_{number + 1:02}_*.o*" for number in code.layers)
     source = LinkerScriptContext(
         board=board,
@@ -314,8 +348,11 @@ def _linker_script(board: Board, arena: Memory, dma_memory: Memory | None, code:
         ram=board.near_memory,
         arena=arena,
         dma_memory=dma_memory,
+        external=board.external.memory if board.external and external_layers else None,
+        external_layers=[number + 1 for number in sorted(external_layers)],
         code_ram=None if code.in_ram is RamCode.NONE else board.code_ram,
         ram_objects=" ".join(of_layers or _LAYER_OBJECTS),
+        weights=weights,
         stack_bytes=STACK_BYTES,
         spare_stack_bytes=SPARE_STACK_BYTES,
     )

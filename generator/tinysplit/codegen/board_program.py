@@ -12,15 +12,18 @@ from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.predicted_memory import LayerProgram, Program
 
 
-def layer_sources(quantized: QuantizedGraph, plan: Plan) -> tuple[LayerSource, ...]:
-    """Return every layer with its kernel, with the calibrated weights and the shapes of one call of the kernel."""
+def layer_sources(quantized: QuantizedGraph, plan: Plan, *, in_file: bool = False) -> tuple[LayerSource, ...]:
+    """Return every layer with its kernel, with the calibrated weights and the shapes of one call of the kernel.
+
+    `in_file`: the weights are in configuration files.
+    """
     boards = {board_plan.index: board_plan for board_plan in plan.boards}
     sources = []
     for index, (own, device) in enumerate(zip(quantized.layers, plan.assignment, strict=True)):
         memory, constants = boards[device].memory, boards[device].constants.get(index)
         called = replace(own, layer=memory.layer(quantized.graph, index))
         offsets = constants.offsets if constants else {}
-        sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index), offsets))
+        sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index), offsets, in_file=in_file))
     return tuple(with_shared_constants(quantized.graph, sources))
 
 

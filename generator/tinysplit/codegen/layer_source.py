@@ -33,7 +33,8 @@ NUMBERS_IN_LINE = (16, 8, 4)  # the most that fit
 class ConstantArray:
     """A constant array of a kernel as C text: in flash, and copied to `offset` of the arena unless that is None.
 
-    `owner` is the function of the layer whose file has the array, if that is another one; `is_shared`: others use it.
+    `owner` is the function of the layer whose file has the array, if that is another one; `is_shared`: others use it;
+    `is_in_file`: its values are in the board's configuration file.
     """
 
     function: str
@@ -42,6 +43,7 @@ class ConstantArray:
     offset: int | None
     owner: str = ""
     is_shared: bool = False
+    is_in_file: bool = False
 
     @property
     def symbol(self) -> str:
@@ -97,6 +99,7 @@ class LayerSource:
         default_factory=dict
     )  # numbers, from 1, of layers that have constants of this one
     shared: frozenset[str] = frozenset()  # constants that other layers use
+    in_file: bool = False  # whether the values of constants are in the board's configuration file
 
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
@@ -208,8 +211,14 @@ def _arrays(
 ) -> Iterator[tuple[str, ConstantArray]]:
     for name, values in constants.items():
         owner = function_name(source.owners[name]) if name in source.owners else ""
-        own = ConstantArray(function, name, values, source.offsets.get(name), owner, is_shared=name in source.shared)
-        yield name, own
+        kind = {"is_shared": name in source.shared, "is_in_file": source.in_file}
+        yield name, ConstantArray(function, name, values, source.offsets.get(name), owner, **kind)
+
+
+def own_arrays(source: LayerSource, number: int) -> Iterator[ConstantArray]:
+    """Yield the constants that are in the layer's own file."""
+    arrays = _arrays(source, source.call.constants, function_name(number))
+    return (array for _, array in arrays if not array.owner)
 
 
 @dataclass(frozen=True)

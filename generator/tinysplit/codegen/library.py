@@ -50,6 +50,8 @@ def write_library(
     By default it is that of the first board. Returns the files by their names in `out`. Raises UsageError for a network
     that several boards compute, InputError for another board, and the errors of `whole_folder`.
     """
+    if project.weights_counter is not None:
+        raise UsageError(f"{folder} has its weights in binary files: generate it with --weights arrays")
     board = _whole_board(project, number or project.boards[0].number)
     quantized = read_quantized(folder, project)
     known, graph = load_board(board.name), quantized.graph

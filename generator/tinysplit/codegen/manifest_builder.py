@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from itertools import chain
 
+from tinysplit import __version__
 from tinysplit.codegen.activities import estimated_alone, estimated_in_stream
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.alignment import WORD_BYTES
+from tinysplit.costs.handoff import powers_of
 from tinysplit.kernels.code_waits import code_waits
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.code_in_ram import remaining_waits
@@ -21,11 +22,12 @@ from tinysplit.plan.period import overlapped_s, planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
+from tinysplit.project.activity import ExternalPower
+from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.manifest import (
     Project,
     ProjectBoard,
     ProjectCut,
-    ProjectFormats,
     ProjectLayer,
     ProjectLink,
     ProjectModel,
@@ -56,7 +58,7 @@ def build_manifest(
     whole = quantized.whole.layers if quantized.whole else ()
     period_s = period_of_copies_s([planned_period_s(plan, problem) for plan in plans])
     return Project(
-        tinysplit_version=version("tinysplit"),
+        tinysplit_version=__version__,
         model=model,
         bits=quantized.bits,
         baud=bauds[0],
@@ -153,12 +155,13 @@ def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPla
 
 def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) -> ProjectBoard:
     board, number = board_plan.board, board_plan.number
-    limits = plan.problem.devices[board_plan.index]
+    power = powers_of(board)
     return ProjectBoard(
         number=number,
         name=board.name,
         directory=f"board{number}_{board.name}",
         weights_bytes=sum(sources[index].weights_bytes for index in board_plan.layers),
+        external_weights_bytes=sum(sources[index].weights_bytes for index in board_plan.external),
         arena_bytes=board_plan.arena_bytes,
         staged_cuts=tuple(sorted(number + 1 for number in board_plan.stages.cuts)),
         staged_input=board_plan.stages.input is not None,
@@ -169,9 +172,17 @@ def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) ->
         core_hz=board.clock.core_hz,
         takes_input=board_plan.takes_input,
         gives_output=plan.output_board == board_plan.index,
-        run_w=limits.run_w or None,
-        idle_w=limits.idle_w if limits.run_w else None,
+        run_w=power.run_w or None,
+        idle_w=power.idle_w if power.run_w else None,
+        external_power=_external_power(board_plan),
     )
+
+
+def _external_power(board_plan: BoardPlan) -> ExternalPower | None:
+    external = board_plan.board.external
+    if not external or not board_plan.external:
+        return None
+    return ExternalPower(standby_w=external.standby_w, read_w=external.read_w - external.standby_w)
 
 
 def _links(plan: Plan) -> Iterator[ProjectLink]:

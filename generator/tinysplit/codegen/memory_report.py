@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from tinysplit.kernels import Kernel, Optimize, candidates, predicted_cycles
+from tinysplit.common.choices import Optimize
+from tinysplit.kernels import Kernel, candidates, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
 from tinysplit.memory.arena import NEAR_BEGIN
+from tinysplit.memory.constants_in_ram import PlacedConstants
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import BoardPlan
-from tinysplit.project.manifest import ConstantsIn, ProjectMemory
+from tinysplit.project.manifest import ConstantsIn, ProjectBuffer, ProjectMemory
 
 OBJECTIVE = {Optimize.RAM: "less RAM", Optimize.FLASH: "less flash"}
 COMPARED = "cycles expected of the layer alone, before the plan"
@@ -38,10 +40,23 @@ def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, numb
         input_offsets=tuple(memory.offset(source, step) for source in graph.predecessors[number]),
         output_offset=memory.offset(number, step),
         moved_bytes=sum(widths.size_bytes(graph, tensor) for tensor in moved),
-        constants_in=ConstantsIn.RAM if constants and constants.is_copied else ConstantsIn.FLASH,
+        constants_in=_constants_in(constants),
         fused_with=None if partner is None else partner + 1,
+        live=tuple(_live(board_plan, number)),
         why="; ".join(_reasons(graph, widths, board_plan, number)),
     )
+
+
+def _live(board_plan: BoardPlan, number: int) -> Iterator[ProjectBuffer]:
+    for key, (begin, end) in board_plan.memory.live[number].items():
+        tensor, size_bytes = key.tensor + 1, end - begin
+        yield ProjectBuffer(tensor=tensor, is_scratch=key.is_scratch, offset=begin, size_bytes=size_bytes)
+
+
+def _constants_in(constants: PlacedConstants | None) -> ConstantsIn:
+    if constants and constants.is_copied:
+        return ConstantsIn.RAM
+    return ConstantsIn.EXTERNAL if constants and constants.is_external else ConstantsIn.FLASH
 
 
 def run_step(graph: Graph, board_plan: BoardPlan, number: int) -> int:

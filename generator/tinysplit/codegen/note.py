@@ -10,6 +10,7 @@ from tinysplit.boards.board import Board
 from tinysplit.common.protocol_limits import PROTOCOL_VERSION
 from tinysplit.common.templates import render
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.project.structure import sources_of
 
 NOTE_OWNER = "tinysplit"
 NOTE_TYPE = 1
@@ -36,8 +37,7 @@ def board_note(project: Project, own: ProjectBoard, board: Board) -> Note:
     return {
         "tinysplit": project.tinysplit_version,
         "protocol": PROTOCOL_VERSION,
-        "model": project.model.name[:_LONGEST_NAME],
-        "model_sha256": project.model.sha256,
+        **({} if project.weights_counter else _model(project)),
         "board": own.number,
         "name": board.name,
         "device": board.device.name,
@@ -47,6 +47,11 @@ def board_note(project: Project, own: ProjectBoard, board: Board) -> Note:
         "host_baud": project.host_baud,
         "link_bauds": [link.baud for link in own_links],
     }
+
+
+def _model(project: Project) -> Note:
+    """Return what is known of the model: with configuration files, it is not the program's."""
+    return {"model": project.model.name[:_LONGEST_NAME], "model_sha256": project.model.sha256}
 
 
 def write_project_hash(directories: Sequence[Path], notes: Sequence[Note]) -> int:
@@ -63,10 +68,10 @@ def write_project_hash(directories: Sequence[Path], notes: Sequence[Note]) -> in
 
 
 def _hash(directories: Sequence[Path]) -> int:
-    """Return 32 bits of the SHA-256 of all C sources and linker scripts."""
+    """Return 32 bits of the SHA-256 of all C sources and linker scripts, without comments and contents of weights."""
     digest = hashlib.sha256()
     for directory in directories:
-        for path in sorted(path for path in directory.rglob("*") if path.suffix in {".c", ".h", ".ld"}):
-            digest.update(f"{path.relative_to(directory)}\n".encode())
-            digest.update(path.read_bytes())
+        for name, text in sources_of(directory):
+            digest.update(f"{name}\n".encode())
+            digest.update(text)
     return int.from_bytes(digest.digest()[:4], "little")

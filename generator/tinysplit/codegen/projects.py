@@ -1,6 +1,7 @@
 """The folder that `generate` writes: a PlatformIO project per board, the model, its parameters and the manifest."""
 
 import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import onnx
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.board_files import FOLDER, own_board_paths
 from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.codegen.board_files import render_board_files, write_project_files
 from tinysplit.codegen.board_program import board_program, layer_sources
@@ -17,7 +19,9 @@ from tinysplit.codegen.mlperf import Mlperf, render_mlperf_settings
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
+from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.readme import write_readme
+from tinysplit.codegen.weights_source import BoardWeights
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
@@ -28,8 +32,9 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
-from tinysplit.project.manifest import Project, ProjectModel
+from tinysplit.project.manifest import Project, ProjectModel, ProjectWeightsFile
 from tinysplit.project.split_file import SplitFile, write_split
+from tinysplit.weights_file.file import MODEL_DIGITS, Identity
 
 BUILD_SCRIPTS = ("checksum.py", "debug_paths.py", "size_line.py")
 
@@ -41,31 +46,33 @@ def generate(
     calibration_samples: int,
     model: onnx.ModelProto,
     out: Path,
-    mlperf: Mlperf | None = None,
+    options: ProgramOptions = PLAIN,
     *,
     split: SplitFile | None = None,
-    has_markers: bool = False,
     force: bool = False,
 ) -> Project:
     """Write folder `out` completely or not at all, and return its manifest.
 
     `plans` are those of the copies of the network, `model` is the ONNX model that was quantized, with all weights in
-    it, and `bauds` are the baud rates of links and host ports. With `mlperf`, the board that reads the input speaks
-    MLPerf Tiny's protocol; with `has_markers`, pins of all boards are high while layers and transfers run. The folder
-    has `split`, too. `force` and the errors are those of `whole_folder`.
+    it, and `bauds` are the baud rates of links and host ports. The folder has `split`, too. `force` and the errors are
+    those of `whole_folder`, and of `BoardWeights.of` and `Structure.check_same`.
     """
     plans = [with_constants_in_ram(plan, quantized) for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = _described(quantized.graph, model_bytes, parameters)
-    sources = [layer_sources(quantized, plan) for plan in plans]
+    sources = [layer_sources(quantized, plan, in_file=options.weights_counter is not None) for plan in plans]
     project = build_manifest(quantized, sources, described, plans, bauds, calibration_samples)
-    project = _with_options(project, mlperf, has_markers=has_markers)
-    project = _with_predictions(project, quantized, plans, sources)
+    weights = [] if options.weights_counter is None else _weights(quantized, plans, sources)
+    project = _with_options(project, options)
+    project = _with_predictions(project, quantized, plans, sources, weights)
     with whole_folder(out, force=force) as folder:
         directories = [folder / board.directory for board in project.boards]
-        _write_boards(quantized, plans, sources, project, directories, mlperf)
+        _write_boards(quantized, plans, sources, project, directories, options.mlperf, weights)
         notes = [board_note(project, *each) for each in zip(project.boards, _boards(plans), strict=True)]
         project = project.model_copy(update={"project_hash": write_project_hash(directories, notes)})
+        if options.structure:
+            options.structure.check_same(directories)
+        project = _with_weights_files(project, directories, weights)
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         _write_texts(folder, project, split)
@@ -75,6 +82,9 @@ def generate(
 def _write_texts(folder: Path, project: Project, split: SplitFile | None) -> None:
     project.write(folder)
     write_readme(folder, project)
+    for name, path in own_board_paths(board.name for board in project.boards).items():
+        (folder / FOLDER).mkdir(exist_ok=True)
+        shutil.copyfile(path, folder / FOLDER / f"{name}.toml")
     if split:
         write_split(folder / SPLIT_NAME, split)
 
@@ -84,14 +94,19 @@ def _described(graph: Graph, model: bytes, parameters: bytes) -> ProjectModel:
     return ProjectModel(name=graph.name, sha256=hashes[0], copy_sha256=hashes[1], parameters_sha256=hashes[2])
 
 
-def _with_options(project: Project, mlperf: Mlperf | None, *, has_markers: bool) -> Project:
-    boards = tuple(board.model_copy(update={"has_markers": has_markers}) for board in project.boards)
-    protocol = HostProtocol.MLPERF if mlperf else HostProtocol.TINYSPLIT
-    return project.model_copy(update={"boards": boards, "host_protocol": protocol})
+def _with_options(project: Project, options: ProgramOptions) -> Project:
+    boards = tuple(board.model_copy(update={"has_markers": options.has_markers}) for board in project.boards)
+    protocol = HostProtocol.MLPERF if options.mlperf else HostProtocol.TINYSPLIT
+    update = {"boards": boards, "host_protocol": protocol, "weights_counter": options.weights_counter}
+    return project.model_copy(update=update)
 
 
 def _with_predictions(
-    project: Project, quantized: QuantizedGraph, plans: Sequence[Plan], sources: Sequence[Sequence[LayerSource]]
+    project: Project,
+    quantized: QuantizedGraph,
+    plans: Sequence[Plan],
+    sources: Sequence[Sequence[LayerSource]],
+    weights: Sequence[BoardWeights],
 ) -> Project:
     """Return the manifest with the memory that the program of each board is expected to take."""
     own = [(plan, of_copy, each) for plan, of_copy in zip(plans, sources, strict=True) for each in plan.boards]
@@ -100,9 +115,37 @@ def _with_predictions(
         host = project.host_protocol if board_plan.takes_input else HostProtocol.TINYSPLIT
         program = board_program(quantized, plan, board_plan, of_copy)
         found = replace(program, host=host, has_markers=project.has_markers).predicted
-        update = {"predicted_flash_bytes": found.flash_bytes, "predicted_ram_bytes": found.ram_bytes}
+        added_bytes = weights[board.number - 1].added_bytes if weights else 0
+        update = {"predicted_flash_bytes": found.flash_bytes + added_bytes, "predicted_ram_bytes": found.ram_bytes}
         boards.append(board.model_copy(update=update))
     return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": load_cycle_table().compiler})
+
+
+def _weights(
+    quantized: QuantizedGraph, plans: Sequence[Plan], sources: Sequence[Sequence[LayerSource]]
+) -> list[BoardWeights]:
+    """Return the contents of the configuration file of each board."""
+    return [
+        BoardWeights.of(quantized, board_plan, {index + 1: own[index] for index in board_plan.layers})
+        for plan, own in zip(plans, sources, strict=True)
+        for board_plan in plan.boards
+    ]
+
+
+def _with_weights_files(project: Project, directories: Sequence[Path], weights: Sequence[BoardWeights]) -> Project:
+    """Write the configuration files, if there are any, and return the manifest with them."""
+    if project.weights_counter is None:
+        return project
+    boards = []
+    for board, directory, own in zip(project.boards, directories, weights, strict=True):
+        model = int(project.model.sha256[:MODEL_DIGITS], 16)
+        identity = Identity(board.number - 1, project.project_hash, project.weights_counter, model)
+        crc = own.write(directory, identity)
+        file = ProjectWeightsFile(
+            address=own.sectors.start, size_bytes=own.size_bytes, sectors_bytes=own.sectors.size_bytes, crc=crc
+        )
+        boards.append(board.model_copy(update={"weights_file": file}))
+    return project.model_copy(update={"boards": tuple(boards)})
 
 
 def _boards(plans: Sequence[Plan]) -> list[Board]:
@@ -116,19 +159,23 @@ def _write_boards(
     project: Project,
     directories: Sequence[Path],
     mlperf: Mlperf | None,
+    weights: Sequence[BoardWeights],
 ) -> None:
-    """Write the project of every board into its directory, without the project hash."""
+    """Write the project of every board into its directory, without the project hash and the configuration files."""
     boards = [(plan, own, board_plan) for plan, own in zip(plans, sources, strict=True) for board_plan in plan.boards]
-    for directory, (plan, of_copy, board_plan) in zip(directories, boards, strict=True):
+    own_weights: Sequence[BoardWeights | None] = weights or [None] * len(boards)
+    for directory, (plan, of_copy, board_plan), file in zip(directories, boards, own_weights, strict=True):
         own = {index + 1: of_copy[index] for index in board_plan.layers}
         network = render_network(quantized, board_plan, plan, _longest_layers_s(project, plan))
         driver = board_plan.link_driving.driver if board_plan.links else None
         markers = MarkerPins.of(board_plan.board.name) if project.has_markers else None
-        texts, protocol = _project_texts(own, board_plan, network, project.host_baud, markers), HostProtocol.TINYSPLIT
+        texts = _project_texts(own, board_plan, network, project.host_baud, markers, file)
+        protocol = HostProtocol.TINYSPLIT
         if mlperf and board_plan.takes_input:
             texts["src/mlperf_settings.c"] = render_mlperf_settings(quantized, board_plan.board, mlperf)
             protocol = HostProtocol.MLPERF
-        write_project_files(directory, board_plan.board, texts, driver, protocol)
+        parts = {"has_external": bool(board_plan.external), "has_weights_file": file is not None}
+        write_project_files(directory, board_plan.board, texts, driver, protocol, **parts)
 
 
 def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
@@ -140,11 +187,17 @@ def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
 
 
 def _project_texts(
-    sources: Mapping[int, LayerSource], board_plan: BoardPlan, network: str, host_baud: int, markers: MarkerPins | None
+    sources: Mapping[int, LayerSource],
+    board_plan: BoardPlan,
+    network: str,
+    host_baud: int,
+    markers: MarkerPins | None,
+    weights: BoardWeights | None,
 ) -> dict[str, str]:
     """Return the text of every file of a board's PlatformIO project by its path; `sources` by number from 1."""
     links = [(link.uart, link.baud) for link in board_plan.links]
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
+    places = (markers, sorted(board_plan.external), weights.sectors if weights else None)
     return {
         "platformio.ini": render_platformio_ini(board_plan.board, has_markers=markers is not None),
         **render_cmake_files(board_plan.board, has_markers=markers is not None),
@@ -153,7 +206,8 @@ def _project_texts(
             {number: source for number, source in sources.items() if not source.quantized.layer.is_view}
         ),
         "src/network.c": network,
-        **render_board_files(board_plan.board, links, host_baud, *memories, markers),
+        **({"src/weights.c": weights.source} if weights else {}),
+        **render_board_files(board_plan.board, links, host_baud, *memories, *places),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()

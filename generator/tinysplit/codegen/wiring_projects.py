@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
-from tinysplit.boards.board import Board, Pin
+from tinysplit import __version__
+from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.boards.link_rates import RATES
+from tinysplit.boards.parts import Pin
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
 from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
@@ -81,7 +82,7 @@ def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving
 
 def _manifest(boards: Sequence[Board], links: Sequence[Link], drivers: Sequence[LinkDriver]) -> Project:
     return Project(
-        tinysplit_version=version("tinysplit"),
+        tinysplit_version=__version__,
         model=ProjectModel(name=NAME, sha256="", copy_sha256="", parameters_sha256=""),
         bits=8,
         baud=min((link.baud for link in links), default=FIRST_BAUD),

@@ -16,9 +16,16 @@ class CheckFailedError(TinysplitError):
 
 
 class UsageError(TinysplitError):
-    """Options of a command are contradictory or unknown."""
+    """Options of a command are contradictory or unknown.
+
+    `option` is the one whose value is wrong, if it is a single one: by default that with which the text begins.
+    """
 
     exit_code = 2
+
+    def __init__(self, text: str, option: str | None = None) -> None:
+        super().__init__(text)
+        self.option = option or (text.split(maxsplit=1)[0].rstrip(":") if text.startswith("--") else None)
 
 
 class InputError(TinysplitError):

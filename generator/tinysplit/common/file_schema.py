@@ -1,12 +1,14 @@
 """Base of all file schemas: frozen, unknown keys forbidden, one line about the first error."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tinysplit.common.errors import InputError
 
@@ -17,24 +19,36 @@ class FileModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_WANTED = "wanted"  # our own type of error, with its words
+
 # What pydantic's types of errors mean, with the names of their contexts; those that are missing keep their own words.
 _WORDS = {
+    _WANTED: "has to be {wanted}",
     "missing": "is missing",
     "extra_forbidden": "is no known key",
     "string_type": "has to be text",
+    "string_too_short": "needs {min_length} or more characters",
+    "string_too_long": "has more than {max_length} characters",
     "int_type": "has to be a whole number",
     "int_parsing": "has to be a whole number",
     "int_from_float": "has to be a whole number",
     "float_type": "has to be a number",
+    "float_parsing": "has to be a number",
+    "finite_number": "has to be finite",
     "bool_type": "has to be true or false",
+    "bool_parsing": "has to be true or false",
+    "path_type": "has to be a path",
+    "callable_type": "has to be a function",
     "tuple_type": "has to be a list",
     "list_type": "has to be a list",
+    "sequence_str": "has to be a list",
+    "is_instance_of": "has to be a list",  # `Sequence`: the only class that is checked so
     "dict_type": "has to be a table",
     "model_type": "has to be a table",
     "literal_error": "has to be {expected}",
     "enum": "has to be {expected}",
-    "greater_than": "has to be more than {gt}",
-    "greater_than_equal": "has to be at least {ge}",
+    "greater_than": "has to be more than {gt:g}",
+    "greater_than_equal": "has to be at least {ge:g}",
     "less_than": "has to be less than {lt}",
     "less_than_equal": "has to be at most {le}",
     "too_short": "needs {min_length} or more entries",
@@ -42,14 +56,42 @@ _WORDS = {
 }
 
 
+def wanted(what: str, is_right: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """Return a check for validators of pydantic: where `is_right` says no, the value "has to be `what`"."""
+
+    def check(value: Any) -> Any:  # noqa: ANN401 (of any type)
+        if not is_right(value):
+            raise PydanticCustomError(_WANTED, "has to be {wanted}", {_WANTED: what})
+        return value
+
+    return check
+
+
+def matching(pattern: str, what: str) -> Callable[[Any], Any]:
+    """Return a check for texts that match a regular expression, whole; `what` says in plain words what that is."""
+    return wanted(what, re.compile(pattern).fullmatch)
+
+
 def first_mistake(error: ValidationError) -> str:
     """Return the first validation error in plain words: "boards 1, name is missing"; entries count from 1."""
     first = error.errors()[0]
-    where, words = _place(first["loc"]), _WORDS.get(first["type"])
-    if words and where:
-        return f"{where} {words.format(**first.get('ctx', {}))}"
+    where, words = _place(first["loc"]), _in_words(first)
+    if words:
+        return f"{where} {words}".strip()
     what = first["msg"].removeprefix("Value error, ")
     return f"{where}: {what}" if where else what
+
+
+def wrong_value(error: ValidationError) -> str | None:
+    """Return the first validation error of a value in plain words ("0 has to be at least 1"), None without any."""
+    first = error.errors()[0]
+    words = _in_words(first)
+    return words and f"{first['input']} {words}"
+
+
+def _in_words(mistake: ErrorDetails) -> str | None:
+    words = _WORDS.get(mistake["type"])
+    return words and words.format(**mistake.get("ctx", {}))
 
 
 def _place(location: Sequence[int | str]) -> str:

@@ -2,9 +2,9 @@
 
 import os
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 
+from tinysplit import __version__
 from tinysplit.common.errors import InputError
 
 VERSION_KEY = "tinysplit_version"  # at the beginning of every file that may be written again
@@ -13,20 +13,23 @@ _HEAD_BYTES = 1024
 
 def version_mark() -> str:
     """Return the text by which a file that is not JSON says in a comment who wrote it."""
-    return f"{VERSION_KEY} {version('tinysplit')}"
+    return f"{VERSION_KEY} {__version__}"
 
 
-def check_output_file(path: Path | None, *, force: bool = False) -> None:
-    """Raise InputError where `path`, if any, can be no file, or is one that tinysplit did not write, unless `force`."""
+def check_output_file(
+    path: Path | None, *, force: bool = False, remedy: str = "name another file, or overwrite with --force"
+) -> None:
+    """Raise InputError where `path`, if any, can be no file, or is one that tinysplit did not write, unless `force`.
+
+    `remedy` is for the latter.
+    """
     if path is None:
         return
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
         raise InputError(f"{path} {what}: name a file in a folder that there is")
     if path.is_file() and not force and not _is_ours(path):
-        raise InputError(
-            f"{path} exists and was not written by tinysplit: name another file, or overwrite with --force"
-        )
+        raise InputError(f"{path} exists and was not written by tinysplit: {remedy}")
 
 
 def _is_ours(path: Path) -> bool:
@@ -38,18 +41,18 @@ def _is_ours(path: Path) -> bool:
     return not head or VERSION_KEY.encode() in head
 
 
-def write_whole_file(path: Path, text: str) -> None:
-    """Write `text` to `path` atomically; a device or a pipe is written to directly.
+def write_whole_file(path: Path, content: str | bytes) -> None:
+    """Write `content`, text in UTF-8, to `path` atomically; a device or a pipe is written to directly.
 
     Raises InputError when it cannot be written.
     """
-    target = path.resolve()
+    target, data = path.resolve(), content.encode() if isinstance(content, str) else content
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(data)
         else:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_bytes(data)
             temporary.replace(target)
     except OSError as error:
         with suppress(OSError):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME
+from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME, RESULT_NAMES
 
 _CMAKE_CACHE = "CMakeCache.txt"
 _NAMED = 5  # files that an error names
@@ -60,8 +60,9 @@ def _listed(folder: Path) -> dict[str, str]:
 
 
 def _digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file but the list by its path in the folder, what builds have made left out."""
-    paths = (path for path in source_files(folder) if path != folder / LIST_NAME)
+    """Return the SHA-256 of each file but the list by its path in the folder, builds and results left out."""
+    results = {folder / name for name in (LIST_NAME, *RESULT_NAMES)}
+    paths = (path for path in source_files(folder) if path not in results)
     return {path.relative_to(folder).as_posix(): _sha256(path) for path in paths}
 
 

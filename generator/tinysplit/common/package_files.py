@@ -1,4 +1,4 @@
-"""Folders of package data (templates, firmware, boards), in a checkout and in an installed wheel."""
+"""Folders of package data (templates, firmware, boards, examples), in a checkout and in an installed wheel."""
 
 from pathlib import Path
 
@@ -20,3 +20,8 @@ def firmware() -> Path:
 def boards() -> Path:
     """Return the folder of the board files and of the local PlatformIO platform."""
     return _ROOT / "boards"
+
+
+def examples() -> Path:
+    """Return the folder of the examples, each a folder of files."""
+    return _ROOT / "examples"

@@ -10,7 +10,13 @@ README_NAME = "README.md"
 PICTURE_NAME = "wiring.svg"
 LIST_NAME = "tinysplit.sha256"  # all generated files but itself
 
+MEASUREMENT_NAME = "measurement.json"
+VALIDATION_NAME = "validation.json"
+REPORT_NAME = "report.html"
+RESULT_NAMES = frozenset({MEASUREMENT_NAME, VALIDATION_NAME, REPORT_NAME})  # which later commands leave in the folder
+
 SYSTEM_PLATFORM = "tinysplit_system"  # as its platform.json says
 SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler
 BUILD_FOLDER = ".pio"
+WEIGHTS_IN_PROJECT = Path("include") / "weights.bin"
 ELF_IN_PROJECT = Path(BUILD_FOLDER) / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"

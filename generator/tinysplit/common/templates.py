@@ -5,7 +5,7 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from tinysplit.common import package_files
 
@@ -34,7 +34,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 (C is no HTML)
+        autoescape=select_autoescape(("html.j2",), default=False, default_for_string=False),
     )
     environment.filters["dedent"] = _dedent
     return environment

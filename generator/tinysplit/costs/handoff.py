@@ -1,6 +1,7 @@
 """What tensors take from links, host ports and CPUs: the parts of a transfer in the generated firmware."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from math import inf
 
@@ -16,7 +17,7 @@ from tinysplit.costs.transfers import (
     taken_seconds,
     wire_seconds,
 )
-from tinysplit.kernels.cost_table import CycleTable
+from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Table
 
@@ -42,27 +43,27 @@ def handoff_of(
     return Handoff(
         wire_s=tuple(over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte)) for n_bytes in out_bytes),
         reply_s=over_links(partial(reply_seconds, bits_per_byte=bits_per_byte)),
-        copy_s=cpu_s((*out_bytes, in_bytes), lambda core, n_bytes: costs[core].copying * n_bytes),
+        copy_s=cpu_s((*out_bytes, in_bytes), lambda family, n_bytes: costs[family].copying * n_bytes),
         send_s=(
-            *cpu_s(out_bytes, lambda core, n_bytes: costs[core].sent(n_bytes, driver)),
-            *cpu_s(out_bytes[-1:], lambda core, n_bytes: costs[core].read(n_bytes)),
+            *cpu_s(out_bytes, lambda family, n_bytes: costs[family].sent(n_bytes, driver)),
+            *cpu_s(out_bytes[-1:], lambda family, n_bytes: costs[family].read(n_bytes)),
         ),
         receive_s=(
-            *cpu_s(out_bytes, lambda core, n_bytes: costs[core].received(n_bytes, driver)),
-            *cpu_s((in_bytes,), lambda core, n_bytes: costs[core].fed(n_bytes)),
+            *cpu_s(out_bytes, lambda family, n_bytes: costs[family].received(n_bytes, driver)),
+            *cpu_s((in_bytes,), lambda family, n_bytes: costs[family].fed(n_bytes)),
         ),
         overlaps=driver is not LinkDriver.POLLING,
         host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards),
         taken_s=tuple(taken_seconds(board, host_baud) for board in boards),
         wake_s=cpu_s(
             (*(n_bytes * (driver is LinkDriver.INTERRUPT) for n_bytes in out_bytes), in_bytes),
-            lambda core, n_bytes: costs[core].wake * n_bytes,
+            lambda family, n_bytes: costs[family].wake * n_bytes,
         ),
-        tick_shares=tuple(costs[board.device.core].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
+        tick_shares=tuple(costs[board.device.family].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
     )
 
 
-def transfer_w(power: Power, board: Board, driver: LinkDriver | None, baud: int | None, table: CycleTable) -> float:
+def _transfer_w(power: Power, board: Board, driver: LinkDriver | None, baud: int | None, table: CycleTable) -> float:
     """Return the mean power of a board in W while a tensor crosses a link at its end, at `baud` or less.
 
     It runs for the cycles of driver and copies, and sleeps for the rest; a board that polls runs all the time.
@@ -70,16 +71,16 @@ def transfer_w(power: Power, board: Board, driver: LinkDriver | None, baud: int 
     driver = driver or LinkDriver.DMA
     if baud is None or driver is LinkDriver.POLLING:
         return power.run_w
-    costs, n_bytes = table.handoff[board.device.core], LINK_PAYLOAD_BYTES
+    costs, n_bytes = table.handoff[board.device.family], LINK_PAYLOAD_BYTES
     cycles = max(costs.sent(n_bytes, driver), costs.received(n_bytes, driver)) + costs.copying * n_bytes
     share = cycles / board.clock.core_hz * baud / (BITS_PER_BYTE * line_bytes_of(n_bytes))
     return power.idle_w + min(1.0, share) * (power.run_w - power.idle_w)
 
 
 def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callable[[str, int], float]) -> DeviceTable:
-    """Return seconds by tensor and board; `cycles` are those of a core for a tensor of so many bytes."""
+    """Return seconds by tensor and board; `cycles` are those of a family for a tensor of so many bytes."""
     return tuple(
-        tuple(cycles(each.device.core, n_bytes) / each.clock.core_hz for each in boards) for n_bytes in tensors
+        tuple(cycles(each.device.family, n_bytes) / each.clock.core_hz for each in boards) for n_bytes in tensors
     )
 
 
@@ -100,7 +101,7 @@ def direct_seconds(
     numbers = range(len(boards))
 
     def cpu_s(layer: int, i: int, h: int) -> float:
-        sender, receiver = (table.link[boards[end].device.core][driver] for end in (i, h))
+        sender, receiver = (table.link[boards[end].device.family][driver] for end in (i, h))
         sending_s = sender.sending / boards[i].clock.core_hz
         receiving_s = receiver.received(out_bytes[layer]) / boards[h].clock.core_hz
         return sending_s + receiving_s + parts.copy_s[layer][i] + parts.copy_s[layer][h]
@@ -124,3 +125,13 @@ def _by_pair(
 
     numbers = range(len(boards))
     return tuple(tuple(over(i, h) for h in numbers) for i in numbers)
+
+
+def powers_of(board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> Power:
+    """Return the powers of `DeviceLimits` without an external memory; 0 where the currents of a board are not known."""
+    table = load_cycle_table()
+    measured = table.currents.get(board.name)
+    power = Power.of(measured.run_ma, measured.sleep_ma) if measured else board.known_power
+    if power is None:
+        return Power(0.0, 0.0, 0.0)
+    return replace(power, transfer_w=_transfer_w(power, board, driver, link_baud, table))

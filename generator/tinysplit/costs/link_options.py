@@ -21,7 +21,7 @@ class HandOffMode(StrEnum):
 
 @dataclass(frozen=True)
 class LinkSetting:
-    """The link between two boards, 0-based, the smaller first; `baud` None means no link.
+    """The link between two boards, 0-based (in scripts from 1), the smaller first; `baud` None means no link.
 
     On a half-duplex link the two directions take turns, acknowledgements included. `uarts` are those that the wiring
     test has found at both boards; without them, each link gets the next free UARTs.

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import TinysplitError
 from tinysplit.common.units import KB
-from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
 from tinysplit.split import clock
 from tinysplit.split.link_limits import solve_within_links

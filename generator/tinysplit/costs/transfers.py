@@ -138,7 +138,11 @@ def check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
     for pair in sorted(pairs):
         baud = settings.between(*pair).baud
         if baud is not None:
-            check_link_baud(boards, pair, [boards[index].link_uarts[0] for index in pair], baud, settings.driver)
+            uarts = [boards[index].link_uarts[0] for index in pair]
+            try:
+                check_link_baud(boards, pair, uarts, baud, settings.driver)
+            except UsageError as error:
+                raise UsageError(str(error), "--baud" if baud == settings.baud else "--link") from None
 
 
 def check_link_baud(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from tinysplit.split.pareto import SecondObjective
+from tinysplit.common.choices import SecondObjective
 
 
 class Axis(StrEnum):

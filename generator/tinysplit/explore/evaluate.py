@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
+from tinysplit.common.choices import AUTO, SecondObjective
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.figures import Figures
@@ -11,10 +12,9 @@ from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.split.evaluate.cuts import cuts
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import SecondObjective, pareto_front
+from tinysplit.split.pareto import pareto_front
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.solvers.dispatch import AUTO
 from tinysplit.split.topology import Pair, pair_of
 
 N_NEAR = 4  # splits of a candidate beside the best one

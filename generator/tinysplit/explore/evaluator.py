@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 
 from tinysplit.boards.board import Board
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.best_case import best_case
 from tinysplit.explore.candidates import Candidate, boards_with_baud
 from tinysplit.explore.evaluate import Outcome, Point, Solving, TableKey, key_of

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tinysplit import __version__
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.folder_lock import locked_file
 from tinysplit.explore.candidates import Candidate
@@ -177,7 +177,7 @@ def _conditions(request: Request) -> dict[str, Any]:
     """Return the header of the journal: everything but the candidate that an outcome depends on."""
     solving = request.solving
     return {
-        "tinysplit_version": version("tinysplit"),
+        "tinysplit_version": __version__,
         "cost_model": hashlib.sha256(repr((load_cycle_table(), request.settings)).encode()).hexdigest(),
         "time_limit_s": solving.time_limit_s,
         "kind_of_points": [each.value for each in solving.against] or "best",

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
 
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.figures import Figures
 from tinysplit.split.problem import Objective, within
+
+N_BEST = 10  # sets in a ranking
 
 Prices = Mapping[str, float]
 Key = tuple[float, float, float]  # what comes first in a ranking is least in this order
@@ -37,6 +39,7 @@ class Goal:
     ranked_by: Ranked | None = None
     prices: Prices | None = field(default=None)
     max_price: float = inf
+    has_energy: bool = True  # the currents of all boards are known
 
     def price(self, boards: Sequence[str]) -> float:
         """Return the sum of the prices of `boards`, or their number without prices."""

@@ -1,11 +1,12 @@
 """Prices of boards, read from a file of the user."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.board_files import normal_name
 from tinysplit.common.errors import InputError
 
 
@@ -15,17 +16,28 @@ def read_prices(path: Path, boards: Sequence[Board]) -> dict[str, float]:
     Raises InputError if the file cannot be read, or a board has no price or an invalid one.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}") from None
+    return prices_of(data, boards, str(path))
+
+
+def prices_of(data: Mapping[str, object], boards: Sequence[Board], title: str) -> dict[str, float]:
+    """Return the price of each board by its name, from those by its name in any case, and with - for _.
+
+    Raises InputError, which begins with `title`, if a board has no price or an invalid one.
+    """
+    by_name = {normal_name(name): price for name, price in data.items()}
+    found = {}
     for board in boards:
-        price = data.get(board.name)
+        price = by_name.get(board.name)
         if price is None:
-            raise InputError(f"{path} has no price for {board.name}: add a line like `{board.name} = 11.20`")
+            raise InputError(f"{title} has no price for {board.name}: add one, as in `{board.name} = 11.20`")
         if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < inf:
             raise InputError(
-                f"{path} has the price {price!r} for {board.name}: a price is a number of at least 0, like 11.20"
+                f"{title} has the price {price!r} for {board.name}: a price is a number of at least 0, like 11.20"
             )
-    return {board.name: float(data[board.name]) for board in boards}
+        found[board.name] = float(price)
+    return found

@@ -7,7 +7,8 @@ from itertools import combinations
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_rates import common_rates
 from tinysplit.costs.link_options import LinkSetting
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.candidates import can_link
 from tinysplit.network.graph import Graph
 from tinysplit.split.handoff import DeviceTable, Handoff

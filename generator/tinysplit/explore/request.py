@@ -2,18 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
+from typing import Self
 
-from tinysplit.common.errors import UsageError
-from tinysplit.costs.problem_builder import CostSettings
+from rich.console import Console
+
+from tinysplit.boards.board import no_energy_model
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.costs.problem_builder import has_currents
+from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis, second_objectives
 from tinysplit.explore.candidates import Candidate, Space
 from tinysplit.explore.evaluate import Solving
-from tinysplit.explore.goal import Goal
+from tinysplit.explore.goal import N_BEST, Goal, Ranked
 from tinysplit.network.graph import Graph
 from tinysplit.split.problem import Period
-
-N_BEST = 10
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Request:
         """Check the request. Raises UsageError for a ranking of an ideal period, which nothing simulates."""
         settings = self.goal.settings
         if self.goal.ranked_by and settings.period_definition is not Period.FIRMWARE:
-            raise UsageError(f"--period {settings.period}: --objective simulates the firmware, leave --period out")
+            raise UsageError(f"--period {settings.period}: --objective simulates the firmware: leave --period out")
 
     @property
     def settings(self) -> CostSettings:
@@ -55,3 +58,21 @@ class Request:
         for candidate in (space or self.space).candidates():
             if self.goal.is_affordable(candidate.boards):
                 yield candidate
+
+    def with_known_energy(self, messages: Console, *, axes_are_chosen: bool) -> Self:
+        """Return the request without axes of energy where a board has no currents, and print that.
+
+        Raises InputError if they were chosen, or if energy is limited or ranked by.
+        """
+        unknown = next((board.name for board in self.space.boards if not has_currents(board)), None)
+        if unknown is None:
+            return self
+        axes = tuple(axis for axis in self.axes if axis not in {Axis.ENERGY, Axis.POWER})
+        is_front = self.goal.ranked_by is None
+        needs_energy = isfinite(self.goal.settings.max_energy_j) or self.goal.ranked_by is Ranked.ENERGY
+        if needs_energy or (is_front and axes_are_chosen and axes != self.axes):
+            raise InputError(no_energy_model(unknown))
+        if is_front and axes != self.axes:
+            note = f"note: {no_energy_model(unknown)}; the front is without energy"
+            messages.print(note, highlight=False, markup=False, soft_wrap=True)
+        return replace(self, axes=axes or (Axis.LATENCY,), goal=replace(self.goal, has_energy=False))

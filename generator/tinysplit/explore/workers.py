@@ -1,4 +1,4 @@
-"""Workers that evaluate candidates: processes of this machine, or a Dask cluster.
+"""Workers that evaluate candidates: this process, processes of this machine, or a Dask cluster.
 
 Outcomes arrive in any order. If a worker dies, another one repeats its batch; a batch whose workers die repeatedly ends
 the exploration.
@@ -38,6 +38,18 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """End what the workers still do."""
+
+
+class ThisProcess:
+    """No other process, so that a script needs no guard against being imported by workers."""
+
+    def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of each batch as it finishes."""
+        for batch in batches:
+            yield evaluate_candidates(tables, batch, solving)
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 class LocalProcesses:

@@ -7,7 +7,6 @@ from tinysplit.kernels.scheme import Scheme
 from tinysplit.kernels.selection import (
     KERNELS,
     TABLE_ERROR,
-    Optimize,
     candidates,
     choose,
     flash_bytes,
@@ -21,7 +20,6 @@ __all__ = [
     "TABLE_ERROR",
     "Direct",
     "Kernel",
-    "Optimize",
     "Scheme",
     "candidates",
     "choose",

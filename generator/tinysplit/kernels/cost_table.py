@@ -184,7 +184,7 @@ class Target(FileModel):
 class CycleTable(FileModel):
     """The file: cores are GCC's -mcpu names, widths "8" and "16", kinds the values of `Kernel.cost_kind`."""
 
-    schema_version: Literal[3]
+    schema_version: Literal[4]
     tinysplit_version: str | None = None  # that wrote it; None of the shipped one
     made_by: str  # command
     compiler: str
@@ -194,8 +194,8 @@ class CycleTable(FileModel):
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     code: CodeCosts
     firmware: dict[str, FirmwareBytes]  # by family
-    link: dict[str, dict[str, LinkCosts]]  # by core and link driver
-    handoff: dict[str, HandoffCosts]  # by core
+    link: dict[str, dict[str, LinkCosts]]  # by family and link driver
+    handoff: dict[str, HandoffCosts]  # by family
     code_waits: dict[str, dict[str, dict[str, PartCosts]]]  # for code in flash, of a wait state; by family, bits, kind
     currents: dict[str, MeasuredCurrents] = Field(default_factory=dict)  # by board, in place of those of its file
 

@@ -1,10 +1,10 @@
 """The list of all kernels, and the choice of one for a layer: for fewest cycles, least RAM or least flash."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from functools import cache
 from math import isinf
 
+from tinysplit.common.choices import Optimize
 from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.armv6m.sliding import Sliding
 from tinysplit.kernels.armv6m.streamed import Streamed
@@ -40,14 +40,6 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
     View(),
     Winograd(),
 )
-
-
-class Optimize(StrEnum):
-    """The objective of the choice of kernels and of the memory layout."""
-
-    CYCLES = "cycles"
-    RAM = "ram"
-    FLASH = "flash"
 
 
 def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Kernel, ...]:

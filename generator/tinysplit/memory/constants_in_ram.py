@@ -1,4 +1,4 @@
-"""Constants of layers that are copied from flash to RAM before the layer runs, where that saves cycles.
+"""Constants of layers that are copied from flash or external memory to RAM before the layer runs, where that is faster.
 
 Kernels read constants once for each group of output pixels, and a read of flash makes the core wait. The copy takes RAM
 that is idle while the layer runs: no arena grows over the RAM of its board for it, and no tensor moves.
@@ -7,9 +7,10 @@ that is idle while the layer runs: no arena grows over the RAM of its board for 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.common.alignment import WORD_BYTES, aligned
 
 COPY_CYCLES = 23 / 8  # per word: LDM and STM of four words, and the loop (firmware/common/words.c), on all cores
@@ -26,15 +27,39 @@ class ByteRange(NamedTuple):
 
 @dataclass(frozen=True)
 class LayerConstants:
-    """The constants of a layer: bytes by name, and the bytes that its kernel reads, counted each time they are read."""
+    """The constants of a layer: bytes by name, and the bytes that its kernel reads, counted each time they are read.
+
+    In the external memory, the kernel's own cycles count, too, in which the memory reads ahead, and whether the kernel
+    reads each array from begin to end.
+    """
 
     sizes: Mapping[str, int]
     read_bytes: int
+    is_external: bool = False
+    kernel_cycles: float = 0.0
+    are_read_forward: bool = False
 
     @property
     def size_bytes(self) -> int:
         """Bytes of all, in whole words."""
         return sum(aligned(size) for size in self.sizes.values())
+
+    def in_external(
+        self, sizes: Mapping[str, int], kernel_cycles: float, *, reads_forward: bool, bound_bytes: int | None = None
+    ) -> Self:
+        """Return the same in the external memory, with `sizes` that are known now.
+
+        `read_bytes` are those of `bound_bytes`, None: of the sizes so far.
+        """
+        share = sum(sizes.values()) / (bound_bytes or self.size_bytes)
+        return replace(
+            self,
+            sizes=sizes,
+            read_bytes=round(self.read_bytes * share),
+            is_external=True,
+            kernel_cycles=kernel_cycles,
+            are_read_forward=reads_forward,
+        )
 
 
 @dataclass(frozen=True)
@@ -66,16 +91,67 @@ class FlashWaits:
         return self.wait_cycles * n_bytes / self.load_bytes
 
 
+@dataclass(frozen=True)
+class ExternalWaits:
+    """How long a core waits for constants in a serial flash: it reads ahead while they are read one after the other."""
+
+    burst_cycles: int
+    byte_cycles: int
+
+    @classmethod
+    def of(cls, external: ExternalMemory) -> "ExternalWaits":
+        """Return the waits for a memory at the clock of its board."""
+        return cls(external.burst_cycles, external.byte_cycles)
+
+    def reading(self, constants: LayerConstants) -> float:
+        """Return the cycles for which a kernel waits."""
+        meanwhile = constants.kernel_cycles if constants.are_read_forward else 0.0
+        return self._waits(_bursts(constants), constants.read_bytes, meanwhile)
+
+    def copying(self, constants: LayerConstants) -> float:
+        """Return the cycles for which the copy of the constants waits."""
+        n_bytes = constants.size_bytes
+        return self._waits(len(constants.sizes), n_bytes, COPY_CYCLES * n_bytes / WORD_BYTES)
+
+    def active(self, constants: LayerConstants, *, is_copied: bool) -> float:
+        """Return the cycles in which the memory is read."""
+        bursts, n_bytes = _bursts(constants), constants.read_bytes
+        if is_copied:
+            bursts, n_bytes = len(constants.sizes), constants.size_bytes
+        return bursts * self.burst_cycles + n_bytes * self.byte_cycles
+
+    def _waits(self, bursts: float, n_bytes: int, meanwhile_cycles: float) -> float:
+        return bursts * self.burst_cycles + max(0.0, n_bytes * self.byte_cycles - meanwhile_cycles)
+
+
+def _bursts(constants: LayerConstants) -> float:
+    """Return the commands that a kernel's reads need: one for each pass, or for each byte if it jumps."""
+    if not constants.are_read_forward:
+        return constants.read_bytes
+    return len(constants.sizes) * max(1.0, constants.read_bytes / max(1, constants.size_bytes))
+
+
+def _waits_of(board: Board, constants: LayerConstants) -> FlashWaits | ExternalWaits:
+    return ExternalWaits.of(board.external) if board.external and constants.is_external else FlashWaits.of(board)
+
+
 def copy_cycles(constants: LayerConstants) -> float:
     """Return the cycles of copying the constants of a layer, without waits."""
     return CALL_CYCLES * len(constants.sizes) + COPY_CYCLES * constants.size_bytes / WORD_BYTES
+
+
+class ExternalReads(NamedTuple):
+    """Cycles in which the external memory is read: by the kernel, or for a copy."""
+
+    by_kernel: float
+    for_copy: float
 
 
 @dataclass(frozen=True)
 class PlacedConstants:
     """Where the constants of a layer lie while it runs, and the cycles that decided it.
 
-    `offsets` are those of the copy in the arena by name, none if the kernel reads them from flash.
+    `offsets` are those of the copy in the arena by name, none if the kernel reads them where they are stored.
     """
 
     offsets: Mapping[str, int]
@@ -84,11 +160,24 @@ class PlacedConstants:
     copy_cycles: float  # without waits
     copy_waits: float
     is_reused: bool = False  # the copy that another tile of the same layer made before
+    external: ExternalReads | None = None  # where the constants lie in the external memory, in place of the flash
 
     @property
     def saved_cycles(self) -> float:
         """By how many cycles the layer is faster with a copy."""
         return self.waits_in_flash - self.copy_cycles - self.copy_waits
+
+    @property
+    def is_external(self) -> bool:
+        """Whether the constants lie in the external memory."""
+        return self.external is not None
+
+    @property
+    def external_cycles(self) -> float:
+        """Cycles in which the external memory is read."""
+        if self.external is None or self.is_reused:
+            return 0.0
+        return self.external.for_copy if self.is_copied else self.external.by_kernel
 
     @property
     def is_copied(self) -> bool:
@@ -110,16 +199,17 @@ class PlacedConstants:
     def __str__(self) -> str:
         """Return the reason, as text."""
         copying = self.copy_cycles + self.copy_waits
+        memory = "external memory" if self.is_external else "flash"
         if self.is_reused:
-            return f"constants in RAM, copied before, {self.waits_in_flash:.0f} cycles of waits in flash"
+            return f"constants in RAM, copied before, {self.waits_in_flash:.0f} cycles of waits in {memory}"
         if self.is_copied:
-            return f"constants copied to RAM in {copying:.0f} cycles, {self.waits_in_flash:.0f} of waits in flash"
+            return f"constants copied to RAM in {copying:.0f} cycles, {self.waits_in_flash:.0f} of waits in {memory}"
         if self.saved_cycles > 0:
             return (
-                f"constants in flash cost {self.waits_in_flash:.0f} cycles of waits: {self.size_bytes} bytes for a copy"
-                " are not free"
+                f"constants in {memory} cost {self.waits_in_flash:.0f} cycles of waits: {self.size_bytes} bytes for a"
+                " copy are not free"
             )
-        return f"constants in flash cost {self.waits_in_flash:.0f} cycles of waits, a copy to RAM {copying:.0f}"
+        return f"constants in {memory} cost {self.waits_in_flash:.0f} cycles of waits, a copy to RAM {copying:.0f}"
 
 
 def place_constants(
@@ -133,7 +223,7 @@ def place_constants(
     Copies lie in `space`, of which `in_use` has what is in use while each layer runs; layers of one step have the same
     ranges, and their copies do not overlap. What saves most comes first.
     """
-    placed = {number: _in_flash(board, own) for number, own in constants.items()}
+    placed = {number: _not_copied(board, own) for number, own in constants.items()}
     taken = {number: list(ranges) for number, ranges in in_use.items()}
     for number, own in sorted(placed.items(), key=lambda item: (-item[1].saved_cycles, item[0])):
         begin = _hole(taken[number], own.size_bytes, space)
@@ -159,7 +249,11 @@ def place_shared_constants(
     """
     first = {own[0]: own for own in sharing}
     together = {
-        number: LayerConstants(constants[number].sizes, sum(constants[each].read_bytes for each in own))
+        number: replace(
+            constants[number],
+            read_bytes=sum(constants[each].read_bytes for each in own),
+            kernel_cycles=sum(constants[each].kernel_cycles for each in own),
+        )
         for number, own in first.items()
     }
     ranges = {
@@ -171,19 +265,23 @@ def place_shared_constants(
     for number, own in first.items():
         copied = found[number].is_copied
         for each in own:
-            alone = _in_flash(board, constants[each])
+            alone = _not_copied(board, constants[each])
             placed[each] = replace(alone, offsets=found[number].offsets, is_reused=copied and each != number)
     return placed
 
 
-def _in_flash(board: Board, constants: LayerConstants) -> PlacedConstants:
-    waits = FlashWaits.of(board)
+def _not_copied(board: Board, constants: LayerConstants) -> PlacedConstants:
+    waits = _waits_of(board, constants)
+    external = None
+    if isinstance(waits, ExternalWaits):
+        external = ExternalReads(*(waits.active(constants, is_copied=each) for each in (False, True)))
     return PlacedConstants(
         offsets={},
         size_bytes=constants.size_bytes,
         waits_in_flash=waits.reading(constants),
         copy_cycles=copy_cycles(constants),
         copy_waits=waits.copying(constants),
+        external=external,
     )
 
 

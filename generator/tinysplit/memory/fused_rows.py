@@ -147,21 +147,6 @@ class FusedRows:
         return self._begins + np.where(np.arange(self.tiles) > 0, self.halo_rows, 0)
 
 
-def rows_read(producer: Layer, consumer: Layer) -> Layer | None:
-    """Return a layer that can be fused with the rows that its consumer reads, None if it reads all.
-
-    A convolution or a pool whose stride does not divide the height leaves the last rows out.
-    """
-    if not isinstance(producer, Conv | DepthwiseConv) or not isinstance(consumer, Pool | Conv | DepthwiseConv):
-        return None
-    read, window = consumer.window, producer.window
-    rows = (consumer.out_shape.height - 1) * read.stride[0] + _extent(read) - read.pads.top
-    if rows >= producer.out_shape.height or _pads_rows(window):
-        return None
-    height = (rows - 1) * window.stride[0] + _extent(window)
-    return replace(producer, in_shape=producer.in_shape._replace(height=height))
-
-
 def _extent(window: Window) -> int:
     """Return the input rows from the first to the last that a window reads."""
     return (window.kernel[0] - 1) * window.dilation[0] + 1

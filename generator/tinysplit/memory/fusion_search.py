@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tinysplit.common.alignment import WORD_BYTES, aligned
-from tinysplit.kernels import TABLE_ERROR, Kernel, Optimize
+from tinysplit.common.choices import Optimize
+from tinysplit.kernels import TABLE_ERROR, Kernel
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fused_rows import FusedRows
@@ -26,20 +27,32 @@ def fuse_layers(schedule: Schedule, core: str, optimize: Optimize) -> Schedule:
     """
     lowest = _useful(schedule, core, optimize)
     choices = {number: list(_fusions(schedule, core, optimize, number)) for number, _ in lowest}
-    return _with_fused(schedule, _highest_tiles(schedule, dict(_needed(schedule, lowest)), choices))
+    return _with_fused(schedule, _highest_tiles(schedule, dict(_needed(schedule, lowest, core)), choices))
 
 
-def fused_ram_bytes(
+class FusedCosts(NamedTuple):
+    """What two layers take fused, in the lowest tiles.
+
+    `ram_bytes` are those of all buffers that are live while both run, `lasting_ram_bytes` without inputs that later
+    layers read. `saved_cycles` are left where fusion leaves out rows that the consumer does not read, less what calls
+    for each tile add; 0 where it saves none.
+    """
+
+    ram_bytes: int
+    lasting_ram_bytes: int
+    saved_cycles: float
+
+
+def fused_costs(
     graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
-) -> Mapping[int, tuple[int, int]]:
-    """Return the arena bytes of layers that can be fused with the one after them, by producer.
+) -> Mapping[int, FusedCosts]:
+    """Return the costs of layers that can be fused with the one after them, by producer; no layer is in two pairs.
 
-    First those of all buffers that are live while both run, then without inputs that later layers read. No layer is in
-    two pairs. `kernels` are those of all layers.
+    `kernels` are those of all layers.
     """
     schedule = _in_order(graph, widths, kernels)
     return {
-        number: _pair_bytes(schedule, number, fused)
+        number: FusedCosts(*_pair_bytes(schedule, number, fused), _saved_cycles(schedule, core, number, fused))
         for number, fused in _useful(schedule, core, optimize)
         if readers_of(graph, number) == [number + 1]
     }
@@ -123,13 +136,13 @@ def _with_fused(schedule: Schedule, fusions: Sequence[Fusion]) -> Schedule:
     return replace(schedule, fused=dict(fusions))
 
 
-def _needed(schedule: Schedule, fusions: list[Fusion]) -> list[Fusion]:
-    """Return a minimal subset of fusions for the smallest arena, and those that leave out rows.
+def _needed(schedule: Schedule, fusions: list[Fusion], core: str) -> list[Fusion]:
+    """Return a minimal subset of fusions for the smallest arena, and those that save cycles, as they leave out rows.
 
     Tries first those without which a single step needs more than that arena: often they are enough.
     """
     least_bytes = _with_fused(schedule, fusions).size_bytes
-    kept = [(number, fused) for number, fused in fusions if fused.skips_rows]
+    kept = [each for each in fusions if _saved_cycles(schedule, core, *each) > 0]
     if _with_fused(schedule, kept).fits(least_bytes):
         return kept
     others = [each for each in fusions if each not in kept]
@@ -191,6 +204,18 @@ def _highest_tiles(
 
 def _is_slower(schedule: Schedule, core: str, number: int, fused: FusedRows) -> bool:
     """Return whether two layers take more cycles fused than separately, by more than the error of the cost table."""
+    whole, parts = _cycles(schedule, core, number, fused)
+    return parts > (1 + TABLE_ERROR) * whole
+
+
+def _saved_cycles(schedule: Schedule, core: str, number: int, fused: FusedRows) -> float:
+    """Return the cycles of rows that fusion leaves out, less those that it adds; 0 where it leaves none out."""
+    whole, parts = _cycles(schedule, core, number, fused)
+    return max(0.0, whole - parts) if fused.skips_rows else 0.0
+
+
+def _cycles(schedule: Schedule, core: str, number: int, fused: FusedRows) -> tuple[float, float]:
+    """Return the cycles of a producer and its consumer one after the other, and fused."""
     (reader,), graph = readers_of(schedule.graph, number), schedule.graph
 
     def cycles(own: int, layer: Layer, calls: int = 1) -> float:
@@ -200,4 +225,4 @@ def _is_slower(schedule: Schedule, core: str, number: int, fused: FusedRows) -> 
     whole = cycles(number, graph.layers[number]) + cycles(reader, graph.layers[reader])
     parts = cycles(number, fused.producer, fused.producer_calls) + cycles(reader, fused.consumer, fused.tiles)
     value_bytes = schedule.widths.of_layer(graph.layers[number]).y // 8
-    return parts + fused.moved_size * value_bytes / WORD_BYTES * MOVE_CYCLES > (1 + TABLE_ERROR) * whole
+    return whole, parts + fused.moved_size * value_bytes / WORD_BYTES * MOVE_CYCLES

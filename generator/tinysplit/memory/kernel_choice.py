@@ -8,19 +8,20 @@ from math import inf
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board, CodeMemory
-from tinysplit.kernels import TABLE_ERROR, Kernel, Optimize, candidates, choose, flash_bytes
+from tinysplit.common.choices import Optimize
+from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, choose, flash_bytes
 from tinysplit.kernels.code_waits import CodeWaits, code_waits
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_shared_constants
+from tinysplit.memory.external_weights import Movable, choose_external
 from tinysplit.memory.fusion_search import least_pair_bytes
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.memory.shared_memory import held_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.network.layers.base import Layer
 
 LINKS_BYTES = 4096  # RAM that drivers and buffers of links may take
 
@@ -85,9 +86,7 @@ class KernelChoice:
         if not any(kernel.takes_much_flash for number in self.numbers for kernel in self._all(number)):
             return {}
         usual = {number: self._usual(number) for number in self.numbers}
-        firmware = load_cycle_table().firmware[self.board.device.family]
-        free_bytes = self.board.device.flash.size_bytes - firmware.flash_bytes - firmware.link_flash_bytes
-        free_bytes -= sum(starmap(self.flash_bytes, usual.items()))
+        free_bytes = self._free_flash_bytes(usual)
         found: dict[int, Kernel] = {}
         for saving in sorted(self._savings(usual), key=lambda each: -each.cycles / each.flash_bytes):
             if saving.number not in found and saving.flash_bytes <= free_bytes:
@@ -95,16 +94,54 @@ class KernelChoice:
                 free_bytes -= saving.flash_bytes
         return found
 
+    def _free_flash_bytes(self, kernels: Mapping[int, Kernel]) -> int:
+        """Return the bytes of flash that all layers leave free with their constants in it, negative if none."""
+        firmware = load_cycle_table().firmware[self.board.device.family]
+        free_bytes = self.board.device.flash.size_bytes - firmware.flash_bytes - firmware.link_flash_bytes
+        return free_bytes - sum(starmap(self._flash_bytes, kernels.items()))
+
+    @cached_property
+    def external(self) -> frozenset[int]:
+        """The layers whose constants lie in the external memory: where the flash does not hold the whole network."""
+        external = self.board.external
+        if external is None:
+            return frozenset()
+        kernels = {number: self.kernel(number) for number in self.numbers}
+        movable = [self._movable(*each) for each in kernels.items() if self._sharing(*each)[0] == each[0]]
+        chosen = choose_external(movable, self._free_flash_bytes(kernels), external.memory.size_bytes)
+        return frozenset(number for each in chosen for number in self._sharing(each, kernels[each]))
+
+    @cached_property
+    def external_share(self) -> float:
+        """The share of the time of all layers in which the external memory is read."""
+        placed = (self.constants(number, self.kernel(number)) for number in self.external)
+        cycles = sum(each.external_cycles for each in placed if each)
+        return cycles / sum(self.cycles(number, self.kernel(number)) for number in self.numbers) if cycles else 0.0
+
+    def _movable(self, number: int, kernel: Kernel) -> Movable:
+        """Return what constants of a layer free in flash, and the cycles that they cost the layers which share them."""
+        size_bytes = kernel.weights_bytes(self.graph.layers[number], self.widths.of_layer(self.graph.layers[number]))
+        sharing = self._sharing(number, kernel)
+        outside, inside = (
+            sum(
+                placed.cost_cycles
+                for each in sharing
+                if (placed := self._constants(each, kernel, is_external=is_external))
+            )
+            for is_external in (True, False)
+        )
+        return Movable(number, size_bytes, outside - inside)
+
     def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
         """Yield what kernels that take much flash save by more than the cost table's error."""
         for number, own in usual.items():
-            cycles, flash = self._cycles_without_code_waits(number, own), self.flash_bytes(number, own)
+            cycles, flash = self._cycles_in_flash(number, own), self._flash_bytes(number, own)
             for kernel in self._all(number):
                 if not kernel.takes_much_flash or self.live_bytes(number, kernel) + LINKS_BYTES > self._limit_bytes:
                     continue
-                saved = cycles - self._cycles_without_code_waits(number, kernel)
+                saved = cycles - self._cycles_in_flash(number, kernel)
                 if saved > TABLE_ERROR * cycles:
-                    yield _Saving(number, kernel, saved, max(1, self.flash_bytes(number, kernel) - flash))
+                    yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
 
     def _all(self, number: int) -> tuple[Kernel, ...]:
         layer = self.graph.layers[number]
@@ -116,37 +153,44 @@ class KernelChoice:
         return choose(layer, self.board.device.core, self.widths.of_layer(layer))
 
     def flash_bytes(self, number: int, kernel: Kernel) -> int:
-        """Return the bytes of a layer's constants and code; constants of tiles count with the first one."""
+        """Return the bytes of a layer's constants and code in flash; constants of tiles count with the first one."""
+        if number in self.external:
+            layer = self.graph.layers[number]
+            return code_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
+        return self._flash_bytes(number, kernel)
+
+    def _flash_bytes(self, number: int, kernel: Kernel) -> int:
+        """Return the same with constants in flash."""
         layer = self.graph.layers[number]
         if number != self._sharing(number, kernel)[0]:
             return code_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
         return flash_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
 
-    def cycles(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
-        """Return the cycles of a layer with `kernel`, or of a `part` of its rows, waits included.
+    def cycles(self, number: int, kernel: Kernel) -> float:
+        """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
+        waits = remaining_waits(self.code_waits(number, kernel), self._ram_code)
+        return self._kernel_cycles(number, kernel) + self._constant_cycles(number, kernel) + waits
 
-        Raises the errors of `kernel_cycles`.
-        """
-        waits = remaining_waits(self.code_waits(number, kernel, part), self._ram_code)
-        return self._cycles_without_code_waits(number, kernel, part) + waits
+    def seconds(self, number: int, kernel: Kernel) -> float:
+        """Return the time of a layer with `kernel`; see `cycles`."""
+        return self.cycles(number, kernel) / self.board.clock.core_hz
 
-    def seconds(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
-        """Return the time of a layer with `kernel`, or of a `part` of its rows; see `cycles`."""
-        return self.cycles(number, kernel, part) / self.board.clock.core_hz
+    def _cycles_in_flash(self, number: int, kernel: Kernel) -> float:
+        """Return the cycles of a layer with constants in flash, without waits for code."""
+        return self._kernel_cycles(number, kernel) + self._constant_cycles_in_flash(number, kernel)
 
-    def _cycles_without_code_waits(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
-        layer = part or self.graph.layers[number]
-        cycles = kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
-        return cycles + self._constant_cycles(number, kernel, part)
+    def _kernel_cycles(self, number: int, kernel: Kernel) -> float:
+        layer = self.graph.layers[number]
+        return kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
 
     def waits(self, number: int, kernel: Kernel) -> float:
-        """Return the cycles that the constants of a kernel are expected to cost, beside those of the table.
+        """Return the cycles that the constants of a kernel are expected to cost in flash, beside those of the table.
 
         They are infinite if tensors and scratch memory do not fit while the layer runs, alone or fused with another.
         """
         if self.live_bytes(number, kernel) > self._limit_bytes and not self._fits_fused(number, kernel):
             return inf
-        return self._constant_cycles(number, kernel)
+        return self._constant_cycles_in_flash(number, kernel)
 
     def _fits_fused(self, number: int, kernel: Kernel) -> bool:
         """Return whether the layer fits fused with the one before or after it, which has its fastest kernel."""
@@ -162,9 +206,9 @@ class KernelChoice:
                 return True
         return False
 
-    def code_waits(self, number: int, kernel: Kernel, part: Layer | None = None) -> CodeWaits:
-        """Return the waits for the code of a kernel in flash, for a layer or a `part` of its rows."""
-        layer = part or self.graph.layers[number]
+    def code_waits(self, number: int, kernel: Kernel) -> CodeWaits:
+        """Return the waits for the code of a kernel in flash."""
+        layer = self.graph.layers[number]
         return code_waits(layer, self.board, self.widths.of_layer(layer), kernel)
 
     def code_bytes(self, kernels: Mapping[int, Kernel]) -> CodeBytes:
@@ -186,31 +230,45 @@ class KernelChoice:
         firmware = load_cycle_table().firmware[self.board.device.family]
         return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
 
-    def _constant_cycles(self, number: int, kernel: Kernel, part: Layer | None = None) -> float:
-        placed = self.constants(number, kernel, part)
+    def _constant_cycles(self, number: int, kernel: Kernel) -> float:
+        placed = self.constants(number, kernel)
         return placed.cost_cycles if placed else 0.0
 
-    def constants(self, number: int, kernel: Kernel, part: Layer | None = None) -> PlacedConstants | None:
+    def _constant_cycles_in_flash(self, number: int, kernel: Kernel) -> float:
+        placed = self._constants(number, kernel, is_external=False)
+        return placed.cost_cycles if placed else 0.0
+
+    def constants(self, number: int, kernel: Kernel) -> PlacedConstants | None:
         """Return where the constants of a kernel are expected to lie, None if it has none.
 
         Next to the core, if they fit beside the tensors that are live while the layer runs on a board with the whole
         network.
         """
-        layer = part or self.graph.layers[number]
-        widths = self.widths.of_layer(layer)
-        size_bytes = kernel.weights_bytes(layer, widths)
+        return self._constants(number, kernel, is_external=number in self.external)
+
+    def _constants(self, number: int, kernel: Kernel, *, is_external: bool) -> PlacedConstants | None:
+        layer = self.graph.layers[number]
+        size_bytes = kernel.weights_bytes(layer, self.widths.of_layer(layer))
         if not size_bytes:
             return None
-        sharing = self._sharing(number, kernel) if part is None else (number,)
-        constants = {each: self._read_constants(each, kernel, size_bytes, part) for each in sharing}
+        sharing = self._sharing(number, kernel)
+        constants = {each: self._read_constants(each, kernel, size_bytes) for each in sharing}
+        if is_external:
+            constants = {each: self._in_external(own, each, kernel) for each, own in constants.items()}
         in_use = {each: (ByteRange(0, self.live_bytes(each, kernel)),) for each in sharing}
         space = ByteRange(0, self._near_bytes)
         return place_shared_constants(self.board, constants, in_use, space, [sharing])[number]
 
-    def _read_constants(
-        self, number: int, kernel: Kernel, size_bytes: int, part: Layer | None = None
-    ) -> LayerConstants:
-        layer = part or self.graph.layers[number]
+    def _in_external(self, constants: LayerConstants, number: int, kernel: Kernel) -> LayerConstants:
+        """Return constants that lie in the external memory, with their expected size."""
+        layer = self.graph.layers[number]
+        expected = kernel.expected_weights_bytes(layer, self.widths.of_layer(layer))
+        return constants.in_external(
+            {"all": expected}, self._kernel_cycles(number, kernel), reads_forward=kernel.reads_forward
+        )
+
+    def _read_constants(self, number: int, kernel: Kernel, size_bytes: int) -> LayerConstants:
+        layer = self.graph.layers[number]
         return LayerConstants({"all": size_bytes}, kernel.loads(layer, self.widths.of_layer(layer)).flash_bytes)
 
     def _sharing(self, number: int, kernel: Kernel) -> tuple[int, ...]:

@@ -43,17 +43,23 @@ class Move(NamedTuple):
 class BoardMemory:
     """A board's arena, the kernel of each of its layers, the fused layers (by producer), and the moves.
 
-    `in_use` has the bytes of the arena that are in use while each layer runs; layers of one step share them. `waits`,
-    where not all buffers are next to the core: the cycles for which layers wait for each one if it is not.
+    `live` has the buffers that are in use while each layer runs, with their bytes; layers of one step share them.
+    `waits`, where not all buffers are next to the core: the cycles for which layers wait for each one if it is not.
     """
 
     arena: Arena[BufferId]
     kernels: Mapping[int, Kernel]
     fused: Mapping[int, FusedRows]
     moves: tuple[Move, ...]
-    in_use: Mapping[int, tuple[ByteRange, ...]]
+    live: Mapping[int, Mapping[BufferId, ByteRange]]
     waits: Mapping[BufferId, float] = field(default_factory=dict)
     shared: Mapping[int, Place] = field(default_factory=dict)  # tensors that lie in others
+
+    @cached_property
+    def in_use(self) -> Mapping[int, tuple[ByteRange, ...]]:
+        """The bytes of the arena that are in use while each layer runs; layers of one step share one object."""
+        ranges = {id(own): tuple(own.values()) for own in self.live.values()}
+        return {layer: ranges[id(own)] for layer, own in self.live.items()}
 
     def offset(self, tensor: int, step: int) -> int:
         """Return the offset of a tensor in a step, in bytes."""
@@ -106,7 +112,7 @@ class Schedule:
 
     def memory(self) -> BoardMemory:
         """Return the memory layout with the smallest arena found."""
-        return BoardMemory(self._arena, self.kernels, self.fused, self.moves, self._in_use, shared=self.shared)
+        return BoardMemory(self._arena, self.kernels, self.fused, self.moves, self._live, shared=self.shared)
 
     def fits(self, limit_bytes: int) -> bool:
         """Return whether an arena of `limit_bytes` is found; skips the search when one step alone needs more."""
@@ -154,15 +160,15 @@ class Schedule:
         return Arena(offsets, far.size_bytes, near.size_bytes)
 
     @property
-    def _in_use(self) -> Mapping[int, tuple[ByteRange, ...]]:
+    def _live(self) -> Mapping[int, Mapping[BufferId, ByteRange]]:
         run_ticks, _ = self._ticks
         offsets, buffers = self._arena.offsets, list(self.buffers())
         live = {
-            step: tuple(
-                ByteRange(offsets[each.key], offsets[each.key] + each.size_bytes)
+            step: {
+                each.key: ByteRange(offsets[each.key], offsets[each.key] + each.size_bytes)
                 for each in buffers
                 if each.first <= run_ticks[step] <= each.last
-            )
+            }
             for step in set(self.run_steps.values())
         }
         return {layer: live[step] for layer, step in self.run_steps.items()}

@@ -5,7 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tinysplit.boards.board import Board
-from tinysplit.kernels import Kernel, Optimize
+from tinysplit.common.choices import Optimize
+from tinysplit.kernels import Kernel
 from tinysplit.memory.fusion_search import fuse_layers, kernels_support, smallest_subset
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BoardMemory, Move, Schedule

@@ -114,9 +114,7 @@ def _totals(graph: Graph, bits: int) -> Totals:
         params=sum(map(_params, layers)),
         macc=sum(layer.macc for layer in layers),
         weights_bytes=sum(layer.weights_bytes(bits) for layer in layers),
-        activations_bytes=max(
-            sum(graph.size(source) for source in graph.alive(step)) * bits // 8 for step in range(len(layers))
-        ),
+        activations_bytes=graph.peak_size * bits // 8,
     )
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.common.choices import LONG_BITS, SHORT_BITS
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 
-BITS = SHORT, LONG = 8, 16  # that weights and values may have
 _SUM_BITS = 31
 _MEAN_SQUARE = 1 / 8  # of values, relative to the square of the largest: an assumption
 _FEW_INPUTS = 1400  # of which 16 bits always have the smaller error (by the inequality of Cauchy and Schwarz)
@@ -59,10 +59,10 @@ class BitWidths:
         if not isinstance(bits, int):
             return bits
         widths = cls.all(graph, bits)
-        if bits == LONG:
+        if bits == LONG_BITS:
             for layer in graph.layers:
-                if layer.output in widths.weights and _input_bits(layer) == SHORT:
-                    widths = widths.with_value(graph, graph.format_source(layer.inputs[0]), SHORT)
+                if layer.output in widths.weights and _input_bits(layer) == SHORT_BITS:
+                    widths = widths.with_value(graph, graph.format_source(layer.inputs[0]), SHORT_BITS)
         return widths
 
     @classmethod
@@ -108,8 +108,8 @@ def _input_bits(layer: Layer) -> int:
     """
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
     if weights.shape[1] <= _FEW_INPUTS:
-        return LONG
-    errors = {bits: _error_of_sums(weights, bits) for bits in (LONG, SHORT)}
+        return LONG_BITS
+    errors = {bits: _error_of_sums(weights, bits) for bits in (LONG_BITS, SHORT_BITS)}
     return min(errors, key=lambda bits: errors[bits])
 
 
@@ -117,5 +117,5 @@ def _error_of_sums(weights: NDArray[np.float64], input_bits: int) -> float:
     """Return the mean squared rounding error, times 12, of all sums (`weights`: channels x inputs) of values <= 1."""
     largest, total = np.abs(weights).max(axis=1), np.abs(weights).sum(axis=1)
     step = 2.0 ** (1 - input_bits)
-    weight_steps = np.maximum(largest * 2.0 ** (1 - LONG), total / step * 2.0**-_SUM_BITS)
+    weight_steps = np.maximum(largest * 2.0 ** (1 - LONG_BITS), total / step * 2.0**-_SUM_BITS)
     return float(((weights**2).sum(axis=1) * step**2 + weights.shape[1] * _MEAN_SQUARE * weight_steps**2).sum())

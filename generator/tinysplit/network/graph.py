@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Self
 
@@ -122,10 +123,14 @@ class Graph:
     def _last_readers(self) -> Mapping[int, int]:
         return {source: index for index, read in enumerate(self.predecessors) for source in read}
 
-    def alive(self, step: int) -> tuple[int, ...]:
-        """Return what has to be in memory while layer `step` runs: its output, and all that it or a later one reads."""
-        earlier = range(NETWORK_INPUT, step)
-        return (*(source for source in earlier if self.last_reader(source) >= step), step)
+    @cached_property
+    def peak_size(self) -> int:
+        """Most elements in memory while a layer runs: its output, and all that it or a later layer reads."""
+        changes = [0] * (len(self.layers) + 1)
+        for source in range(NETWORK_INPUT, len(self.layers)):
+            changes[max(source, 0)] += self.size(source)
+            changes[max(source, self.last_reader(source)) + 1] -= self.size(source)
+        return max(accumulate(changes))
 
     def shape(self, source: int) -> Shape:
         """Return the shape of a layer's output, or of the network's input."""

@@ -1,16 +1,20 @@
 """Samples: inputs of the network, and their labels if known."""
 
-import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
-from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.choices import MapLayout
+from tinysplit.common.errors import InputError
 from tinysplit.network.graph import Graph
+from tinysplit.network.sample_files import Array, SampleFile, SampleSource
+from tinysplit.network.sample_tables import LABEL_COLUMNS
+
+MAP_RANK = 4  # samples, and the axes of a map
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,62 +29,118 @@ class Samples:
         return replace(self, x=self.x[:count], y=None if self.y is None else self.y[:count])
 
 
-def load_samples(path: Path, graph: Graph) -> Samples:
-    """Read an .npz file with `x` and optionally `y`. Raises InputError where they do not match the network."""
-    arrays = _read(path)
-    x = _checked_x(path, arrays["x"], graph.sample_shape)
-    y = _checked_y(path, arrays["y"], len(x), int(np.prod(graph.output_shape))) if "y" in arrays else None
+def load_samples(samples: Path | SampleSource, graph: Graph) -> Samples:
+    """Read inputs and labels, if there are some. Raises InputError where they do not match the network."""
+    source = SampleFile(samples) if isinstance(samples, Path) else samples
+    arrays = source.read()
+    x = _checked_values(source, _in_axes_of_input(graph, source, arrays["x"]))
+    y = _checked_y(source, arrays["y"], len(x), int(np.prod(graph.output_shape))) if "y" in arrays else None
     return Samples(x, y)
 
 
-def _read(path: Path) -> dict[str, NDArray[np.generic]]:
-    if not path.is_file():
-        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}: an .npz file with samples is needed")
-    try:
-        with path.open("rb") as stream:
-            file = np.load(stream, allow_pickle=False)
-            if not isinstance(file, NpzFile):
-                raise InputError(f"{path} is no .npz file but a single array: save it with numpy.savez(path, x=...)")
-            if "x" not in file:
-                raise InputError(f"{path} holds no array 'x' with samples (it holds: {', '.join(file) or 'nothing'})")
-            return {name: file[name] for name in ("x", "y") if name in file}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        # NumPy would have the reader load Python objects, which may run whatever they hold.
-        reason = "" if "allow_pickle" in str(error) else f" ({one_line(error)})"
-        raise InputError(
-            f"{path} is no .npz file of numbers{reason}: save arrays of numbers with numpy.savez(path, x=...)"
-        ) from None
+def _in_axes_of_input(graph: Graph, source: SampleSource, x: Array) -> Array:
+    """Return `x` with the axes of the network's input; rows of a table get these axes first.
 
-
-def _checked_x(path: Path, x: NDArray[np.generic], sample_shape: tuple[int, ...]) -> NDArray[np.float32]:
-    if x.dtype.kind not in "fiu":
-        raise InputError(f"x of {path} has elements of type {x.dtype}: numbers are needed")
-    if x.shape[1:] != sample_shape:
+    Raises InputError for a shape that does not fit.
+    """
+    height, width, channels = graph.in_shape
+    shapes = {MapLayout.NHWC: (height, width, channels), MapLayout.NCHW: (channels, height, width)}
+    own = _map_layout(graph, shapes)
+    axes = source.axes
+    if axes and own is None:
+        what = f"{source.title} has images" if source.has_images else f"--layout {axes}"
+        remedy = "give arrays" if source.has_images else "leave --layout out"
+        raise InputError(f"{what}: the input of {graph.name} is no map of channels, {remedy}")
+    given = axes or own
+    shape = shapes[given] if given else graph.sample_shape
+    if source.has_rows:
+        x = _rows_in_shape(source, x, shape)
+    if x.shape[1:] != shape or x.ndim == 0:
+        wanted = _text(("N", *shape)) + (f" ({given})" if given else "")
         raise InputError(
-            f"x of {path} has the shape {_text(x.shape)}, but the network wants {_text(('N', *sample_shape))}"
+            f"x of {source.title} has the shape {_text(x.shape)}, but the network wants {wanted}: "
+            f"{_remedy(source, x.shape, shape, shapes if given else {})}"
         )
+    if given == own:
+        return x
+    return x.transpose(0, 3, 1, 2) if given is MapLayout.NHWC else x.transpose(0, 2, 3, 1)
+
+
+def _rows_in_shape(source: SampleSource, x: Array, shape: tuple[int, ...]) -> Array:
+    """Return rows of values as samples. Raises InputError for another number of values."""
+    given, wanted = x.shape[1], int(np.prod(shape))
+    if given != wanted:
+        remedy = "a column for each of them is needed"
+        if given == wanted + 1:
+            remedy = f"if one column has labels, call it {' or '.join(LABEL_COLUMNS)} in the first line"
+        raise InputError(
+            f"{source.title} has {given} columns of values, but the network wants {wanted} values ({_text(shape)}): "
+            f"{remedy}"
+        )
+    return x.reshape(-1, *shape)
+
+
+def _remedy(
+    source: SampleSource, given: tuple[int, ...], wanted: tuple[int, ...], shapes: Mapping[MapLayout, tuple[int, ...]]
+) -> str:
+    """Return what would help for an array of the shape `given`, where samples of the shape `wanted` are needed."""
+    if source.has_images:
+        height, width, channels = wanted
+        return f"convert the images to {width} x {height} pixels{', greyscale' if channels == 1 else ''}"
+    layout = next((layout for layout, shape in shapes.items() if shape == given[1:]), None)
+    if layout:
+        return f"use --layout {layout}" if isinstance(source, SampleFile) else f"transpose it, its axes are {layout}"
+    if given == wanted:
+        return "it is one sample, add an axis for samples with x[None]"
+    is_flat = given[1:] == (int(np.prod(wanted)),)
+    if is_flat or [size for size in given[1:] if size > 1] == [size for size in wanted if size > 1]:
+        return f"reshape it with x.reshape({', '.join(map(str, (-1, *wanted)))})"
+    return "samples have to be preprocessed as in the training of the network"
+
+
+def _map_layout(graph: Graph, shapes: Mapping[MapLayout, tuple[int, ...]]) -> MapLayout | None:
+    """Return the order of the axes of the network's input, None if it is no map that the first layer reads."""
+    elements = np.arange(graph.in_shape.size)
+    orders = {
+        MapLayout.NHWC: elements,
+        MapLayout.NCHW: elements.reshape(shapes[MapLayout.NCHW]).transpose(1, 2, 0).ravel(),
+    }
+    for layout, shape in shapes.items():
+        if graph.sample_shape == shape and np.array_equal(graph.input_order, orders[layout]):
+            return layout
+    return None
+
+
+def _checked_values(source: SampleSource, x: Array) -> NDArray[np.float32]:
+    if x.dtype.kind not in "fiu":
+        raise InputError(f"x of {source.title} has elements of type {x.dtype}: numbers are needed")
     if len(x) == 0:
-        raise InputError(f"{path} holds no samples: at least one is needed")
+        raise InputError(f"{source.title} holds no samples: at least one is needed")
     with np.errstate(over="ignore"):  # values outside the float32 range become infinity, and are rejected
         floats = x.astype(np.float32)
     broken = np.flatnonzero(~np.isfinite(floats).reshape(len(x), -1).all(axis=1))
     if broken.size:
-        raise InputError(f"x of {path} has NaN or infinity in {broken.size} samples, first in sample {broken[0] + 1}")
+        raise InputError(
+            f"x of {source.title} has NaN or infinity in {broken.size} samples, first in sample {broken[0] + 1}"
+        )
     return floats
 
 
-def _checked_y(path: Path, y: NDArray[np.generic], count: int, classes: int) -> NDArray[np.int64]:
+def _checked_y(source: SampleSource, y: Array, count: int, classes: int) -> NDArray[np.int64]:
     if y.shape != (count,):
+        remedies = {(count, 1): "save y.ravel()", (count, classes): "save y.argmax(axis=1) of one-hot labels"}
         raise InputError(
-            f"y of {path} has the shape {_text(y.shape)}, but x holds {count} samples: expected is one label per sample"
+            f"y of {source.title} has the shape {_text(y.shape)}, but x holds {count} samples: expected is one label "
+            f"per sample{''.join(f', {each}' for shape, each in remedies.items() if shape == y.shape)}"
         )
     if y.dtype.kind not in "iu":
-        raise InputError(f"y of {path} has elements of type {y.dtype}: whole numbers are needed as labels")
+        values = "values that are not whole" if source.has_rows else f"elements of type {y.dtype}"
+        raise InputError(f"y of {source.title} has {values}: labels have to be whole class numbers, 0 to {classes - 1}")
     labels = y.astype(np.int64)
     if labels.min() < 0 or labels.max() >= classes:
         raise InputError(
-            f"y of {path} has labels from {labels.min()} to {labels.max()}, "
-            f"but the network has {classes} outputs (0 to {classes - 1})"
+            f"y of {source.title} has labels from {labels.min()} to {labels.max()}, "
+            f"but the network has {classes} outputs: class numbers count from 0 to {classes - 1}"
         )
     return labels
 

@@ -23,7 +23,7 @@ QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLi
 
 
 def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
-    """Read an ONNX network (opset 11 and later) with one float input and one output, float or quantized in QDQ format.
+    """Read an ONNX network (opset 7 and later) with one float input and one output, float or quantized in QDQ format.
 
     Batch normalization, activations, constant arithmetic, padding and layout changes are folded into the layers.
     Without `needs_weights`, weights that the file lacks have stand-ins, which serve for estimates.

@@ -8,18 +8,64 @@ from tinysplit.network.layers import Layer
 BEAM = 64  # beam width: exact for networks with few parallel branches
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Order:
-    """A partial order: the values alive after it, the peak of elements alive, and their sum over its steps."""
+    """A partial order: its last layer and what comes before that, and what is known after it.
 
-    layers: tuple[Layer, ...]
+    Layers are numbers of the sequence; `done` has a bit for each. `ready` are those that can follow, ascending.
+    """
+
+    last: int
+    before: "_Order | None"
+    done: int
+    ready: tuple[int, ...]
     alive: frozenset[str]
-    most: int = 0
-    total: int = 0
+    elements: int  # alive
+    most: int = 0  # peak of elements alive
+    total: int = 0  # their sum over the steps
 
     @property
     def cost(self) -> tuple[int, int]:
         return self.most, self.total
+
+
+class _Network:
+    """The layers by the values that they read, and the sizes of values."""
+
+    def __init__(self, layers: Sequence[Layer], input_name: str) -> None:
+        self.layers = layers
+        self.kept = layers[-1].output
+        self.sizes = {input_name: layers[0].in_shape.size} | {layer.output: layer.out_shape.size for layer in layers}
+        self.readers: dict[str, list[int]] = {name: [] for name in self.sizes}
+        for number, layer in enumerate(layers):
+            for name in set(layer.inputs):
+                self.readers[name].append(number)
+
+    def first(self, input_name: str) -> _Order:
+        """Return the empty order."""
+        alive = frozenset([input_name])
+        ready = (number for number, layer in enumerate(self.layers) if alive.issuperset(layer.inputs))
+        return _Order(-1, None, 0, tuple(ready), alive, self.sizes[input_name])
+
+    def followed(self, order: _Order, number: int) -> _Order:
+        """Return `order` with one more layer, after which values that no later layer reads are dead."""
+        layer, done = self.layers[number], order.done | 1 << number
+        alive, elements = order.alive | {layer.output}, order.elements + self.sizes[layer.output]
+        dead = {name for name in {*layer.inputs, layer.output} if name != self.kept and not self._later(name, done)}
+        more = (each for each in self.readers[layer.output] if alive.issuperset(self.layers[each].inputs))
+        return _Order(
+            last=number,
+            before=order,
+            done=done,
+            ready=tuple(sorted({*order.ready, *more} - {number})),
+            alive=alive - dead,
+            elements=elements - sum(self.sizes[name] for name in dead),
+            most=max(order.most, elements),
+            total=order.total + elements,
+        )
+
+    def _later(self, name: str, done: int) -> bool:
+        return any(not done >> reader & 1 for reader in self.readers[name])
 
 
 def small_memory_order(layers: Sequence[Layer], input_name: str) -> tuple[Layer, ...]:
@@ -28,28 +74,22 @@ def small_memory_order(layers: Sequence[Layer], input_name: str) -> tuple[Layer,
     A beam search over sets of executed layers; of several orders of one set, only the best can be part of the best
     order. Ties keep the order of `layers`.
     """
-    sizes = {layer.output: layer.out_shape.size for layer in layers}
-    sizes[input_name] = layers[0].in_shape.size if layers else 0
-    best = [_Order((), frozenset([input_name]))]
+    network = _Network(layers, input_name)
+    best = [network.first(input_name)]
     for _ in layers:
-        followers: dict[frozenset[Layer], _Order] = {}
+        followers: dict[int, _Order] = {}
         for order in best:
-            for layer in _ready(layers, order):
-                longer = _with(order, layer, layers, sizes)
-                done = frozenset(longer.layers)
-                if done not in followers or longer.cost < followers[done].cost:
-                    followers[done] = longer
+            for number in order.ready:
+                longer = network.followed(order, number)
+                if longer.done not in followers or longer.cost < followers[longer.done].cost:
+                    followers[longer.done] = longer
         best = sorted(followers.values(), key=lambda order: order.cost)[:BEAM]
-    return best[0].layers
+    return tuple(layers[number] for number in _numbers(best[0]))
 
 
-def _ready(layers: Sequence[Layer], order: _Order) -> list[Layer]:
-    return [layer for layer in layers if layer not in order.layers and order.alive.issuperset(layer.inputs)]
-
-
-def _with(order: _Order, layer: Layer, layers: Sequence[Layer], sizes: dict[str, int]) -> _Order:
-    done = (*order.layers, layer)
-    alive = order.alive | {layer.output}
-    elements = sum(sizes[name] for name in alive)
-    needed = {name for other in layers if other not in done for name in other.inputs}
-    return _Order(done, alive & (needed | {layers[-1].output}), max(order.most, elements), order.total + elements)
+def _numbers(order: _Order) -> list[int]:
+    numbers = []
+    while order.before is not None:
+        numbers.append(order.last)
+        order = order.before
+    return numbers[::-1]

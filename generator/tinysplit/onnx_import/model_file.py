@@ -9,15 +9,13 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto, external_data_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.onnx_import.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
 from tinysplit.onnx_import.stand_ins import fill_inputs, fill_tensors, weight_inputs
-
-FIRST_OPSET = 11
-LAST_OPSET = onnx.defs.onnx_opset_version()
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model with all its weights or stand-ins for them, and the hash of the files that it came from."""
+    """A model with all its weights or stand-ins, in an opset that the import follows, and the hash of its files."""
 
     model: ModelProto
     sha256: str
@@ -31,7 +29,7 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
     Without `needs_weights`, those that the file lacks have stand-ins.
     """
     model = _parse(path)
-    opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
+    opset = opset_of(model)
     if not FIRST_OPSET <= opset <= LAST_OPSET:
         raise InputError(f"{path} uses opset {opset}: export it with an opset from {FIRST_OPSET} to {LAST_OPSET}")
     digest, has_weights = _load_weights(model, path, needs_weights=needs_weights)
@@ -42,7 +40,8 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
     except onnx.checker.ValidationError as error:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error)}") from None
     _check_borders(model, path)
-    return ModelFile(model, digest, opset, has_weights)
+    model = convert_old(model)
+    return ModelFile(model, digest, opset_of(model), has_weights)
 
 
 def _parse(path: Path) -> ModelProto:

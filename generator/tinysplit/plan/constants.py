@@ -1,12 +1,18 @@
-"""The constants of a plan that are copied to RAM, once the weights are quantized and their sizes known."""
+"""Where constants of a plan lie, once weights are quantized and their sizes known: flash, external memory, or RAM."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tinysplit.memory.constants_in_ram import LayerConstants, place_shared_constants
+from tinysplit.boards.board import Board
+from tinysplit.kernels import Kernel
+from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cycle_prediction import kernel_cycles
+from tinysplit.kernels.selection import code_bytes
+from tinysplit.memory.constants_in_ram import LayerConstants, PlacedConstants, place_shared_constants
+from tinysplit.memory.external_weights import Movable, choose_external
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
-from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.plan.plan import BoardPlan, Plan
 
 
@@ -18,11 +24,57 @@ def with_constants_in_ram(plan: Plan, quantized: QuantizedGraph) -> Plan:
 def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     constants = dict(_constants(board_plan, quantized))
     sharing = list(_sharing(board_plan, quantized.graph, constants))
-    own = (constants, board_plan.memory.in_use, board_plan.constants_space)
-    copies = place_shared_constants(board_plan.board, *own, sharing)
-    with_copies = replace(board_plan, constants=copies)
+    outside = _external(board_plan, quantized, constants, sharing)
+    copies = _placed(board_plan, {**constants, **outside}, sharing)
+    with_copies = replace(board_plan, constants=copies, external=frozenset(outside))
     by_bytes = with_copies.stages_begin_bytes - board_plan.stages_begin_bytes
     return replace(with_copies, stages=board_plan.stages.moved(by_bytes))
+
+
+def _placed(
+    board_plan: BoardPlan, constants: Mapping[int, LayerConstants], sharing: Sequence[Sequence[int]]
+) -> Mapping[int, PlacedConstants]:
+    own = (constants, board_plan.memory.in_use, board_plan.constants_space)
+    return place_shared_constants(board_plan.board, *own, sharing)
+
+
+def _external(
+    board_plan: BoardPlan,
+    quantized: QuantizedGraph,
+    constants: Mapping[int, LayerConstants],
+    sharing: Sequence[Sequence[int]],
+) -> Mapping[int, LayerConstants]:
+    """Return the constants that lie in the external memory: fewer than planned, as now sizes and layers are known."""
+    external, memory = board_plan.board.external, board_plan.memory
+    if external is None or not board_plan.external:
+        return {}
+    outside = {
+        number: _in_external(own, quantized.layers[number], memory.kernels[number], board_plan.board)
+        for number, own in constants.items()
+    }
+
+    def movable(own: Sequence[int]) -> Movable:
+        costs = (
+            sum(_placed(board_plan, each, [own])[number].cost_cycles for number in own) for each in (outside, constants)
+        )
+        return Movable(own[0], constants[own[0]].size_bytes, next(costs) - next(costs))
+
+    free_bytes = _free_flash_bytes(board_plan, quantized) - sum(constants[own[0]].size_bytes for own in sharing)
+    chosen = choose_external([movable(own) for own in sharing], free_bytes, external.memory.size_bytes)
+    return {number: outside[number] for own in sharing if own[0] in chosen for number in own}
+
+
+def _free_flash_bytes(board_plan: BoardPlan, quantized: QuantizedGraph) -> int:
+    """Return the bytes of flash that firmware and code of the layers surely leave free."""
+    board, kernels = board_plan.board, board_plan.memory.kernels
+    firmware = load_cycle_table().firmware[board.device.family]
+    layers = [quantized.layers[number] for number in board_plan.layers]
+    code = (
+        code_bytes(kernels[number], own.layer, board.device.core, Widths.of(own.formats))
+        for number, own in zip(board_plan.layers, layers, strict=True)
+    )
+    link_bytes = firmware.link_flash_bytes if board_plan.links else 0
+    return board.device.flash.size_bytes - firmware.flash_bytes - link_bytes - sum(code)
 
 
 def _sharing(board_plan: BoardPlan, graph: Graph, constants: Mapping[int, LayerConstants]) -> Iterator[tuple[int, ...]]:
@@ -45,5 +97,15 @@ def _constants(board_plan: BoardPlan, quantized: QuantizedGraph) -> Iterator[tup
         kernel, own = memory.kernels[number], quantized.layers[number]
         sizes = {name: array.nbytes for name, array in kernel.constants(own).items()}
         if sizes:
-            read_bytes = kernel.loads(own.layer, Widths.of(own.formats)).flash_bytes
-            yield number, LayerConstants(sizes, read_bytes)
+            yield number, LayerConstants(sizes, kernel.loads(own.layer, Widths.of(own.formats)).flash_bytes)
+
+
+def _in_external(constants: LayerConstants, own: QuantizedLayer, kernel: Kernel, board: Board) -> LayerConstants:
+    """Return constants that lie in the external memory; `read_bytes` are of the largest that they may be."""
+    widths, core = Widths.of(own.formats), board.device.core
+    return constants.in_external(
+        constants.sizes,
+        kernel_cycles(own.layer, core, widths, kernel, quantized=own),
+        reads_forward=kernel.reads_forward,
+        bound_bytes=kernel.weights_bytes(own.layer, widths),
+    )

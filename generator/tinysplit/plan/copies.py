@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tinysplit.boards.board import Board, CodeMemory
+from tinysplit.common.choices import Optimize
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.kernels import Optimize
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import Plan, make_plan

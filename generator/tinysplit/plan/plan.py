@@ -5,12 +5,13 @@ from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import NamedTuple
 
-from tinysplit.boards.board import Board, CodeMemory, Memory, board_title
+from tinysplit.boards.board import Board, CodeMemory, board_title
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
+from tinysplit.boards.parts import Memory
 from tinysplit.common.alignment import aligned
-from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.choices import Optimize
+from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit.costs.link_options import HandOffMode, LinkSettings
-from tinysplit.kernels import Optimize, candidates, is_named
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.memory.arena import NEAR_BEGIN, Arena
 from tinysplit.memory.constants_in_ram import ByteRange, PlacedConstants
@@ -23,6 +24,7 @@ from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement, place_code
+from tinysplit.plan.named_kernels import check_named
 from tinysplit.plan.return_route import input_board, return_cuts
 from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
 from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
@@ -51,6 +53,7 @@ class BoardPlan:
     optimize: Optimize  # objective for all other kernels
     constants: Mapping[int, PlacedConstants] = field(default_factory=dict)  # by layer, where it has any
     code: CodePlacement = IN_FLASH
+    external: frozenset[int] = frozenset()  # layers whose constants lie in the external memory
 
     @property
     def arena(self) -> Arena[BufferId]:
@@ -165,7 +168,7 @@ def make_plan(
     compute a layer, InputError without a route, and CheckFailedError if an arena or code is larger than its memory.
     """
     widths, named = BitWidths.of(graph, bits), dict(kernels)
-    _check_named(graph, widths, [boards[device] for device in assignment], named)
+    check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts, output_board = _cuts(graph, boards, problem, assignment, settings)
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
@@ -247,13 +250,13 @@ def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits:
 
 
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
-    """Return the plan with the place of the layers' code, for which arena, links and staging buffers leave RAM."""
+    """Return the plan with the places of constants and code of the layers, in what arena, links and buffers leave."""
     board = plan.board
     choice, kernels = KernelChoice(graph, widths, board, index=plan.index), plan.memory.kernels
     title = board_title(plan.number, board.name)
     waits = {number: choice.code_waits(number, kernel) for number, kernel in kernels.items()}
     code = place_code(board, choice.code_bytes(kernels), waits, plan.data_bytes, requested, title)
-    return replace(plan, code=code)
+    return replace(plan, code=code, external=choice.external.intersection(plan.layers))
 
 
 def _tensor_bytes(steps: Sequence[Step], cuts: Sequence[Cut]) -> list[int]:
@@ -303,18 +306,6 @@ def _steps(problem: Problem, assignment: Assignment, cuts: Sequence[Cut]) -> dic
         tensor = item if action is Action.RUN else cuts[item].after_layer
         steps.setdefault(device, []).append(Step(StepKind(action.value), item, tensor))
     return steps
-
-
-def _check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named: Mapping[int, str]) -> None:
-    """Raise UsageError if a layer does not exist or no kernel of the given name can compute it."""
-    for number, name in named.items():
-        if number >= len(graph.layers):
-            raise UsageError(f"--kernel names layer {number + 1}, but {graph.name} has {len(graph.layers)} layers")
-        layer, board = graph.layers[number], boards[number]
-        suited = candidates(layer, board.device.core, widths.of_layer(layer))
-        if not any(is_named(each, layer, name) for each in suited):
-            known = ", ".join(f"{each.name} ({each.scheme(layer)})" for each in suited)
-            raise UsageError(f"layer {number + 1} ({layer.name}) has no kernel {name} on {board.name}, only {known}")
 
 
 def _largest_layer(plan: BoardPlan, graph: Graph) -> str:

@@ -12,6 +12,7 @@ from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cost_table import Work, bytes_of, load_cycle_table
 from tinysplit.memory.code_in_ram import RamCode
+from tinysplit.memory.external_weights import EXPECTED_DRIVER_BYTES
 from tinysplit.memory.link_memory import BITMAP_SHARE
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.graph import Graph
@@ -55,7 +56,9 @@ class Program:
     def predicted(self) -> PredictedMemory:
         """The memory that the program takes."""
         firmware, parts = load_cycle_table().firmware[self.board_plan.board.device.family], self.parts
-        known, weights_bytes = self.known, sum(layer.weights_bytes for layer in self.layers.values())
+        known, external = self.known, self.board_plan.external
+        weights_bytes = sum(layer.weights_bytes for number, layer in self.layers.items() if number not in external)
+        weights_bytes += EXPECTED_DRIVER_BYTES if external else 0
         flash_bytes = bytes_of(firmware.flash_parts, parts) + known.flash_bytes + weights_bytes + self.code_bytes
         ram_bytes = bytes_of(firmware.ram_parts, parts) + known.ram_bytes + self._ram_code_bytes
         return PredictedMemory(round(flash_bytes), round(ram_bytes))

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from tinysplit.boards.board import Board
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.graph import Graph
@@ -12,6 +13,18 @@ from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.predicted_memory import LayerProgram, PredictedMemory, Program
 from tinysplit.split.solution import Split
+
+
+def predict_programs(
+    graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
+) -> Mapping[int, PredictedMemory]:
+    """Return the same as `predict_split`, none of published costs, and none without a plan, as `generate` tells."""
+    if settings.paper:
+        return {}
+    try:
+        return predict_split(graph, boards, split, settings)
+    except TinysplitError:
+        return {}
 
 
 def predict_split(

@@ -182,8 +182,8 @@ class StreamPlanner:
             copy_in_s=parts.copy_s[tensor][receiver] * is_staged_in,
             send_s=parts.send_s[tensor][sender],
             receive_s=parts.receive_s[tensor][receiver],
-            frame_s=table.handoff[target.device.core].frame / target.clock.core_hz,
-            latency_s=table.link[target.device.core][driver].receiving / target.clock.core_hz
+            frame_s=table.handoff[target.device.family].frame / target.clock.core_hz,
+            latency_s=table.link[target.device.family][driver].receiving / target.clock.core_hz
             + chunk_bytes * cpu_s / cut.payload_bytes,
             blocks_sender=not is_staged_out,
             gives_rows=hand_off.gives is not None,

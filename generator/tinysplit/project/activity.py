@@ -3,18 +3,33 @@
 from tinysplit.common.file_schema import FileModel
 
 
+class ExternalPower(FileModel):
+    """Power of an external memory in W: in standby, and what reading it takes more."""
+
+    standby_w: float
+    read_w: float
+
+
 class BoardActivity(FileModel):
-    """Seconds of an inference in which board `board` (its number) runs and sleeps."""
+    """Seconds of an inference in which board `board` (its number) runs and sleeps, and its external memory is read."""
 
     board: int
     run_s: float
     sleep_s: float
+    external_s: float = 0.0
 
-    def energy_j(self, run_w: float, idle_w: float) -> float:
-        """Return the joules of a board that draws these powers."""
-        return run_w * self.run_s + idle_w * self.sleep_s
+    def energy_j(self, run_w: float, idle_w: float, external: "ExternalPower | None" = None) -> float:
+        """Return the joules of a board that draws these powers, with those of an external memory that is in use."""
+        own_j = run_w * self.run_s + idle_w * self.sleep_s
+        return own_j + external.read_w * self.external_s + external.standby_w * self.span_s if external else own_j
 
     @property
     def span_s(self) -> float:
         """Seconds in all."""
         return self.run_s + self.sleep_s
+
+    def during(self, seconds: float) -> "BoardActivity":
+        """Return the same shares of another time."""
+        share = seconds / self.span_s
+        parts = {"run_s": self.run_s, "sleep_s": self.sleep_s, "external_s": self.external_s}
+        return self.model_copy(update={name: share * part for name, part in parts.items()})

@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -13,18 +13,20 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError
 
 from tinysplit.boards.board import CodeMemory, board_title
+from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.host_protocol import HostProtocol
-from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME
+from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT
 from tinysplit.network.distribution import Axis, Part
-from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
-from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.project.activity import BoardActivity
+from tinysplit.project.activity import BoardActivity, ExternalPower
+from tinysplit.project.layer_formats import ProjectFormats
 
 NETWORK_INPUT_NUMBER = 0
+
+Count = Annotated[int, Field(ge=0)]
 
 
 class ProjectModel(FileModel):
@@ -36,79 +38,21 @@ class ProjectModel(FileModel):
     parameters_sha256: str  # of the folder's `parameters.npz`
 
 
-class ProjectFormat(FileModel):
-    """Quantization of a value: an integer i represents (i - zero_point) * scale."""
-
-    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
-    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    zero_point: int = 0
-
-    @classmethod
-    def of(cls, values: ValueFormat) -> Self:
-        """Return a format as the manifest has it."""
-        return cls(bits=values.bits, scale=values.scale, zero_point=values.zero_point)
-
-    @property
-    def values(self) -> ValueFormat:
-        """The format."""
-        return ValueFormat.of(self.bits, self.scale, self.zero_point)
-
-
-Count = Annotated[int, Field(ge=0)]
-
-
-class ProjectRequantization(FileModel):
-    """Scaling of sums to outputs; see `fixed_point.arithmetic.Requantization`."""
-
-    pre_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
-    factors: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_FACTOR)], ...], Field(min_length=1)]
-    post_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
-
-    @classmethod
-    def of(cls, requantization: Requantization) -> Self:
-        """Return a requantization as the manifest has it."""
-        return cls(**asdict(requantization))
-
-    @property
-    def requantization(self) -> Requantization:
-        """The requantization."""
-        return Requantization(self.factors, self.post_shift, self.pre_shift)
-
-
-class ProjectFormats(FileModel):
-    """Formats of a layer; see `fixed_point.layer_formats.LayerFormats`."""
-
-    inputs: tuple[ProjectFormat, ...]
-    output: ProjectFormat
-    weight_bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)] | None = None
-    requantization: ProjectRequantization | None = None
-
-    @classmethod
-    def of(cls, formats: LayerFormats) -> Self:
-        """Return the formats of a layer as the manifest has them."""
-        return cls(
-            inputs=tuple(ProjectFormat.of(values) for values in formats.inputs),
-            output=ProjectFormat.of(formats.y),
-            weight_bits=formats.weight_bits,
-            requantization=ProjectRequantization.of(formats.requantization) if formats.requantization else None,
-        )
-
-    @property
-    def layer_formats(self) -> LayerFormats:
-        """The formats."""
-        return LayerFormats(
-            tuple(values.values for values in self.inputs),
-            self.output.values,
-            self.weight_bits,
-            self.requantization.requantization if self.requantization else None,
-        )
-
-
 class ConstantsIn(StrEnum):
-    """Where the kernel of a layer reads its constants: in flash, or in RAM, to which they are copied before."""
+    """Where the kernel of a layer reads its constants: where they are stored, or in RAM, to which they are copied."""
 
     FLASH = "flash"
+    EXTERNAL = "external"  # memory of the board
     RAM = "ram"
+
+
+class ProjectBuffer(FileModel):
+    """Bytes of the arena: the output of layer `tensor` (0: the network's input), or that layer's scratch memory."""
+
+    tensor: int
+    is_scratch: bool
+    offset: int
+    size_bytes: Count
 
 
 class ProjectMemory(FileModel):
@@ -124,6 +68,7 @@ class ProjectMemory(FileModel):
     output_offset: int
     moved_bytes: Count  # of tensors that are moved within the arena before the layer runs
     fused_with: int | None  # number of the layer with which it is computed a few rows at a time
+    live: tuple[ProjectBuffer, ...] = ()  # all buffers of the board that are in use while the layer runs
     why: str
 
 
@@ -193,6 +138,15 @@ class ProjectLink(FileModel):
     baud: int
 
 
+class ProjectWeightsFile(FileModel):
+    """The configuration file of a board: where it lies, its bytes, those of its sectors, and its CRC-32."""
+
+    address: Count
+    size_bytes: Count
+    sectors_bytes: Count
+    crc: Count
+
+
 class ProjectBoard(FileModel):
     """A board, its PlatformIO project, planned sizes of weights and arena, predicted ones of its program."""
 
@@ -200,6 +154,7 @@ class ProjectBoard(FileModel):
     name: str
     directory: str
     weights_bytes: Count
+    external_weights_bytes: Count = 0  # of them in the external memory
     arena_bytes: Count  # with the buffers of staged transfers
     predicted_flash_bytes: Count | None = None  # code, weights and initial values of variables
     predicted_ram_bytes: Count | None = None  # static, with the reserve of the stack
@@ -215,6 +170,8 @@ class ProjectBoard(FileModel):
     gives_output: bool = False  # of the network, to the host
     run_w: float | None = None  # of the MCU; None: its currents are not known
     idle_w: float | None = None  # in Sleep mode
+    external_power: ExternalPower | None = None  # of an external memory with weights
+    weights_file: ProjectWeightsFile | None = None  # None: the weights are in C arrays
 
     @property
     def title(self) -> str:
@@ -224,6 +181,10 @@ class ProjectBoard(FileModel):
     def elf(self, folder: Path) -> Path:
         """Return the path of the ELF file in the generated folder `folder`."""
         return folder / self.directory / ELF_IN_PROJECT
+
+    def weights_path(self, folder: Path) -> Path:
+        """Return the path of the configuration file in the generated folder `folder`, if the board has one."""
+        return folder / self.directory / WEIGHTS_IN_PROJECT
 
     def built_elf(self, folder: Path) -> Path:
         """Return the same where it exists. Raises InputError where the folder is not built."""
@@ -271,6 +232,7 @@ class Project(FileModel):
     calibration_samples: int
     predicted_compiler: str = ""  # for which memory is predicted
     project_hash: int
+    weights_counter: int | None = None  # of the configuration files, if there are any: it rises with each network
     estimated_period_s: float
     one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none
     copies: tuple[tuple[int, ...], ...]  # boards of each copy of the network
@@ -375,8 +337,14 @@ class Project(FileModel):
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read the manifest of `folder`. Raises InputError when it is missing or not valid."""
+        """Read the manifest of `folder`, whose own board files are used from now on.
+
+        Raises InputError when it is missing or not valid.
+        """
         path = folder / MANIFEST_NAME
+        if folder.is_file():
+            raise InputError(f"{folder} is a file: name a folder that `tinysplit generate` wrote")
+        use_folder_beside(folder)
         try:
             return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:

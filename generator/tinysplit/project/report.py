@@ -35,7 +35,7 @@ def print_project(project: Project, out: Path, console: Console) -> None:
             console.print(f"the network on each {name}:", highlight=False)
         console.print(_layers(pipeline), "", sep="\n")
         _print_reasons(pipeline, console)
-    _print_hand_offs(project, console)
+    print_hand_offs(project, console)
     for link in project.links:
         console.print(f"{wiring_text(link)}; {link.baud} baud", highlight=False, soft_wrap=True)
     if project.host_protocol is HostProtocol.MLPERF:
@@ -63,7 +63,7 @@ def wiring_text(link: ProjectLink) -> str:
     return f"wiring: {ends[0]} to {ends[1]}, TX to RX in both directions, and ground"
 
 
-def _print_hand_offs(project: Project, console: Console) -> None:
+def print_hand_offs(project: Project, console: Console) -> None:
     """Print how each cut crosses, and the latency with streamed hand-offs."""
     for cut in project.cuts:
         if cut.part:

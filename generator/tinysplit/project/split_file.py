@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
 from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tinysplit import __version__
 from tinysplit.boards.board import Board, ClockSource, CodeMemory
+from tinysplit.boards.board_files import named_path
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.kernels import Optimize
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
@@ -54,6 +55,7 @@ class SplitBoard(FileModel):
 
     number: Number
     name: str
+    file: str | None = None  # of a board that --board named by its path
     sha256: str
     flash_bytes: Count
     flash_free_bytes: int
@@ -218,6 +220,11 @@ class SplitFile(FileModel):
         return BitWidths(dict(self.widths.values), dict(self.widths.weights)) if self.widths else None
 
     @property
+    def is_edited(self) -> bool:
+        """Whether the assignment was changed by hand, so that cuts, sub_models and figures are those of another one."""
+        return not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices)
+
+    @property
     def devices(self) -> Assignment:
         """Board of every layer, counted from 0."""
         return tuple(number - 1 for number in self.assignment)
@@ -239,8 +246,8 @@ class SplitFile(FileModel):
 
     @property
     def board_names(self) -> tuple[str, ...]:
-        """Names of all boards, including those without a layer."""
-        return tuple(board.name for board in self.boards)
+        """Names or files of all boards, including those without a layer."""
+        return tuple(board.file or board.name for board in self.boards)
 
     @classmethod
     def of(
@@ -256,7 +263,7 @@ class SplitFile(FileModel):
         how = split.distributions
         assignment = tuple(layer.owners[0] for layer in how.layers) if how else split.assignment
         return cls(
-            tinysplit_version=version("tinysplit"),
+            tinysplit_version=__version__,
             model=SplitModel(name=graph.name, sha256=graph.sha256),
             boards=_boards(split, boards),
             clock=boards[0].clock_source,
@@ -297,8 +304,8 @@ class SplitFile(FileModel):
             raise ValueError(f"the assignment has board {max(self.assignment)} of {len(self.boards)}")
         if self.copies and (set(self.assignment) - set(self.copies) or max(self.copies) > len(self.boards)):
             raise ValueError("the assignment is not that of a copy, or a copy is on no board")
-        if not all(map(self._follows, self.cuts)) or self.sub_models != _sub_models(self.devices):
-            raise ValueError("cuts or sub_models contradict the assignment")
+        if (self.slices or self.copies) and self.is_edited:
+            raise ValueError("the assignment was changed, which whole layers of one pipeline allow")
         return self
 
     @model_validator(mode="after")
@@ -326,6 +333,7 @@ def _boards(split: Split, boards: Sequence[Board]) -> tuple[SplitBoard, ...]:
         SplitBoard(
             number=index + 1,
             name=board.name,
+            file=named_path(board.name),
             sha256=board.sha256,
             flash_bytes=figures.flash_bytes[index],
             flash_free_bytes=devices[index].flash_bytes,
@@ -364,26 +372,26 @@ def read_split(path: Path) -> SplitFile:
     return validate(path, data, SplitFile, "make it again with `tinysplit split`")
 
 
-def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Board]) -> None:
-    """Raise InputError, with both hashes, when the split was made for another network or other boards."""
+def check_split_matches(split_file: SplitFile, graph: Graph, boards: Sequence[Board], title: str = "the split") -> None:
+    """Raise InputError, with both hashes, when a split was made for another network or other boards."""
     made_for = split_file.model
     if made_for.sha256 != graph.sha256:
         raise InputError(
-            f"the split was made for another model: {made_for.name} ({_short(made_for.sha256)}), "
+            f"{title} was made for another model: {made_for.name} ({_short(made_for.sha256)}), "
             f"not {graph.name} ({_short(graph.sha256)}): split again"
         )
     if len(split_file.assignment) != len(graph.layers):
         raise InputError(
-            f"the split assigns {len(split_file.assignment)} layers, {graph.name} has {len(graph.layers)}: split again"
+            f"{title} assigns {len(split_file.assignment)} layers, {graph.name} has {len(graph.layers)}: split again"
         )
     if len(split_file.boards) != len(boards):
         raise InputError(
-            f"the split was made for {counted(len(split_file.boards), 'board')}, not {len(boards)}: split again"
+            f"{title} was made for {counted(len(split_file.boards), 'board')}, not {len(boards)}: split again"
         )
     for there, here in zip(split_file.boards, boards, strict=True):
         if there.sha256 != here.sha256:
             raise InputError(
-                f"the split was made for another board {there.number}: {there.name} ({_short(there.sha256)}), "
+                f"{title} was made for another board {there.number}: {there.name} ({_short(there.sha256)}), "
                 f"not {here.name} ({_short(here.sha256)}): split again"
             )
 

@@ -1,6 +1,6 @@
 """Calibration: the statistics of a float network's values on samples, and the fixed-point networks that follow."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,15 +8,17 @@ from typing import Self
 
 from rich.console import Console
 
+from tinysplit.common.choices import LONG_BITS
 from tinysplit.common.errors import InputError
 from tinysplit.common.progress import steps
-from tinysplit.network.bit_widths import LONG, BitWidths
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import FloatScores
 from tinysplit.quantize.calibrated_parameters import calibrate_parameters
-from tinysplit.quantize.choose_formats import choose_formats, quantize, widest
+from tinysplit.quantize.choose_formats import choose_formats, keep_structure, quantize, widest
 from tinysplit.quantize.statistics import Range, Statistics, value_statistics
 from tinysplit.quantize.value_scales import best_formats
 
@@ -57,8 +59,17 @@ class Calibration:
         reference = self._in_16_bits
         if reference is None:
             return self.nearest(widths)
-        is_reference = widths == BitWidths.of(self.graph, LONG)
+        is_reference = widths == BitWidths.of(self.graph, LONG_BITS)
         return reference if is_reference else calibrate_parameters(self.nearest(widths), reference, self.samples.x)
+
+    def in_structure(self, formats: Sequence[LayerFormats]) -> QuantizedGraph:
+        """Return the network in the formats of another one, with other scales of weights; else as `best`.
+
+        The errors are those of `keep_structure`.
+        """
+        nearest = quantize(self.graph, keep_structure(self.graph, formats), widest(formats))
+        reference = self._in_16_bits
+        return nearest if reference is None else calibrate_parameters(nearest, reference, self.samples.x)
 
     @cached_property
     def float_scores(self) -> FloatScores:
@@ -69,7 +80,7 @@ class Calibration:
     def _in_16_bits(self) -> QuantizedGraph | None:
         """Return the reference for calibration; None where its accumulators do not fit 32 bits."""
         try:
-            nearest = self.nearest(BitWidths.of(self.graph, LONG))
+            nearest = self.nearest(BitWidths.of(self.graph, LONG_BITS))
         except InputError:
             return None
         return calibrate_parameters(nearest, None, self.samples.x)

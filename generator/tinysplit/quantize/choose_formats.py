@@ -19,7 +19,7 @@ from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
-from tinysplit.quantize.weight_scales import correct, keep, largest_sum
+from tinysplit.quantize.weight_scales import correct, keep, largest_sum, refit
 
 HALF_A_STEP = 0.5
 FEW_WEIGHT_BITS = 8
@@ -50,6 +50,30 @@ def choose_formats(
         chosen.append(quantized.formats)
         values[layer.output] = quantized.formats.y
         bounds[layer.output] = _output_bounds(quantized)
+    return tuple(chosen)
+
+
+def keep_structure(graph: Graph, formats: Sequence[LayerFormats]) -> tuple[LayerFormats, ...]:
+    """Return formats for a network of the same layers as one with `formats`, which differ in weight scales alone.
+
+    Raises InputError for a network of other layers, and where weights are too large for these formats.
+    """
+    bounds = {graph.input_name: (formats[0].x.low, formats[0].x.high)} if formats else {}
+    if len(formats) != len(graph.layers):
+        raise InputError(f"the network has {len(graph.layers)} layers, the structure is of {len(formats)}")
+    chosen = []
+    for number, (layer, before) in enumerate(zip(graph.layers, formats, strict=True), 1):
+        has_weights = "weights" in layer.parameters
+        if len(layer.inputs) != len(before.inputs) or has_weights != (before.weight_bits is not None):
+            raise InputError(f"layer {number} {layer.name!r} is of another kind than that of the structure")
+        found = refit(layer, before, bounds[layer.inputs[0]]) if has_weights else before
+        if found is None:
+            raise InputError(
+                f"layer {number} {layer.name!r}: its weights are too large for the formats of the structure: generate "
+                "a structure of its own"
+            )
+        bounds[layer.output] = _output_bounds(QuantizedLayer.of(layer, found, [bounds[name] for name in layer.inputs]))
+        chosen.append(found)
     return tuple(chosen)
 
 

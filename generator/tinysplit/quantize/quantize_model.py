@@ -1,5 +1,6 @@
 """A network in fixed point from calibration samples: in 8 bits, in 16 bits, or in mixed precision."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from rich.console import Console
 
 from tinysplit.common.progress import steps
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
@@ -26,13 +28,17 @@ class Quantization:
     mixed_precision: MixedPrecision | None = None
 
 
-def quantize_model(graph: Graph, model: Path, samples: Samples, bits: int | Limits, messages: Console) -> Quantization:
-    """Calibrate on `samples` and quantize to 8 or 16 bits, or in mixed precision within the given limits.
+def quantize_model(
+    graph: Graph, model: Path, samples: Samples, bits: int | Limits | Sequence[LayerFormats], messages: Console
+) -> Quantization:
+    """Calibrate on `samples` and quantize to 8 or 16 bits, in mixed precision within limits, or in given formats.
 
     Raises InputError where no formats keep the accumulators in 32 bits, CheckFailedError where no bit widths are
-    accurate enough within the limits.
+    accurate enough within the limits; the errors of given formats are those of `keep_structure`.
     """
     calibration = Calibration.of(graph, model, samples, messages)
+    if isinstance(bits, Sequence):
+        return Quantization(calibration, calibration.in_structure(bits))
     if not isinstance(bits, Limits):
         return Quantization(calibration, calibration.best(BitWidths.of(graph, bits)))
     with steps(messages, f"choosing bit widths of {graph.name}"):

@@ -18,6 +18,7 @@ from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES, Bounds, 
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
+LARGEST_FACTOR = (1 << 16) - 1
 SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of the channel's range
 FACTOR_BITS = (4, 15)
 SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
@@ -67,6 +68,26 @@ def keep(layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds) -> LayerF
     if requantization is None:
         return None
     return _shifted(layer, LayerFormats((x,), y, KEPT_BITS, requantization), bounds)
+
+
+def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
+    """Return formats for other weights of a layer, which differ from `formats` in the factors alone.
+
+    Programs have the shifts in their code, and a factor that all channels have. Returns None where the weights are too
+    large for them.
+    """
+    before, bits = formats.requantization, formats.weight_bits
+    needs = _needs(layer, formats.x, bounds, bits) if bits else None
+    if before is None or needs is None:
+        return None
+    corrections = needs.steps * formats.x.scale / formats.y.scale
+    factors = np.maximum(np.ceil(corrections * 2.0 ** (before.pre_shift + before.post_shift)), 1)
+    is_common = len(before.factors) == 1
+    if factors.max() > (before.factors[0] if is_common else LARGEST_FACTOR):
+        return None
+    chosen = before.factors if is_common else tuple(factors.astype(np.int64).tolist())
+    found = replace(formats, requantization=replace(before, factors=chosen))
+    return found if largest_sum(QuantizedLayer.of(layer, found, (bounds,))) <= ACCUMULATOR_MAX else None
 
 
 @dataclass(frozen=True, eq=False)

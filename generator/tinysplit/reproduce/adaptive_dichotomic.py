@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, product
 from math import inf, isfinite
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.reproduce.dichotomic import Candidates, with_run
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.no_split import check_capacity
 
 Run = tuple[int, int]  # first layer, and the one after the last

@@ -8,11 +8,12 @@ the rules of the problem are checked for complete assignments only.
 from dataclasses import dataclass
 from math import inf, isfinite
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 NODES_BETWEEN_CLOCK_READINGS = 1024

@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.published import counted_as_one
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool
+from tinysplit.network.layers import Conv, DepthwiseConv, Layer
 from tinysplit.network.layers.base import FLOAT_BITS
 from tinysplit.reproduce import networks
 from tinysplit.split.problem import LayerCosts, Problem, last_two
@@ -42,13 +44,7 @@ NETWORKS: Mapping[str, PublishedNetwork] = {
 
 def counted_layers(graph: Graph) -> tuple[tuple[Layer, ...], ...]:
     """Return the layers as the document counts them: a max pool belongs to the convolution before it."""
-    counted: list[tuple[Layer, ...]] = []
-    for layer in graph.layers:
-        if isinstance(layer, MaxPool):
-            counted[-1] = (*counted[-1], layer)
-        else:
-            counted.append((layer,))
-    return tuple(counted)
+    return tuple(tuple(graph.layers[number] for number in group) for group in counted_as_one(graph))
 
 
 def published_flash_bytes(network: PublishedNetwork, layers: Sequence[Layer]) -> int:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 

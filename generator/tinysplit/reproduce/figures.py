@@ -89,12 +89,29 @@ TABLE_4 = (
 )
 
 TABLE_5_MODEL = {"L, s": "3.88", "T, s": "0.22", "I, s": "4.1"}
+TABLE_5_EXPERIMENTAL = {"L, s": "3.56", "T, s": "0.25", "I, s": "3.81"}
+TABLE_5_LESS_PERCENT = "8"  # of the modelled L, in the text
 
 MUKHERJEE_TABLE_2 = (
     PipelineRow("ResNet34", 16, 195, 201, 689, 299),
     PipelineRow("ResNet18", 7, 206, 207, 636, 274),
     PipelineRow("ResNext", 10, 204, 204, 588, 285),
 )
+
+TABLE_3_RAM: Mapping[str, str] = {
+    "nucleo_h743zi": "1 Mbyte is rounded: 992 KB hold data, 64 KB instructions, 4 KB are for backup",
+    "nucleo_h723zg": "counts 64 KB for instructions and 4 KB for backup, which no tensor can use",
+    "nucleo_l452re": "counts SRAM1 alone, without 32 KB of SRAM2",
+}
+CPM = "not identifiable: cycles per MACC of X-CUBE-AI's float32 kernels, measured by the authors"
+EXPERIMENT = "not identifiable: measured on boards, with X-CUBE-AI's float32 kernels"
+BYTES_ON_A_LINE = "at 115200 baud with a start and a stop bit the tensor takes longer than what was measured"
+ALL_BOARDS = "Table 4 has 0.268; the text minimises over all placements, and the H743 alone is faster"
+CUT_ANYWHERE = "Table 4 has 4.331; the text allows a cut behind each layer"
+EIGHT_OR_TEN = "Table 4 has 0.268; section 4 describes a line with start and stop bits, which formula 3 leaves out"
+FORMULA_7 = "Table 4 has 1.216; formula 7 takes the board that computes longest, the table the one that is busy longest"
+ONLY_LATENCY_MARKED = "Table 4 does not say that the dichotomic search misses the best throughput, too"
+OVERLOAD = "Figures 4 and 5 have 25 frames/s, which neither approach sustains: their queues grow without bound"
 
 ORDER_OF_VALUES = (
     "the number of nodes depends on the order in which devices are tried, which the document does not give"

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tinysplit.common.tables import plain_table
-from tinysplit.reproduce.reproduction import Convention, Reproduction, Row
+from tinysplit.reproduce.reproduction import INDEPENDENT, Convention, Reproduction, Row
 
 MARKS = {True: "[green]=[/green]", False: "[red]≠[/red]", None: "[yellow]?[/yellow]"}
 LETTERS = dict(zip(Convention, ascii_lowercase, strict=False))
@@ -22,19 +22,22 @@ def print_reproduction(reproduction: Reproduction, console: Console) -> None:
         console.print(_table(list(printed), reasons))
         console.print()
     notes = [
-        *((letter, convention.value) for convention, letter in LETTERS.items() if convention in assumed),
+        *((letter, _note(convention)) for convention, letter in LETTERS.items() if convention in assumed),
         *((str(number), reason) for number, reason in enumerate(reasons, 1)),
     ]
     console.print(_notes(notes))
     console.print()
     rows = [row for row in reproduction.rows if row.published]
     equal, missing = sum(row.is_equal for row in rows), sum(not row.ours for row in rows)
+    fitted = sum(row.is_equal and row.is_fitted for row in rows)
     known = sum(bool(row.ours and row.why_not) for row in rows)
     console.print(
         f"{len(rows)} figures: {equal} equal in every printed digit, {missing} not identifiable, "
         f"{known} known to differ, {len(rows) - equal - missing - known} unexpected",
         highlight=False,
     )
+    line = f"Of the equal figures, {fitted} assume a fitted rule, and are no evidence for it; {equal - fitted} do not."
+    console.print(line, highlight=False)
     if reproduction.left_out:
         console.print(f"left out: {reproduction.left_out}", highlight=False, markup=False, soft_wrap=True)
 
@@ -64,6 +67,10 @@ def _table(rows: list[Row], reasons: list[str]) -> Table:
 
 def _difference(row: Row) -> str:
     return f"{row.difference:+.3g}" if row.difference and not row.is_equal else ""
+
+
+def _note(convention: Convention) -> str:
+    return convention.value if convention in INDEPENDENT else f"{convention.value} (fitted)"
 
 
 def _notes(notes: list[tuple[str, str]]) -> Table:

@@ -8,7 +8,7 @@ from tinysplit.common.errors import CheckFailedError
 
 
 class Convention(StrEnum):
-    """Conventions that a figure assumes; the documents do not state them."""
+    """Conventions that a figure assumes; most are not stated by the documents, see INDEPENDENT."""
 
     FLOAT = "float32 weights, batch normalization folded unless it is a layer; KB = 1024 bytes"
     UNFOLDED = "batch normalization has 4 numbers per channel, the convolution no bias"
@@ -33,6 +33,9 @@ class Convention(StrEnum):
 
 
 Conventions = tuple[Convention, ...]
+
+# Stated by the documents or the tools that they name; all others are fitted: inferred from the published figures.
+INDEPENDENT = frozenset((Convention.FLOAT, Convention.MACC, Convention.STAGES, Convention.COPIES))
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ class Row:
         return self.ours == self.published
 
     @property
+    def is_fitted(self) -> bool:
+        """Whether ours assumes a rule that was fitted to published figures: being equal is no evidence for it."""
+        return bool(set(self.conventions) - INDEPENDENT)
+
+    @property
     def difference(self) -> float | None:
         """Ours less the published figure, None where either is no number."""
         try:
@@ -80,6 +88,7 @@ class Row:
             "replicated": self.replicated or None,
             "difference": self.difference,
             "equal": self.is_equal,
+            "fitted": self.is_fitted,
         }
 
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 
 from tinysplit.boards.board import Board, board_title
+from tinysplit.common.choices import Optimize, Slices, SliceSolver
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.units import MILLI, MS
 from tinysplit.costs.link_options import LinkSetting
-from tinysplit.costs.problem_builder import CostSettings, make_problem
-from tinysplit.kernels import Optimize
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
-from tinysplit.slices.search import Slices
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.solvers import SLICE_SOLVERS, SliceSolver
+from tinysplit.slices.solvers import AXES, SLICE_SOLVERS
 from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
@@ -91,7 +91,7 @@ class SliceRequest:
         is_asked_for = self.slices not in {None, Slices.NONE}
         for option, board in (("--input-at", self.input_board), ("--output-at", self.output_board)):
             if board and not is_asked_for:
-                raise UsageError(f"{option} is for layers that are divided: add --slices, or leave it out")
+                raise UsageError(f"{option} is for layers that are divided: add --slices, or leave {option} out")
         for link in self._half_duplex if is_asked_for else ():
             first, second = (board + 1 for board in link.boards)
             raise UsageError(
@@ -128,7 +128,7 @@ class SliceRequest:
         widths = BitWidths.of(self.graph, settings.bits)
         network = SlicedNetwork(self.graph, self.boards, settings, widths, self.input_board, self.output_board)
         solver = self.solver or SliceSolver.EXACT
-        found = SLICE_SOLVERS[solver](network, slices.axes, start + self.time_limit_s)
+        found = SLICE_SOLVERS[solver](network, AXES[slices], start + self.time_limit_s)
         for note in found.notes:
             messages.print(note, highlight=False, markup=False, soft_wrap=True)
         return found.as_split(solver, clock.now() - start)

@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.link_options import LinkSetting
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.split.topology import Pair, pair_of
 
 

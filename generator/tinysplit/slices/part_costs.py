@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinysplit.boards.board import Board
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis, Part

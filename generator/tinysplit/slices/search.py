@@ -6,11 +6,10 @@ firmware. The lower bound is that of the exact choice among its options (`distri
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
 from itertools import permutations, product
 
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.distribution import Axis, Distributions
 from tinysplit.network.graph import Graph
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
@@ -21,21 +20,6 @@ from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
 
 EXACT_SHARE = 0.5  # of the time that is left, for all exact searches
-
-
-class Slices(StrEnum):
-    """How layers may be divided over boards: by what is better, not at all, by channels or by rows."""
-
-    AUTO = "auto"
-    NONE = "none"
-    CHANNELS = "channels"
-    ROWS = "rows"
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        """What layers may be divided by."""
-        both = (Axis.ROWS, Axis.CHANNELS)
-        return {Slices.AUTO: both, Slices.NONE: (), Slices.CHANNELS: both[1:], Slices.ROWS: both[:1]}[self]
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """The solvers of divided layers by name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 
+from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.network.distribution import Axis
 from tinysplit.slices.geometric.solver import solve_geometrically
 from tinysplit.slices.result import SliceResult
@@ -10,14 +10,13 @@ from tinysplit.slices.search import search_exactly
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.slices.two_phase.search import solve_in_two_phases
 
-
-class SliceSolver(StrEnum):
-    """How divisions are searched for; a name is also one of `--solver`."""
-
-    EXACT = "exact"
-    GEOMETRIC = "geometric"
-    TWO_PHASE = "two-phase"
-
+_BOTH = (Axis.ROWS, Axis.CHANNELS)
+AXES: Mapping[Slices, tuple[Axis, ...]] = {  # what layers may be divided by
+    Slices.AUTO: _BOTH,
+    Slices.NONE: (),
+    Slices.CHANNELS: (Axis.CHANNELS,),
+    Slices.ROWS: (Axis.ROWS,),
+}
 
 # A solver returns the best division by some of the axes that it finds until a deadline of `split/clock.py`.
 SLICE_SOLVERS: Mapping[SliceSolver, Callable[[SlicedNetwork, Sequence[Axis], float], SliceResult]] = {

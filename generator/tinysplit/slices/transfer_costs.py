@@ -11,7 +11,7 @@ import numpy as np
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.handoff import handoff_of
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.slices.exact.problem import Floats, Integers
 from tinysplit.split.handoff import Handoff

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from math import isfinite
 
+from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, replicate
@@ -13,14 +13,6 @@ from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.split.solution import Split
 
 Solve = Callable[[Problem, float], Split]
-
-
-class Copies(StrEnum):
-    """Whether the answer may be copies of the whole network."""
-
-    NEVER = "never"
-    IF_BETTER = "if better"
-    ALWAYS = "always"
 
 
 def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copies: Copies) -> Split:

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_sets import LinkSet, link_seconds, search_link_sets, without_links
 from tinysplit.split.problem import Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.topology import Pair, pair_of

@@ -8,10 +8,10 @@ infeasible.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from math import inf
 from typing import Any
 
+from tinysplit.common.choices import DEFAULT_FRONT_LIMIT_S, SecondObjective
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -20,18 +20,10 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.solution import Split
 
-DEFAULT_FRONT_LIMIT_S = 60.0
 NO_TIME_S = 1e-12  # a limit on latency has to be above zero
 STEP = 1e-6  # relative: points that are closer are equal
 
 Solve = Callable[[Problem, float], Split]
-
-
-class SecondObjective(StrEnum):
-    """The second objective of the front."""
-
-    ENERGY = "energy"
-    THROUGHPUT = "throughput"
 
 
 @dataclass(frozen=True)

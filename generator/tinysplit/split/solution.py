@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from tinysplit.kernels import Optimize
+from tinysplit.common.choices import Optimize
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
@@ -16,7 +16,7 @@ from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.simulation.power_figures import PowerFigures, power_of
 from tinysplit.split.topology import Cut
 
-DEFAULT_TIME_LIMIT_S = 10.0
+GIVEN = "given"  # in place of a solver: the assignment was not searched for
 
 
 def assignments(assignment: Assignment, copies: Sequence[int]) -> tuple[Assignment, ...]:

@@ -1,12 +1,13 @@
 """Solves a splitting problem, and explains why a problem is infeasible."""
 
+from tinysplit.common.choices import AUTO, DEFAULT_TIME_LIMIT_S
 from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import explain
 from tinysplit.split.fused_layers import find_fused
 from tinysplit.split.linked_memory import best_alone, better, find_linked
 from tinysplit.split.problem import Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
-from tinysplit.split.solvers.dispatch import AUTO, find_split
+from tinysplit.split.solution import Split
+from tinysplit.split.solvers.dispatch import find_split
 from tinysplit.split.solvers.no_split import NoSplitError
 
 LEAST_LIMIT_S = 0.01  # for a search that begins at the end of the time

@@ -10,6 +10,7 @@ from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.link_rates import LOW_RATES, RATES, common_rates
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivings
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_OVERHEAD_BYTES
@@ -20,9 +21,8 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import Trial
 from tinysplit_hil.bench.clocks import ClockError, measure_clocks
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.bench.rig_file import RigLink
-from tinysplit_hil.rig import VIRTUAL, Rig, open_rig
+from tinysplit_hil.rig import Rig, open_rig
 from tinysplit_hil.wiring import FINDING_BAUD, FINDING_BYTES, FINDING_FRAMES, pin_title, trial_of
 from tinysplit_hil.wiring_client import Count, End, WiringClient
 

@@ -1,5 +1,6 @@
 """Programs of others, run with a time-out."""
 
+import logging
 import shlex
 import subprocess
 import time
@@ -7,7 +8,9 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 
 from tinysplit.common.errors import ToolError
+from tinysplit.common.log import log_program
 
+_log = logging.getLogger(__name__)
 Command = tuple[str, ...]
 
 
@@ -22,6 +25,7 @@ class Done:
 
 def run_command(command: Command, limit_s: float) -> Done:
     """Run a program to its end. Raises ToolError where it cannot be started, or takes more than `limit_s`."""
+    log_program(_log, command)
     begin_s = time.monotonic()
     with TemporaryFile() as output:  # not a pipe, which children of a program that was killed would keep open
         try:
@@ -34,6 +38,7 @@ def run_command(command: Command, limit_s: float) -> Done:
             raise ToolError(f"{command[0]} cannot be started ({error.strerror})") from None
         output.seek(0)
         text = output.read().decode(errors="replace")
+    _log.debug("exit code %d:\n%s", done.returncode, text)
     return Done(done.returncode, text, time.monotonic() - begin_s)
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from rich.console import Console
 
-from tinysplit.boards.catalog import board_names
+from tinysplit.boards.board_files import board_names
 from tinysplit.boards.debug_port import DEVICE_ID_MASK, DebugPort, load_debug_port
+from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.bench.stlink import Probe, connected_probes
 
 _HEAD = """\

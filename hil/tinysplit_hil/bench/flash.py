@@ -13,12 +13,14 @@ from tinysplit.boards.debug_port import FOR_EVER, UNPROTECTED, DebugPort, load_d
 from tinysplit.build.elf import check_memory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
-from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
+from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.weights_file.file import read_weights_file
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
@@ -27,13 +29,13 @@ from tinysplit_hil.bench.programmers import (
     PROGRAMMERS,
     ProbeChoice,
     Programmer,
-    ProgrammerName,
     failure,
+    loader_command,
     unlock_command,
 )
 from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
 from tinysplit_hil.bench.rig_links import read_rig_of_project
-from tinysplit_hil.rig import VIRTUAL, Rig, check_rig, open_rig
+from tinysplit_hil.rig import Rig, check_rig, open_rig
 
 T = TypeVar("T")
 
@@ -43,12 +45,13 @@ FLASH_LIMIT_S = 300.0  # of one command; 2 MB take about a minute
 
 @dataclass(frozen=True)
 class Target:
-    """A board that is flashed: its image, its probe and its debug port."""
+    """A board that is flashed: its image, its probe and its debug port; `weights`: only these, none of its program."""
 
     board: ProjectBoard
     elf: Path
     probe: ProbeChoice
     port: DebugPort
+    weights: Path | None = None
 
     @property
     def title(self) -> str:
@@ -57,6 +60,8 @@ class Target:
 
     def commands(self, programmer: Programmer) -> tuple[Command, ...]:
         """Return the commands that flash the board, in their order."""
+        if self.weights and self.board.weights_file and programmer.write:
+            return (programmer.write(self.port, self.weights, self.board.weights_file.address, self.probe),)
         return programmer.flash(self.port, self.elf, self.probe)
 
     @property
@@ -73,14 +78,25 @@ class Programmed:
     failure: str | None
 
 
-def targets_of(project: Project, folder: Path, rig_file: Path) -> tuple[Target, ...]:
-    """Return the boards of a project with their probes. Raises InputError for a rig file without probes."""
+def targets_of(project: Project, folder: Path, rig_file: Path, *, weights_only: bool = False) -> tuple[Target, ...]:
+    """Return the boards of a project with their probes. Raises InputError for a rig file without probes.
+
+    With `weights_only`, they get nothing but their configuration files: InputError where the project has none.
+    """
+    if weights_only and project.weights_counter is None:
+        raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
     rig = read_rig_of_project(rig_file, project)
     if rig.runs_without_flashing:
         raise InputError(f"{rig_file}: {NOTHING_TO_FLASH}: give a rig file of real boards")
     probes = _probes(rig_file, rig, project.numbered_names)
     return tuple(
-        Target(board, board.elf(folder), probe, load_debug_port(board.name))
+        Target(
+            board,
+            board.elf(folder),
+            probe,
+            load_debug_port(board.name),
+            board.weights_path(folder) if weights_only else None,
+        )
         for board, probe in zip(project.boards, probes, strict=True)
     )
 
@@ -125,8 +141,24 @@ def _probes(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> list[Prob
     return [board.probe for board in rig.board if board.probe]
 
 
+def _check_external(targets: Iterable[Target]) -> None:
+    """Raise ToolError for an image with weights in an external memory, which no programmer writes by itself."""
+    for target in targets:
+        if n_bytes := target.board.external_weights_bytes:
+            raise ToolError(
+                f"{target.title}: {n_bytes} bytes of weights are for its external memory, which needs a loader:"
+                f" flash it with `{loader_command(target.elf, target.probe)}`, LOADER being that of the board in"
+                " STM32CubeProgrammer, and go on"
+            )
+
+
 def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[tuple[Target, tuple[Command, ...]]]:
-    """Return all commands that flashing these boards takes; the one that reads the part, if any, comes first."""
+    """Return all commands that flashing these boards takes; the one that reads the part, if any, comes first.
+
+    Raises ToolError for weights in an external memory.
+    """
+    targets = list(targets)
+    _check_external(targets)
     return [
         (
             target,
@@ -140,22 +172,34 @@ def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[
 
 
 def flash_project(
-    project: Project, folder: Path, rig_file: Path, programmer: Programmer, messages: Console, *, force: bool = False
+    project: Project,
+    folder: Path,
+    rig_file: Path,
+    programmer: Programmer,
+    messages: Console,
+    *,
+    force: bool = False,
+    weights_only: bool = False,
 ) -> FlashReport:
     """Flash the boards that do not run the image of `folder` yet, or all with `force`, and look what they run then.
+
+    With `weights_only`, the boards get their configuration files, and keep their programs, which have to be
+    those of `folder`: nothing is built.
 
     Builds the folder where an image is missing or older than its sources. Nothing is flashed unless all boards can be:
     raises InputError for a rig file that cannot be used, CheckFailedError for an image that does not fit, ToolError for
     a programmer, probe or port that is missing, another part, or one with read-out protection.
     """
-    targets = targets_of(project, folder, rig_file)
+    targets = targets_of(project, folder, rig_file, weights_only=weights_only)
     programmer = programmer_of(rig_file, read_rig_file(rig_file), programmer)
     programmer.require([target.port for target in targets], [target.probe for target in targets])
-    sizes = _image_bytes(project, folder, messages)
+    sizes = _weights_bytes(targets, programmer) if weights_only else _image_bytes(project, folder, messages)
     with open_rig(str(rig_file), project, folder, is_in_real_time=True) as rig:
         with steps(messages, f"asking {counted(len(targets), 'board')} what they run"):
             images = running_images(project, rig, rig.ports)
-        wanted = [target for target in targets if force or not images[target.board.number].is_new]
+        _check_programs([target for target in targets if target.weights], images)
+        wanted = [target for target in targets if force or _is_wanted(target, images[target.board.number])]
+        _check_external(wanted)
         _check_parts(wanted, programmer, messages)
         programmed = _program(wanted, programmer, messages)
         images |= _images_after(project, rig, programmed, messages)
@@ -164,6 +208,48 @@ def flash_project(
         for target in targets
     )
     return FlashReport(programmer.name, tuple(results))
+
+
+def check_writes(programmer: Programmer) -> None:
+    """Raise UsageError for a programmer that only writes whole images."""
+    if programmer.write is None:
+        raise UsageError(
+            f"--programmer {programmer.name} writes whole images: leave --weights-only out, or use "
+            f"--programmer {ProgrammerName.OPENOCD}"
+        )
+
+
+def _is_wanted(target: Target, image: RunningImage) -> bool:
+    """Whether a board gets what it is to be flashed with: weights also where those that it has are damaged."""
+    return not (image.is_good if target.weights else image.is_new)
+
+
+def _check_programs(targets: Iterable[Target], images: Mapping[int, RunningImage]) -> None:
+    """Raise ToolError, before anything is written, for boards whose programs do not take the weights."""
+    for target in targets:
+        image = images[target.board.number]
+        if not image.has_program:
+            raise ToolError(
+                f"no board was flashed: {target.title} has no program of this structure ({image.problem}): flash it "
+                "without --weights-only"
+            )
+
+
+def _weights_bytes(targets: Iterable[Target], programmer: Programmer) -> dict[int, int]:
+    """Return the bytes of each configuration file. Raises InputError for one that is not that of the project.
+
+    Raises UsageError for a programmer that cannot write it.
+    """
+    check_writes(programmer)
+    sizes = {}
+    for target in targets:
+        own = target.board.weights_file
+        if target.weights and own:
+            found = read_weights_file(target.weights)
+            if found.crc != own.crc:
+                raise InputError(f"{target.weights} is not the file of this project: generate the folder again")
+            sizes[target.board.number] = own.size_bytes
+    return sizes
 
 
 def _result(

@@ -7,7 +7,7 @@ from serial import SerialException
 
 from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit_hil.boards import check_identity, check_version
+from tinysplit_hil.boards import check_identity, check_version, check_weights
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.note import NOTE_COMMAND, note_in, parse_note
 from tinysplit_hil.protocol import Identity
@@ -22,11 +22,15 @@ LINE_S = 1.0  # for a line of MLPerf's protocol
 
 @dataclass(frozen=True)
 class RunningImage:
-    """What a board runs: the image of its project or not, and what is wrong with it, "" for nothing."""
+    """What a board runs: the image of its project or not, and what is wrong with it, "" for nothing.
+
+    `has_program`: the program is that of the project, whatever weights it has.
+    """
 
     is_new: bool
     project_hash: int | None  # None where the board does not answer
     problem: str
+    has_program: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -76,18 +80,23 @@ class _Asked:
 
     def _ask_once(self) -> Task[None]:
         identity: Identity | None = None
+        has_weights = self._board.weights_file is None
         problem = ""
         try:
             identity = yield from self._client.identify()
             check_version(identity, self._client.name)
             check_identity(self._project, self._board, identity, self._client.name)
+            if self._board.weights_file:
+                check_weights(self._board, (yield from self._client.weights()), self._client.name)
+                has_weights = True
             yield from self._client.check_flash()
         except ToolError as error:
             problem = str(self._port_failure or error)
-        is_new = identity is not None and self._is_new(identity)
-        self.image = RunningImage(is_new, identity.project_hash if identity else None, problem)
+        has_program = identity is not None and self._is_own(identity)
+        project_hash = identity.project_hash if identity else None
+        self.image = RunningImage(has_program and has_weights, project_hash, problem, has_program)
 
-    def _is_new(self, identity: Identity) -> bool:
+    def _is_own(self, identity: Identity) -> bool:
         own = (self._project.project_hash, self._board.number - 1)
         return (identity.project_hash, identity.board_index) == own
 
@@ -119,4 +128,4 @@ class _AskedInLines(_Asked):
         hash_text = str(found.get("project_hash", ""))
         own = (f"{self._project.project_hash:08x}", self._board.number)
         is_new = (hash_text, found.get("board")) == own
-        self.image = RunningImage(is_new, int(hash_text, 16) if hash_text else None, problem)
+        self.image = RunningImage(is_new, int(hash_text, 16) if hash_text else None, problem, is_new)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tinysplit.boards.debug_port import DebugPort
+from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, TinysplitError, ToolError, UsageError, one_line
 from tinysplit.common.extras import install_line
 from tinysplit_hil.bench.commands import Command
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer, ProgrammerName
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.bench.rig_file import RigFile
 
 SERIAL_PORTS = ("NetworkSerialPort", "RawSerialPort", "USBSerialPort")
@@ -68,7 +69,11 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
     def read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
         return _on_target(environment, probe.title, openocd.read(probe, addresses) if openocd.read else ())
 
-    return replace(openocd, executable=sys.executable, flash=flash, read=read)
+    def write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
+        command = openocd.write(port, file, address, probe) if openocd.write else ()
+        return _on_target(environment, probe.title, command)
+
+    return replace(openocd, executable=sys.executable, flash=flash, read=read, write=write)
 
 
 def on_targets(path: Path, rig: RigFile, programmer: Programmer, commands: Mapping[int, Command]) -> dict[int, Command]:

@@ -4,27 +4,17 @@ import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from tinysplit.boards.debug_port import DebugPort
 from tinysplit.codegen.platformio_ini import COMPILER
+from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit_hil.bench.commands import Command, run_command, shell_line
 from tinysplit_hil.bench.mass_storage import DRIVE, copy_to_drive
 
 OBJCOPY = COMPILER.replace("gcc", "objcopy")
 READ_LIMIT_S = 60.0
-
-
-class ProgrammerName(StrEnum):
-    """The values of --programmer."""
-
-    OPENOCD = "openocd"
-    PYOCD = "pyocd"
-    ST_FLASH = "st-flash"
-    CUBEPROGRAMMER = "cubeprogrammer"
-    MASS_STORAGE = "mass-storage"
 
 
 @dataclass(frozen=True)
@@ -45,7 +35,8 @@ class Programmer:
     """A program that flashes boards through their probes.
 
     `read` returns the command that reads words at addresses, the first that of the device id; it neither halts nor
-    resets the board. `words` finds them in its output.
+    resets the board. `words` finds them in its output. `write` returns the command that writes the bytes of a file to
+    an address of the flash, and changes no other sectors.
     """
 
     name: ProgrammerName
@@ -54,6 +45,7 @@ class Programmer:
     flash: Callable[[DebugPort, Path, ProbeChoice], tuple[Command, ...]]  # of an ELF file, by a probe
     read: Callable[[ProbeChoice, Sequence[int]], Command] | None = None
     words: Callable[[str, str, Sequence[int]], Mapping[int, int]] | None = None
+    write: Callable[[DebugPort, Path, int, ProbeChoice], Command] | None = None  # of bytes to an address
     verifies: bool = True  # compares the flash with the file
     is_parallel: bool = False  # several may run at a time
 
@@ -185,6 +177,11 @@ def _openocd_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Comm
     return (openocd_command(probe, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
 
 
+def _openocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
+    script = f"program {{{file}}} {address:#010x} verify reset exit"
+    return openocd_command(probe, f"{port.openocd_target}.cfg", script)
+
+
 def _openocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = "".join(f" catch {{echo [mdw {address:#010x}]}};" for address in addresses)
     return openocd_command(probe, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
@@ -233,6 +230,11 @@ def _pyocd_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Comman
     return (("pyocd", "flash", "-W", "-u", str(probe.serial_number), "-t", pyocd_target(port.part), str(elf)),)
 
 
+def _pyocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
+    target = ("-t", pyocd_target(port.part), "--erase", "sector", "--base-address", f"{address:#010x}")
+    return ("pyocd", "flash", "-W", "-u", str(probe.serial_number), *target, str(file))
+
+
 def _pyocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = [word for address in addresses for word in ("-c", f"read32 {address:#010x}")]
     return ("pyocd", "commander", "-W", "-u", str(probe.serial_number), "-t", "cortex_m", "-M", "attach", *reads)
@@ -245,6 +247,11 @@ def _st_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, 
     image = str(elf.with_suffix(".bin"))
     write = ("st-flash", "--serial", str(probe.serial_number), "--reset", "write", image, f"{port.flash_start:#010x}")
     return (_to_binary(elf), write)
+
+
+def _st_write(_port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
+    serial_number = str(probe.serial_number)
+    return ("st-flash", "--serial", serial_number, "--reset", "write", str(file), f"{address:#010x}")
 
 
 def _to_binary(elf: Path) -> Command:
@@ -270,6 +277,16 @@ def _cube_flash(_port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Comman
     return ((_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "-d", str(elf), "-v", "-rst"),)
 
 
+def _cube_write(_port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
+    connection = ("-c", "port=SWD", f"sn={probe.serial_number}")
+    return (_CUBE, *connection, "-d", str(file), f"{address:#010x}", "-v", "-rst")
+
+
+def loader_command(elf: Path, probe: ProbeChoice) -> str:
+    """Return the line for a shell that flashes a board with an external memory, by a loader that the user names."""
+    return shell_line((_CUBE, "-c", "port=SWD", f"sn={probe.title}", "-el", "LOADER", "-d", str(elf), "-v", "-rst"))
+
+
 def _cube_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = [word for address in addresses for word in ("-r32", f"{address:#010x}", "4")]
     return (_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "mode=HOTPLUG", *reads)
@@ -292,6 +309,7 @@ PROGRAMMERS = {
             _openocd_flash,
             _openocd_read,
             _words,
+            _openocd_write,
             is_parallel=True,
         ),
         Programmer(
@@ -301,6 +319,7 @@ PROGRAMMERS = {
             _pyocd_flash,
             _pyocd_read,
             _words,
+            _pyocd_write,
             verifies=False,
             is_parallel=True,
         ),
@@ -311,6 +330,7 @@ PROGRAMMERS = {
             _st_flash,
             _st_info,
             _chip_id,
+            _st_write,
         ),
         Programmer(
             ProgrammerName.CUBEPROGRAMMER,
@@ -319,6 +339,7 @@ PROGRAMMERS = {
             _cube_flash,
             _cube_read,
             _words,
+            _cube_write,
         ),
         Programmer(
             ProgrammerName.MASS_STORAGE, "dd", "install it (Debian: apt-get install coreutils)", _copy, verifies=False

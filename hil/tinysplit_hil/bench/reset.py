@@ -8,18 +8,12 @@ from pathlib import Path
 
 from tinysplit.boards.board import board_title
 from tinysplit.boards.debug_port import DebugPort, load_debug_port
+from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.labgrid_targets import board_ports, cycle_power, on_targets
 from tinysplit_hil.bench.ports import open_port
-from tinysplit_hil.bench.programmers import (
-    PROGRAMMERS,
-    ProbeChoice,
-    ProgrammerName,
-    failure,
-    openocd_command,
-    pyocd_target,
-)
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, failure, openocd_command, pyocd_target
 from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file
 from tinysplit_hil.client import BoardClient
 

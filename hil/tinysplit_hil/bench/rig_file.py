@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, PositiveInt, ValidationError, model_validator
+from pydantic import Field, PositiveInt, ValidationError, field_validator, model_validator
 from serial.tools import list_ports
 
 from tinysplit.boards.board import board_title
-from tinysplit.boards.catalog import board_names
-from tinysplit.common.errors import InputError, ToolError
+from tinysplit.boards.board_files import board_name
+from tinysplit.common.errors import InputError, TinysplitError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.tables import counted
 from tinysplit.plan.wiring import Link
@@ -31,8 +31,16 @@ class RigBoard(FileModel):
     serial_number: str | None = None
     openocd_adapter: str | None = None  # commands of OpenOCD that choose a probe which is no ST-LINK
     port: str | None = None  # a device or URL of pyserial; by default the port of the probe
-    name: str | None = None  # of boards/*.toml, which then has to be that of the project
+    name: str | None = None  # or the path of a board file; it then has to be that of the project
     target: str | None = None  # of labgrid's environment
+
+    @field_validator("name")
+    @classmethod
+    def _is_known(cls, name: str | None) -> str | None:
+        try:
+            return None if name is None else board_name(name)
+        except TinysplitError as error:
+            raise ValueError(str(error)) from None
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -40,8 +48,6 @@ class RigBoard(FileModel):
             raise ValueError("a [[board]] needs serial_number, port or both")
         if self.target and (self.serial_number or self.openocd_adapter):
             raise ValueError("a [[board]] has a probe of its own or a target of labgrid, not both")
-        if self.name is not None and self.name not in board_names():
-            raise ValueError(f"there is no board {self.name!r}: `tinysplit boards` lists them")
         return self
 
     @property

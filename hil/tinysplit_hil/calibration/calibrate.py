@@ -21,22 +21,22 @@ from tinysplit.calibration.fit import Sample, validated_fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.platformio_ini import Flags
+from tinysplit.common.choices import BITS, VIRTUAL
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.kernels import candidates
 from tinysplit.kernels.cost_table import CycleTable, KernelCosts, load_cycle_table, using_table
-from tinysplit.network.bit_widths import BITS, Widths
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit_hil.bench.flash import check_flashable
 from tinysplit_hil.calibration.code_waits import code_wait_table
 from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_fed_asleep, measure_handoffs
 from tinysplit_hil.calibration.layers import Bench, MeasuredLayer, measure_layers
 from tinysplit_hil.calibration.links import fit_links, measure_links
-from tinysplit_hil.rig import VIRTUAL
 
 CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
-LINKED_BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_f401re", "cortex-m7": "nucleo_h743zi"}
+LINKED_BOARDS = ("nucleo_f401re", "nucleo_g071rb", "nucleo_h743zi", "nucleo_l452re")  # of each family
 DIGITS = 4  # significant digits of a cost
 
 ByBits = dict[str, dict[str, KernelCosts]]
@@ -206,12 +206,12 @@ def _replaced(old: ByBits, new: ByBits) -> ByBits:
 
 def _other_costs(request: CalibrationRequest, messages: Console) -> dict[str, Any]:
     """Return the other parts of the table, by their keys."""
-    boards = {core: load_board(name) for core, name in LINKED_BOARDS.items()}
+    boards = [load_board(name) for name in LINKED_BOARDS]
     measured: dict[OtherCosts, tuple[str, Callable[[], Any]]] = {
         OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(boards))),
         OtherCosts.HAND_OFFS: (
             "handoff",
-            lambda: {c: fit_handoffs(measure_handoffs(b), measure_fed_asleep(b)) for c, b in boards.items()},
+            lambda: {b.device.family: fit_handoffs(measure_handoffs(b), measure_fed_asleep(b)) for b in boards},
         ),
         OtherCosts.CODE_WAITS: ("code_waits", code_wait_table),
         OtherCosts.CODE: ("code", lambda: code_costs(all_networks(), [load_board(name) for name in CORE_BOARDS])),

@@ -1,9 +1,8 @@
 """Waits for code in flash: the cycles that a wait state adds to each part of each kernel, by family of boards.
 
 Programs run on virtual boards with ideal memory and with that of a board. The difference is what code and its literals
-wait, and constants, whose waits are computed. As that is not exact, kinds that have constants in RAM somewhere are
-fitted to these layers alone. Layers whose straight code overflows the code cache are left out: their waits are
-computed, too (`Kernel.straight_code`).
+wait, and constants, whose waits are computed. Layers whose straight code overflows the code cache are left out: their
+waits are computed, too (`Kernel.straight_code`).
 """
 
 import tempfile
@@ -19,11 +18,12 @@ from tinysplit.calibration.fit import Sample, fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.project import PlannedNetwork, plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.common.choices import BITS
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.code_waits import code_waits
 from tinysplit.kernels.cost_table import PartCosts
-from tinysplit.network.bit_widths import BITS, Widths
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -43,7 +43,6 @@ class WaitingLayer:
     family: str
     bits: int
     kind: str
-    reads_flash: bool  # for constants
     sample: Sample
 
 
@@ -84,24 +83,21 @@ def _waiting_layer(planned: PlannedNetwork, index: int, cycles: float, real_cycl
     kernel, quantized, work = kernel_of(planned, index)
     if code_waits(quantized.layer, own.board, Widths.of(quantized.formats), kernel).straight:
         return
-    constants, of_constants, reads_flash = own.constants.get(index), 0.0, False
+    constants, of_constants = own.constants.get(index), 0.0
     if constants:
-        reads_flash = not constants.is_copied
-        of_constants = constants.waits_in_flash if reads_flash else constants.copy_waits
+        of_constants = constants.copy_waits if constants.is_copied else constants.waits_in_flash
     waits = max(0.0, real_cycles - cycles - of_constants) / own.board.clock.flash_wait_states
     place = (own.board.device.family, planned.quantized.bits, kernel.cost_kind(quantized.layer))
-    yield WaitingLayer(*place, reads_flash, Sample(work, waits, cycles))
+    yield WaitingLayer(*place, Sample(work, waits, cycles))
 
 
 def fit_waits(measured: Sequence[WaitingLayer]) -> Waits:
     """Return the waits of each part."""
-    groups: dict[tuple[str, int, str], list[WaitingLayer]] = defaultdict(list)
+    groups: dict[tuple[str, int, str], list[Sample]] = defaultdict(list)
     for layer in measured:
-        groups[layer.family, layer.bits, layer.kind].append(layer)
+        groups[layer.family, layer.bits, layer.kind].append(layer.sample)
     found: Waits = defaultdict(lambda: defaultdict(dict))
-    for (family, bits, kind), layers in sorted(groups.items()):
-        of_code = [layer for layer in layers if not layer.reads_flash] or layers
-        samples = [layer.sample for layer in of_code]
+    for (family, bits, kind), samples in sorted(groups.items()):
         costs = {part: float(f"{cost:.{DIGITS}g}") for part, cost in fit(samples).items()}
         found[family][str(bits)][kind] = PartCosts(cycles=costs)
     return {family: dict(by_bits) for family, by_bits in found.items()}

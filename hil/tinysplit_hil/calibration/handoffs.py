@@ -12,21 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import nnls
 
-from tinysplit.boards.board import Board
+from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import HandoffCosts
 from tinysplit.network.layers import Shape
 from tinysplit.project.manifest import Project
 from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import VIRTUAL, Rig, open_rig
+from tinysplit_hil.rig import Rig, open_rig
 from tinysplit_hil.stream import stream
 
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
@@ -96,7 +98,8 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, 
     for channels in (*before, *wide, *after, sizes.outputs):
         net = net.conv(channels)
     quantized, x = quantize_randomly(net.graph(), 8)
-    settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE)
+    code = CodeMemory.RAM if board.code_ram else CodeMemory.FLASH
+    settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE, code_memory=code)
     boards, number = (board,) * (1 + receives + sends), int(receives)
     own = busy + 1  # the last of them computes the tensor that is sent, or the output
     assignment = (0,) * receives + (number,) * own + (number + 1,) * sends
@@ -168,7 +171,7 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[i
     for number, each in enumerate(found):
         n_ends = each.receives + each.sends
         beyond[number] = each.cycles - COPYING * (n_ends * each.cut_bytes + each.in_bytes + each.out_bytes)
-    fitted, *_ = np.linalg.lstsq(rows, beyond, rcond=None)
+    fitted, _ = nnls(rows, beyond)
     costs = {name: _rounded(cost) for name, cost in zip(names, fitted, strict=True)}
     return HandoffCosts(
         frame=costs["frame"],

@@ -12,6 +12,7 @@ from tinysplit.boards.board import Board
 from tinysplit.build.elf import ElfSizes
 from tinysplit.calibration.project import PlannedNetwork, plan_kernels
 from tinysplit.common.alignment import WORD_BYTES
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError, ToolError
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.cost_table import Work
@@ -22,9 +23,8 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.project.manifest import Project, ProjectLayer
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.bench.programmers import ProgrammerName
 from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import VIRTUAL, open_rig
+from tinysplit_hil.rig import open_rig
 
 RUNS = 3  # of the one input of a network
 LONG_FIRST_LAYER = 200_000  # cycles: the host takes about 1000 from the first layer of a Cortex-M0+

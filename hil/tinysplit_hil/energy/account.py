@@ -7,10 +7,11 @@ from tinysplit.project.activity import BoardActivity
 
 
 class Account(NamedTuple):
-    """Core cycles of a board since its reset, and those of them that it slept."""
+    """Core cycles of a board since its reset; those of them that it slept; those in which external memory was read."""
 
     cycles: int
     slept: int
+    external: int = 0
 
     @property
     def ran(self) -> int:
@@ -29,8 +30,8 @@ def activities_between(before: Accounts, after: Accounts, core_hz: Mapping[int, 
 
 
 def _activity(number: int, before: Account, after: Account, core_hz: int) -> BoardActivity:
-    ran, slept = after.ran - before.ran, after.slept - before.slept
-    return BoardActivity(board=number, run_s=ran / core_hz, sleep_s=slept / core_hz)
+    ran, slept, read = after.ran - before.ran, after.slept - before.slept, after.external - before.external
+    return BoardActivity(board=number, run_s=ran / core_hz, sleep_s=slept / core_hz, external_s=read / core_hz)
 
 
 def mean_activities(inferences: Sequence[Sequence[BoardActivity]], boards: Sequence[int]) -> tuple[BoardActivity, ...]:
@@ -41,6 +42,7 @@ def mean_activities(inferences: Sequence[Sequence[BoardActivity]], boards: Seque
             board=number,
             run_s=sum(each.run_s for each in own) / len(own),
             sleep_s=sum(each.sleep_s for each in own) / len(own),
+            external_s=sum(each.external_s for each in own) / len(own),
         )
         for number, own in by_board.items()
         if own

@@ -37,7 +37,7 @@ class Energy:
             board = self.project.board(each.board)
             if board.run_w is None or board.idle_w is None:
                 return None
-            total_j += each.energy_j(board.run_w, board.idle_w)
+            total_j += each.energy_j(board.run_w, board.idle_w, board.external_power)
         return total_j if activities else None
 
     def to_json(self) -> dict[str, Any]:
@@ -79,6 +79,6 @@ def print_energy(energies: Sequence[tuple[str, Energy]], console: Console) -> No
             table.add_row(*row)
     console.print(table)
     for why_not in dict.fromkeys(energy.why_not for _, energy in energies if energy.why_not):
-        console.print(why_not, highlight=False, soft_wrap=True)
+        console.print(why_not, highlight=False, markup=False, soft_wrap=True)
     if any(energy.measured for _, energy in energies):
         console.print(f"measured {NOTE}", highlight=False, soft_wrap=True)

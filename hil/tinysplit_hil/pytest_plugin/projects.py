@@ -13,20 +13,23 @@ from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
+from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.build.folder import build_folder
+from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT
 from tinysplit.common.errors import TinysplitError, UsageError
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.sample_files import GivenSamples, SampleSource, sample_source
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
+from tinysplit.slices.settings import Search
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.measure_folder import DEFAULT_SAMPLE_COUNT, MeasureSettings, measure_boards
+from tinysplit_hil.measure_folder import MeasureSettings, measure_boards
 from tinysplit_hil.pytest_plugin.rig import RigOfTests
 from tinysplit_hil.report import MeasureReport
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SampleSource = str | Path | NDArray[np.generic]  # an .npz file with `x`, or the array itself, N x input shape
 
 
 def _without_our_frames(call: Callable[P, T]) -> Callable[P, T]:
@@ -69,33 +72,17 @@ class Measured:
         return self.report.outputs.bit_exact and not self.report.failures
 
 
-class SampleFiles:
-    """Files of samples that tests give as arrays."""
-
-    def __init__(self, temporary: pytest.TempPathFactory) -> None:
-        self._temporary = temporary
-
-    def path(self, samples: SampleSource) -> Path:
-        """Return the .npz file of samples, written where they are an array."""
-        if isinstance(samples, str | Path):
-            return Path(samples)
-        path = self._temporary.mktemp("tinysplit-samples") / "samples.npz"
-        np.savez(path, x=samples)
-        return path
-
-
 class ProjectOnRig:
     """A project that is built, for the boards of a rig."""
 
-    def __init__(self, project: Project, folder: Path, rig: RigOfTests, files: SampleFiles) -> None:
+    def __init__(self, project: Project, folder: Path, rig: RigOfTests) -> None:
         self.project = project
         self.folder = folder
         self.rig = rig
-        self._files = files
 
     @_without_our_frames
     def measure(
-        self, samples: SampleSource, count: int = DEFAULT_SAMPLE_COUNT, *, is_pipelined: bool = False
+        self, samples: GivenSamples, count: int = DEFAULT_SAMPLE_COUNT, *, is_pipelined: bool = False
     ) -> Measured:
         """Run the first `count` samples on the boards and return what came out.
 
@@ -104,7 +91,7 @@ class ProjectOnRig:
         """
         console = Console(stderr=True)  # pytest shows it with a test that fails
         quantized = read_quantized(self.folder, self.project)
-        loaded = load_samples(self._files.path(samples), quantized.graph).first(count)
+        loaded = load_samples(sample_source(samples), quantized.graph).first(count)
         flash_rig(self.project, self.folder, self.rig.spec, self.rig.programmer, console)
         settings = MeasureSettings(rig=self.rig.spec, sample_count=count, is_pipelined=is_pipelined)
         report = measure_boards(self.project, self.folder, quantized, loaded, settings, console)
@@ -119,7 +106,6 @@ class ProjectFactory:
     def __init__(self, rig: RigOfTests, temporary: pytest.TempPathFactory) -> None:
         self._rig = rig
         self._temporary = temporary
-        self._files = SampleFiles(temporary)
         self._built: dict[str, Path] = {}  # folders by what they were made from
 
     @_without_our_frames
@@ -127,7 +113,7 @@ class ProjectFactory:
         self,
         source: str | Path,
         boards: Sequence[str] = (),
-        calibration: SampleSource | None = None,
+        calibration: GivenSamples | None = None,
         *,
         clock: str = ClockSource.HSI,
         **settings: Any,  # noqa: ANN401 (CostSettings has their types)
@@ -148,15 +134,15 @@ class ProjectFactory:
             key = repr((Path(source).resolve(), boards, _key(calibration), clock, settings))
             if key not in self._built:
                 context = _context(Path(source), boards, clock, settings)
-                self._built[key] = self._generate(context, self._files.path(calibration))
+                self._built[key] = self._generate(context, sample_source(calibration))
             folder = self._built[key]
             project = Project.read(folder)
-        return ProjectOnRig(project, folder, self._rig, self._files)
+        return ProjectOnRig(project, folder, self._rig)
 
-    def _generate(self, context: pipeline.Context, calibration: Path) -> Path:
+    def _generate(self, context: pipeline.Context, calibration: SampleSource) -> Path:
         """Return a new folder with the project, built. Raises CheckFailedError where it does not fit the boards."""
         folder = self._temporary.mktemp("tinysplit") / "project"
-        split = pipeline.describe_split(context, pipeline.split_network(context, pipeline.Search()))
+        split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
         project = pipeline.generate_folder(context, split, calibration, folder)
         build_folder(project, folder, context.messages).check()
         return folder
@@ -164,8 +150,9 @@ class ProjectFactory:
 
 def _context(model: Path, boards: Sequence[str], clock: str, settings: dict[str, Any]) -> pipeline.Context:
     messages = Console(stderr=True)
+    use_folder_beside(model.parent)
     return pipeline.Context.load(model, boards, CostSettings(**settings), messages, ClockSource(clock))
 
 
-def _key(samples: SampleSource) -> object:
+def _key(samples: GivenSamples) -> object:
     return (samples.shape, samples.tobytes()) if isinstance(samples, np.ndarray) else Path(samples).resolve()

@@ -41,13 +41,18 @@ class ResultFiles:
     def write(self, report: MeasureReport) -> None:
         """Write the files. Raises InputError where one cannot be written."""
         if self.json:
-            write_whole_file(self.json, json.dumps(report.to_json(), indent=2) + "\n")
+            write_measurement(self.json, report)
         if self.csv:
             write_whole_file(self.csv, _csv(report))
         if self.junit:
             write_whole_file(self.junit, f"{_XML}{ET.tostring(_junit(report), encoding='unicode')}\n")
         if report.timeline:
             report.timeline.write(self.svg, self.trace)
+
+
+def write_measurement(path: Path, report: MeasureReport) -> None:
+    """Write the measurement file. Raises InputError where it cannot be written."""
+    write_whole_file(path, json.dumps(report.to_json(), indent=2) + "\n")
 
 
 def _csv(report: MeasureReport) -> str:

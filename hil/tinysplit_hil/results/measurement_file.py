@@ -1,4 +1,4 @@
-"""The measurement file, as far as it is compared: what `measure --save` writes and `--json` prints."""
+"""The measurement file, as far as it is read again: what `measure` writes into its folder, and --save and --json."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,8 +8,10 @@ from pydantic import ConfigDict, Field
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, read_json, validate
+from tinysplit.project.activity import BoardActivity
 from tinysplit_hil.report import SCHEMA_VERSION
 from tinysplit_hil.results.times import What, title_of
+from tinysplit_hil.timeline.spans import Kind
 
 _REMEDY = "measure again with `tinysplit measure --save FILE`"
 Key = tuple[What, int, str]
@@ -17,7 +19,7 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _Part(FileModel):
-    """A part of the file; what is not compared is left out here."""
+    """A part of the file; what nothing reads is left out here."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -69,9 +71,73 @@ class FileFailure(_Part):
 class FileOutput(_Part):
     """The outputs: samples, from 1 in `crc32` and from 0 in `differing`."""
 
+    bit_exact: bool
+    samples: int
     differing: tuple[int, ...]
     crc32: Mapping[str, str]
+    reference_samples: int
     top1: float | None
+    float_top1: float | None
+    agreement: float
+    l2r: float
+
+
+class FileLatency(_Part):
+    """L, T and I in seconds."""
+
+    L: Seconds
+    T: Seconds
+    I: Seconds  # noqa: E741 (its name)
+
+
+class FileEnergyFigures(_Part):
+    """Energy of an inference, None without the currents of all boards, and what the boards do with its time."""
+
+    energy_j: float | None
+    boards: tuple[BoardActivity, ...]
+
+
+class FileEnergy(_Part):
+    """Estimated and measured energy, None where there is none."""
+
+    estimated: FileEnergyFigures | None
+    measured: FileEnergyFigures | None
+    measured_note: str | None
+
+
+class FileSpan(_Part):
+    """A span of a timeline, see `Span`."""
+
+    row: str
+    kind: Kind
+    title: str
+    start_s: float
+    end_s: float
+    label: str = ""
+
+
+class FileTimeline(_Part):
+    """The spans of a recorded inference."""
+
+    uncertainty_s: Mapping[str, float]
+    estimated: tuple[FileSpan, ...]
+    measured: tuple[FileSpan, ...]
+
+
+class FileLayer(_Part):
+    """The time of a layer."""
+
+    number: int
+    board: int
+    estimated_s: Seconds
+    measured_s: Seconds
+
+
+class FileCut(_Part):
+    """The time of a cut."""
+
+    number: int
+    measured_s: Seconds
 
 
 class MeasurementFile(_Part):
@@ -84,11 +150,18 @@ class MeasurementFile(_Part):
     baud: int
     project_hash: int
     rig: str
+    rig_note: str
     memory: str
     boards: tuple[FileBoard, ...]
     failures: tuple[FileFailure, ...]
     times: Annotated[tuple[FileTime, ...], Field(min_length=1)]
     output: FileOutput
+    latency: Mapping[str, FileLatency]
+    measured_period_s: float | None
+    energy: Mapping[str, FileEnergy] = Field(default_factory=dict)
+    timeline: FileTimeline | None = None
+    layers: tuple[FileLayer, ...]
+    cuts: tuple[FileCut, ...]
 
     @property
     def board_names(self) -> str:

@@ -87,6 +87,11 @@ class PictureContext:
 
 
 def timeline_svg(timeline: Timeline) -> str:
+    """Return the picture as a file."""
+    return render("measure/timeline.svg.j2", picture_of(timeline))
+
+
+def picture_of(timeline: Timeline) -> PictureContext:
     """Return the picture: the lanes of each row one above the other, each span with its time as a tooltip."""
     rows = enumerate(timeline.rows)
     names = tuple(_Name(_row_y(timeline, index), escape(row.name), escape(row.detail)) for index, row in rows)
@@ -97,8 +102,7 @@ def timeline_svg(timeline: Timeline) -> str:
         title += f"; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
     width, boxes, ticks = _LEFT + _WIDTH + _RIGHT, tuple(_boxes(timeline)), tuple(_ticks(timeline))
     legend = tuple(_legend(timeline))
-    context = PictureContext(width, height, escape(title), names, cases, boxes, ticks, legend, version_mark())
-    return render("measure/timeline.svg.j2", context)
+    return PictureContext(width, height, escape(title), names, cases, boxes, ticks, legend, version_mark())
 
 
 def _row_y(timeline: Timeline, row: int) -> int:

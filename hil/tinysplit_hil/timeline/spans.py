@@ -55,6 +55,7 @@ class Span:
         return {
             "row": self.row.name,
             "kind": self.kind.value,
+            "label": self.label,
             "title": self.title,
             "start_s": self.start_s,
             "end_s": self.end_s,

@@ -4,9 +4,9 @@ Cases, such as estimated and measured, are processes, rows are their threads; ti
 """
 
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Any
 
+from tinysplit import __version__
 from tinysplit.common.output_file import VERSION_KEY
 from tinysplit_hil.timeline.spans import Timeline
 
@@ -15,7 +15,7 @@ _US = 1e6
 
 def trace_of(timeline: Timeline) -> dict[str, Any]:
     """Return the trace."""
-    about = {VERSION_KEY: version("tinysplit")}
+    about = {VERSION_KEY: __version__}
     return {"otherData": about, "displayTimeUnit": "ms", "traceEvents": [*_names(timeline), *_events(timeline)]}
 
 

@@ -15,7 +15,7 @@ _ERASED = b"\xff"
 
 
 class Firmware:
-    """The contents of a board's flash, with what is known about its code; kept when the board is reset.
+    """The contents of a board's flash and external memory, with what is known of its code; kept over resets.
 
     A board with a debug port (`is_debuggable`) may get other code at any time, also in RAM; it may start without any.
     """
@@ -28,6 +28,7 @@ class Firmware:
         flash = board.device.flash
         erased = _ERASED * flash.size_bytes
         self.image = bytearray(erased if elf is None else self.program.flash_image(board, elf))
+        self.external = self.program.external_image(board)
         self.options: dict[int, int] = {}  # option bytes that were changed, by the offset of their register
         self._ram_code = self.program.ram_code(board)
         self.ram_code = (

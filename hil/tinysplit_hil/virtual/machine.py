@@ -53,8 +53,8 @@ class Machine:
         self.flash_start = board.device.flash.start
         self._blocks = firmware.blocks
         self._run_control = run_control
-        image, model = bytes(firmware.image), self.core.unicorn_model
-        self.emulator = Emulator(board, model, image, start.ram, firmware.ram_code)
+        images = (bytes(firmware.image), start.ram, firmware.ram_code, firmware.external)
+        self.emulator = Emulator(board, self.core.unicorn_model, *images)
         self.state = self.emulator.state
         self.clock = Clock(1, start.ps, clock_error_ppm)
         self.nvic = Nvic(self.core.priority_bits)
@@ -79,11 +79,10 @@ class Machine:
     def _plug_in(self, board: Board, firmware: Firmware) -> Chip:
         self.emulator.use_memory(self._memory)
         self.code = LoadedCode(self._blocks, self.emulator, board.code_ram)
-        cells = FlashCells(
-            self.emulator.flash, firmware.options, partial(self.code.forget_in, board.device.flash.start)
-        )
-        dma = self._dma_ports(board)
-        chip = Chip(board, self.clock, dma, cells, self._forget_event, self._memory.clock_changed)
+        forget = partial(self.code.forget_in, board.device.flash.start)
+        cells, dma = FlashCells(self.emulator.flash, firmware.options, forget), self._dma_ports(board)
+        changed = (self._forget_event, self._memory.clock_changed)
+        chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
         chip.flash.launch = self._system_reset
         for position, line in chip.interrupts:
             self.nvic.connect(FIRST_INTERRUPT + position, line)

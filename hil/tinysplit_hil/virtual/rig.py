@@ -316,6 +316,10 @@ class VirtualRig:
         """Core cycles of a board in WFI since its last reset."""
         return self._machines[index].slept_cycles
 
+    def external_cycles(self, index: int) -> int:
+        """Return the core cycles since the last reset of a board in which its external memory was read."""
+        return int(self._machines[index].emulator.external.read_cycles)
+
     def read_word(self, index: int, address: int) -> int:
         """Return a word of a board's memory, without side effects."""
         return self._machines[index].read_word(address)

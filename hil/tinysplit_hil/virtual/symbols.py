@@ -9,6 +9,7 @@ from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.parts import Memory
 from tinysplit.common.errors import InputError
 
 _THUMB = 1
@@ -24,14 +25,22 @@ class Program:
     functions: tuple[tuple[int, str], ...]
 
     def flash_image(self, board: Board, elf: Path) -> bytes:
-        """Return the contents of the flash of `board`. Raises InputError for a segment outside the flash."""
-        flash = board.device.flash
-        image = bytearray(_ERASED * flash.size_bytes)
+        """Return the contents of the flash of `board`. Raises InputError for a segment outside its memories."""
         for address, data in self.segments:
-            offset = address - flash.start
-            if not 0 <= offset <= flash.size_bytes - len(data):
+            if not any(_holds(memory, address, data) for memory in _memories(board)):
                 raise InputError(f"{elf} has {len(data)} bytes at 0x{address:08x}, outside the flash of {board.name}")
-            image[offset : offset + len(data)] = data
+        return self._image(board.device.flash)
+
+    def external_image(self, board: Board) -> bytes:
+        """Return the contents of the external memory of `board`, none without one."""
+        return self._image(board.external.memory) if board.external else b""
+
+    def _image(self, memory: Memory) -> bytes:
+        image = bytearray(_ERASED * memory.size_bytes)
+        for address, data in self.segments:
+            if _holds(memory, address, data):
+                offset = address - memory.start
+                image[offset : offset + len(data)] = data
         return bytes(image)
 
     def ram_code(self, board: Board) -> dict[int, bytes]:
@@ -46,6 +55,14 @@ class Program:
             return "no symbol"
         start, name = self.functions[index]
         return f"{name}+0x{address - start:x}"
+
+
+def _memories(board: Board) -> tuple[Memory, ...]:
+    return (board.device.flash, board.external.memory) if board.external else (board.device.flash,)
+
+
+def _holds(memory: Memory, address: int, data: bytes) -> bool:
+    return memory.start <= address <= memory.end - len(data)
 
 
 def load_program(path: Path) -> Program:

@@ -46,8 +46,8 @@ def _cells(ranked: RankedSet, goal: Goal) -> Iterator[str]:
     yield str(candidate.baud or "-")
     yield f"{figures.latency_s * MS:.2f}"
     yield f"{figures.period_s * MS:.2f}"
-    yield f"{figures.energy_j * MILLI:.3f}"
-    yield f"{figures.power_w(goal.settings.frame_period_s) * MILLI:.2f}"
+    yield f"{figures.energy_j * MILLI:.3f}" if goal.has_energy else "-"
+    yield f"{figures.power_w(goal.settings.frame_period_s) * MILLI:.2f}" if goal.has_energy else "-"
     yield f"{goal.price(candidate.boards):g}"
     yield str(ranked.phase_1_rank)
 

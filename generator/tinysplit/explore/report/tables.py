@@ -59,7 +59,8 @@ def _print_fronts(exploration: Exploration, console: Console) -> None:
 
 def _print_front(front: Sequence[FrontEntry], exploration: Exploration, console: Console) -> None:
     request = exploration.request
-    shown = [axis for axis in COLUMNS if axis in request.axes or axis in {Axis.LATENCY, Axis.ENERGY}]
+    always = {Axis.LATENCY, Axis.ENERGY} if request.goal.has_energy else {Axis.LATENCY}
+    shown = [axis for axis in COLUMNS if axis in request.axes or axis in always]
     price = "price" if request.goal.prices else "count"
     table = plain_table("boards", "layers", numbers=("baud", *(COLUMNS[axis][0] for axis in shown), price))
     for entry in front:

@@ -29,8 +29,13 @@ def exploration_json(exploration: Exploration) -> dict[str, Any]:
 
 
 def _fronts(exploration: Exploration) -> dict[str, Any]:
+    goal = exploration.request.goal
     fronts = [
-        {"model": _model(graph), "bits": bits, "points": [_entry(entry) for entry in exploration.front(graph, bits)]}
+        {
+            "model": _model(graph),
+            "bits": bits,
+            "points": [_entry(entry, goal) for entry in exploration.front(graph, bits)],
+        }
         for graph, bits in exploration.groups
     ]
     return {"axes": [axis.value for axis in exploration.request.axes], "fronts": fronts}
@@ -53,8 +58,8 @@ def _model(graph: Graph) -> dict[str, Any]:
     return {"name": graph.name, "sha256": graph.sha256}
 
 
-def _entry(entry: FrontEntry) -> dict[str, Any]:
-    figures = _figures(entry.point, entry.power_w)
+def _entry(entry: FrontEntry, goal: Goal) -> dict[str, Any]:
+    figures = _figures(entry.point, entry.power_w, goal)
     return {
         **_set(entry.candidate, entry.price),
         **figures,
@@ -66,8 +71,8 @@ def _ranked(ranked: RankedSet, goal: Goal) -> dict[str, Any]:
     frame_period_s, point = goal.settings.frame_period_s, ranked.point
     return {
         **_set(ranked.candidate, goal.price(ranked.candidate.boards)),
-        **_figures(ranked.simulated, ranked.simulated.power_w(frame_period_s)),
-        "analytical": _figures(point, point.power_w(frame_period_s)),
+        **_figures(ranked.simulated, ranked.simulated.power_w(frame_period_s), goal),
+        "analytical": _figures(point, point.power_w(frame_period_s), goal),
         "phase_1_rank": ranked.phase_1_rank,
         **_split(point.assignment, proved=point.proved),
     }
@@ -85,12 +90,12 @@ def _set(candidate: Candidate, price: float) -> dict[str, Any]:
     return {"boards": list(candidate.boards), "baud": candidate.baud or None, "price": price}
 
 
-def _figures(figures: Figures, power_w: float) -> dict[str, float]:
+def _figures(figures: Figures, power_w: float, goal: Goal) -> dict[str, float | None]:
     return {
         "latency_s": figures.latency_s,
-        "energy_j": figures.energy_j,
+        "energy_j": figures.energy_j if goal.has_energy else None,
         "period_s": figures.period_s,
-        "power_w": power_w,
+        "power_w": power_w if goal.has_energy else None,
     }
 
 

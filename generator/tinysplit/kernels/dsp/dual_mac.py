@@ -83,6 +83,7 @@ class DualMac(Kernel):
     """Strips of pixels are widened to 16 bits; blocks of four output channels are computed for two pixels at a time."""
 
     name: ClassVar[str] = "dual_mac"
+    reads_forward = True
 
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         """See `Kernel.fits`."""
@@ -142,7 +143,7 @@ class DualMac(Kernel):
         return StraightCode(
             size_bytes=rows * strips.pairs * PAIR_BYTES + (rows - 1) * GAP_BYTES + BLOCK_BYTES[weight_layout],
             passes=height * (width // PIXELS) * _blocks(layer.out_shape.channels),
-            work={"two_pairs": rows * strips.pairs, "two_blocks": 1},
+            work={"two_pairs": rows * strips.pairs, **clamped_work(layer, {"two_blocks": 1})},
         )
 
     def loads(self, layer: Layer, widths: Widths) -> Loads:
@@ -156,7 +157,15 @@ class DualMac(Kernel):
 
         Code costs are those of layers with one description, so those of further parts count here.
         """
-        weight_bytes = 1 if widths.x == BYTE_BITS and _surely_shares(layer) else VALUE_BITS // 8
+        return self._weights_bytes(layer, widths, shares=_surely_shares(layer))
+
+    def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        """See `Kernel.expected_weights_bytes`: as if weights were not clipped."""
+        return self._weights_bytes(layer, widths, shares=_probably_shares(layer))
+
+    @staticmethod
+    def _weights_bytes(layer: Layer, widths: Widths, *, shares: bool) -> int:
+        weight_bytes = 1 if widths.x == BYTE_BITS and shares else VALUE_BITS // 8
         total = 0
         for part in parts_of(layer):
             strips = part.strips(widths.x // 8)
@@ -333,11 +342,23 @@ def _surely_shares(layer: Layer) -> bool:
 
     The largest integers come from the smallest clipping limit, each rounded up or down.
     """
-    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
-    if weights.shape[1] * LARGEST_WEIGHT * LARGEST_VALUE < SURE_SUM_LIMIT:
+    inputs = layer.by_channel(layer.parameters["weights"]).shape[1]
+    if inputs * LARGEST_WEIGHT * LARGEST_VALUE < SURE_SUM_LIMIT:
         return True
-    steps = np.abs(weights).max(axis=1, keepdims=True) * min(CLIPPED_SHARES) / LARGEST_WEIGHT
+    return _largest_sum(layer, min(CLIPPED_SHARES), rounding=1) < SURE_SUM_LIMIT
+
+
+@lru_cache(maxsize=256)
+def _probably_shares(layer: Layer) -> bool:
+    """Return whether channels of `layer` share words if no weight is clipped."""
+    return _surely_shares(layer) or _largest_sum(layer, 1.0, rounding=0) < SHARED_SUM_LIMIT
+
+
+def _largest_sum(layer: Layer, clipped_share: float, rounding: int) -> float:
+    """Return the largest sum of products; weights are clipped at this share of the largest, and rounded by so much."""
+    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
+    steps = np.abs(weights).max(axis=1, keepdims=True) * clipped_share / LARGEST_WEIGHT
     with np.errstate(invalid="ignore"):  # infinite weights are rejected later
-        integers = np.minimum(np.abs(weights) / np.maximum(steps, np.finfo(np.float64).tiny) + 1, LARGEST_WEIGHT)
-    sums = [np.where(weights * sign >= 0, integers, 1).sum(axis=1).max() for sign in (1, -1)]
-    return bool(max(sums) * LARGEST_VALUE < SURE_SUM_LIMIT)
+        integers = np.minimum(np.abs(weights) / np.maximum(steps, np.finfo(np.float64).tiny) + rounding, LARGEST_WEIGHT)
+    sums = [np.where(weights * sign >= 0, integers, rounding).sum(axis=1).max() for sign in (1, -1)]
+    return float(max(sums)) * LARGEST_VALUE

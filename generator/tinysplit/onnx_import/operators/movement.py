@@ -10,12 +10,12 @@ from tinysplit.onnx_import.node import Constant, Node, Tensor
 
 
 def unchanged(node: Node, builder: GraphBuilder) -> Tensor:
-    """Identity."""
+    """Leave the values as they are."""
     return node.tensor
 
 
 def dropout(node: Node, builder: GraphBuilder) -> Tensor:
-    """Dropout: the identity outside training. Raises InputError in training mode."""
+    """Leave the values as they are, outside of training. Raises InputError in training mode."""
     ratio, training = node.optional(1), node.optional(2)
     if training is not None and training.any() and (ratio is None or ratio.any()):
         raise node.error("drops values at random, for training: export the network for inference")
@@ -23,13 +23,13 @@ def dropout(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def shape_of(node: Node, builder: GraphBuilder) -> Constant:
-    """Shape: known, and so a constant."""
+    """Give the shape, which is known, and so a constant."""
     shape = node.tensor.layout.shape[node.attributes.get("start", 0) : node.attributes.get("end")]
     return np.array(shape, dtype=np.int64)
 
 
 def transpose(node: Node, builder: GraphBuilder) -> Tensor:
-    """Transpose; without `perm` the axes are reversed."""
+    """Permute the axes; without `perm` the axes are reversed."""
     permutation = node.attributes.get("perm", range(node.rank)[::-1])
     return node.moved(node.tensor.layout.transpose(permutation))
 

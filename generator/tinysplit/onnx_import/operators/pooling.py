@@ -61,12 +61,12 @@ def global_max_pool(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def reduce_mean(node: Node, builder: GraphBuilder) -> Tensor:
-    """ReduceMean is `GlobalAveragePool` of a map whose channels are the axes that stay."""
+    """Average over axes: `GlobalAveragePool` of a map whose channels are the axes that stay."""
     return _reduced(node, builder, global_average_pool)
 
 
 def reduce_max(node: Node, builder: GraphBuilder) -> Tensor:
-    """ReduceMax is `GlobalMaxPool` of such a map."""
+    """Maximum over axes: `GlobalMaxPool` of a map whose channels are the axes that stay."""
     return _reduced(node, builder, global_max_pool)
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board
+from tinysplit.common.choices import LONG_BITS, SHORT_BITS, USUAL_MAX_DROP, USUAL_MIN_SQNR_DB
 from tinysplit.common.errors import CheckFailedError, UsageError
-from tinysplit.costs.problem_builder import CostSettings
-from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
@@ -22,8 +23,6 @@ from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
 from tinysplit.split.problem import Assignment
 
-USUAL_MAX_DROP = 0.5  # percentage points of top-1
-USUAL_MIN_SQNR_DB = 25.0
 TOLERANCE = 1e-9  # percentage points and dB
 LEAST_S = 1e-8  # lower limit of the added time, so that tensors without cost are ordered by noise
 
@@ -114,7 +113,7 @@ def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
     limits.goal.check(calibration.samples)
     graph = calibration.graph
     search = _Search(calibration, limits.goal, limits.costs(graph))
-    widths = BitWidths.all(graph, SHORT)
+    widths = BitWidths.all(graph, SHORT_BITS)
     parts = list(search.parts())
     if search.accepts(widths):
         return search.result(widths, ())
@@ -129,17 +128,17 @@ def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
         longer.append(best)
         widths = search.longer(widths, best)
     for part in sorted(longer, key=lambda part: -alone[part]):
-        shorter = search.with_bits(widths, part, SHORT)
+        shorter = search.with_bits(widths, part, SHORT_BITS)
         if search.accepts(shorter) and search.costs.fits(shorter):
             widths = shorter
-    extra_s = search.extra_s(BitWidths.all(graph, SHORT), parts)
+    extra_s = search.extra_s(BitWidths.all(graph, SHORT_BITS), parts)
     choices = (Choice(part, search.bits(widths, part), alone[part], extra_s[part]) for part in parts)
     return search.result(widths, tuple(choices))
 
 
 def _sqnr_alone(search: "_Search", part: TensorName) -> float:
     calibration = search.calibration
-    alone = search.with_bits(BitWidths.of(calibration.graph, LONG), part, SHORT)
+    alone = search.with_bits(BitWidths.of(calibration.graph, LONG_BITS), part, SHORT_BITS)
     return Accuracy.of(calibration.nearest(alone), calibration.float_scores).sqnr_db
 
 
@@ -173,7 +172,7 @@ class _Search:
         return widths.with_value(self.calibration.graph, part.name, bits)
 
     def longer(self, widths: BitWidths, part: TensorName) -> BitWidths:
-        return self.with_bits(widths, part, LONG)
+        return self.with_bits(widths, part, LONG_BITS)
 
     def extra_s(self, widths: BitWidths, parts: Iterable[TensorName]) -> dict[TensorName, float]:
         """Return for each of the tensors the seconds by which its 16 bits alone make `widths` slower."""

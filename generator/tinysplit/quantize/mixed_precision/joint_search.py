@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tinysplit.common.choices import LONG_BITS, SHORT_BITS
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.network.bit_widths import LONG, SHORT, BitWidths
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
@@ -84,10 +85,10 @@ def search_jointly(
     Raises CheckFailedError where no split, or none with bit widths that reach the accuracy goal, was found.
     """
     try:
-        return _search_from(SHORT, graph, split_with, widths_for)
+        return _search_from(SHORT_BITS, graph, split_with, widths_for)
     except CheckFailedError as error:
         try:
-            return _search_from(LONG, graph, split_with, widths_for)
+            return _search_from(LONG_BITS, graph, split_with, widths_for)
         except CheckFailedError:
             raise error from None
 
@@ -104,7 +105,7 @@ def _search_from(
         widths = BitWidths.of_quantized(mixed.quantized)
         again = split_with(widths)
         every = (*widths.values.values(), *widths.weights.values())
-        rounds.append(Round(split.assignment, every.count(LONG), len(every), again.assignment))
+        rounds.append(Round(split.assignment, every.count(LONG_BITS), len(every), again.assignment))
         split = again
         if rounds[-1].converged:
             break

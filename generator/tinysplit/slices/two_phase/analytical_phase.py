@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choices

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tinysplit.costs.problem_builder import CostSettings
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.distribution import Axis, Distributions
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork

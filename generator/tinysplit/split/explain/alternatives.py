@@ -57,15 +57,15 @@ def _of_copies(copies: Replication, problem: Problem) -> float:
 
 
 def _nearly_as_good(solved: Split) -> Iterator[str]:
-    """Yield a note if a single board is so little worse that the estimates cannot tell."""
+    """Yield a note if a single board is better, or so little worse that the estimates cannot tell."""
     problem = solved.problem
     best = min((each for each in alone_on_each(problem) if each.is_feasible), key=lambda each: each.value, default=None)
-    if best is not None and best.value < solved.objective * (1 + ESTIMATE_ERROR):
-        yield (
-            f"note: {_names(solved, best.assignment)} alone: {NOUN[problem.objective]} {_figure(solved, best.value)}, "
-            f"this split: {_figure(solved, solved.objective)}: less than the {ESTIMATE_ERROR:.0%} by which estimates "
-            "may be wrong"
-        )
+    if best is None or best.value >= solved.objective * (1 + ESTIMATE_ERROR):
+        return
+    alone = f"{_names(solved, best.assignment)} alone: {NOUN[problem.objective]} {_figure(solved, best.value)}"
+    is_close = best.value > solved.objective * (1 - ESTIMATE_ERROR)
+    close = f": less than the {ESTIMATE_ERROR:.0%} by which estimates may be wrong" if is_close else ""
+    yield f"note: {alone}, this split: {_figure(solved, solved.objective)}{close}"
 
 
 def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) -> Split | None:

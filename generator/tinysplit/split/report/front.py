@@ -2,10 +2,11 @@
 
 from rich.console import Console
 
+from tinysplit.common.choices import SecondObjective
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.evaluate.sub_models import sub_models
-from tinysplit.split.pareto import Front, Point, SecondObjective
+from tinysplit.split.pareto import Front, Point
 from tinysplit.split.report.split import layer_numbers
 
 

@@ -119,7 +119,7 @@ def _cells(times: BoardTimes, buffers: Buffers, span_s: float, inferences: int) 
 def _print_power(report: SimulationReport, console: Console) -> None:
     unknown = [device.name for device in report.devices if not device.run_w]
     if report.power_w(Waiting.POLL) is None:
-        console.print(no_energy_model(unknown[0]), highlight=False)
+        console.print(no_energy_model(unknown[0]), highlight=False, markup=False)
         return
     table = plain_table("boards", numbers=("mean mW", "mJ an inference"))
     for waiting, text in _WAITING.items():

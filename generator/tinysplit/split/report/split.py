@@ -15,7 +15,7 @@ from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import GIVEN, Split
 from tinysplit.split.topology import Cut, pair_of
 
 SMALL_GAP = 0.001
@@ -49,7 +49,7 @@ def print_split(split: Split, console: Console) -> None:
     for line in _blocking(split):
         console.print(line, highlight=False)
     console.print(_period(split), highlight=False)
-    console.print(_energy(split), highlight=False)
+    console.print(_energy(split), highlight=False, markup=False)
     console.print(_proof(split), highlight=False)
 
 
@@ -76,7 +76,7 @@ def print_slices(split: Split, console: Console) -> None:
         wires = ", ".join(f"{first + 1}-{second + 1}" for first, second in sorted(pairs))
         console.print(f"boards to wire: {wires}", highlight=False)
     console.print(_period(split), highlight=False)
-    console.print(_energy(split), highlight=False)
+    console.print(_energy(split), highlight=False, markup=False)
     work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     console.print(f"{split.solver}: {work}, the best of them{_slices_bound(split)}", highlight=False)
 
@@ -196,6 +196,8 @@ def _energy(split: Split) -> str:
 
 
 def _proof(split: Split) -> str:
+    if split.solver == GIVEN:
+        return f"given, not searched for: {_bound(split)}, optimality gap at most {_gap(split.gap)}"
     picked = f" ({split.picked_because})" if split.picked_because else ""
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     if split.proved:

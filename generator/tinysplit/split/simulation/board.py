@@ -104,9 +104,13 @@ class Board:
         return share * self._parts.receive_s[tensor][self._device]
 
     def _acknowledging_since(self, begin_s: float) -> float:
-        """Return the seconds since then between the ends of tensors that left and of their acknowledgements."""
+        """Return the seconds since then in which the board, on average, stays awake for the ends of acknowledgements.
+
+        It begins when a tensor has left, where less than the time of a reply is left until the next tick, else then.
+        """
         senders = [sender for sender in self.ports.senders.values() if sender.free.is_open]
-        return sum(max(0.0, sender.sent_s - max(begin_s, sender.left_s)) for sender in senders)
+        waits_s = (max(0.0, sender.sent_s - max(begin_s, sender.left_s)) for sender in senders)
+        return sum(LOOK_AHEAD_S if wait_s > TICK_S else wait_s * (1 - wait_s / TICK_S / 2) for wait_s in waits_s)
 
     def _await_frames(self, n_bytes: int, wire_s: float, waited_s: float) -> None:
         """Count the ends of a tensor's frames as awake: inside an inference, a board waits for them without sleep."""

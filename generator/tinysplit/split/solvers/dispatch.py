@@ -1,18 +1,25 @@
 """The solvers by name, and `auto`, which selects one by the size and topology of the problem."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from tinysplit.common.errors import UsageError
+from tinysplit.common.choices import (
+    AUTO,
+    CHAIN_LABELS,
+    DAG_LABELS,
+    DEFAULT_TIME_LIMIT_S,
+    EXHAUSTIVE,
+    HIGHS,
+    check_solver,
+)
 from tinysplit.split.problem import Period, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.chain.search import chain_label_search, has_too_many_powered_sets
 from tinysplit.split.solvers.dag.search import dag_label_search
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.milp.highs import solve_with_highs
 
-AUTO, EXHAUSTIVE, CHAIN_LABELS, DAG_LABELS, HIGHS = "auto", "exhaustive", "chain-labels", "dag-labels", "highs"
 AUTO_EXHAUSTIVE_CANDIDATES = 2**10  # 0.1 s, with a complete proof
 
 
@@ -23,7 +30,7 @@ class Solver(Protocol):
         """Return the best split found within `time_limit_s` seconds, proved or with a lower bound."""
 
 
-SOLVERS: Mapping[str, Solver] = {
+_SOLVERS: Mapping[str, Solver] = {
     EXHAUSTIVE: exhaustive_search,
     CHAIN_LABELS: chain_label_search,
     DAG_LABELS: dag_label_search,
@@ -38,18 +45,10 @@ def find_split(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DE
         UsageError: the name is unknown, or the solver does not support the problem.
         NoSplitError: the problem is infeasible, or no split was found in time.
     """
-    if check_solver(solver) in SOLVERS:
-        return SOLVERS[solver](problem, time_limit_s=time_limit_s)
+    if check_solver(solver) in _SOLVERS:
+        return _SOLVERS[solver](problem, time_limit_s=time_limit_s)
     chosen, why = choose_solver(problem)
-    return replace(SOLVERS[chosen](problem, time_limit_s=time_limit_s), picked_because=f"auto: {why}")
-
-
-def check_solver(name: str, others: Iterable[str] = ()) -> str:
-    """Return `name`. Raises UsageError unless it is a solver, `auto` or one of the `others`."""
-    names = (AUTO, *SOLVERS, *others)
-    if name not in names:
-        raise UsageError(f"unknown solver {name!r}: use one of {', '.join(names)}")
-    return name
+    return replace(_SOLVERS[chosen](problem, time_limit_s=time_limit_s), picked_because=f"auto: {why}")
 
 
 def choose_solver(problem: Problem) -> tuple[str, str]:

@@ -12,12 +12,13 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period_arrays import Timelines
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Period, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 

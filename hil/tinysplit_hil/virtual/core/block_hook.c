@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include "core_timing.h"
+#include "external_flash.h"
 #include "memory_model.h"
 
 /* Constants of unicorn.h and arm.h. */
 enum {
   REG_CPSR = 3, REG_LR = 10, REG_PC = 11, REG_SP = 12, REG_D0 = 14, REG_FPSCR = 6,
   REG_R0 = 66, REG_CONTROL = 117,
-  MEM_WRITE = 17, MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
+  MEM_WRITE = 17, MEM_READ_UNMAPPED = 19, MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
   PREFETCH_ABORT = 3, BKPT = 7,
 };
 
@@ -115,6 +116,7 @@ struct board {
   uint32_t mark_limit;
   uint32_t stalls; /* cycles of `current` for which the core has waited for memory */
   memory_t *memory; /* NULL for an ideal one */
+  external_t *external; /* NULL without one */
   uint32_t fetch_address; /* of the code of `current` that is fetched next */
   uint32_t accessed_by; /* program counter of the last access of `current` */
   uint32_t words_accessed; /* by this instruction */
@@ -188,7 +190,10 @@ static uint32_t longest_stalls(const board_t *board, const block_t *block) {
   const memory_t *memory = board->memory;
   if (!memory) return 0;
   uint32_t fetches = (block->end - block->address) / memory->fetch_bytes + 2;
-  return (fetches + block->word_count) * memory->longest_stall;
+  const external_t *external = board->external;
+  uint32_t outside = external && external->is_mapped ? external->burst_cycles + 4 * external->byte_cycles : 0;
+  uint32_t access = outside > memory->longest_stall ? outside : memory->longest_stall;
+  return fetches * memory->longest_stall + block->word_count * access;
 }
 
 static uint32_t unaligned_cycles(board_t *board, const block_t *block) {
@@ -252,6 +257,14 @@ static void give_up(board_t *board) {
   if (board->probe_pause < PROBE_PAUSE_MAX) board->probe_pause *= 2;
 }
 
+/* Writes what later accesses depend on; returns the number of words. */
+static size_t memory_state(board_t *board, uint32_t words[STATE_WORDS]) {
+  size_t count = board->memory->state(board->memory, board->cycles, words);
+  if (!board->external) return count;
+  external_state(board->external, board->cycles, words + count);
+  return count + EXTERNAL_STATE_WORDS;
+}
+
 static void begin_probe(board_t *board, const block_t *block) {
   board->loop_head = block;
   board->loop_cycles = board->cycles;
@@ -259,9 +272,7 @@ static void begin_probe(board_t *board, const block_t *block) {
   board->touched = 0;
   read_state(board, board->loop_state);
   memcpy(board->loop_predictions, board->predictions, sizeof board->predictions);
-  if (board->memory) {
-    board->memory->probed_words = board->memory->state(board->memory, board->cycles, board->memory->probed);
-  }
+  if (board->memory) board->memory->probed_words = memory_state(board, board->memory->probed);
 }
 
 /* True when the memory will answer as it did since the probe began. */
@@ -269,7 +280,7 @@ static bool memory_repeats(board_t *board) {
   memory_t *memory = board->memory;
   if (!memory) return true;
   uint32_t words[STATE_WORDS];
-  size_t count = memory->state(memory, board->cycles, words);
+  size_t count = memory_state(board, words);
   return count == memory->probed_words && memcmp(words, memory->probed, count * sizeof *words) == 0;
 }
 
@@ -353,22 +364,45 @@ static uint32_t read_pc(board_t *board) {
   return pc;
 }
 
-/* A load reaches the memory in the cycle after that in which its own code was there at the earliest (pipeline). The words
- * of an LDM follow one another.
+/* Returns the cycle in which an access reaches the memory: a load in the cycle after that in which its own code was there
+ * at the earliest (pipeline). The words of an LDM follow one another.
  */
+static uint64_t data_cycle(board_t *board) {
+  uint32_t pc = read_pc(board);
+  board->words_accessed = pc == board->accessed_by ? board->words_accessed + 1 : 0;
+  board->accessed_by = pc;
+  fetch_until(board, pc + 2);
+  return cycle_in_block(board, pc) + 1 + board->words_accessed;
+}
+
 void on_data(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
   (void)uc;
   (void)size;
   (void)value;
   board_t *board = user;
   if (!board->current) return;
-  uint32_t pc = read_pc(board);
-  board->words_accessed = pc == board->accessed_by ? board->words_accessed + 1 : 0;
-  board->accessed_by = pc;
-  fetch_until(board, pc + 2);
   memory_t *memory = board->memory;
-  uint64_t cycle = cycle_in_block(board, pc) + 1 + board->words_accessed;
+  uint64_t cycle = data_cycle(board);
   board->stalls += (type == MEM_WRITE ? memory->write : memory->read)(memory, (uint32_t)address, cycle);
+}
+
+/* A read of the external memory. */
+void on_external(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
+  (void)uc;
+  (void)type;
+  (void)value;
+  board_t *board = user;
+  if (!board->external->is_mapped) {
+    board->access_pc = read_pc(board);
+    board->fault_kind = MEM_READ_UNMAPPED;
+    board->fault_address = (uint32_t)address;
+    board->fault_size = (uint32_t)size;
+    stop(board, BAD_ACCESS);
+  } else if (board->current && board->memory) {
+    uint64_t cycle = data_cycle(board);
+    uint64_t ready = external_ready(board->external, (uint32_t)address, (uint32_t)size, cycle);
+    board->stalls += stalled(board->memory, CONSTANTS, ready, cycle);
+  }
 }
 
 /* Called before the division; its block counts the shortest. */
@@ -406,8 +440,9 @@ bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value,
   board_t *board = user;
   board->access_pc = read_pc(board);
   bool is_data = type == MEM_READ_PROT || type == MEM_WRITE_PROT;
-  if (is_data && (uint32_t)address >= FIRST_PERIPHERAL) return true;
-  if (type == MEM_WRITE_PROT && board->is_debuggable) {
+  bool is_external = board->external && (uint32_t)address - board->external->start < board->external->size;
+  if (is_data && (uint32_t)address >= FIRST_PERIPHERAL && !is_external) return true;
+  if (type == MEM_WRITE_PROT && board->is_debuggable && !is_external) {
     board->touched = 1;
     board->write((uint32_t)address, (uint32_t)size, (uint32_t)value, access_cycle(board));
     return true;

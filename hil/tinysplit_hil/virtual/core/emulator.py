@@ -9,6 +9,7 @@ from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
 from tinysplit.boards.board import Board, Device
+from tinysplit.boards.parts import Memory
 from tinysplit_hil.virtual.core.divisions import Operands
 from tinysplit_hil.virtual.core.memory_timing import IdealMemory
 from tinysplit_hil.virtual.core.native import (
@@ -16,6 +17,7 @@ from tinysplit_hil.virtual.core.native import (
     BoardState,
     DescribeCallback,
     Division,
+    ExternalFlash,
     ReadCallback,
     Region,
     WriteCallback,
@@ -35,11 +37,18 @@ _HOOKS = (
 class Emulator:
     """One Unicorn engine with its C state; `ram` has the contents of the memories at the start.
 
-    A memory is executable if one of the addresses `code` is in it.
+    A memory is executable if one of the addresses `code` is in it. `external` has the contents of the external memory,
+    if the board has one.
     """
 
     def __init__(
-        self, board: Board, model: int, flash: bytes, ram: Mapping[str, bytes], code: Collection[int] = ()
+        self,
+        board: Board,
+        model: int,
+        flash: bytes,
+        ram: Mapping[str, bytes],
+        code: Collection[int] = (),
+        external: bytes = b"",
     ) -> None:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB)
         self._uc.ctl_set_cpu_model(model)
@@ -54,6 +63,19 @@ class Emulator:
         user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         for kind, name in _HOOKS:
             self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p), user)
+        self.external = ExternalFlash()
+        if board.external:
+            self._map_external(board.external.memory, external)
+
+    def _map_external(self, memory: Memory, content: bytes) -> None:
+        """Map the external memory; accesses fail until the controller has mapped it."""
+        buffer = ctypes.create_string_buffer(content, memory.size_bytes)
+        self._kept.append(buffer)
+        self._uc.mem_map_ptr(memory.start, memory.size_bytes, unicorn.UC_PROT_READ, ctypes.addressof(buffer))
+        self.external.start, self.external.size = memory.start, memory.size_bytes
+        self.state.external = ctypes.addressof(self.external)
+        function, user = ctypes.cast(library().on_external, c_void_p), ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        self._add_hook(_READ, function, user, (memory.start, memory.end - 1))
 
     def _map_memories(self, board: Board, ram: Mapping[str, bytes], code: Collection[int]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC

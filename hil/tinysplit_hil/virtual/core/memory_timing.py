@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from tinysplit.boards.board import Board, Memory
+from tinysplit.boards.board import Board
+from tinysplit.boards.parts import Memory
 from tinysplit_hil.virtual.core.native import MemoryModel, library
 
 _PREFETCH, _CODE_CACHE, _DATA_CACHE, _LATENCY = 1 << 8, 1 << 9, 1 << 10, 0xF  # of FLASH_ACR

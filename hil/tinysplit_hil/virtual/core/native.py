@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import logging
 import subprocess
 import tempfile
 from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
@@ -11,9 +12,11 @@ from pathlib import Path
 
 from tinysplit.common.cache import cache_directory
 from tinysplit.common.errors import ToolError
+from tinysplit.common.log import log_program
 
+_log = logging.getLogger(__name__)
 _SOURCES = tuple(Path(__file__).with_name(name) for name in ("block_hook.c", "wait_state_flash.c", "cached_buses.c"))
-_HEADERS = tuple(Path(__file__).with_name(name) for name in ("core_timing.h", "memory_model.h"))
+_HEADERS = tuple(Path(__file__).with_name(name) for name in ("core_timing.h", "external_flash.h", "memory_model.h"))
 _PREDICTED_BRANCHES = 64  # of core_timing.h
 LONGEST_DIVISION = 10  # cycles that core_timing.h adds
 _REMEDY = "install it with its headers (Debian: apt-get install gcc libc6-dev)"
@@ -122,6 +125,17 @@ UNICORN_FUNCTIONS = (
 )
 
 
+class ExternalFlash(Structure):
+    """Mirror of external_t."""
+
+    _fields_ = (
+        *((name, c_uint32) for name in ("start", "size", "is_mapped", "fifo_bytes", "burst_cycles", "byte_cycles")),
+        *((name, c_uint32) for name in ("idle_cycles", "is_reading", "next", "level")),
+        ("since", c_uint64),
+        ("read_cycles", c_uint64),
+    )
+
+
 class BoardState(Structure):
     """Mirror of board_t; the fields that only C uses are `loop_search`."""
 
@@ -151,6 +165,7 @@ class BoardState(Structure):
         ("mark_limit", c_uint32),
         ("stalls", c_uint32),
         ("memory", c_void_p),
+        ("external", c_void_p),
         ("fetch_address", c_uint32),
         ("accessed_by", c_uint32),
         ("words_accessed", c_uint32),
@@ -210,6 +225,7 @@ def _compile(path: Path) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         result = Path(folder) / path.name
         command = ["gcc", *_FLAGS, *map(str, _SOURCES), "-o", str(result)]
+        log_program(_log, command)
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         except FileNotFoundError:

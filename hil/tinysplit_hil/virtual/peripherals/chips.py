@@ -3,11 +3,15 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from tinysplit.boards.board import Board, Pin, Uart
+from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.external_memory import ExternalMemory
+from tinysplit.boards.parts import Pin
 from tinysplit_hil.virtual.clock import Clock
+from tinysplit_hil.virtual.core.native import ExternalFlash
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals import stm32f4, stm32g0, stm32h7, stm32l4
 from tinysplit_hil.virtual.peripherals.base import Peripheral, Registers
+from tinysplit_hil.virtual.peripherals.crc import CrcUnit
 from tinysplit_hil.virtual.peripherals.dma.controller import Dma
 from tinysplit_hil.virtual.peripherals.dma.families import DmaPorts, dma_of
 from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
@@ -16,6 +20,7 @@ from tinysplit_hil.virtual.peripherals.flash.stm32f4 import FlashF4
 from tinysplit_hil.virtual.peripherals.flash.stm32h7 import FlashH7, FlashH743
 from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus
 from tinysplit_hil.virtual.peripherals.gpio import Gpio, Watcher
+from tinysplit_hil.virtual.peripherals.quadspi import Quadspi
 from tinysplit_hil.virtual.peripherals.rcc import Limits, Rcc
 from tinysplit_hil.virtual.peripherals.timer import Timer
 from tinysplit_hil.virtual.peripherals.usart import UartPorts, Usart
@@ -53,7 +58,7 @@ class Chip:
     """The peripherals of one board.
 
     `expecting` is called when a UART will receive a byte, `memory_changed` with FLASH_ACR and the divider from the core
-    to AHB when one of them may have changed.
+    to AHB when one of them may have changed. `mapping` is how the external memory is mapped, if there is one.
     """
 
     def __init__(
@@ -64,6 +69,7 @@ class Chip:
         cells: FlashCells,
         expecting: Callable[[], None],
         memory_changed: Callable[[int, int], None],
+        mapping: ExternalFlash,
     ) -> None:
         self._clock = clock
         self._memory_changed = memory_changed
@@ -91,11 +97,19 @@ class Chip:
             *dma.peripherals,
             (family.watchdog_base, self.watchdog),
         ]
-        if family.timer_base is not None:
-            self.peripherals.append((family.timer_base, Timer("TIM2", lambda: self._timer_divider("apb1"))))
+        self._add_optional(board.external, mapping)
         self._frequencies = self.rcc.frequencies()
         clock.change(self._frequencies.core_hz, 0)
         self._set_memory()
+
+    def _add_optional(self, external: ExternalMemory | None, mapping: ExternalFlash) -> None:
+        """Add the peripherals that not every board has."""
+        if self._family.timer_base is not None:
+            timer = Timer("TIM2", lambda: self._timer_divider("apb1"))
+            self.peripherals.append((self._family.timer_base, timer))
+        if external:
+            quadspi = Quadspi(external, mapping, lambda: all(map(self._is_connected, external.pins)))
+            self.peripherals.append((external.controller.base_address, quadspi))
 
     def eventful(self) -> Iterable[Peripheral]:
         """Return the peripherals with events of their own."""
@@ -169,7 +183,13 @@ def _g0(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
     syscfg = Registers("SYSCFG", {0x00: 0})
     return _Family(
         rcc=rcc,
-        plain=((0x40021000, rcc), (0x40022000, flash), (0x40007000, pwr), (0x40010000, syscfg)),
+        plain=(
+            (0x40021000, rcc),
+            (0x40022000, flash),
+            (0x40007000, pwr),
+            (0x40010000, syscfg),
+            (0x40023000, CrcUnit()),
+        ),
         flash=flash,
         limits=stm32g0.FLASH_LIMITS,
         gpio_base=0x50000000,
@@ -184,10 +204,10 @@ def _g0(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
 
 def _f4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
     rcc, flash = stm32f4.RccF4(cycle_after, board.hse_hz), FlashF4(cells, cycle_after)
-    pwr = stm32f4.PwrF4(has_overdrive=board.device.name.startswith("stm32f446"))
+    pwr = stm32f4.PwrF4(board.device.max_hz)
     return _Family(
         rcc=rcc,
-        plain=((0x40023800, rcc), (0x40023C00, flash), (0x40007000, pwr)),
+        plain=((0x40023800, rcc), (0x40023C00, flash), (0x40007000, pwr), (0x40023000, CrcUnit(reverses=False))),
         flash=flash,
         limits=stm32f4.FLASH_LIMITS,
         gpio_base=0x40020000,
@@ -198,13 +218,13 @@ def _f4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
 
 
 def _l4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
-    is_plus = board.device.name.startswith(("stm32l4r", "stm32l4s", "stm32l4p"))
+    is_plus = board.device.max_hz > stm32l4.MAX_HZ
     rcc = stm32l4.RccL4(cycle_after, board.hse_hz, is_plus=is_plus)
     flash = FlashL4Plus(cells, cycle_after) if is_plus else FlashL4(cells, cycle_after)
     pwr = stm32l4.PwrL4(is_plus=is_plus)
     return _Family(
         rcc=rcc,
-        plain=((0x40021000, rcc), (0x40022000, flash), (0x40007000, pwr)),
+        plain=((0x40021000, rcc), (0x40022000, flash), (0x40007000, pwr), (0x40023000, CrcUnit())),
         flash=flash,
         limits=stm32l4.FLASH_LIMITS_PLUS if is_plus else stm32l4.FLASH_LIMITS,
         gpio_base=0x48000000,
@@ -218,20 +238,23 @@ def _l4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
 
 
 def _h7(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
-    is_h743 = board.device.name.startswith("stm32h743")
+    settings = dict(board.clock.settings)
+    is_h743 = bool(settings["overdrive"])  # or of its line
     rcc = stm32h7.RccH7(cycle_after, board.hse_hz)
     syscfg = stm32h7.SyscfgH7(has_overdrive=is_h743)
     by_scale = stm32h7.CORE_HZ_H743 if is_h743 else stm32h7.CORE_HZ_H723
     pwr = stm32h7.PwrH7(syscfg, by_scale, stm32h7.OVERDRIVE_HZ)
     # CPUFREQ_BOOST: an option bit that must be set on boards with `boost`.
-    flash = (
-        FlashH743(cells, cycle_after)
-        if is_h743
-        else FlashH7(cells, cycle_after, {0x70: dict(board.clock.settings)["boost"] << 2})
-    )
+    flash = FlashH743(cells, cycle_after) if is_h743 else FlashH7(cells, cycle_after, {0x70: settings["boost"] << 2})
     return _Family(
         rcc=rcc,
-        plain=((0x58024400, rcc), (0x52002000, flash), (0x58024800, pwr), (0x58000400, syscfg)),
+        plain=(
+            (0x58024400, rcc),
+            (0x52002000, flash),
+            (0x58024800, pwr),
+            (0x58000400, syscfg),
+            (0x58024C00, CrcUnit()),
+        ),
         flash=flash,
         limits=stm32h7.FLASH_LIMITS_H743 if is_h743 else stm32h7.FLASH_LIMITS_H723,
         gpio_base=0x58020000,

@@ -41,6 +41,7 @@ class RccF4(Rcc):
     )
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x30, bit) for bit, port in enumerate("ABCDEFGH")},
+        "CRC": Gate(0x30, 12),
         "DMA1": Gate(0x30, 21),
         "DMA2": Gate(0x30, 22),
         "USART2": Gate(0x40, 17),
@@ -82,12 +83,24 @@ _VOSRDY, _ODRDY, _ODSWRDY = 14, 16, 17
 _OVERDRIVE_CYCLES = 1000
 
 
+# Highest AHB clock by the value of VOS without over-drive, of devices by their highest clock (datasheets, general
+# operating conditions; DS10086 and DS10693 of the F401 and F446). VOS of the F405 to F417, of 168 MHz, has one bit.
+_OVERDRIVE_HZ = 180_000_000
+_HZ_BY_SCALE = {
+    84_000_000: {1: 60_000_000, 2: 84_000_000},
+    100_000_000: {1: 64_000_000, 2: 84_000_000, 3: 100_000_000},
+    168_000_000: {0: 144_000_000, 1: 168_000_000},
+    _OVERDRIVE_HZ: {1: 120_000_000, 2: 144_000_000, 3: 168_000_000},
+}
+
+
 class PwrF4(Registers):
     """Voltage scale and over-drive, which limit the clock."""
 
-    def __init__(self, *, has_overdrive: bool) -> None:
-        super().__init__("PWR", {_PWR_CR: 0xC000 if has_overdrive else 0x8000, _PWR_CSR: 1 << _VOSRDY})
-        self._has_overdrive = has_overdrive
+    def __init__(self, max_hz: int) -> None:
+        self._has_overdrive = max_hz == _OVERDRIVE_HZ
+        self._hz_by_scale = _HZ_BY_SCALE[max_hz]
+        super().__init__("PWR", {_PWR_CR: max(self._hz_by_scale) << _VOS, _PWR_CSR: 1 << _VOSRDY})
 
     @override
     def store(self, offset: int, value: int, now: int) -> None:
@@ -106,10 +119,8 @@ class PwrF4(Registers):
         self.words[_PWR_CSR] |= mask
 
     def max_hz(self) -> int:
-        """Return the highest AHB clock (DS10086 and DS10693, general operating conditions)."""
+        """Return the highest AHB clock."""
         scale = self.field(_PWR_CR, _VOS, 2)
-        if not self._has_overdrive:
-            return {1: 60_000_000, 2: 84_000_000, 3: 84_000_000}.get(scale, 0)
         if self.field(_PWR_CSR, _ODSWRDY, 1):
             return {2: 168_000_000, 3: 180_000_000}.get(scale, 120_000_000)
-        return {1: 120_000_000, 2: 144_000_000, 3: 168_000_000}.get(scale, 0)
+        return self._hz_by_scale.get(scale, 0)

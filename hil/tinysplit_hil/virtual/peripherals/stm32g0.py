@@ -37,6 +37,7 @@ class RccG0(Rcc):
     reset_flags = reset_flags(0x60, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x34, bit) for bit, port in enumerate("ABCDEF")},
+        "CRC": Gate(0x38, 12),
         "DMA1": Gate(0x38, 0),
         "DMAMUX1": Gate(0x38, 0),
         "TIM2": Gate(0x3C, 0),

@@ -60,6 +60,7 @@ class RccH7(Rcc):
     )
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0xE0, bit) for bit, port in enumerate("ABCDEFGHIJK")},
+        "CRC": Gate(0xE0, 19),
         "DMA1": Gate(0xD8, 0),
         "DMA2": Gate(0xD8, 1),
         "USART2": Gate(0xE8, 17),

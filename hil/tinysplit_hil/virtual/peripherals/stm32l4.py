@@ -26,6 +26,7 @@ _MHZ = 1_000_000
 _KHZ = 1_000
 # By MSIRANGE (RM0394 and RM0432, section RCC_CR).
 _MSI_KHZ = (100, 200, 400, 800, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000)
+MAX_HZ = 80_000_000  # of the L4; the L4+ is faster
 FLASH_LIMITS = Limits(tuple(mhz * _MHZ for mhz in (16, 32, 48, 64, 80)))
 FLASH_LIMITS_PLUS = Limits(tuple(mhz * _MHZ for mhz in (20, 40, 60, 80, 100, 120)))
 _CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
@@ -58,9 +59,11 @@ class RccL4(Rcc):
     reset_flags = reset_flags(0x94, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
+        "CRC": Gate(0x48, 12),
         "DMA1": Gate(0x48, 0),
         "DMA2": Gate(0x48, 1),
         "DMAMUX1": Gate(0x48, 2),
+        "QUADSPI": Gate(0x50, 8),
         "TIM2": Gate(0x58, 0),
         "USART2": Gate(0x58, 17),
         "USART3": Gate(0x58, 18),

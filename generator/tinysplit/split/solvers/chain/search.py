@@ -16,11 +16,12 @@ from math import inf
 
 import numpy as np
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Period, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.chain.beam_pass import BeamPass, Dropped, Rules, limits_below
 from tinysplit.split.solvers.chain.lagrangian import ROUNDING, Completions, Runs, States
 from tinysplit.split.solvers.chain.local_search import Found, LocalSearch
@@ -70,7 +71,9 @@ def chain_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_L
 
 def _check_scope(problem: Problem) -> None:
     if not problem.is_chain:
-        raise UsageError("chain-labels solves chains only, and this network has branches: use --solver dag-labels")
+        raise UsageError(
+            "chain-labels solves chains only, and this network has branches: use --solver dag-labels", "--solver"
+        )
     if problem.asks_for_period and problem.period_definition is not Period.LOAD:
         raise UsageError(
             f"chain-labels supports the period load only, not {problem.period_definition}: use --solver dag-labels"

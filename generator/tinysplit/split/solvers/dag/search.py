@@ -7,9 +7,10 @@ every path that could be better has been considered.
 from dataclasses import replace
 from math import inf
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.dag.incumbent import Incumbent
 from tinysplit.split.solvers.dag.label_search import search_state_graph
 from tinysplit.split.solvers.dag.resources import Resources

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from rich.table import Table
-from scipy.optimize import nnls
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.tables import plain_table
@@ -63,6 +62,8 @@ def fit_posynomial(
     Raises:
         InputError: numbers that are not positive.
     """
+    from scipy.optimize import nnls  # noqa: PLC0415 (half a second, and few commands need it)
+
     columns, values = _checked(features, measured)
     terms = [Monomial(1.0, dict(powers)) for powers in exponents]
     relative = np.column_stack([np.broadcast_to(term.of(columns), values.shape) / values for term in terms])

@@ -4,11 +4,12 @@ It supports every objective, limit and rule, on chains and graphs, but only the 
 are not linear. HiGHS runs in this process, checks its time limit only occasionally, and cannot be interrupted.
 """
 
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import DEFAULT_TIME_LIMIT_S, Split
+from tinysplit.split.solution import Split
 from tinysplit.split.solvers.milp.constraints import SplitProgram
 from tinysplit.split.solvers.milp.model import Solution
 from tinysplit.split.solvers.milp.objectives import add_figures, is_linear

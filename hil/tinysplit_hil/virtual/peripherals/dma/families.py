@@ -16,7 +16,7 @@ _DMAMUX_BASE = 0x40020800
 _DMA1, _DMA2 = ("DMA1", 0x40020000), ("DMA2", 0x40020400)
 _CHANNELS, _STREAMS = 7, 8
 _G0_SHARED = {1: "DMA1_Channel1", 2: "DMA1_Channel2_3", 3: "DMA1_Channel2_3"}  # the others share the last vector
-_G0_LAST = "DMA1_Ch4_7_DMAMUX1_OVR"
+_G0_LAST = "DMA1_Ch4_"  # and the numbers of the last channel and of those of DMA2, if there is one
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,10 @@ class _Builder:
             made.append(channel)
         return made
 
+    def vector(self, beginning: str) -> str:
+        """Return the name of the interrupt that begins so."""
+        return next(name for name in self._positions if name.startswith(beginning))
+
     def system(self, *peripherals: tuple[int, Peripheral]) -> DmaSystem:
         return DmaSystem(peripherals, tuple(self.channels))
 
@@ -65,7 +69,8 @@ def dma_of(device: Device, lines: Sequence[RequestLine], ports: DmaPorts, *, has
 def _g0(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
     selection = RequestSelection(requests.G0, _CHANNELS, _CHANNELS)
     lines = RequestLines(builder.lines, selection)
-    names = [(f"DMA1 channel {n}", _G0_SHARED.get(n, _G0_LAST)) for n in range(1, _CHANNELS + 1)]
+    last = builder.vector(_G0_LAST)
+    names = [(f"DMA1 channel {n}", _G0_SHARED.get(n, last)) for n in range(1, _CHANNELS + 1)]
     name, base = _DMA1
     dma = DmaChannels(name, builder.new_channels(names), builder.ports.memories, lines)
     return builder.system((base, dma), (_DMAMUX_BASE, Dmamux(selection, lines)))

@@ -1,32 +1,22 @@
-"""tinysplit as a library: what a network takes on boards, from its shapes, in milliseconds.
-
-from tinysplit import api
-
-boards = [api.load_board("nucleo_f401re")] * 2
-graph = api.load_model("model.onnx")  # or api.NetworkBuilder: trained weights are not needed
-found = api.predict(graph, boards, baud=921600)
-print(found.latency_s, found.energy_j, [board.flash_bytes for board in found.boards])
-"""
+"""What a network takes on boards, from its shapes, in milliseconds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from pydantic import PositiveFloat, PositiveInt
+
+from tinysplit.api.arguments import for_scripts
+from tinysplit.api.given import GivenBoards, GivenModel, boards_of, graph_of
+from tinysplit.api.result import Result
 from tinysplit.boards.board import Board, check_baud
-from tinysplit.boards.catalog import load_board
-from tinysplit.common.errors import UsageError
-from tinysplit.costs.problem_builder import CostSettings, make_problem
+from tinysplit.common.choices import AUTO
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import Bits, CostSettings
 from tinysplit.kernels.cost_table import load_cycle_table
-from tinysplit.network.bit_widths import BITS
-from tinysplit.network.graph import Graph
-from tinysplit.onnx_import import import_model
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
-from tinysplit.split.solvers.dispatch import AUTO
-
-__all__ = ["BoardUse", "NetworkBuilder", "Prediction", "load_board", "load_model", "predict"]
 
 DEFAULT_TIME_LIMIT_S = 1.0
 
@@ -47,7 +37,7 @@ class BoardUse:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(Result):
     """The best split of a network over boards: times in seconds, joules an inference (None without an energy model).
 
     Latency and period are those of the generated firmware; a network on one board is the split without a cut. Copies of
@@ -59,39 +49,44 @@ class Prediction:
     energy_j: float | None
     boards: tuple[BoardUse, ...]  # those that compute something, in the order in which they were given
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures."""
+        boards = [{**asdict(board), "layers": list(board.layers)} for board in self.boards]
+        return {**asdict(self), "boards": boards}
 
-def load_model(path: str | Path) -> Graph:
-    """Read an ONNX network, with or without trained weights. Raises InputError for what is not supported."""
-    return import_model(Path(path), needs_weights=False)
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each board."""
+        return [asdict(board) for board in self.boards]
 
 
+@for_scripts
 def predict(
-    graph: Graph,
-    boards: Sequence[Board],
+    model: GivenModel,
+    boards: GivenBoards,
     *,
-    bits: int = CostSettings.bits,
-    baud: int = CostSettings.baud,
+    bits: Bits = CostSettings.bits,
+    baud: PositiveInt = CostSettings.baud,
     objective: Objective = Objective.LATENCY,
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    time_limit_s: PositiveFloat = DEFAULT_TIME_LIMIT_S,
 ) -> Prediction:
-    """Return what the best split of `graph` over `boards`, or a part of them, takes with weights and values of `bits`.
+    """Return what the best split of a network over `boards`, or some of them, takes; weights and values have `bits`.
 
     Weights need not be trained: their values change 8-bit kernels of Cortex-M0+ a little. Raises CheckFailedError where
     the network does not fit, UsageError for a `baud` that a board cannot generate and for arguments that make no sense.
     """
-    if not boards or bits not in BITS or objective not in list(Objective):
-        raise UsageError(f"boards, {BITS[0]} or {BITS[1]} bits and an objective of {', '.join(Objective)} are needed")
-    for board in boards:
+    graph, chosen = graph_of(model), boards_of(boards)
+    settings = CostSettings(bits=bits, baud=baud, objective=objective)
+    for board in chosen:
         check_baud(board, board.link_uarts[0], baud)
-    problem = make_problem(graph, boards, CostSettings(bits=bits, baud=baud, objective=Objective(objective)))
-    n_links = [len(board.link_uarts) for board in boards]
+    problem = make_problem(graph, chosen, settings)
+    n_links = [len(board.link_uarts) for board in chosen]
     split = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
-    has_energy = all(board.known_power for board in boards)
+    has_energy = all(board.known_power for board in chosen)
     return Prediction(
         latency_s=split.figures.i_s,
         period_s=split.period_s,
         energy_j=split.energy_j if has_energy else None,
-        boards=tuple(_use(split, boards, index) for index in sorted(set(split.assignment))),
+        boards=tuple(_use(split, chosen, index) for index in sorted(set(split.assignment))),
     )
 
 

@@ -1,0 +1,45 @@
+/* The configuration file of a board: weights.bin with the constants of its layers, in sectors of their own. It is
+ * written without the program, too, so that it may be damaged, or that of another program.
+ */
+#ifndef WEIGHTS_FILE_H
+#define WEIGHTS_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Why a file is refused: the detail of ERROR_WEIGHTS. */
+enum {
+  WEIGHTS_GOOD = 0,
+  WEIGHTS_MISSING = 1,
+  WEIGHTS_OTHER_VERSION = 2,
+  WEIGHTS_OTHER_BOARD = 3,
+  WEIGHTS_OTHER_STRUCTURE = 4,
+  WEIGHTS_WRONG_LENGTH = 5,
+  WEIGHTS_CORRUPT = 6
+};
+
+/* The begin of the file; its last word is the CRC-32 of all words before. */
+typedef struct {
+  uint32_t magic;
+  uint8_t version;
+  uint8_t board_index;
+  uint16_t first_array; /* offset in bytes */
+  uint32_t bytes;       /* of the whole file */
+  uint32_t structure;   /* hash of the programs that it is for: network_project_hash */
+  uint32_t counter;     /* of the files for this structure */
+  uint32_t model;       /* first bytes of the SHA-256 of the network */
+} weights_header_t;
+
+/* Of the generated src/weights.c: the file, which begins with its header, and the bytes that it has there. */
+extern const uint32_t weights_file[];
+extern const uint32_t weights_file_bytes;
+
+/* In programs without such a file, these functions are absent. */
+
+/* False if the file in flash cannot be used; `reason` says why. */
+bool weights_file_check(uint32_t *reason) __attribute__((weak));
+
+/* Which file is in flash, good or not. */
+void weights_file_identify(uint32_t *crc, uint32_t *counter) __attribute__((weak));
+
+#endif

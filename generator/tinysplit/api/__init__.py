@@ -1,0 +1,69 @@
+"""tinysplit in a script: the stages of the commands, with plain results (docs/library.md).
+
+    from tinysplit import api
+
+    boards = ["nucleo_g071rb", "nucleo_f401re"]
+    found = api.split("model.onnx", boards, api.CostSettings(baud=921600), progress=print)
+    made = api.generate("model.onnx", found, "calibration.npz", "out")
+    api.build(made.folder).check()
+    print(api.measure(made.folder, "samples.npz").to_rows())
+
+Results are frozen dataclasses: `to_json` returns what the command prints with --json, `to_rows` and `to_frame` their
+table. Errors are the classes of `tinysplit.common.errors`, derived from TinysplitError. `progress` gets each line that
+the command prints on stderr. Boards are given by name, by the path of their file, or as what `load_board` returns.
+"""
+
+from tinysplit.api.exploring import ExploredSet, ExploreResult, ExploreSettings, explore
+from tinysplit.api.fronts import ParetoPoint, ParetoResult, pareto
+from tinysplit.api.given import load_board, load_model
+from tinysplit.api.measuring import MeasureResult, measure
+from tinysplit.api.prediction import BoardUse, Prediction, predict
+from tinysplit.api.programs import BoardProgram, BuildResult, GenerateResult, build, generate
+from tinysplit.api.splitting import SplitLayer, SplitResult, split
+from tinysplit.boards.board import ClockSource
+from tinysplit.common.choices import Copies, SecondObjective, Slices
+from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.settings import CostSettings
+from tinysplit.explore.axes import Axis
+from tinysplit.explore.goal import Ranked
+from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.slices.settings import Search
+from tinysplit.split.problem import Objective
+from tinysplit_hil.measure_folder import MeasureSettings
+
+__all__ = [
+    "Axis",
+    "BoardProgram",
+    "BoardUse",
+    "BuildResult",
+    "ClockSource",
+    "Copies",
+    "CostSettings",
+    "ExploreResult",
+    "ExploreSettings",
+    "ExploredSet",
+    "GenerateResult",
+    "MeasureResult",
+    "MeasureSettings",
+    "NetworkBuilder",
+    "Objective",
+    "ParetoPoint",
+    "ParetoResult",
+    "Prediction",
+    "Ranked",
+    "Search",
+    "SecondObjective",
+    "Slices",
+    "SplitLayer",
+    "SplitResult",
+    "TinysplitError",
+    "build",
+    "explore",
+    "generate",
+    "load_board",
+    "load_model",
+    "measure",
+    "pareto",
+    "predict",
+    "split",
+]

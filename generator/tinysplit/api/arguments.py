@@ -1,0 +1,116 @@
+"""What functions for scripts take: checks of all arguments, and errors in the words of scripts."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from types import NoneType
+from typing import ParamSpec, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationError, validate_call
+
+from tinysplit.common.errors import TinysplitError, UsageError
+from tinysplit.common.file_schema import first_mistake, wanted
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_CHECKS = ConfigDict(arbitrary_types_allowed=True, revalidate_instances="always")  # fields of settings, too
+_PLAIN = (str, int, float, Path, NoneType)  # values that are shown
+
+# Options of commands in messages, and what scripts have in their place; others are as their arguments: max_boards.
+_IN_SCRIPTS: Mapping[str, str] = {
+    "add --layout": "give an array with the axes",
+    "name it with --input-key": "give that array in place of the file",
+    ", or --baud auto": "",
+    "--assign": "assignment",
+    "use --layout": "give an array in these axes; those of the file look like",
+    "--axis": "axes",
+    "--board": "boards",
+    "--calibration": "cost_table",
+    "--force": "force=True",
+    "--frame-period": "frame_period_s",
+    "--input-at": "input_board",
+    "--link": "links",
+    "--markers": "has_markers=True",
+    "--max-energy": "max_energy_j",
+    "--max-latency": "max_latency_s",
+    "--max-period": "max_period_s",
+    "--output-at": "output_board",
+    "--replicate": "copies=Copies.ALWAYS",
+    "--time-limit": "time_limit_s",
+    "--total-time": "total_time_s",
+    "--use-all": "use_all=True",
+}
+_WITHOUT_VALUE = {"value_error", "too_short", "too_long"}  # types of mistakes that say all
+_COMMAND_LINE = r"`[^`]*`"  # stays as it is
+_OPTION = re.compile("|".join([_COMMAND_LINE, *(rf"{key}(?![\w-])" for key in _IN_SCRIPTS), "--[a-z][a-z-]+"]))
+
+
+def for_scripts(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of a function by their types, which pydantic knows; word its errors for scripts.
+
+    The function then raises UsageError for an argument that is missing, unknown, or not what its type says; text stands
+    for values of enumerations.
+    """
+    checked: Callable[..., R] = validate_call(config=_CHECKS)(function)
+    parameters = signature(function)
+
+    @wraps(function)
+    def with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            given = parameters.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise UsageError(f"{function.__name__}: {error}") from None
+        try:
+            return checked(**given)
+        except ValidationError as error:
+            raise UsageError(f"{function.__name__}: {_mistake(error)}") from None
+        except TinysplitError as error:
+            error.args = (in_scripts(str(error)),)
+            raise
+
+    return with_checks
+
+
+def takes(what: str, *kinds: type) -> PlainValidator:
+    """Return the check of an argument that takes `what`, an object of one of these classes."""
+    return PlainValidator(wanted(what, lambda value: isinstance(value, kinds)))
+
+
+def takes_some(what: str, *kinds: type) -> PlainValidator:
+    """Return the check of an argument that takes one object of these classes, or a list or tuple of them."""
+
+    def is_right(value: object) -> bool:
+        every = value if isinstance(value, list | tuple) else (value,)
+        return all(isinstance(each, kinds) for each in every)
+
+    return PlainValidator(wanted(what, is_right))
+
+
+def takes_settings(kind: type) -> BeforeValidator:
+    """Return the check of an argument that takes settings, whose fields are checked by their types."""
+    return BeforeValidator(
+        wanted(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}", lambda value: isinstance(value, kind))
+    )
+
+
+def in_scripts(message: str) -> str:
+    """Return a message of a command with the names of arguments in place of those of options."""
+    return _OPTION.sub(_in_script, message)
+
+
+def _in_script(found: re.Match[str]) -> str:
+    text = found[0]
+    return text if text.startswith("`") else _IN_SCRIPTS.get(text, text.removeprefix("--").replace("-", "_"))
+
+
+def _mistake(error: ValidationError) -> str:
+    """Return the first mistake with the value: "settings.baud has to be a whole number, not 'auto'"."""
+    first = error.errors()[0]
+    value = first["input"]
+    if first["type"] in _WITHOUT_VALUE:
+        return first_mistake(error)
+    shown = repr(value) if isinstance(value, _PLAIN) else f"of type {type(value).__name__}"
+    return f"{first_mistake(error)}, not {shown}"

@@ -1,0 +1,179 @@
+"""Programs of the boards: generated as C, as `tinysplit generate` does, and built, as `tinysplit build` does."""
+
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import PositiveInt
+
+from tinysplit import pipeline
+from tinysplit.api.arguments import for_scripts, takes
+from tinysplit.api.given import GivenFile, GivenPath, GivenSamples, costs_of
+from tinysplit.api.result import Result
+from tinysplit.api.splitting import SplitResult
+from tinysplit.boards.board_files import use_folder_beside
+from tinysplit.build.folder import read_and_build
+from tinysplit.build.report import BuildReport
+from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.progress import Listener, console_of
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.sample_files import sample_source
+from tinysplit.pipeline import Context
+from tinysplit.project.manifest import Project
+from tinysplit.project.split_file import read_split
+
+GivenSplit = Annotated[
+    SplitResult | str | Path, takes("what split returns, or the path of a split file", SplitResult, str, Path)
+]
+
+
+@dataclass(frozen=True)
+class BoardProgram:
+    """The program of a board: bytes of flash and of static RAM, with the reserve of the stack, and of the weights.
+
+    Those of a program that is not built yet are predicted.
+    """
+
+    number: int
+    name: str
+    folder: Path  # its PlatformIO project
+    flash_bytes: int | None
+    ram_bytes: int | None
+    weights_bytes: int
+
+
+@dataclass(frozen=True)
+class GenerateResult(Result):
+    """A generated folder, with the estimated latency and period of the quantized network in seconds."""
+
+    folder: Path
+    latency_s: float
+    period_s: float
+    boards: tuple[BoardProgram, ...]
+    project: Project = field(repr=False)  # the manifest
+
+    @classmethod
+    def of(cls, project: Project, folder: Path) -> Self:
+        """Return a generated folder as scripts get it."""
+        boards = (
+            BoardProgram(
+                number=board.number,
+                name=board.name,
+                folder=folder / board.directory,
+                flash_bytes=board.predicted_flash_bytes,
+                ram_bytes=board.predicted_ram_bytes,
+                weights_bytes=board.weights_bytes,
+            )
+            for board in project.boards
+        )
+        return cls(folder, project.estimated_i_s, project.estimated_period_s, tuple(boards), project)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the manifest, which `tinysplit generate --json` prints."""
+        return self.project.model_dump(mode="json")
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each board."""
+        return [_row(board) for board in self.boards]
+
+
+@dataclass(frozen=True)
+class BuildResult(Result):
+    """The built programs; `problem` says why they cannot be used, "" where they can."""
+
+    boards: tuple[BoardProgram, ...]
+    problem: str
+    report: BuildReport = field(repr=False)
+
+    @classmethod
+    def of(cls, report: BuildReport, folder: Path) -> Self:
+        """Return the built programs as scripts get them."""
+        boards = (
+            BoardProgram(
+                number=built.board.number,
+                name=built.board.name,
+                folder=folder / built.board.directory,
+                flash_bytes=built.sizes.flash.used_bytes,
+                ram_bytes=built.sizes.ram_bytes,
+                weights_bytes=built.sizes.weights_bytes,
+            )
+            for built in report.boards
+        )
+        return cls(tuple(boards), _problem(report), report)
+
+    @for_scripts
+    def check(self) -> None:
+        """Raise CheckFailedError for a memory over budget, or a program that differs from its plan."""
+        self.report.check()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `tinysplit build --json` prints."""
+        return self.report.to_json()
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each board."""
+        return [_row(board) for board in self.boards]
+
+
+@for_scripts
+def generate(
+    model: GivenFile,
+    split: GivenSplit,
+    calibration: GivenSamples,
+    out: GivenPath,
+    *,
+    calibration_count: PositiveInt = DEFAULT_CALIBRATION_COUNT,
+    host_baud: PositiveInt = CostSettings.host_baud,
+    cost_table: GivenPath | None = None,
+    has_markers: bool = False,
+    force: bool = False,
+    progress: Listener | None = None,
+) -> GenerateResult:
+    """Quantize a network and write the C project of each board into the folder `out`, as `tinysplit generate` does.
+
+    `split` is a result of `split`, or a split file; `calibration` a file of samples, or an array: N x the shape of the
+    network's input, of which the first `calibration_count` are used; `cost_table` a file of `tinysplit calibrate`.
+    Raises InputError for a split of another network or other boards, for samples that do not match, and for a folder
+    that was changed or is no generated one (`force` deletes changes); UsageError for a split in mixed precision;
+    CheckFailedError where the network does not fit the boards; ToolError while another command uses `out`.
+    """
+    use_folder_beside(Path(model).parent)
+    file = split.file if isinstance(split, SplitResult) else read_split(Path(split))
+    if file.widths:
+        raise UsageError("the split is one in mixed precision, which `tinysplit generate --bits auto` takes")
+    settings = replace(file.settings, paper=False, host_baud=host_baud)
+    context = Context.load(Path(model), file.board_names, settings, console_of(progress), file.clock)
+    context = replace(context, programs=ProgramOptions(has_markers=has_markers))
+    title = "the split" if isinstance(split, SplitResult) else str(split)
+    samples = sample_source(calibration)
+    with costs_of(cost_table, context.boards):
+        reassigned = pipeline.reassign(context, file, title=title)
+        project = pipeline.generate_folder(
+            context, reassigned, samples, Path(out), calibration_count=calibration_count, force=force
+        )
+    return GenerateResult.of(project, Path(out))
+
+
+@for_scripts
+def build(folder: GivenPath, *, progress: Listener | None = None) -> BuildResult:
+    """Build the programs of a generated folder, as `tinysplit build` does; `BuildResult.check` compares with the plan.
+
+    Raises InputError for another folder, ToolError where the compiler fails or is missing, and while another command
+    uses the folder.
+    """
+    report = read_and_build(Path(folder), console_of(progress))
+    return BuildResult.of(report, Path(folder))
+
+
+def _problem(report: BuildReport) -> str:
+    try:
+        report.check()
+    except CheckFailedError as error:
+        return str(error)
+    return ""
+
+
+def _row(board: BoardProgram) -> dict[str, Any]:
+    return {**asdict(board), "folder": str(board.folder)}

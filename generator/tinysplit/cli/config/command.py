@@ -1,0 +1,91 @@
+"""A command whose options have the values of the config file as defaults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from tinysplit.cli.basic_options import messages, value_mistake
+from tinysplit.common.choices import AUTO
+from tinysplit.common.errors import InputError, UsageError
+
+CONFIG_NAME = "tinysplit.toml"
+_TAKEN = "tinysplit.config"  # in click's context
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A config file, and its key for each option that has its value from there."""
+
+    path: Path
+    key_of: Mapping[str, str]
+
+    def blamed(self, error: UsageError) -> InputError | None:
+        """Return the error with file and key, None for one of no value of the file."""
+        option, text = error.option, str(error)
+        if option is None or option not in self.key_of:
+            return None
+        what = text.removeprefix(option) if text.startswith(option) else f": {text}"
+        return InputError(f"{self.path}: {self.key_of[option]}{what}")
+
+
+def config_path(given: Mapping[str, Any]) -> Path | None:
+    """Return the config file beside the model that the command line names, or in the current folder, if any."""
+    models = [given["model"]] if "model" in given else given.get("models", ())[:1]
+    folders = (*(Path(model).parent for model in models), Path())
+    return next((path for path in (folder / CONFIG_NAME for folder in folders) if path.exists()), None)
+
+
+class ConfiguredCommand(TyperCommand):
+    """Takes what the command line leaves out from the config file, and says so on stderr."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)
+        """See click: reads the options. Raises InputError for a mistake in the config file."""
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        given = {name: value for name, value in given.items() if isinstance(value, bool | str | list | tuple)}
+        path = config_path(given)
+        is_wanted = ctx.find_root().params.get("_config", True) and not given.get("help") and not ctx.resilient_parsing
+        if path and is_wanted:
+            ctx.default_map = self._defaults(ctx, path, set(given))
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (click's own signature)
+        """See click: runs the command. Raises InputError for a value of the config file that makes no sense."""
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            taken: _Taken | None = ctx.meta.get(_TAKEN)
+            blamed = taken and taken.blamed(error)
+            if not blamed:
+                raise
+            raise blamed from error
+
+    def _defaults(self, ctx: Any, path: Path, given: set[str]) -> dict[str, Any]:  # noqa: ANN401 (click's context)
+        from tinysplit.cli.config.file import read_config
+        from tinysplit.cli.config.keys import keys_of
+
+        config = read_config(path)
+        defaults, key_of = {}, {}
+        for parameter in (each for each in self.params if each.name not in given):
+            key = next((key for key in keys_of(str(self.name), str(parameter.name)) if key in config), None)
+            if key is None:
+                continue
+            value = [config[key]] if parameter.nargs == -1 else config[key]
+            try:
+                parameter.process_value(ctx, value)
+            except (typer.BadParameter, UsageError) as error:
+                if config[key] == AUTO:  # chosen by other commands: mixed precision needs samples
+                    continue
+                wrong = value_mistake(error)
+                text = f"{key} {wrong}" if wrong else f"{key}: {getattr(error, 'message', error)}"
+                raise InputError(f"{path}: {text}") from None
+            defaults[str(parameter.name)] = value
+            key_of[parameter.opts[0]] = key
+        if key_of:
+            ctx.meta[_TAKEN] = _Taken(path, key_of)
+            names = ", ".join(key_of.values())
+            messages.print(f"taken from {path}: {names}", highlight=False, markup=False, soft_wrap=True)
+        return defaults

@@ -1,0 +1,24 @@
+"""What the programs of a project have beside the network."""
+
+from dataclasses import dataclass
+
+from tinysplit.codegen.mlperf import Mlperf
+from tinysplit.project.structure import Structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramOptions:
+    """Options of all programs of a project.
+
+    With `mlperf`, the board that reads the input speaks MLPerf Tiny's protocol; with `has_markers`, pins of all boards
+    are high while layers and transfers run. With `weights_counter`, the weights are in configuration files, which have
+    this counter; with `structure`, the programs have to be those of this structure.
+    """
+
+    mlperf: Mlperf | None = None
+    has_markers: bool = False
+    weights_counter: int | None = None
+    structure: Structure | None = None
+
+
+PLAIN = ProgramOptions()

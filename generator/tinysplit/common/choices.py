@@ -1,0 +1,96 @@
+"""What users choose from, for options of commands and arguments of scripts. It imports nothing that takes long."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from tinysplit.common.errors import UsageError
+
+BITS = SHORT_BITS, LONG_BITS = 8, 16  # that weights and values may have
+USUAL_MAX_DROP = 0.5  # of mixed precision, in percentage points of top-1
+USUAL_MIN_SQNR_DB = 25.0
+ALL_BOARDS = "all"  # of an exploration, in place of the names of board types
+INPUT_KEY, LABEL_KEY = "x", "y"  # arrays of samples
+DEFAULT_CALIBRATION_COUNT = 100  # samples
+DEFAULT_TIME_LIMIT_S = 10.0  # of a search for a split
+DEFAULT_FRONT_LIMIT_S = 60.0  # of a search for a Pareto front
+SOLVERS = EXHAUSTIVE, CHAIN_LABELS, DAG_LABELS, HIGHS = "exhaustive", "chain-labels", "dag-labels", "highs"
+VIRTUAL = "virtual"  # the rig of emulated boards, in place of a file
+DEFAULT_SAMPLE_COUNT = 20  # to measure
+AUTO = "auto"  # in place of a solver
+
+
+class Optimize(StrEnum):
+    """The objective of the choice of kernels and of the memory layout."""
+
+    CYCLES = "cycles"
+    RAM = "ram"
+    FLASH = "flash"
+
+
+class Slices(StrEnum):
+    """How layers may be divided over boards: by what is better, not at all, by channels or by rows."""
+
+    AUTO = "auto"
+    NONE = "none"
+    CHANNELS = "channels"
+    ROWS = "rows"
+
+
+class SliceSolver(StrEnum):
+    """How divisions are searched for; a name is also one of `--solver`."""
+
+    EXACT = "exact"
+    GEOMETRIC = "geometric"
+    TWO_PHASE = "two-phase"
+
+
+class Copies(StrEnum):
+    """Whether the answer may be copies of the whole network."""
+
+    NEVER = "never"
+    IF_BETTER = "if better"
+    ALWAYS = "always"
+
+
+class SecondObjective(StrEnum):
+    """The second objective of the front."""
+
+    ENERGY = "energy"
+    THROUGHPUT = "throughput"
+
+
+class WeightsIn(StrEnum):
+    """Where programs have the weights: in arrays of their C sources, or in a binary file in flash of its own."""
+
+    ARRAYS = "arrays"
+    BINARY = "binary"
+
+    @property
+    def first_counter(self) -> int | None:
+        """The counter of the first configuration files of a structure, None without such files."""
+        return 1 if self is WeightsIn.BINARY else None
+
+
+class MapLayout(StrEnum):
+    """The order of the axes of maps, after that of the samples."""
+
+    NHWC = "nhwc"
+    NCHW = "nchw"
+
+
+class ProgrammerName(StrEnum):
+    """The values of --programmer."""
+
+    OPENOCD = "openocd"
+    PYOCD = "pyocd"
+    ST_FLASH = "st-flash"
+    CUBEPROGRAMMER = "cubeprogrammer"
+    MASS_STORAGE = "mass-storage"
+
+
+def check_solver(name: str, others: Iterable[str] = ()) -> str:
+    """Return `name`. Raises UsageError unless it is a solver, `auto` or one of the `others`."""
+    names = (AUTO, *SOLVERS, *others)
+    if name not in names:
+        raise UsageError(f"unknown solver {name!r}: use one of {', '.join(names)}")
+    return name

@@ -1,0 +1,64 @@
+"""The settings of the costs of splits."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated
+
+from pydantic import AfterValidator, NonNegativeFloat, PositiveFloat, PositiveInt
+
+from tinysplit.boards.board import CodeMemory
+from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.choices import BITS, SHORT_BITS, Optimize
+from tinysplit.common.file_schema import wanted
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, HOST_BAUD
+from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
+from tinysplit.split.problem import Objective, Period
+
+Bits = Annotated[int, AfterValidator(wanted("8 or 16", BITS.__contains__))]
+
+
+@dataclass(frozen=True)
+class CostSettings:
+    """The parts of a problem that depend neither on the network nor on the boards.
+
+    `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` selects the
+    conventions of Santamaria 2021, Tables 2 to 4: float32, the memory of the whole chip, Table 3's cycles per MAC,
+    8 bit times per byte on links, every board used, and no cut before the last layer. `period` None means
+    `firmware`, or with `paper` that of Table 4.
+    """
+
+    bits: Bits = SHORT_BITS
+    baud: PositiveInt = 115200
+    host_baud: PositiveInt = HOST_BAUD
+    returns_output: bool = False  # to the board that reads the input, which keeps that
+    bits_per_byte: PositiveInt = BITS_PER_BYTE
+    objective: Objective = Objective.LATENCY
+    use_all: bool = False
+    paper: bool = False
+    period: Period | None = None
+    max_latency_s: PositiveFloat = inf
+    max_period_s: PositiveFloat = inf
+    max_energy_j: PositiveFloat = inf
+    frame_period_s: NonNegativeFloat = 0.0  # time between inputs; 0: as fast as a split takes them
+    links: tuple[LinkSetting, ...] = ()  # exceptions from `baud`
+    link_driver: LinkDriver | None = None  # None: chosen for each board
+    hand_off: HandOffMode | None = None  # None: what is faster, for each cut
+    host_transfers: bool = False  # whether host transfers count as latency
+    optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
+    kernels: tuple[tuple[int, str], ...] = ()  # (layer, kernel or scheme to use), 0-based, in scripts from 1
+    code_memory: CodeMemory | None = None  # of the layers; None: chosen for each board
+
+    @property
+    def link_settings(self) -> LinkSettings:
+        """The links between all pairs of boards.
+
+        Streamed hand-offs shorten I, but the cycles of their frames lengthen the period: for throughput they have to be
+        asked for.
+        """
+        hand_off = self.hand_off or (HandOffMode.WHOLE if self.objective is Objective.THROUGHPUT else None)
+        return LinkSettings(self.baud, self.links, self.link_driver, hand_off, self.returns_output)
+
+    @property
+    def period_definition(self) -> Period:
+        """The definition of the period to use."""
+        return self.period or (Period.PAPER if self.paper else Period.FIRMWARE)

@@ -1,0 +1,76 @@
+"""Formats of the layers in the manifest of a generated folder."""
+
+from dataclasses import asdict
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from tinysplit.common.file_schema import FileModel
+from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
+
+
+class ProjectFormat(FileModel):
+    """Quantization of a value: an integer i represents (i - zero_point) * scale."""
+
+    bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
+    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    zero_point: int = 0
+
+    @classmethod
+    def of(cls, values: ValueFormat) -> Self:
+        """Return a format as the manifest has it."""
+        return cls(bits=values.bits, scale=values.scale, zero_point=values.zero_point)
+
+    @property
+    def values(self) -> ValueFormat:
+        """The format."""
+        return ValueFormat.of(self.bits, self.scale, self.zero_point)
+
+
+class ProjectRequantization(FileModel):
+    """Scaling of sums to outputs; see `fixed_point.arithmetic.Requantization`."""
+
+    pre_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
+    factors: Annotated[tuple[Annotated[int, Field(ge=1, le=MAX_FACTOR)], ...], Field(min_length=1)]
+    post_shift: Annotated[int, Field(ge=0, le=MAX_SHIFT)]
+
+    @classmethod
+    def of(cls, requantization: Requantization) -> Self:
+        """Return a requantization as the manifest has it."""
+        return cls(**asdict(requantization))
+
+    @property
+    def requantization(self) -> Requantization:
+        """The requantization."""
+        return Requantization(self.factors, self.post_shift, self.pre_shift)
+
+
+class ProjectFormats(FileModel):
+    """Formats of a layer; see `fixed_point.layer_formats.LayerFormats`."""
+
+    inputs: tuple[ProjectFormat, ...]
+    output: ProjectFormat
+    weight_bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)] | None = None
+    requantization: ProjectRequantization | None = None
+
+    @classmethod
+    def of(cls, formats: LayerFormats) -> Self:
+        """Return the formats of a layer as the manifest has them."""
+        return cls(
+            inputs=tuple(ProjectFormat.of(values) for values in formats.inputs),
+            output=ProjectFormat.of(formats.y),
+            weight_bits=formats.weight_bits,
+            requantization=ProjectRequantization.of(formats.requantization) if formats.requantization else None,
+        )
+
+    @property
+    def layer_formats(self) -> LayerFormats:
+        """The formats."""
+        return LayerFormats(
+            tuple(values.values for values in self.inputs),
+            self.output.values,
+            self.weight_bits,
+            self.requantization.requantization if self.requantization else None,
+        )

@@ -1,0 +1,68 @@
+"""The structure of a generated folder: all of its programs but the weights, which configuration files have."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tinysplit.common.errors import CheckFailedError, InputError
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
+from tinysplit.network.graph import Graph
+from tinysplit.project.manifest import Project
+from tinysplit.project.split_file import SplitFile, SplitModel
+
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
+_SUFFIXES = {".c", ".h", ".ld"}
+CONTENT_HEADER = "weights_crc.h"  # changes with the weights
+
+
+def sources_of(directory: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield path and text, without comments, of each source of a board's program that its weights do not change."""
+    paths = (path for path in directory.rglob("*") if path.suffix in _SUFFIXES and path.name != CONTENT_HEADER)
+    for path in sorted(paths):
+        yield path.relative_to(directory).as_posix(), _COMMENT.sub(b"", path.read_bytes())
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A generated folder whose structure another network of the same layers gets."""
+
+    folder: Path
+    project: Project
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read it from a generated folder. Raises InputError for one that cannot be used."""
+        project = Project.read(folder)
+        if project.weights_counter is None:
+            raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
+        if project.is_distributed:
+            raise InputError(f"{folder} divides layers over boards: --structure-of takes whole layers only")
+        return cls(folder, project)
+
+    @property
+    def formats(self) -> tuple[LayerFormats, ...]:
+        """Formats of all layers."""
+        return self.project.formats
+
+    @property
+    def next_counter(self) -> int:
+        """The counter of the next network of this structure."""
+        return (self.project.weights_counter or 0) + 1
+
+    def split_for(self, split: SplitFile, graph: Graph) -> SplitFile:
+        """Return the split of the structure's network as one of the network `graph`."""
+        return split.model_copy(update={"model": SplitModel(name=graph.name, sha256=graph.sha256)})
+
+    def check_same(self, directories: Sequence[Path]) -> None:
+        """Raise CheckFailedError, naming what differs, unless the programs in `directories` have this structure."""
+        for board, directory in zip(self.project.boards, directories, strict=False):
+            before, now = (dict(sources_of(each)) for each in (self.folder / board.directory, directory))
+            differing = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+            differing = [name for name in differing if not name.endswith("project_hash.c")]
+            if differing:
+                raise CheckFailedError(
+                    f"the network has another structure than {self.folder}: {board.title} differs in "
+                    f"{', '.join(differing)}: generate it without --structure-of, and flash the programs"
+                )

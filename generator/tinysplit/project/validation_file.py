@@ -1,0 +1,130 @@
+"""The validation of a generated folder: its integers against the float network. JSON; layers and channels from 1."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Literal, Self
+
+from rich.console import Console
+
+from tinysplit import __version__
+from tinysplit.common.errors import InputError
+from tinysplit.common.file_schema import FileModel, read_json, validate
+from tinysplit.common.output_file import write_whole_file
+from tinysplit.common.project_files import VALIDATION_NAME
+from tinysplit.common.tables import counted, plain_table, shortened
+from tinysplit.common.units import PERCENT
+from tinysplit.project.manifest import Project
+from tinysplit.quantize.accuracy import Accuracy
+from tinysplit.quantize.validation import LayerError, loses_most
+
+_REMEDY = "validate again with `tinysplit validate`"
+
+
+class FileLayerError(FileModel):
+    """See `LayerError`; without noise a ratio is None and `is_exact` true."""
+
+    number: int
+    name: str
+    kind: str
+    is_exact: bool
+    sqnr_db: float | None
+    own_sqnr_db: float | None
+    worst_channel: int | None
+    worst_channel_sqnr_db: float | None
+
+    @classmethod
+    def of(cls, error: LayerError) -> Self:
+        """Return an error as the file has it."""
+        ratios = ("sqnr_db", "own_sqnr_db", "worst_channel_sqnr_db")
+        values = {name: None if (db := getattr(error, name)) is None or not isfinite(db) else db for name in ratios}
+        is_exact = error.sqnr_db is not None and not isfinite(error.sqnr_db)
+        return cls(**asdict(error) | values, is_exact=is_exact)
+
+
+class FileAccuracy(FileModel):
+    """See `Accuracy`; `sqnr_db` is None without noise."""
+
+    samples: int
+    sqnr_db: float | None
+    agreement: float
+    top1: float | None
+    float_top1: float | None
+
+
+class Validation(FileModel):
+    """The whole file. `loses_most` is the number of the layer that adds most noise, None where none adds any."""
+
+    schema_version: Literal[1] = 1
+    tinysplit_version: str
+    parameters_sha256: str
+    samples: int  # of the comparison layer by layer, the first ones
+    accuracy: FileAccuracy
+    layers: tuple[FileLayerError, ...]
+    loses_most: int | None
+
+    @classmethod
+    def of(cls, project: Project, samples: int, accuracy: Accuracy, errors: Sequence[LayerError]) -> Self:
+        """Return the file of these errors on the first `samples`."""
+        most = loses_most(errors)
+        sqnr_db = accuracy.sqnr_db if isfinite(accuracy.sqnr_db) else None
+        return cls(
+            tinysplit_version=__version__,
+            parameters_sha256=project.model.parameters_sha256,
+            samples=samples,
+            accuracy=FileAccuracy(**asdict(accuracy) | {"sqnr_db": sqnr_db}),
+            layers=tuple(map(FileLayerError.of, errors)),
+            loses_most=most.number if most else None,
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write the file into a generated folder. Raises InputError where it cannot be written."""
+        write_whole_file(folder / VALIDATION_NAME, self.model_dump_json(indent=2) + "\n")
+
+
+def read_validation(folder: Path, project: Project) -> Validation | None:
+    """Return the validation of a generated folder, None without one.
+
+    Raises InputError where it cannot be read, or is that of other parameters.
+    """
+    path = folder / VALIDATION_NAME
+    if not path.is_file():
+        return None
+    found = validate(path, read_json(path, _REMEDY), Validation, _REMEDY)
+    if found.parameters_sha256 != project.model.parameters_sha256:
+        raise InputError(f"{path} is of other parameters than {folder}: {_REMEDY}")
+    return found
+
+
+def print_validation(validation: Validation, console: Console) -> None:
+    """Print a row for each layer, which one adds most noise, and the accuracy."""
+    table = plain_table("\n#", "\nlayer", "\nkind", numbers=("SQNR\ndB", "own\ndB", "worst\nchannel", "its\ndB"))
+    for layer in validation.layers:
+        own = "exact" if layer.sqnr_db is None and layer.is_exact else _text(layer.own_sqnr_db)
+        sqnr = "exact" if layer.is_exact else _text(layer.sqnr_db)
+        channel = "-" if layer.worst_channel is None else str(layer.worst_channel)
+        cells = (sqnr, own, channel, _text(layer.worst_channel_sqnr_db))
+        table.add_row(str(layer.number), shortened(layer.name), layer.kind, *cells)
+    console.print(table)
+    for line in validation_lines(validation):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def validation_lines(validation: Validation) -> list[str]:
+    """Return which layer adds most noise, and the accuracy, in a line each."""
+    layer = next((each for each in validation.layers if each.number == validation.loses_most), None)
+    found = validation.accuracy
+    lines = [f"SQNR over {counted(validation.samples, 'sample')}, float32 of ONNX Runtime against the integers"]
+    if layer:
+        lines.append(f"layer {layer.number} {layer.name} adds most noise: {_text(layer.own_sqnr_db)} dB of its own")
+    scores = "without noise" if found.sqnr_db is None else f"{found.sqnr_db:.1f} dB"
+    agreement = f"agreement with float {PERCENT * found.agreement:.2f} %"
+    lines.append(f"{counted(found.samples, 'sample')}: SQNR before the softmax {scores}, {agreement}")
+    if found.top1 is not None:
+        lines[-1] += f", top-1 {found.top1:.4f}, float {found.float_top1:.4f}"
+    return lines
+
+
+def _text(db: float | None) -> str:
+    return "-" if db is None else f"{db:.1f}"

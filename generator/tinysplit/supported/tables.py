@@ -1,0 +1,103 @@
+"""What networks may have as JSON, as Markdown (docs/operators.md) and on a console."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from tinysplit.common.tables import plain_table
+from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.onnx_import.opsets import FIRST_OPSET, FOLLOWED_OPSET
+from tinysplit.supported.kernels import BITS, Kernels, kernels_by_kind
+from tinysplit.supported.operators import OperatorFacts, general_refusals, operator_facts
+
+_HEAD = f"""\
+# Operators and kernels
+
+`tinysplit operators --markdown > docs/operators.md` writes this page from the importers and kernels themselves.
+
+Networks have one float32 input with a batch of 1 (or a dynamic one), one output, and opset {FIRST_OPSET} or later;
+ONNX's version converter converts those before opset {FOLLOWED_OPSET}. Operators that read constants only are computed
+when the network is imported, whatever they are. Networks with QuantizeLinear and DequantizeLinear pairs keep their
+formats ([quantization](quantization.md)).
+
+Every operator below computes with 8 and 16 bits. Scale, shift and clamp fold into the layer before them where it can
+take them; the layer that is named is what they become elsewhere. Operators without a layer change the layout only:
+where the next layer cannot read its input in another order, a `permute` is added, and a `pad` where it cannot take a
+Pad.
+
+"..." stands for names and values. What has no effect changes nothing in an inference, or only in uses that are refused.
+
+## Operators
+
+"""
+_REFUSALS = """
+Besides, several operators have messages in common:
+
+"""
+_KERNELS = """
+## Kernels
+
+Kernels that can compute a kind of layer, in the order that breaks ties; which of them do depends on the shape
+([kernels](kernels.md)).
+
+"""
+
+
+def operators_to_json() -> dict[str, Any]:
+    """Return operators, the messages that several of them have in common, and kernels by kind, core and bits."""
+    return {
+        "operators": [asdict(facts) for facts in operator_facts()],
+        "general_refusals": list(general_refusals()),
+        "kernels": [
+            {"layer": kind, "core": core, "bits": bits, "kernels": list(names)}
+            for kind, kernels in kernels_by_kind().items()
+            for (core, bits), names in kernels.items()
+        ],
+    }
+
+
+def operators_to_markdown() -> str:
+    """Return the text of docs/operators.md."""
+    operators = _table(
+        ("operator", "computes", "attributes", "without effect", "layers", "refused, with the message"),
+        (_operator_row(facts) for facts in operator_facts()),
+    )
+    refusals = "".join(f"- {text}\n" for text in general_refusals())
+    cores = tuple(load_cycle_table().cores)
+    headings = [f"{core}, {bits} bits" for core in cores for bits in BITS]
+    kernels = _table(("layer", *headings), ((_code((kind,)), *_cells(row)) for kind, row in kernels_by_kind().items()))
+    return f"{_HEAD}{operators}{_REFUSALS}{refusals}{_KERNELS}{kernels}"
+
+
+def print_operators(console: Console) -> None:
+    """Print the operators with their attributes and layers, and the kernels of these layers by core."""
+    table = plain_table("operator", "attributes", "layers")
+    for facts in operator_facts():
+        table.add_row(facts.name, ", ".join(facts.attributes), ", ".join(facts.kinds))
+    console.print(table)
+    console.print()
+    table = plain_table("layer", "core", "8 bits", "16 bits")
+    for kind, kernels in kernels_by_kind().items():
+        for core in load_cycle_table().cores:
+            table.add_row(kind, core, *(", ".join(kernels[core, bits]) for bits in BITS))
+    console.print(table)
+
+
+def _operator_row(facts: OperatorFacts) -> tuple[str, ...]:
+    lists = (_code(facts.attributes), _code(facts.ignored), _code(facts.kinds))
+    return (facts.name, facts.meaning, *lists, "<br>".join(facts.refused))
+
+
+def _cells(kernels: Kernels) -> Iterable[str]:
+    return (_code(names) for names in kernels.values())
+
+
+def _code(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)

@@ -1,0 +1,30 @@
+"""What a configuration file is, as `tinysplit info` shows it."""
+
+from typing import Any
+
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.weights_file.file import VERSION, WeightsFile
+from tinysplit.weights_file.layers import LayerEntry
+
+
+def describe(file: WeightsFile) -> dict[str, Any]:
+    """Return the facts of a file by their names; boards and layers count from 1."""
+    own = file.identity
+    return {
+        "weights_file": VERSION,
+        "board": own.board_index + 1,
+        "project_hash": f"{own.structure:08x}",
+        "counter": own.counter,
+        "model_sha256": f"{own.model:08x}...",
+        "bytes": file.size_bytes,
+        "weights_bytes": len(file.data),
+        "crc32": f"{file.crc:08x}",
+        "layers": [_layer(entry) for entry in file.layers],
+    }
+
+
+def _layer(entry: LayerEntry) -> str:
+    inputs = " and ".join(f"layer {source}" if source else "the input" for source in entry.inputs)
+    weights = f", {entry.weight_bits}-bit weights" if entry.weight_bits else ""
+    output = ValueFormat.of(entry.bits, entry.scale, entry.zero_point)
+    return f"{entry.number} {entry.kind} of {inputs}: {output}{weights}"

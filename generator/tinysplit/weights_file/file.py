@@ -1,0 +1,117 @@
+"""`weights.bin`: a header, the layer graph, the constants of the layers, and a CRC-32 over all of it (little endian).
+
+The firmware reads the constants where they lie (firmware/common/weights_file.h).
+"""
+
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tinysplit.common.alignment import aligned
+from tinysplit.common.errors import InputError
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.weights_file.layers import LayerEntry, decode_layers, encode_layers
+
+MODEL_DIGITS = 8  # of the SHA-256 of the network, in hexadecimal
+MAGIC, VERSION = b"TSWF", 1
+_HEADER = struct.Struct("<4sBBHIIIIH2x")  # the last number: layers
+_CRC = struct.Struct("<I")
+ARRAYS_ALIGNMENT = 32  # of the first array: a cache line
+
+
+@dataclass(frozen=True)
+class Identity:
+    """For what a file is: the index of its board, the structure of the programs, and which of its files it is.
+
+    `structure` is the hash of the programs of all boards (`network_project_hash`); `counter` rises with each network of
+    that structure; `model` are the first four bytes of the SHA-256 of the network.
+    """
+
+    board_index: int
+    structure: int
+    counter: int
+    model: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the arrays of a file lie: offset and bytes by symbol; the file has `size_bytes` with its CRC."""
+
+    first_array: int
+    arrays: Mapping[str, tuple[int, int]]
+    size_bytes: int
+
+    @classmethod
+    def of(cls, layers: bytes, arrays: Mapping[str, IntArray]) -> Self:
+        """Place arrays, each in whole words, behind the layer graph."""
+        begin = offset = _first_array(len(layers))
+        places = {}
+        for symbol, values in arrays.items():
+            places[symbol] = (offset, values.nbytes)
+            offset += aligned(values.nbytes)
+        return cls(begin, places, offset + _CRC.size)
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """The contents of a file."""
+
+    identity: Identity
+    layers: tuple[LayerEntry, ...]
+    data: bytes  # the arrays, from the first one to the CRC
+    crc: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole file."""
+        return _first_array(len(encode_layers(self.layers))) + len(self.data) + _CRC.size
+
+
+def _first_array(layers_bytes: int) -> int:
+    """Return the offset of the first array behind a layer graph of so many bytes."""
+    return -(-(_HEADER.size + layers_bytes) // ARRAYS_ALIGNMENT) * ARRAYS_ALIGNMENT
+
+
+def encode(identity: Identity, layers: Sequence[LayerEntry], arrays: Mapping[str, IntArray]) -> bytes:
+    """Return the bytes of a file; `arrays` by symbol, in the order of their places."""
+    graph = encode_layers(layers)
+    layout = Layout.of(graph, arrays)
+    fields = (VERSION, identity.board_index, layout.first_array, layout.size_bytes)
+    header = _HEADER.pack(MAGIC, *fields, identity.structure, identity.counter, identity.model, len(layers))
+    data = bytearray(layout.size_bytes - _CRC.size)
+    data[: len(header) + len(graph)] = header + graph
+    for symbol, values in arrays.items():
+        offset, n_bytes = layout.arrays[symbol]
+        data[offset : offset + n_bytes] = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+    return bytes(data) + _CRC.pack(zlib.crc32(data))
+
+
+def read_weights_file(path: Path) -> WeightsFile:
+    """Return the contents of a file. Raises InputError with the reason where it cannot be used."""
+    try:
+        return decode(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def decode(data: bytes) -> WeightsFile:
+    """Return the contents of a file. Raises ValueError with the reason where it cannot be used."""
+    if len(data) < _HEADER.size + _CRC.size or data[: len(MAGIC)] != MAGIC:
+        raise ValueError(f"no weights file: it does not begin with {MAGIC.decode()}")
+    _, version, board_index, first_array, size, structure, counter, model, count = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise ValueError(f"a weights file of version {version}: this program knows version {VERSION}")
+    if size != len(data):
+        raise ValueError(f"the weights file has {len(data)} bytes, its header says {size}: copy or generate it again")
+    (crc,) = _CRC.unpack_from(data, len(data) - _CRC.size)
+    found = zlib.crc32(data[: -_CRC.size])
+    if crc != found:
+        raise ValueError(f"the weights file has changed: its CRC-32 is {found:08x} instead of {crc:08x}")
+    layers = decode_layers(data[_HEADER.size : first_array], count)
+    identity = Identity(board_index, structure, counter, model)
+    return WeightsFile(identity, layers, data[first_array : -_CRC.size], crc)

@@ -1,0 +1,185 @@
+"""What a report says of the split: its figures, boards and cuts, the timeline, and why it was chosen."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tinysplit.common.tables import counted
+from tinysplit.common.units import MILLI, MS
+from tinysplit.project.manifest import Project, ProjectCut
+from tinysplit.project.network_numbers import layer_number
+from tinysplit.project.split_file import SplitFile
+from tinysplit.split.given import assignment_text
+from tinysplit.split.problem import Objective
+from tinysplit.split.solution import GIVEN
+from tinysplit_hil.html_report.sources import Sources
+from tinysplit_hil.results.measurement_file import FileSpan, MeasurementFile
+from tinysplit_hil.timeline.estimated import estimated_spans
+from tinysplit_hil.timeline.spans import Kind, Row, Span, Timeline, rows_of
+
+_WHAT = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "the period", Objective.ENERGY: "energy"}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A figure at the head of the report: what it is, its value, and a remark."""
+
+    name: str
+    value: str
+    remark: str
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """A board of the split."""
+
+    number: int
+    color: int
+    name: str
+    layers: str
+    estimated_ms: str
+    measured_ms: str
+
+
+@dataclass(frozen=True)
+class CutRow:
+    """A transfer."""
+
+    number: int
+    what: str
+    ends: str
+    n_bytes: int
+    estimated_ms: str
+    measured_ms: str
+    how: str
+
+
+def cards(sources: Sources) -> Iterator[Card]:
+    """Yield the figures at the head of the report."""
+    project, measurement, measured = sources.project, sources.measurement, sources.measured
+    own = measurement.latency["measured"] if measurement else None
+    latency = f"{measured} {MS * own.I:.2f} ms" if own else "not measured"
+    yield Card("I, latency", f"{MS * project.estimated_i_s:.2f} ms", f"estimated; {latency}")
+    layers = f"{measured} {MS * own.L:.2f} ms" if own else "estimated"
+    yield Card("L, layers", f"{MS * project.estimated_l_s:.2f} ms", f"estimated; {layers}" if own else layers)
+    transfers = f"{measured} {MS * own.T:.2f} ms" if own else "estimated"
+    yield Card("T, transfers", f"{MS * project.estimated_t_s:.2f} ms", f"estimated; {transfers}" if own else transfers)
+    period_s = measurement.measured_period_s if measurement else None
+    period = "estimated" if period_s is None else f"estimated; {measured} {MS * period_s:.2f} ms"
+    yield Card("period", f"{MS * project.estimated_period_s:.2f} ms", period)
+    if measurement:
+        output = measurement.output
+        exact = f"{output.samples - len(output.differing)} of {output.samples}"
+        yield Card("bit-exact outputs", exact, f"{measured}, against the integer reference")
+
+
+def board_rows(sources: Sources, colors: Mapping[int, int]) -> Iterator[BoardRow]:
+    """Yield the boards with their layers and times."""
+    measurement = sources.measurement
+    for board in sources.project.boards:
+        own = [layer for layer in sources.project.layers if layer.board == board.number]
+        numbers = sorted({layer_number(layer) for layer in own})
+        measured = "-"
+        if measurement:
+            measured = f"{MS * sum(each.measured_s for each in measurement.layers if each.board == board.number):.3f}"
+        estimated = f"{MS * sum(layer.estimated_s for layer in own):.3f}"
+        yield BoardRow(board.number, colors[board.number], board.name, _runs(numbers), estimated, measured)
+
+
+def cut_rows(sources: Sources) -> Iterator[CutRow]:
+    """Yield the transfers with their times."""
+    measured_s = {each.number: each.measured_s for each in sources.measurement.cuts} if sources.measurement else {}
+    for cut in sources.project.cuts:
+        what = f"output of layer {cut.after_layer}"
+        if cut.part:
+            what = f"{cut.part} of {f'layer {cut.part.layer}' if cut.part.layer else 'the input'}"
+        ends = f"{cut.from_board} to {cut.to_board}"
+        measured = f"{MS * measured_s[cut.number]:.3f}" if cut.number in measured_s else "-"
+        yield CutRow(cut.number, what, ends, cut.payload_bytes, f"{MS * cut.estimated_s:.3f}", measured, _how(cut))
+
+
+def reasons(sources: Sources) -> Iterator[str]:
+    """Yield what was chosen, and why."""
+    split, project = sources.split, sources.project
+    if split:
+        yield from _search(split)
+        if split.objective is Objective.THROUGHPUT and len(project.boards) > 1 and project.one_board_period_s:
+            yield f"The best of these boards alone would have a period of {MS * project.one_board_period_s:.2f} ms."
+    if len(project.copies) > 1:
+        yield f"{len(project.copies)} copies of the whole network: the host deals the inputs. The slowest one is drawn."
+    if project.overlaps:
+        saved = f"{MS * project.estimated_saved_s:.2f} ms"
+        yield f"Boards compute while tensors cross, so that I is {saved} less than L + T (estimated)."
+
+
+def timeline_of(project: Project, measurement: MeasurementFile | None, measured: str) -> Timeline | None:
+    """Return the timeline, estimated above measured where there is a recording; None of a distributed network alone."""
+    rows = {row.name: row for row in rows_of(project)}
+    cases: dict[str, tuple[Span, ...]] = {}
+    if estimated := tuple(estimated_spans(project)):
+        cases["estimated"] = estimated
+    recorded = measurement.timeline if measurement else None
+    if recorded:
+        cases[measured] = tuple(_spans(rows, recorded.measured))
+    uncertainty_s = max(recorded.uncertainty_s.values(), default=0.0) if recorded else 0.0
+    return Timeline("", tuple(rows.values()), cases, uncertainty_s) if cases else None
+
+
+def _spans(rows: Mapping[str, Row], spans: Sequence[FileSpan]) -> Iterator[Span]:
+    for each in spans:
+        label = each.label or (each.title.split()[1] if each.kind is Kind.LAYER else "")
+        if each.row in rows:
+            yield Span(rows[each.row], each.kind, label, each.title, each.start_s, each.end_s)
+
+
+def _search(split: SplitFile) -> Iterator[str]:
+    """Yield how the split was found, and what is known of others."""
+    what = _WHAT[split.objective]
+    if split.slices is None and not split.copies:
+        yield f"Assignment {assignment_text(split.devices)}: layers and board of each run (--assign)."
+    if split.solver == GIVEN:
+        yield "It was given, not searched for."
+    else:
+        picked = f" ({split.picked_because})" if split.picked_because else ""
+        found = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
+        yield f"Minimises {what}: {split.solver}{picked}, {found}."
+    figures = split.figures
+    if split.proved:
+        yield f"No split of whole layers has a better {what.removeprefix('the ')}: proved, by the estimates."
+    elif split.slices is None:
+        unit = (
+            f"{MILLI * figures.lower_bound:.3f} mJ" if split.objective is Objective.ENERGY else _ms(figures.lower_bound)
+        )
+        yield f"No split has less than {unit} (lower bound of {what}); optimality gap at most {figures.gap:.1%}."
+    limits = (("latency", split.max_latency_s), ("period", split.max_period_s))
+    yield from (f"Limit of the {name}: {_ms(limit)}." for name, limit in limits if limit is not None)
+    if split.max_energy_j is not None:
+        yield f"Limit of the energy: {MILLI * split.max_energy_j:.3f} mJ."
+    if split.use_all:
+        yield "Every board had to get a layer (--use-all)."
+
+
+def _ms(seconds: float) -> str:
+    return f"{MS * seconds:.2f} ms"
+
+
+def _how(cut: ProjectCut) -> str:
+    if cut.part:
+        return "while both boards compute"
+    if cut.is_sent_by_rows and cut.is_taken_by_rows:
+        return "streamed row by row while both boards compute"
+    if cut.is_streamed:
+        return "sent row by row" if cut.is_sent_by_rows else "taken row by row"
+    if cut.why_whole.startswith(("sent", "taken")):
+        return cut.why_whole
+    return f"whole: {cut.why_whole}" if cut.why_whole else "whole"
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """Return layer numbers in short: "1-4, 7"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

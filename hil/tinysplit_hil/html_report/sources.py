@@ -1,0 +1,74 @@
+"""What a report is made from: the files of a generated folder, as far as they are there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tinysplit.build.elf import ElfSizes
+from tinysplit.build.report import read_program
+from tinysplit.common.choices import VIRTUAL
+from tinysplit.common.project_files import MEASUREMENT_NAME, MODEL_NAME, SPLIT_NAME
+from tinysplit.network.graph import Graph
+from tinysplit.onnx_import import import_model
+from tinysplit.project.manifest import Project
+from tinysplit.project.split_file import SplitFile, read_split
+from tinysplit.project.validation_file import Validation, read_validation
+from tinysplit_hil.results.measurement_file import MeasurementFile, read_measurement
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A generated folder. `sizes` are those of the programs, by board number; empty where they are not built.
+
+    `old_measurement`: why the measurement that lies there is left out.
+    """
+
+    folder: Path
+    project: Project
+    graph: Graph
+    split: SplitFile | None
+    measurement: MeasurementFile | None
+    validation: Validation | None
+    sizes: Mapping[int, ElfSizes]
+    old_measurement: str = ""
+
+    @classmethod
+    def read(cls, folder: Path, measurement: Path | None = None) -> Self:
+        """Read the folder, and the measurement from another file where one is named.
+
+        Raises InputError where a file is missing that `generate` writes, or one cannot be read.
+        """
+        project = Project.read(folder)
+        path = measurement or folder / MEASUREMENT_NAME
+        found = read_measurement(path) if measurement or path.is_file() else None
+        why_not = ""
+        if found and found.project_hash != project.project_hash:
+            found, why_not = None, f"{path.name} is of other programs: measure again"
+        split = folder / SPLIT_NAME
+        return cls(
+            folder=folder,
+            project=project,
+            graph=import_model(folder / MODEL_NAME),
+            split=read_split(split) if split.is_file() else None,
+            measurement=found,
+            validation=read_validation(folder, project),
+            sizes=_sizes(folder, project),
+            old_measurement=why_not,
+        )
+
+    @property
+    def measured(self) -> str:
+        """What measured figures are called: they say where they come from."""
+        if self.measurement is None:
+            return "measured"
+        return "virtual boards" if self.measurement.rig == VIRTUAL else "real boards"
+
+
+def _sizes(folder: Path, project: Project) -> Mapping[int, ElfSizes]:
+    sizes = {}
+    for board in project.boards:
+        elf = board.elf(folder)
+        if elf.is_file():
+            sizes[board.number] = read_program(board, elf)
+    return sizes

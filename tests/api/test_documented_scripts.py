@@ -1,0 +1,69 @@
+"""The script of docs/library.md and the notebook run as they stand."""
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from example import FOLDER, shared_example
+
+SCRIPT = Path(__file__).parents[2] / "docs" / "library.md"
+NOTEBOOK = FOLDER / "tiny_cnn.ipynb"
+
+
+def cells() -> list[dict[str, Any]]:
+    notebook: dict[str, Any] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    return list(notebook["cells"])
+
+
+def execute(sources: Sequence[str], name: str) -> dict[str, Any]:
+    """Return the names that the sources define, executed one after the other in one namespace."""
+    names: dict[str, Any] = {}
+    for number, source in enumerate(sources, 1):
+        exec(compile(source, f"{name} {number}", "exec"), names)  # noqa: S102 (what the documentation tells to run)
+    return names
+
+
+def test_the_notebook_stores_no_outputs() -> None:
+    code = [cell for cell in cells() if cell["cell_type"] == "code"]
+    assert code
+    assert not [cell for cell in code if cell["outputs"] or cell["execution_count"] is not None]
+    assert len({cell["id"] for cell in cells()}) == len(cells())
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder: the example's files, and what both scripts generate, as other tests have built it."""
+    _, built = shared_example("nucleo_g071rb", "nucleo_g071rb")
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(built, tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_script(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = execute(re.findall(r"```python\n(.*?)```", SCRIPT.read_text(encoding="utf-8"), re.DOTALL), SCRIPT.name)
+    measured = names["measured"]
+    assert measured.is_bit_exact
+    assert measured.latency_s == pytest.approx(names["found"].latency_s, rel=0.05)
+    assert json.loads((example / "out" / "measurement.json").read_text()) == measured.to_json()
+    printed = capsys.readouterr().out
+    assert printed.startswith("splitting tiny_cnn over nucleo_g071rb, nucleo_g071rb ...\n")
+    assert "accuracy 97.78%" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("example")
+def test_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    names = execute(["".join(cell["source"]) for cell in cells() if cell["cell_type"] == "code"], NOTEBOOK.name)
+    assert names["measured"].is_bit_exact
+    assert names["split"].assignment == (1, 1, 1, 1, 1, 1, 2)
+    printed = capsys.readouterr().out
+    assert "building 2 projects ..." in printed
+    assert "layer 7 dense" in printed

@@ -1,0 +1,117 @@
+"""The report: one file that needs nothing else, with all sections, opened in a real browser."""
+
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from browser import page_in_browser
+from command_line import BAD_INPUT, run
+from example import shared_example
+from measured_example import BOARD, shared_measured_example
+from tinysplit.common.output_file import check_output_file
+from tinysplit.common.output_folder import check_output_folder
+
+SECTIONS = {"network", "split", "timeline", "memory", "accuracy", "energy"}
+VOID = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """The ids, the addresses and the text of a page; every element has to be closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.opened: list[str] = []
+        self.feed(text)
+        assert not self.opened
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.addresses += [value for name, value in attrs if name in {"src", "href"} and value]
+        if tag not in VOID:
+            self.opened.append(tag)
+
+    def handle_startendtag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.opened.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data.split()
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def written(folder: Path, out: Path) -> Page:
+    run("report", str(folder), "-o", str(out))
+    check_output_file(out)  # it is ours: the next report may replace it
+    return Page(out.read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_a_measured_folder(tmp_path: Path) -> None:
+    printed, folder = shared_measured_example()
+    page = written(folder / "out", tmp_path / "report.html")
+    assert set(page.ids) >= SECTIONS
+    assert not [address for address in page.addresses if not address.startswith(("#", "data:"))]
+    measured = printed["latency"]["measured"]
+    for text in (
+        "tiny_cnn",
+        f"virtual boards {1000 * measured['I']:.2f} ms",
+        "48 bytes",  # the cut
+        "estimated above measured on virtual boards",
+        "Layer 7 dense adds most noise" if "adds most noise" in page.text else "SQNR over 1 sample",
+        "virtual boards, one inference alone",
+        "weights: ",
+    ):
+        assert text in page.text
+    assert "tinysplit measure" not in page.text
+    check_output_folder(folder / "out")  # results are nothing that a user has added
+
+
+def test_what_is_absent_names_its_command(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    shutil.copytree(shared_example(BOARD, BOARD)[1], folder, ignore=shutil.ignore_patterns(".pio", "measurement.json"))
+    manifest = folder / "tinysplit.json"
+    manifest.write_text(manifest.read_text().replace('"name": "tiny_cnn"', '"name": "a <script> & b"'))
+    page = written(folder, tmp_path / "report.html")
+    assert set(page.ids) >= SECTIONS
+    assert "a <script> & b" in page.text
+    for command in ("build", "measure", "validate"):
+        assert f"tinysplit {command} {folder}" in page.text
+    assert "nothing was measured yet" in page.text
+    assert "predicted" in page.text
+
+
+def test_a_measurement_of_other_programs_is_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    printed, measured = shared_measured_example()
+    shutil.copytree(measured / "out", folder, ignore=shutil.ignore_patterns(".pio"))
+    path = folder / "measurement.json"
+    number = str(printed["project_hash"])
+    path.write_text(path.read_text().replace(f'"project_hash": {number}', '"project_hash": 1'))
+    page = written(folder, tmp_path / "report.html")
+    assert "measurement.json is of other programs: measure again" in page.text
+    path.write_text("{}")
+    refused = run("report", str(folder), "-o", str(tmp_path / "other.html"), expect=BAD_INPUT)
+    assert f"{path} is no measurement" in refused
+
+
+def test_a_folder_that_was_not_generated(tmp_path: Path) -> None:
+    refused = run("report", str(tmp_path), "-o", str(tmp_path / "report.html"), expect=BAD_INPUT)
+    assert "is not a generated folder" in refused
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_in_a_browser(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    written(shared_measured_example()[1] / "out", path)
+    assert set(Page(page_in_browser(path, tmp_path / "profile")).ids) >= SECTIONS

@@ -1,0 +1,81 @@
+"""Errors layer by layer: against the error of the whole network, and against damage that was done to one layer."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import example
+from command_line import BAD_INPUT, run
+from onnx_builder import OnnxBuilder
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples, load_samples
+from tinysplit.onnx_import import import_model
+from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.calibrate import Calibration
+from tinysplit.quantize.validation import layer_errors, loses_most
+
+QUIET = Console(quiet=True)
+
+
+def quantized_example(bits: int) -> tuple[QuantizedGraph, Samples]:
+    graph = import_model(example.MODEL)
+    samples = load_samples(example.CALIBRATION, graph).first(8)
+    calibration = Calibration.of(graph, example.MODEL, samples, QUIET)
+    return calibration.nearest(BitWidths.of(graph, bits)), samples
+
+
+def test_the_last_layer_has_the_error_of_the_network() -> None:
+    quantized, samples = quantized_example(8)
+    errors = layer_errors(quantized, example.MODEL, samples.x)
+    whole = Accuracy.of(quantized, FloatScores.of(quantized.graph, example.MODEL, samples))
+    assert errors[-1].sqnr_db == pytest.approx(whole.sqnr_db)
+    assert errors[0].sqnr_db == errors[0].own_sqnr_db  # the network's input is rounded in both
+    assert all(each.sqnr_db is not None and 20 < each.sqnr_db < 70 for each in errors)
+    for coarse, fine in zip(errors, layer_errors(*long_example()), strict=True):
+        assert (fine.own_sqnr_db or 0) > (coarse.own_sqnr_db or 0) + 20
+
+
+def long_example() -> tuple[QuantizedGraph, Path, np.ndarray]:
+    quantized, samples = quantized_example(16)
+    return quantized, example.MODEL, samples.x
+
+
+def test_a_damaged_channel_is_found() -> None:
+    quantized, model, x = long_example()
+    layers = list(quantized.layers)
+    parameters = layers[2].parameters
+    assert parameters
+    weights = parameters.weights.copy()
+    axis = next(axis for axis, size in enumerate(weights.shape) if size == layers[2].layer.out_shape.channels)
+    np.moveaxis(weights, axis, 0)[4] //= 2
+    layers[2] = replace(layers[2], parameters=replace(parameters, weights=weights))
+    errors = layer_errors(replace(quantized, layers=tuple(layers)), model, x)
+    most = loses_most(errors)
+    assert most
+    assert (most.number, most.worst_channel) == (3, 5)
+    assert (errors[3].sqnr_db or 0) < 40 < (errors[3].own_sqnr_db or 0)  # the pool behind it adds little
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 6, 3), (1, 3, 3, 3)])
+def test_values_with_channels_last(shape: tuple[int, ...], tmp_path: Path) -> None:
+    builder = OnnxBuilder(shape)
+    builder.node("Add", builder.constant(np.full((1, 1, 1, 3), 0.25)))
+    builder.node("Relu")
+    path = builder.save(tmp_path)
+    graph = import_model(path)
+    x = np.random.default_rng(1).normal(size=(4, *shape[1:])).astype(np.float32)
+    calibration = Calibration.of(graph, path, Samples(x, None), QUIET)
+    errors = layer_errors(calibration.nearest(BitWidths.of(graph, 8)), path, x)
+    assert all(each.sqnr_db is not None and each.sqnr_db > 30 for each in errors)
+
+
+def test_other_samples_are_refused(tmp_path: Path) -> None:
+    folder = example.shared_example("nucleo_g071rb", "nucleo_g071rb")[1]
+    path = tmp_path / "samples.npz"
+    np.savez(path, x=np.zeros((2, 5), np.float32))
+    assert str(path) in run("validate", str(folder), "-s", str(path), expect=BAD_INPUT)
+    assert "is not a generated folder" in run("validate", str(tmp_path), "-s", str(path), expect=BAD_INPUT)

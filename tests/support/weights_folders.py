@@ -1,0 +1,56 @@
+"""Folders generated with `--weights binary`: the example, and another network of the same structure."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from rich.console import Console
+
+import example
+from shared_folder import made_once
+from tinysplit import pipeline
+from tinysplit.build.folder import build_folder
+from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.costs.settings import CostSettings
+from tinysplit.project.manifest import Project
+from tinysplit.project.structure import Structure
+from tinysplit.slices.settings import Search
+
+
+def shared_binary(*boards: str) -> tuple[Project, Path]:
+    """Return the built example, whose weights are in files, and its folder, made once: do not write into it."""
+
+    def make(out: Path) -> None:
+        build_folder(generate(out, *boards), out, Console(quiet=True)).check()
+
+    folder = made_once("-".join(("binary", *boards)), make)
+    return Project.read(folder), folder
+
+
+def generate(
+    out: Path, *boards: str, model: Path = example.MODEL, structure: Path | None = None, counter: int | None = 1
+) -> Project:
+    """Generate a network as the example is split over boards: every one gets a layer."""
+    context = pipeline.Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+    options = ProgramOptions(weights_counter=counter)
+    if structure:
+        kept = Structure.read(structure)
+        options = ProgramOptions(weights_counter=kept.next_counter, structure=kept)
+    context = replace(context, programs=options)
+    return pipeline.generate_folder(context, split, example.CALIBRATION, out)
+
+
+def other_model(folder: Path, low: float = 0.8, high: float = 1.1) -> Path:
+    """Write the example's network with weights that are multiplied by random numbers, under another name."""
+    model, rng = onnx.load(example.MODEL), np.random.default_rng(3)
+    for parameter in model.graph.initializer:
+        values = numpy_helper.to_array(parameter)
+        if values.dtype == np.float32:
+            other = (values * rng.uniform(low, high, values.shape)).astype(np.float32)
+            parameter.CopyFrom(numpy_helper.from_array(other, parameter.name))
+    model.graph.name = "another"
+    onnx.save(model, folder / "other.onnx")
+    return folder / "other.onnx"
