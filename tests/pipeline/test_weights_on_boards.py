@@ -13,6 +13,7 @@ from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from debugged_boards import debugged, need_openocd
 from tinysplit.project.structure import sources_of
 from tinysplit_hil.bench import images
+from tinysplit_hil.virtual.project_rig import project_wires
 from weights_folders import generate, other_model, shared_binary
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
@@ -108,7 +109,7 @@ def test_boards_take_new_weights_without_their_programs(tmp_path: Path, monkeypa
     project, folder = shared_binary(G0, G0)
     new = tmp_path / "new"
     generate(new, G0, G0, model=other_model(tmp_path), structure=folder)
-    with debugged(tmp_path, G0, G0, baud=project.host_baud) as boards:
+    with debugged(tmp_path, G0, G0, baud=project.host_baud, wires=project_wires(project)) as boards:
         rig = str(boards.write_rig(tmp_path / "rig.toml"))
         only = ("flash", str(new), "--rig", rig, "--weights-only", "--json")
         line = run(*only, expect=TOOL)

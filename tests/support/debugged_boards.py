@@ -18,7 +18,7 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.commands import Command, Done, run_command
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.simulated_time import SharedTime
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
 from tinysplit_hil.virtual.debug.probe import Probe, open_probes
 from tinysplit_hil.virtual.os_ports import OsPort, Tcp
 from tinysplit_hil.virtual.server import Server
@@ -97,10 +97,11 @@ def need_openocd() -> None:
 
 
 @contextmanager
-def debugged(folder: Path, *names: str, baud: int = 115200) -> Iterator[Debugged]:
+def debugged(folder: Path, *names: str, baud: int = 115200, wires: Sequence[Wire] = ()) -> Iterator[Debugged]:
     """Serve boards with erased flash until the end of the context."""
     boards = [load_board(name) for name in names]
-    rig = VirtualRig([VirtualBoard(board, None) for board in boards], has_ideal_memory=True, is_debuggable=True)
+    unflashed = [VirtualBoard(board, None) for board in boards]
+    rig = VirtualRig(unflashed, wires, has_ideal_memory=True, is_debuggable=True)
     for index in range(len(boards)):
         rig.set_baud(index, baud)
     stop = Event()

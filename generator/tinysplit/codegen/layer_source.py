@@ -112,6 +112,12 @@ class LayerSource:
         return self.kernel.constants(self.quantized)
 
     @property
+    def fixed_formats(self) -> LayerFormats:
+        """Formats of the layer; with weights in a file, these have all that the program's code depends on."""
+        groups = self.kernel.packed_groups(self.quantized) if self.in_file else ()
+        return replace(self.quantized.formats, packed_groups=groups)
+
+    @property
     def call(self) -> "LayerSource":
         """What one call of the kernel computes: the layer, or a row of it where hooks need calls for every row."""
         if not self.hooks.are_called or not _row_order(self).by_calls:

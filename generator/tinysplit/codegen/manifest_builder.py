@@ -132,7 +132,7 @@ def _layer(
         board=board_plan.number,
         inputs=tuple(tensor + 1 for tensor in graph.predecessors[index]),
         macc=layer.layer.macc,
-        formats=ProjectFormats.of(layer.formats),
+        formats=ProjectFormats.of(source.fixed_formats),
         weights_bytes=source.weights_bytes,
         memory=memory,
         estimated_cycles=round(cycles),

@@ -16,6 +16,7 @@ from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.kernels.scheme import Scheme, usual_scheme
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.layer_formats import Group
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
@@ -114,6 +115,10 @@ class Kernel(ABC):
     def context(self, quantized: QuantizedLayer) -> KernelContext:  # noqa: ARG002 - what kernels override
         """Return the variable `kernel` of the template."""
         return KernelContext()
+
+    def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:  # noqa: ARG002 - what kernels override
+        """Return the groups of inputs that the code for these weights sums in 16 bits, empty if there are none."""
+        return ()
 
     def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - what kernels override
         """Return the prefix of the functions that the C file of `layer` defines for several layers, None if none."""

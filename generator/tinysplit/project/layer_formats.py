@@ -54,6 +54,7 @@ class ProjectFormats(FileModel):
     output: ProjectFormat
     weight_bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)] | None = None
     requantization: ProjectRequantization | None = None
+    packed_groups: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] = ()
 
     @classmethod
     def of(cls, formats: LayerFormats) -> Self:
@@ -63,6 +64,7 @@ class ProjectFormats(FileModel):
             output=ProjectFormat.of(formats.y),
             weight_bits=formats.weight_bits,
             requantization=ProjectRequantization.of(formats.requantization) if formats.requantization else None,
+            packed_groups=formats.packed_groups,
         )
 
     @property
@@ -73,4 +75,5 @@ class ProjectFormats(FileModel):
             self.output.values,
             self.weight_bits,
             self.requantization.requantization if self.requantization else None,
+            self.packed_groups,
         )

@@ -28,6 +28,7 @@ SMALLEST_NEAREST = 256  # so that a factor is off by 1/512 at most, and no integ
 NO_INTEGER = 0.01  # tolerance of weight / scale: rounding error of float32
 KEPT_BITS = 8
 SMALLEST_CORRECTION = 2.0**-28
+UNSIGNED_SUM_LIMIT = (1 << 16) - 1  # of a group's products: two sums share a word
 
 
 def correct(layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, bits: int) -> LayerFormats | None:
@@ -80,7 +81,8 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
     needs = _needs(layer, formats.x, bounds, bits) if bits else None
     if before is None or needs is None:
         return None
-    corrections = needs.steps * formats.x.scale / formats.y.scale
+    steps = np.maximum(needs.steps, _packed_steps(layer, formats, bounds))
+    corrections = steps * formats.x.scale / formats.y.scale
     factors = np.maximum(np.ceil(corrections * 2.0 ** (before.pre_shift + before.post_shift)), 1)
     is_common = len(before.factors) == 1
     if factors.max() > (before.factors[0] if is_common else LARGEST_FACTOR):
@@ -88,6 +90,23 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
     chosen = before.factors if is_common else tuple(factors.astype(np.int64).tolist())
     found = replace(formats, requantization=replace(before, factors=chosen))
     return found if largest_sum(QuantizedLayer.of(layer, found, (bounds,))) <= ACCUMULATOR_MAX else None
+
+
+def _packed_steps(layer: Layer, formats: LayerFormats, bounds: Bounds) -> NDArray[np.float64]:
+    """Return the scale of each channel for which no group of weights exceeds 16 bits, however weights are rounded."""
+    weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
+    unroll = sum(map(len, formats.packed_groups))
+    if not unroll:
+        return np.zeros(len(weights))
+    loops = np.pad(weights, ((0, 0), (0, -weights.shape[1] % unroll))).reshape(len(weights), -1, unroll)
+    x_high = bounds[1] - (formats.x.low if bounds[0] < 0 else 0)  # of inputs as unsigned integers
+    most = UNSIGNED_SUM_LIMIT // max(x_high, 1)
+    steps = [
+        loops[:, :, places].sum(axis=2).max(axis=1) / (most - len(places))
+        for places in map(list, formats.packed_groups)
+    ]
+    largest: NDArray[np.float64] = np.max(steps, axis=0)
+    return largest
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,12 +28,16 @@ def project_rig(
     """
     elfs = [None if is_erased else board.built_elf(folder) for board in project.boards]
     boards = [VirtualBoard(load_board(board.name), elf) for board, elf in zip(project.boards, elfs, strict=True)]
+    return VirtualRig(boards, project_wires(project), has_ideal_memory=has_ideal_memory, is_debuggable=is_debuggable)
+
+
+def project_wires(project: Project) -> list[Wire]:
+    """Return the links of `project` as wires between its boards."""
     index = {board.number: position for position, board in enumerate(project.boards)}
-    wires = [
+    return [
         Wire(*((index[number], uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
         for link in project.links
     ]
-    return VirtualRig(boards, wires, has_ideal_memory=has_ideal_memory, is_debuggable=is_debuggable)
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.layer_formats import Group
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
@@ -50,9 +51,6 @@ MOST_WEIGHTS_OF_FEW = 16384  # of a layer with few pixels, for which unpacking i
 FEW_PIXELS = 32
 
 Integers = NDArray[np.int64]
-
-
-Group = tuple[int, ...]  # positions, in an iteration of the loop, of inputs whose sums of products fit 16 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +97,12 @@ class Packing:
         """Find groups: in the order of the inputs or, if that gives fewer, in one of `ORDERS` random orders.
 
         An order that mixes large and small weights gives long groups. It is the same for all channels and iterations.
+        Programs that exist already have their groups in their code.
         """
-        layer = common.UnsignedLayer.of(quantized)
         inputs, unroll = padded_inputs(quantized.layer)
+        if quantized.formats.packed_groups:
+            return cls(inputs, unroll, quantized.formats.packed_groups)
+        layer = common.UnsignedLayer.of(quantized)
         magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
         return cls(inputs, unroll, _fewest_groups(magnitudes, layer.x_high, ORDERS))
 
@@ -257,6 +258,10 @@ class Packed(OneWindow):
     def context(self, quantized: QuantizedLayer) -> PackedContext:
         """See `Kernel.context`."""
         return packed_context(quantized, quantized.layer.out_shape.channels, unpacks=False)
+
+    def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
+        """See `Kernel.packed_groups`."""
+        return Packing.of(quantized).groups
 
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:

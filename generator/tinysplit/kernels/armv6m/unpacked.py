@@ -36,6 +36,7 @@ from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.layer_formats import Group
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -105,6 +106,10 @@ class Unpacked(Kernel):
     def context(self, quantized: QuantizedLayer) -> PackedContext:
         """See `Kernel.context`."""
         return packed_context(quantized, CHANNELS * _blocks_at_once(quantized.layer), unpacks=True)
+
+    def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
+        """See `Kernel.packed_groups`."""
+        return Packing.of(quantized).groups
 
 
 def _passes(layer: Layer) -> int:

@@ -11,6 +11,7 @@ from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 CLIPPED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of a channel's weight range: candidates for the clipping limit
 
 Bounds = tuple[int, int]  # smallest and largest integer of a value
+Group = tuple[int, ...]  # positions, in an iteration of a kernel's loop, of inputs whose products are summed together
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,16 @@ class LayerFormats:
     requantization, so that the requantization is exact: the accumulator of an output channel counts in steps of
     y.scale * correction, and a weight in those steps over the input's. Singh 2024 calls the scale of the weights times
     their range the division factor.
+
+    `packed_groups` are given where programs exist whose kernel sums products in 16 bits (kernels/armv6m/packed):
+    no channel's products may exceed 16 bits in a group. They are empty for programs that are still to be generated.
     """
 
     inputs: tuple[ValueFormat, ...]
     y: ValueFormat
     weight_bits: int | None = None
     requantization: Requantization | None = None
+    packed_groups: tuple[Group, ...] = ()
 
     @property
     def x(self) -> ValueFormat:
