@@ -110,13 +110,13 @@ def _with_predictions(
 ) -> Project:
     """Return the manifest with the memory that the program of each board is expected to take."""
     own = [(plan, of_copy, each) for plan, of_copy in zip(plans, sources, strict=True) for each in plan.boards]
+    added_bytes = [each.added_bytes for each in weights] or [0] * len(own)
     boards = []
-    for board, (plan, of_copy, board_plan) in zip(project.boards, own, strict=True):
+    for board, (plan, of_copy, board_plan), added in zip(project.boards, own, added_bytes, strict=True):
         host = project.host_protocol if board_plan.takes_input else HostProtocol.TINYSPLIT
         program = board_program(quantized, plan, board_plan, of_copy)
         found = replace(program, host=host, has_markers=project.has_markers).predicted
-        added_bytes = weights[board.number - 1].added_bytes if weights else 0
-        update = {"predicted_flash_bytes": found.flash_bytes + added_bytes, "predicted_ram_bytes": found.ram_bytes}
+        update = {"predicted_flash_bytes": found.flash_bytes + added, "predicted_ram_bytes": found.ram_bytes}
         boards.append(board.model_copy(update=update))
     return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": load_cycle_table().compiler})
 

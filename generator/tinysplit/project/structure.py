@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -43,8 +43,14 @@ class Structure:
 
     @property
     def formats(self) -> tuple[LayerFormats, ...]:
-        """Formats of all layers."""
-        return self.project.formats
+        """Formats of all layers, with what the code of the boards of all copies depends on."""
+        groups = {
+            layer.number: layer.formats.packed_groups for layer in self.project.layers if layer.formats.packed_groups
+        }
+        return tuple(
+            replace(formats, packed_groups=groups.get(number, ()))
+            for number, formats in enumerate(self.project.formats, 1)
+        )
 
     @property
     def next_counter(self) -> int:

@@ -23,7 +23,8 @@ SMALLEST_FACTOR = 16  # rounding a factor up to an integer takes at most 1/16 of
 FACTOR_BITS = (4, 15)
 SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or finer
 HEADROOM = 1 << 20  # of a 32-bit accumulator, for rounding errors
-NEAREST_BITS = (12, 16)  # of factors that approximate given scales
+NEAREST_BITS = (12, 15)  # of factors that approximate given scales
+ROOM_BITS = 1  # for the factors of other weights of the layer: `refit`
 SMALLEST_NEAREST = 256  # so that a factor is off by 1/512 at most, and no integer of 8 bits changes
 NO_INTEGER = 0.01  # tolerance of weight / scale: rounding error of float32
 KEPT_BITS = 8
@@ -56,13 +57,10 @@ def keep(layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds) -> LayerF
     others, are none of -127 to 127 (zero points, or changed since), where their scales are those of other channels, or
     where no factors keep the sums in 32 bits.
     """
-    steps = layer.qdq_scales
-    if steps is None or steps.size not in {1, layer.out_shape.channels}:
+    steps = _integer_steps(layer)
+    if steps is None:
         return None
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
-    limit = (1 << (KEPT_BITS - 1)) - 1
-    if np.abs(weights - np.rint(weights)).max() > NO_INTEGER or np.abs(weights).max() > limit + NO_INTEGER:
-        return None
     largest = max(abs(bound - x.zero_point) for bound in bounds)
     sums = np.abs(weights).sum(axis=1) * largest + np.abs(layer.parameters["bias"] / (x.scale * steps))
     requantization = _nearest(steps * x.scale / y.scale, _bits(sums), y.zero_point)
@@ -74,22 +72,41 @@ def keep(layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds) -> LayerF
 def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
     """Return formats for other weights of a layer, which differ from `formats` in the factors alone.
 
-    Programs have the shifts in their code, and a factor that all channels have. Returns None where the weights are too
-    large for them.
+    Programs have the shifts in their code and, with some kernels, a factor that all channels have: it stays where it is
+    large enough, unless the weights came as integers. Returns None where the weights are too large for the shifts.
     """
     before, bits = formats.requantization, formats.weight_bits
     needs = _needs(layer, formats.x, bounds, bits) if bits else None
     if before is None or needs is None:
         return None
-    steps = np.maximum(needs.steps, _packed_steps(layer, formats, bounds))
-    corrections = steps * formats.x.scale / formats.y.scale
-    factors = np.maximum(np.ceil(corrections * 2.0 ** (before.pre_shift + before.post_shift)), 1)
-    is_common = len(before.factors) == 1
-    if factors.max() > (before.factors[0] if is_common else LARGEST_FACTOR):
+    own, packed = _integer_steps(layer), _packed_steps(layer, formats, bounds)
+    factor_of_one = formats.x.scale / formats.y.scale * 2.0 ** (before.pre_shift + before.post_shift)
+    if own is None or bits != KEPT_BITS:
+        least = before.factors[0] if len(before.factors) == 1 else 1
+        factors = np.maximum(np.ceil(np.maximum(needs.steps, packed) * factor_of_one), least)
+    else:
+        factors = np.maximum(np.rint(own * factor_of_one), np.maximum(np.ceil(packed * factor_of_one), 1))
+    if len(before.factors) == 1:
+        factors = factors.max(keepdims=True)
+    if factors.max() > LARGEST_FACTOR:
         return None
-    chosen = before.factors if is_common else tuple(factors.astype(np.int64).tolist())
-    found = replace(formats, requantization=replace(before, factors=chosen))
+    found = replace(formats, requantization=replace(before, factors=tuple(factors.astype(np.int64).tolist())))
     return found if largest_sum(QuantizedLayer.of(layer, found, (bounds,))) <= ACCUMULATOR_MAX else None
+
+
+def _integer_steps(layer: Layer) -> NDArray[np.float64] | None:
+    """Return the scales of weights that came as 8-bit integers, one for all channels or each; None where they did not.
+
+    Weights with zero points, or changed since, are none of -127 to 127.
+    """
+    steps = layer.qdq_scales
+    if steps is None or steps.size not in {1, layer.out_shape.channels}:
+        return None
+    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
+    limit = (1 << (KEPT_BITS - 1)) - 1
+    if np.abs(weights - np.rint(weights)).max() > NO_INTEGER or np.abs(weights).max() > limit + NO_INTEGER:
+        return None
+    return steps
 
 
 def _packed_steps(layer: Layer, formats: LayerFormats, bounds: Bounds) -> NDArray[np.float64]:
@@ -166,7 +183,7 @@ def _at_least(corrections: NDArray[np.float64], sum_bits: int, zero_point: int) 
 
 def _nearest(corrections: NDArray[np.float64], sum_bits: int, zero_point: int) -> Requantization | None:
     """Return the integer factors nearest to `corrections`, None where they are so small or large that none is near."""
-    factor_bits = int(np.clip(31 - sum_bits, *NEAREST_BITS))
+    factor_bits = int(np.clip(31 - ROOM_BITS - sum_bits, *NEAREST_BITS))
     exponent = frexp(float(corrections.max()))[1]
     shift = min(factor_bits - exponent, _most_shift(zero_point, sum_bits, factor_bits))
     factors = np.rint(corrections * 2.0**shift)
