@@ -8,6 +8,7 @@
 #include "error_codes.h"
 #include "exchange.h"
 #include "frames.h"
+#include "host_send.h"
 #include "interrupts.h"
 #include "network.h"
 #include "reset.h"
@@ -18,41 +19,26 @@
 #include "times.h"
 #include "transfers.h"
 #include "weights_file.h"
+#include "weights_update.h"
 
-enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS }; /* what IDENTIFY asks for */
-enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS };                 /* what READ_STAMPS asks for */
+/* What IDENTIFY and READ_STAMPS ask for. */
+enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS, IDENTIFY_STAGING };
+enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS };
 
 enum {
   PROTOCOL_VERSION = 2,
-  EVENT_SEQUENCE = 0,
-  EVENT_BYTES = 8, /* at most */
   IDENTITY_WORDS = 15,
   REQUEST_BYTES = 10, /* without the data of LOAD, which goes to its place at once */
-  LOAD_HEAD_BYTES = FRAME_HEAD_BYTES,
   LARGEST_OUTPUT_PART = FRAME_MAX_PAYLOAD,
   RECORDS_PER_REPLY = FRAME_MAX_PAYLOAD / 8,
-  QUEUE_FRAMES = 6, /* replies to three requests, and events */
-  REBOOT_MS = 10    /* for the reply to leave */
+  REBOOT_MS = 10 /* for the reply to leave */
 };
 
-typedef struct {
-  frame_header_t header;
-  const void *payload; /* NULL: in `words` */
-  uint32_t words[EVENT_BYTES / 4];
-} outgoing_t;
-
 static frame_receiver_t receiver;
-static frame_transmitter_t transmitter;
 static uint8_t request[REQUEST_BYTES];
-static uint8_t load_error; /* of the LOAD that is being received */
+static uint8_t load_error; /* of the LOAD or the part of weights that is being received */
 static uint32_t identity[IDENTITY_WORDS];
 static volatile uint8_t reboot_ms; /* until the board resets itself; 0: not at all */
-
-/* Frames that wait; the first one is on its way when `is_first_leaving`. What finds no place is lost, as on a wire. */
-static outgoing_t queue[QUEUE_FRAMES];
-static uint8_t queue_first;
-static uint8_t queue_count;
-static bool is_first_leaving;
 
 static uint32_t read_u32(const uint8_t *bytes) {
   return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
@@ -60,59 +46,14 @@ static uint32_t read_u32(const uint8_t *bytes) {
 
 static uint16_t read_u16(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
 
-/* Sending */
-
-static bool begin_next_frame(void *owner) {
-  (void)owner;
-  if (is_first_leaving) {
-    is_first_leaving = false;
-    queue_first = (uint8_t)((queue_first + 1) % QUEUE_FRAMES);
-    queue_count--;
-  }
-  if (queue_count == 0) return false;
-  is_first_leaving = true;
-  const outgoing_t *first = &queue[queue_first];
-  frame_transmit(&transmitter, &first->header, first->payload ? first->payload : first->words);
-  return true;
-}
-
-static void enqueue(const outgoing_t *outgoing) {
-  if (queue_count == QUEUE_FRAMES) return;
-  queue[(queue_first + queue_count) % QUEUE_FRAMES] = *outgoing;
-  queue_count++;
-}
-
-static void send(const outgoing_t *outgoing) {
-  uint32_t lock = interrupts_lock();
-  enqueue(outgoing);
-  uart_host_wake(&board_host_uart);
-  interrupts_unlock(lock);
-}
-
-static void send_reply(const frame_header_t *to, const void *payload, uint32_t length) {
-  outgoing_t outgoing = {
-      .header = {.type = to->type | FRAME_REPLY, .sequence = to->sequence, .length = (uint16_t)length},
-      .payload = payload};
-  send(&outgoing);
-}
-
-static outgoing_t two_words(uint8_t type, uint8_t sequence, uint32_t first, uint32_t second) {
-  return (outgoing_t){.header = {.type = type, .sequence = sequence, .length = EVENT_BYTES}, .words = {first, second}};
-}
-
-static void send_error(uint8_t sequence, uint8_t code, uint32_t detail) {
-  outgoing_t outgoing = two_words(FRAME_ERROR, sequence, code, detail);
-  send(&outgoing);
-}
-
-static void refuse(const frame_header_t *header, uint8_t code) { send_error(header->sequence, code, header->type); }
+static void refuse(const frame_header_t *header, uint8_t code) { host_send_error(header->sequence, code, header->type); }
 
 /* Replies to what was asked for, or says why it was not done. */
 static void answer(const frame_header_t *header, uint8_t code, uint32_t detail) {
   if (code) {
-    send_error(header->sequence, code, detail);
+    host_send_error(header->sequence, code, detail);
   } else {
-    send_reply(header, NULL, 0);
+    host_send_reply(header, NULL, 0);
   }
 }
 
@@ -123,27 +64,19 @@ void schedule_on_obeyed(uint8_t type, uint8_t sequence, uint8_t code, uint32_t d
   answer(&to, code, detail);
 }
 
-void run_on_error(uint8_t code, uint32_t detail) { send_error(EVENT_SEQUENCE, code, detail); }
+void run_on_error(uint8_t code, uint32_t detail) { host_send_error(HOST_EVENT_SEQUENCE, code, detail); }
 
-void exchange_on_corrupt(uint32_t number) { send_error(EVENT_SEQUENCE, ERROR_INPUT_CORRUPT, number); }
+void exchange_on_corrupt(uint32_t number) { host_send_error(HOST_EVENT_SEQUENCE, ERROR_INPUT_CORRUPT, number); }
 
 void exchange_on_done(uint32_t number, uint32_t crc) {
-  outgoing_t outgoing = two_words(FRAME_DONE, EVENT_SEQUENCE, number, crc);
-  send(&outgoing);
+  host_frame_t outgoing = host_two_words(FRAME_DONE, HOST_EVENT_SEQUENCE, number, crc);
+  host_send(&outgoing);
 }
 
 void exchange_on_taken(uint32_t number) {
-  outgoing_t outgoing = two_words(FRAME_TAKEN, EVENT_SEQUENCE, number, 0);
+  host_frame_t outgoing = host_two_words(FRAME_TAKEN, HOST_EVENT_SEQUENCE, number, 0);
   outgoing.header.length = sizeof number;
-  send(&outgoing);
-}
-
-/* The frame under way is finished first, or the host would take the report for its payload. */
-void host_send_fault(uint8_t code, uint32_t program_counter) {
-  outgoing_t outgoing = two_words(FRAME_ERROR, EVENT_SEQUENCE, code, program_counter);
-  uart_host_send_polling(&board_host_uart);
-  enqueue(&outgoing);
-  uart_host_send_polling(&board_host_uart);
+  host_send(&outgoing);
 }
 
 /* Requests */
@@ -172,12 +105,12 @@ static void send_identity(const frame_header_t *header) {
   *word++ = transfers_repeats();
   *word++ = link_errors;
   *word++ = run_error_detail;
-  send_reply(header, identity, sizeof identity);
+  host_send_reply(header, identity, sizeof identity);
 }
 
 static void send_stack(const frame_header_t *to) {
-  outgoing_t outgoing = two_words(to->type | FRAME_REPLY, to->sequence, stack_bytes(), stack_used_bytes());
-  send(&outgoing);
+  host_frame_t outgoing = host_two_words(to->type | FRAME_REPLY, to->sequence, stack_bytes(), stack_used_bytes());
+  host_send(&outgoing);
 }
 
 static void send_weights(const frame_header_t *to) {
@@ -187,17 +120,28 @@ static void send_weights(const frame_header_t *to) {
   }
   uint32_t crc, counter;
   weights_file_identify(&crc, &counter);
-  outgoing_t outgoing = two_words(to->type | FRAME_REPLY, to->sequence, crc, counter);
-  send(&outgoing);
+  host_frame_t outgoing = host_two_words(to->type | FRAME_REPLY, to->sequence, crc, counter);
+  host_send(&outgoing);
+}
+
+static void send_staging(const frame_header_t *to) {
+  if (!weights_update_staging_bytes) {
+    refuse(to, ERROR_BAD_RANGE);
+    return;
+  }
+  host_frame_t outgoing =
+      host_two_words(to->type | FRAME_REPLY, to->sequence, weights_update_staging_bytes(), (uint32_t)WEIGHTS_PART_BYTES);
+  host_send(&outgoing);
 }
 
 static void identify(const frame_header_t *header) {
   uint8_t what = header->length ? request[0] : (uint8_t)IDENTIFY_STATE;
   switch (what) {
     case IDENTIFY_STATE: send_identity(header); break;
-    case IDENTIFY_NOTE: send_reply(header, network_note, network_note_bytes); break;
+    case IDENTIFY_NOTE: host_send_reply(header, network_note, network_note_bytes); break;
     case IDENTIFY_STACK: send_stack(header); break;
     case IDENTIFY_WEIGHTS: send_weights(header); break;
+    case IDENTIFY_STAGING: send_staging(header); break;
     default: refuse(header, ERROR_BAD_RANGE);
   }
 }
@@ -211,7 +155,7 @@ static void command(const frame_header_t *header) {
       return;
     }
     if (schedule_is_in(command.run)) { /* repeated: an inference may be under way */
-      send_reply(header, NULL, 0);
+      host_send_reply(header, NULL, 0);
       return;
     }
   }
@@ -224,7 +168,7 @@ static void answer_exchange(const frame_header_t *header, uint8_t code, uint32_t
 }
 
 static void load(const frame_header_t *header) {
-  if (!load_error) exchange_loaded(read_u32(request + 4), header->length - (uint32_t)LOAD_HEAD_BYTES);
+  if (!load_error) exchange_loaded(read_u32(request + 4), header->length - (uint32_t)FRAME_HEAD_BYTES);
   answer_exchange(header, load_error, exchange_inputs_taken);
 }
 
@@ -241,7 +185,7 @@ static void read_output(const frame_header_t *header) {
   if (code) {
     answer_exchange(header, code, exchange_outputs_done);
   } else {
-    send_reply(header, from, length);
+    host_send_reply(header, from, length);
   }
 }
 
@@ -253,15 +197,15 @@ static void read_times(const frame_header_t *header) {
   }
   uint32_t count = (uint32_t)network_step_count - first;
   if (count > RECORDS_PER_REPLY) count = RECORDS_PER_REPLY;
-  send_reply(header, network_times + first, count * sizeof network_times[0]);
+  host_send_reply(header, network_times + first, count * sizeof network_times[0]);
 }
 
 static void read_clock(const frame_header_t *header) {
   times_keep_clock = request[0];
   uint64_t now = cycle_counter_now();
-  outgoing_t outgoing =
-      two_words(FRAME_READ_CLOCK | FRAME_REPLY, header->sequence, (uint32_t)now, (uint32_t)(now >> 32));
-  send(&outgoing);
+  host_frame_t outgoing =
+      host_two_words(FRAME_READ_CLOCK | FRAME_REPLY, header->sequence, (uint32_t)now, (uint32_t)(now >> 32));
+  host_send(&outgoing);
 }
 
 /* From the byte that is asked for. */
@@ -276,13 +220,26 @@ static void read_stamps(const frame_header_t *header) {
     return;
   }
   bytes -= first;
-  send_reply(header, (const uint8_t *)stamps + first, bytes < FRAME_MAX_PAYLOAD ? bytes : FRAME_MAX_PAYLOAD);
+  host_send_reply(header, (const uint8_t *)stamps + first, bytes < FRAME_MAX_PAYLOAD ? bytes : FRAME_MAX_PAYLOAD);
 }
 
 static void reboot(const frame_header_t *header) {
-  send_reply(header, NULL, 0);
+  host_send_reply(header, NULL, 0);
   reboot_ms = REBOOT_MS;
   ticker_start();
+}
+
+static bool is_of_weights(const frame_header_t *header) { return header->type >= FRAME_BEGIN_WEIGHTS; }
+
+/* The board replies when it has executed the request. */
+static void update(const frame_header_t *header) {
+  bool has_data = header->type != FRAME_COMMIT_WEIGHTS;
+  if (load_error) {
+    refuse(header, load_error);
+  } else {
+    weights_update_request(header->type, header->sequence, has_data ? read_u32(request) : 0,
+                           has_data ? header->length - (uint32_t)FRAME_HEAD_BYTES : 0);
+  }
 }
 
 static void obey(const frame_header_t *header) {
@@ -297,18 +254,27 @@ static void obey(const frame_header_t *header) {
     case FRAME_CHECK: schedule_check(header->sequence); break;
     case FRAME_READ_CLOCK: read_clock(header); break;
     case FRAME_READ_STAMPS: read_stamps(header); break;
-    default: reboot(header);
+    case FRAME_REBOOT: reboot(header); break;
+    default: update(header);
   }
 }
 
 /* Receiving */
 
-static bool is_known(uint8_t type) { return type >= FRAME_IDENTIFY && type <= FRAME_READ_STAMPS; }
+static bool is_known(uint8_t type) {
+  return type >= FRAME_IDENTIFY && type <= (weights_update_request ? FRAME_COMMIT_WEIGHTS : FRAME_READ_STAMPS);
+}
+
+/* Behind FRAME_HEAD_BYTES. */
+static bool has_data(const frame_header_t *header) {
+  return header->type == FRAME_LOAD || header->type == FRAME_BEGIN_WEIGHTS || header->type == FRAME_WRITE_WEIGHTS;
+}
 
 static bool has_right_length(const frame_header_t *header) {
-  static const uint8_t lengths[] = {[FRAME_RESET] = 4,      [FRAME_START] = 8,      [FRAME_READ_OUTPUT] = 10,
-                                    [FRAME_READ_TIMES] = 2, [FRAME_READ_CLOCK] = 1, [FRAME_READ_STAMPS] = 3};
-  if (header->type == FRAME_LOAD) return header->length >= LOAD_HEAD_BYTES;
+  static const uint8_t lengths[] = {[FRAME_RESET] = 4,       [FRAME_START] = 8,      [FRAME_READ_OUTPUT] = 10,
+                                    [FRAME_READ_TIMES] = 2,  [FRAME_READ_CLOCK] = 1, [FRAME_READ_STAMPS] = 3,
+                                    [FRAME_COMMIT_WEIGHTS] = 0};
+  if (has_data(header)) return header->length >= FRAME_HEAD_BYTES;
   if (header->type == FRAME_IDENTIFY) return header->length <= 1;
   return is_known(header->type) && header->length == lengths[header->type];
 }
@@ -320,17 +286,23 @@ static uint8_t *begin_request(void *owner, const frame_header_t *header) {
   return request;
 }
 
-/* The data of a LOAD is written to its place before its CRC is known. That does no harm: START has a CRC of it all. */
+/* Data are written to their place before the CRC of their frame is known. That does no harm: START and COMMIT_WEIGHTS have
+ * a CRC of them all. */
 static uint8_t *find_place(const frame_header_t *header) {
   uint8_t *to = NULL;
-  load_error = exchange_load(read_u32(request), read_u32(request + 4), header->length - (uint32_t)LOAD_HEAD_BYTES, &to);
+  if (is_of_weights(header)) {
+    to = weights_update_place(header->length - (uint32_t)FRAME_HEAD_BYTES);
+    load_error = to ? ERROR_NONE : ERROR_BUSY;
+    return to;
+  }
+  load_error = exchange_load(read_u32(request), read_u32(request + 4), header->length - (uint32_t)FRAME_HEAD_BYTES, &to);
   return to;
 }
 
 static uint8_t *go_on(void *owner, const frame_header_t *header) {
   (void)owner;
   if (!has_right_length(header)) return NULL;
-  return header->type == FRAME_LOAD ? find_place(header) : request + FRAME_HEAD_BYTES;
+  return has_data(header) ? find_place(header) : request + FRAME_HEAD_BYTES;
 }
 
 static void end_request(void *owner, const frame_header_t *header, bool crc_good) {
@@ -342,20 +314,18 @@ static void end_request(void *owner, const frame_header_t *header, bool crc_good
   } else if (!has_right_length(header)) {
     refuse(header, ERROR_BAD_LENGTH);
   } else {
-    if (header->type == FRAME_LOAD && header->length == LOAD_HEAD_BYTES) find_place(header);
+    if (has_data(header) && header->length == FRAME_HEAD_BYTES) find_place(header);
     obey(header);
   }
 }
 
 void host_begin(uint32_t uart_clock_hz) {
   frame_receiver_begin(&receiver, NULL, begin_request, go_on, end_request);
-  frame_transmitter_begin(&transmitter, NULL, begin_next_frame);
+  host_send_begin();
   uart_host_begin(&board_host_uart, uart_clock_hz);
 }
 
 void uart_host_on_byte(uint8_t byte) { frame_receive(&receiver, byte); }
-
-bool uart_host_next_byte(uint8_t *byte) { return frame_next_byte(&transmitter, byte); }
 
 void host_interrupt(void) {
   uart_host_interrupt(&board_host_uart);

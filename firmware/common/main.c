@@ -14,6 +14,7 @@
 #include "ticker.h"
 #include "transfers.h"
 #include "watchdog.h"
+#include "weights_update.h"
 
 int main(void);
 void SysTick_Handler(void);
@@ -22,6 +23,7 @@ int main(void) {
   stack_begin();
   reset_begin();
   clock_begin();
+  if (weights_update_finish) weights_update_finish();
   cycle_counter_begin();
   ticker_begin();
   watchdog_begin(network_watchdog_ms);

@@ -15,7 +15,8 @@ enum {
   WEIGHTS_OTHER_BOARD = 3,
   WEIGHTS_OTHER_STRUCTURE = 4,
   WEIGHTS_WRONG_LENGTH = 5,
-  WEIGHTS_CORRUPT = 6
+  WEIGHTS_CORRUPT = 6,
+  WEIGHTS_OLDER = 7
 };
 
 /* The begin of the file; its last word is the CRC-32 of all words before. */
@@ -28,11 +29,21 @@ typedef struct {
   uint32_t structure;   /* hash of the programs that it is for: network_project_hash */
   uint32_t counter;     /* of the files for this structure */
   uint32_t model;       /* first bytes of the SHA-256 of the network */
+  uint32_t layers;      /* in the layer graph that follows */
 } weights_header_t;
 
 /* Of the generated src/weights.c: the file, which begins with its header, and the bytes that it has there. */
 extern const uint32_t weights_file[];
 extern const uint32_t weights_file_bytes;
+
+/* What is wrong with a header. */
+uint32_t weights_header_reason(const volatile weights_header_t *header);
+
+/* What is wrong with a file, its CRC included. */
+uint32_t weights_reason(const uint32_t *file);
+
+/* The CRC-32 that a file has as its last word. */
+uint32_t weights_crc(const uint32_t *file);
 
 /* In programs without such a file, these functions are absent. */
 

@@ -21,6 +21,10 @@ typedef struct {
 
 typedef struct {
   volatile uint32_t ACR;
+  volatile uint32_t KEYR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t SR; /* 0x0C */
+  volatile uint32_t CR;
 } FLASH_TypeDef;
 
 typedef struct {
@@ -77,6 +81,7 @@ typedef struct {
 } DMA_Stream_TypeDef;
 
 #define RCC_BASE 0x40023800u
+#define FLASH_BASE 0x08000000u
 #define FLASH_R_BASE 0x40023C00u
 #define CRC_BASE 0x40023000u
 #define PWR_BASE 0x40007000u
@@ -199,6 +204,15 @@ typedef struct {
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_DCEN (1u << 10)
+#define FLASH_ACR_ICRST (1u << 11)
+#define FLASH_ACR_DCRST (1u << 12)
+#define FLASH_SR_BSY (1u << 16)
+#define FLASH_CR_PG (1u << 0)
+#define FLASH_CR_SER (1u << 1)
+#define FLASH_CR_SNB_Pos 3u
+#define FLASH_CR_PSIZE_Pos 8u
+#define FLASH_CR_STRT (1u << 16)
+#define FLASH_CR_LOCK (1u << 31)
 
 #define PWR_CR_VOS (3u << 14)
 #define PWR_CR_VOS_Pos 14u

@@ -22,6 +22,11 @@ typedef struct {
 
 typedef struct {
   volatile uint32_t ACR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t KEYR; /* 0x08 */
+  volatile uint32_t reserved_1;
+  volatile uint32_t SR; /* 0x10 */
+  volatile uint32_t CR;
 } FLASH_TypeDef;
 
 typedef struct {
@@ -88,6 +93,7 @@ typedef struct {
 } DMAMUX_Channel_TypeDef;
 
 #define RCC_BASE 0x40021000u
+#define FLASH_BASE 0x08000000u
 #define FLASH_R_BASE 0x40022000u
 #define CRC_BASE 0x40023000u
 #define TIM2_BASE 0x40000000u
@@ -194,6 +200,14 @@ typedef struct {
 #define FLASH_ACR_LATENCY (7u << 0)
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
+#define FLASH_ACR_ICRST (1u << 11)
+#define FLASH_SR_BSY1 (1u << 16)
+#define FLASH_SR_CFGBSY (1u << 18)
+#define FLASH_CR_PG (1u << 0)
+#define FLASH_CR_PER (1u << 1)
+#define FLASH_CR_PNB_Pos 3u
+#define FLASH_CR_STRT (1u << 16)
+#define FLASH_CR_LOCK (1u << 31)
 
 #define TIM_CR1_CEN (1u << 0)
 #define TIM_EGR_UG (1u << 0)

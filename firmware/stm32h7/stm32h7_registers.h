@@ -109,6 +109,7 @@ typedef struct {
 } DMAMUX_Channel_TypeDef;
 
 #define RCC_BASE 0x58024400u
+#define FLASH_BANK1_BASE 0x08000000u
 #define FLASH_R_BASE 0x52002000u
 #define CRC_BASE 0x58024C00u
 #define PWR_BASE 0x58024800u
@@ -278,6 +279,12 @@ typedef struct {
 
 #define FLASH_ACR_LATENCY (0xFu << 0)
 #define FLASH_OPTSR2_CPUFREQ_BOOST (1u << 2)
+#define FLASH_SR_QW (1u << 2)
+#define FLASH_CR_LOCK (1u << 0)
+#define FLASH_CR_PG (1u << 1)
+#define FLASH_CR_SER (1u << 2)
+#define FLASH_CR_START (1u << 7)
+#define FLASH_CR_SNB_Pos 8u
 
 #define PWR_CSR1_ACTVOSRDY (1u << 13)
 #define PWR_CR3_BYPASS (1u << 0)

@@ -27,6 +27,13 @@ typedef struct {
 
 typedef struct {
   volatile uint32_t ACR;
+  volatile uint32_t reserved_0;
+  volatile uint32_t KEYR; /* 0x08 */
+  volatile uint32_t reserved_1;
+  volatile uint32_t SR; /* 0x10 */
+  volatile uint32_t CR;
+  volatile uint32_t reserved_2[2];
+  volatile uint32_t OPTR; /* 0x20 */
 } FLASH_TypeDef;
 
 typedef struct {
@@ -106,6 +113,7 @@ typedef struct {
 } QUADSPI_TypeDef; /* L4 only */
 
 #define RCC_BASE 0x40021000u
+#define FLASH_BASE 0x08000000u
 #define FLASH_R_BASE 0x40022000u
 #define CRC_BASE 0x40023000u
 #define PWR_BASE 0x40007000u
@@ -264,6 +272,14 @@ typedef struct {
 #define FLASH_ACR_PRFTEN (1u << 8)
 #define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_DCEN (1u << 10)
+#define FLASH_ACR_ICRST (1u << 11)
+#define FLASH_ACR_DCRST (1u << 12)
+#define FLASH_SR_BSY (1u << 16)
+#define FLASH_CR_PG (1u << 0)
+#define FLASH_CR_PER (1u << 1)
+#define FLASH_CR_PNB_Pos 3u
+#define FLASH_CR_STRT (1u << 16)
+#define FLASH_CR_LOCK (1u << 31)
 
 #define PWR_CR2_IOSV (1u << 9)
 #define PWR_CR5_R1MODE (1u << 8)

@@ -11,6 +11,7 @@ from tinysplit_hil.protocol import (
     HOST_PAYLOAD_BYTES,
     IDENTIFY_NOTE,
     IDENTIFY_STACK,
+    IDENTIFY_STAGING,
     IDENTIFY_WEIGHTS,
     RECORDS_PER_REPLY,
     BoardError,
@@ -20,6 +21,7 @@ from tinysplit_hil.protocol import (
     MessageType,
     Sending,
     StackUse,
+    Staging,
     Stamps,
     TimeRecord,
     WeightsIdentity,
@@ -29,6 +31,7 @@ from tinysplit_hil.protocol import (
     pack_read_times,
     pack_reset,
     pack_start,
+    pack_weights,
     unpack_clock,
     unpack_ends,
     unpack_taken,
@@ -38,6 +41,7 @@ from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Req
 from tinysplit_hil.tasks import Clock, RealClock, T, Task, run_task
 
 CHECK_TIMEOUT_S = 5.0  # CRC-32 of 2 MB of flash; RESET does it, too
+ERASE_TIMEOUT_S = 10.0  # of a sector: up to 4 s for 128 KB (DS10086, DS12110, table Flash memory characteristics)
 LOADS_UNDER_WAY = 2
 INPUT_ATTEMPTS = 3
 OUTPUT_ATTEMPTS = 3
@@ -113,6 +117,26 @@ class BoardClient:
             return WeightsIdentity.unpack(payload)
         except struct.error:
             raise self._port.error("does not tell its weights: generate, build and flash it again") from None
+
+    def staging(self) -> Task[Staging]:
+        """Return where the board keeps a new configuration file. Raises ClientError if its program takes none."""
+        payload = yield from self._port.ask(MessageType.IDENTIFY, IDENTIFY_STAGING)
+        try:
+            return Staging.unpack(payload)
+        except struct.error:
+            raise self._port.error("takes no weights over its host port: flash it (`tinysplit flash`)") from None
+
+    def begin_weights(self, header: bytes, *, may_be_older: bool) -> Task[None]:
+        """Announce a configuration file by its header. Raises ReportedError for a file that the board does not take."""
+        yield from self._port.ask(MessageType.BEGIN_WEIGHTS, pack_weights(int(may_be_older), header))
+
+    def write_weights(self, offset: int, part: bytes) -> Task[None]:
+        """Write the next part of the file; the board erases a sector before, where one begins."""
+        yield from self._port.ask(MessageType.WRITE_WEIGHTS, pack_weights(offset, part), ERASE_TIMEOUT_S)
+
+    def commit_weights(self) -> Task[None]:
+        """Let the board check the file and, if it is right, take it for good."""
+        yield from self._port.ask(MessageType.COMMIT_WEIGHTS, timeout_s=CHECK_TIMEOUT_S)
 
     def stop(self, timeout_s: float) -> Task[None]:
         """End the run of the board. It replies when the current layer is done, which `timeout_s` has to cover."""

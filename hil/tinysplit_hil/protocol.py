@@ -12,7 +12,8 @@ PROTOCOL_VERSION = protocol_limits.PROTOCOL_VERSION
 REPLY_BIT = 0x80
 RECORDS_PER_REPLY = 128
 HOST_PAYLOAD_BYTES = 1024
-IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS = b"\x01", b"\x02", b"\x03"  # payload of IDENTIFY: what it asks for
+# Payload of IDENTIFY: what it asks for.
+IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS, IDENTIFY_STAGING = b"\x01", b"\x02", b"\x03", b"\x04"
 
 _IDENTITY = struct.Struct("<BBBBIIIIIBBBBIIIIIIII")
 _VERSION_1_IDENTITY_BYTES = 24
@@ -31,6 +32,8 @@ _TAKEN = struct.Struct("<I")
 _ERROR = struct.Struct("<B3xI")
 _STACK = struct.Struct("<II")
 _WEIGHTS = struct.Struct("<II")
+_STAGING = struct.Struct("<II")
+_PART_OF_WEIGHTS = struct.Struct("<I4x")
 
 
 class MessageType(IntEnum):
@@ -47,6 +50,9 @@ class MessageType(IntEnum):
     REBOOT = 0x09
     READ_CLOCK = 0x0A
     READ_STAMPS = 0x0B
+    BEGIN_WEIGHTS = 0x0C
+    WRITE_WEIGHTS = 0x0D
+    COMMIT_WEIGHTS = 0x0E
     DONE = 0xE0
     TAKEN = 0xE1
     ERROR = 0xEE
@@ -77,6 +83,7 @@ class ErrorCode(IntEnum):
     LINK_OTHER_RUN = 22
     EXTERNAL_MEMORY = 23
     WEIGHTS = 24
+    FLASH_WRITE = 25
 
 
 class RecordKind(IntEnum):
@@ -133,9 +140,11 @@ _MEANINGS = {
     ErrorCode.EXTERNAL_MEMORY: "the external memory answers with JEDEC id 0x{detail:06x}: check its wires and supply,"
     " and that it is the one of the board's file",
     ErrorCode.WEIGHTS: "{weights}: flash it again (`tinysplit flash --weights-only`)",
+    ErrorCode.FLASH_WRITE: "its flash cannot be erased or programmed: check its supply and write protection",
     ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x}: build and flash the board again",
 }
 
+WEIGHTS_OLDER = 7  # a detail of WEIGHTS
 _WEIGHTS_REASONS = {
     1: "its flash has no weights file",
     2: "its weights file has another version of the format",
@@ -143,6 +152,7 @@ _WEIGHTS_REASONS = {
     4: "its weights file is for programs of another structure",
     5: "its weights file has another length than the program expects",
     6: "its weights file has changed: its CRC-32 is wrong",
+    WEIGHTS_OLDER: "the new weights file is older than its own",
 }
 
 
@@ -230,6 +240,19 @@ class WeightsIdentity:
     def pack(self) -> bytes:
         """Return the payload of a reply."""
         return _WEIGHTS.pack(self.crc, self.counter)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Bytes of the slot where a new configuration file waits, 0 without one, and of a part of it that a board takes."""
+
+    slot_bytes: int
+    part_bytes: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Return the slot in the payload of a reply. Raises struct.error for a wrong length."""
+        return cls(*_STAGING.unpack(payload))
 
 
 @dataclass(frozen=True)
@@ -325,6 +348,11 @@ def pack_reset(run: int) -> bytes:
 def pack_load(number: int, offset: int, data: bytes) -> bytes:
     """Return the payload of LOAD."""
     return _LOAD.pack(number, offset) + data
+
+
+def pack_weights(value: int, data: bytes) -> bytes:
+    """Return the payload of BEGIN_WEIGHTS (0 or 1, and a header) or WRITE_WEIGHTS (an offset, and the bytes there)."""
+    return _PART_OF_WEIGHTS.pack(value) + data
 
 
 def pack_start(number: int, crc: int) -> bytes:

@@ -1,10 +1,13 @@
 """The sectors of a flash, each erased as a whole: where something may begin that changes without the rest."""
 
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
+from tinysplit.boards.board import Device
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.parts import Memory
-from tinysplit.boards.schema import FamilyFile, read_toml
+from tinysplit.boards.schema import DeviceLine, FamilyFile, read_toml
 from tinysplit.common import package_files
 
 
@@ -15,8 +18,7 @@ def sector_starts(board: str) -> tuple[int, ...]:
     Raises UsageError for an unknown name.
     """
     device = load_board(board).device
-    family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
-    line = family.line_of(device.name)
+    family, line = _facts(device)
     sizes_kb = (line.sectors_kb if line else ()) or family.memory_system.sectors_kb
     starts = [device.flash.start]
     while starts[-1] < device.flash.end:
@@ -24,8 +26,43 @@ def sector_starts(board: str) -> tuple[int, ...]:
     return tuple(starts)
 
 
-def last_sectors(board: str, size_bytes: int) -> Memory | None:
-    """Return the sectors at the end of a board's flash that hold `size_bytes`; None if all the flash is too small."""
+@dataclass(frozen=True)
+class FlashSlots:
+    """Sectors of a flash for contents that change: those in use, and as many before them, where new contents wait.
+
+    `sector_bytes` is the size of each of them; None where they are not all alike. `staging` is None where there are not
+    as many of this size. `bank_bytes` is the size of a bank of the flash.
+    """
+
+    active: Memory
+    staging: Memory | None
+    sector_bytes: int | None
+    bank_bytes: int
+
+
+def _facts(device: Device) -> tuple[FamilyFile, DeviceLine | None]:
+    family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
+    return family, family.line_of(device.name)
+
+
+def last_slots(board: str, size_bytes: int) -> FlashSlots | None:
+    """Return the slots at the end of a board's flash for `size_bytes`; None if all the flash is too small."""
     starts = sector_starts(board)
     begin = next((start for start in reversed(starts) if starts[-1] - start >= size_bytes), None)
-    return None if begin is None else Memory("weights", begin, starts[-1] - begin)
+    if begin is None:
+        return None
+    active = Memory("weights", begin, starts[-1] - begin)
+    before = active.start - active.size_bytes
+    own = _sizes(starts, active.start, active.end)
+    _, line = _facts(load_board(board).device)
+    bank_bytes = (starts[-1] - starts[0]) // (line.flash_banks if line else 1)
+    if len(own) > 1:
+        return FlashSlots(active, None, None, bank_bytes)
+    has_room = before > starts[0] and before in starts and _sizes(starts, before, active.start) == own
+    staging = Memory("staging", before, active.size_bytes) if has_room else None
+    return FlashSlots(active, staging, min(own), bank_bytes)
+
+
+def _sizes(starts: tuple[int, ...], begin: int, end: int) -> set[int]:
+    """Return the different sizes of the sectors between two of their starts."""
+    return {after - start for start, after in pairwise(starts) if begin <= start < end}

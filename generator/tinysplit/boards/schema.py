@@ -353,6 +353,7 @@ class DeviceLine(FileModel):
     caches: CacheSizes | None = None
     fifos: Fifos | None = None
     sectors_kb: tuple[PositiveInt, ...] = ()  # of the flash; by default those of the family
+    flash_banks: Literal[1, 2] = 1
 
 
 class QuadSpiFacts(FileModel):

@@ -40,6 +40,7 @@ _COMMANDS = {
     "generate": ("run", "generate"),
     "build": ("build", "build"),
     "flash": ("bench", "flash"),
+    "update": ("bench", "update"),
     "info": ("info", "info"),
     "library": ("build", "library"),
     "validate": ("quantize", "validate"),
@@ -105,6 +106,7 @@ _EXAMPLES = {
         "flash out --rig rig.toml",
         "flash out --rig rig.toml --dry-run",
     ),
+    "update": ("update out --rig rig.toml",),
     "info": (
         "info out",
         "info /dev/ttyACM0",

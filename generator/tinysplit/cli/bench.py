@@ -40,6 +40,8 @@ from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by
 from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
+from tinysplit_hil.bench.update import print_update, update_boards, update_to_json
+from tinysplit_hil.rig import open_rig
 
 bench = typer.Typer(
     add_completion=False,
@@ -193,6 +195,24 @@ def flash(
     report = flash_project(project, folder, rig, chosen, messages, force=force, weights_only=weights_only)
     emit(as_json, report.to_json(), lambda console: print_flash(report, console))
     report.check()
+
+
+def update(
+    folder: Folder,
+    rig: RigPath,
+    allow_older: Annotated[
+        bool, typer.Option("--allow-older", help="Also replace weights that are newer than those of the folder.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Replace the weights of boards over their host ports, after `generate --structure-of`. The programs stay."""
+    if str(rig) == VIRTUAL:
+        raise UsageError(f"--rig {rig}: virtual boards take the weights of their folder: give a rig file")
+    project = Project.read(folder)
+    project.check_measurable(folder)
+    with open_rig(str(rig), project, folder) as opened:
+        updated = update_boards(project, folder, opened, messages, may_be_older=allow_older)
+    emit(as_json, update_to_json(updated), lambda console: print_update(updated, console))
 
 
 _Planned = list[tuple[Target, tuple[Command, ...]]]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Uart, check_baud
 from tinysplit.boards.external_memory import ExternalMemory
+from tinysplit.boards.flash_sectors import FlashSlots
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
 from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.boards.parts import Memory, Pin
@@ -97,7 +98,7 @@ class LinkerScriptContext:
 
     `dma_memory` is a memory for the section `.dma`, None if there is none; `external` is a memory
     for the constants of `external_layers`, `code_ram` that for the code of `ram_objects`, None if all stays in flash,
-    and `weights` the sectors of the configuration file, if there is one.
+    and `weights` the slots of the configuration file, if there is one.
     """
 
     board: Board
@@ -110,7 +111,7 @@ class LinkerScriptContext:
     external_layers: Sequence[int]  # numbers from 1
     code_ram: CodeRam | None
     ram_objects: str
-    weights: Memory | None
+    weights: FlashSlots | None
     stack_bytes: int
     spare_stack_bytes: int
 
@@ -124,14 +125,14 @@ def render_board_files(
     code: CodePlacement = IN_FLASH,
     markers: MarkerPins | None = None,
     external_layers: Sequence[int] = (),
-    weights: Memory | None = None,
+    weights: FlashSlots | None = None,
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
     says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code. The firmware
     drives pins of `markers`, if any. The constants of `external_layers` (from 0) lie in the board's external memory,
-    those of all layers with `weights` in the configuration file, which gets these sectors of the flash.
+    those of all layers with `weights` in the configuration file, which gets these slots of the flash.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
@@ -165,15 +166,15 @@ def write_project_files(
     protocol: HostProtocol = HostProtocol.TINYSPLIT,
     *,
     has_external: bool = False,
-    has_weights_file: bool = False,
+    weights: FlashSlots | None = None,
 ) -> None:
     """Write the project of `board` into `folder`: `texts` by their paths in it, and the firmware as a library.
 
     `driver` is that of its links, None if it has no links; `protocol` is that of its host port. With `has_external`,
-    there are weights in its external memory, with `has_weights_file` all of them in its configuration file.
+    there are weights in its external memory, with `weights` all of them in its configuration file.
     """
-    parts = {"has_external": has_external, "has_weights_file": has_weights_file}
-    write_files(folder, texts, firmware_sources(board, driver, protocol, **parts))
+    sources = firmware_sources(board, driver, protocol, has_external=has_external, weights=weights)
+    write_files(folder, texts, sources)
 
 
 def write_files(folder: Path, texts: Mapping[str, str], sources: Iterable[tuple[str, Path]]) -> None:
@@ -199,7 +200,7 @@ _DRIVER_SOURCES = {
 _TRANSFERS = {"transfers.c", "transfers_status.c"}
 LINK_SOURCES = ("link", "uart_link", "network_links", "row_stream")
 _HOST_SOURCES = {
-    HostProtocol.TINYSPLIT: {"host.c", "frames.c"},
+    HostProtocol.TINYSPLIT: {"host.c", "host_send.c", "frames.c"},
     HostProtocol.MLPERF: {
         *("mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h", "mlperf_settings.h"),
         *("text_out.c", "text_out.h"),
@@ -213,20 +214,22 @@ def firmware_sources(
     protocol: HostProtocol = HostProtocol.TINYSPLIT,
     *,
     has_external: bool = False,
-    has_weights_file: bool = False,
+    weights: FlashSlots | None = None,
 ) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
     Of the drivers of links only `driver` is there, of the protocols with a host only `protocol`; without links (None)
     nothing of links is; the driver of the external memory is there only with `has_external`, what checks the
-    configuration file only with `has_weights_file`.
+    configuration file only with `weights`, what takes a new one only where the sectors of these slots are alike.
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
     unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[protocol]
     unused |= set() if has_external else {"external_memory.c"}
-    unused |= set() if has_weights_file else {"weights_file.c", "crc_unit.c"}
+    unused |= set() if weights else {"weights_file.c", "crc_unit.c"}
+    is_updatable = weights and weights.sector_bytes and protocol is HostProtocol.TINYSPLIT
+    unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
     used = [
         file
         for file in sorted(sources)
@@ -338,7 +341,7 @@ def _linker_script(
     dma_memory: Memory | None,
     code: CodePlacement,
     external_layers: Sequence[int],
-    weights: Memory | None,
+    weights: FlashSlots | None,
 ) -> str:
     of_layers = tuple(f"*/layer_{number + 1:02}_*.o*" for number in code.layers)
     source = LinkerScriptContext(

@@ -110,13 +110,18 @@ def _with_predictions(
 ) -> Project:
     """Return the manifest with the memory that the program of each board is expected to take."""
     own = [(plan, of_copy, each) for plan, of_copy in zip(plans, sources, strict=True) for each in plan.boards]
-    added_bytes = [each.added_bytes for each in weights] or [0] * len(own)
+    added_bytes = [(each.added_bytes, each.added_ram_bytes) for each in weights] or [(0, 0)] * len(own)
     boards = []
-    for board, (plan, of_copy, board_plan), added in zip(project.boards, own, added_bytes, strict=True):
+    for board, (plan, of_copy, board_plan), (flash_bytes, ram_bytes) in zip(
+        project.boards, own, added_bytes, strict=True
+    ):
         host = project.host_protocol if board_plan.takes_input else HostProtocol.TINYSPLIT
         program = board_program(quantized, plan, board_plan, of_copy)
         found = replace(program, host=host, has_markers=project.has_markers).predicted
-        update = {"predicted_flash_bytes": found.flash_bytes + added, "predicted_ram_bytes": found.ram_bytes}
+        update = {
+            "predicted_flash_bytes": found.flash_bytes + flash_bytes,
+            "predicted_ram_bytes": found.ram_bytes + ram_bytes,
+        }
         boards.append(board.model_copy(update=update))
     return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": load_cycle_table().compiler})
 
@@ -142,7 +147,11 @@ def _with_weights_files(project: Project, directories: Sequence[Path], weights: 
         identity = Identity(board.number - 1, project.project_hash, project.weights_counter, model)
         crc = own.write(directory, identity)
         file = ProjectWeightsFile(
-            address=own.sectors.start, size_bytes=own.size_bytes, sectors_bytes=own.sectors.size_bytes, crc=crc
+            address=own.slots.active.start,
+            size_bytes=own.size_bytes,
+            slot_bytes=own.slots.active.size_bytes,
+            is_updatable=own.slots.sector_bytes is not None,
+            crc=crc,
         )
         boards.append(board.model_copy(update={"weights_file": file}))
     return project.model_copy(update={"boards": tuple(boards)})
@@ -174,8 +183,9 @@ def _write_boards(
         if mlperf and board_plan.takes_input:
             texts["src/mlperf_settings.c"] = render_mlperf_settings(quantized, board_plan.board, mlperf)
             protocol = HostProtocol.MLPERF
-        parts = {"has_external": bool(board_plan.external), "has_weights_file": file is not None}
-        write_project_files(directory, board_plan.board, texts, driver, protocol, **parts)
+        slots, has_external = file.slots if file else None, bool(board_plan.external)
+        kind = (driver, protocol)
+        write_project_files(directory, board_plan.board, texts, *kind, has_external=has_external, weights=slots)
 
 
 def _longest_layers_s(project: Project, plan: Plan) -> list[float]:
@@ -197,7 +207,7 @@ def _project_texts(
     """Return the text of every file of a board's PlatformIO project by its path; `sources` by number from 1."""
     links = [(link.uart, link.baud) for link in board_plan.links]
     memories = (board_plan.arena_memory, board_plan.link_driving, board_plan.code)
-    places = (markers, sorted(board_plan.external), weights.sectors if weights else None)
+    places = (markers, sorted(board_plan.external), weights.slots if weights else None)
     return {
         "platformio.ini": render_platformio_ini(board_plan.board, has_markers=markers is not None),
         **render_cmake_files(board_plan.board, has_markers=markers is not None),

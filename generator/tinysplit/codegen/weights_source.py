@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.flash_sectors import last_sectors
-from tinysplit.boards.parts import Memory
+from tinysplit.boards.flash_sectors import FlashSlots, last_slots
 from tinysplit.codegen.layer_source import LayerSource, own_arrays
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.project_files import WEIGHTS_IN_PROJECT
@@ -19,6 +18,8 @@ from tinysplit.weights_file.file import Identity, Layout, encode
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
 
 EXPECTED_CODE_BYTES = 340  # of firmware/common/weights_file.c and crc_unit.c, on all cores
+EXPECTED_UPDATE_CODE_BYTES = 1490  # of weights_update.c and flash_family.c
+EXPECTED_UPDATE_RAM_BYTES = 598  # mostly WEIGHTS_PART_BYTES
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class WeightsContext:
 
     file_name: str
     size_bytes: int
+    slots: FlashSlots
     arrays: tuple[PlacedArray, ...]
 
 
@@ -49,11 +51,11 @@ class WeightsCrcContext:
 
 @dataclass(frozen=True, eq=False)
 class BoardWeights:
-    """The weights of a board: the layer graph, the arrays by symbol, and the sectors of the flash that they get."""
+    """The weights of a board: the layer graph, the arrays by symbol, and the slots of the flash that they get."""
 
     layers: tuple[LayerEntry, ...]
     arrays: Mapping[str, IntArray]
-    sectors: Memory
+    slots: FlashSlots
 
     @classmethod
     def of(cls, quantized: QuantizedGraph, board_plan: BoardPlan, sources: Mapping[int, LayerSource]) -> "BoardWeights":
@@ -74,12 +76,12 @@ class BoardWeights:
             for array in own_arrays(source, number)
         }
         size_bytes = Layout.of(encode_layers(layers), arrays).size_bytes
-        sectors = last_sectors(board.name, size_bytes)
-        if sectors is None:
+        slots = last_slots(board.name, size_bytes)
+        if slots is None:
             raise CheckFailedError(
                 f"{board.title}: weights of {size_bytes} bytes exceed its flash of {board.device.flash.size_bytes}"
             )
-        return cls(layers, arrays, sectors)
+        return cls(layers, arrays, slots)
 
     @property
     def size_bytes(self) -> int:
@@ -88,15 +90,22 @@ class BoardWeights:
 
     @property
     def added_bytes(self) -> int:
-        """Expected bytes of flash that the file takes beside its arrays, with the code that checks it."""
-        return self.size_bytes - sum(array.nbytes for array in self.arrays.values()) + EXPECTED_CODE_BYTES
+        """Expected bytes of flash that the file takes beside its arrays, with the code that checks and replaces it."""
+        code_bytes = EXPECTED_CODE_BYTES + (EXPECTED_UPDATE_CODE_BYTES if self.slots.sector_bytes else 0)
+        return self.size_bytes - sum(array.nbytes for array in self.arrays.values()) + code_bytes
+
+    @property
+    def added_ram_bytes(self) -> int:
+        """Expected bytes of static RAM of the code that replaces it."""
+        return EXPECTED_UPDATE_RAM_BYTES if self.slots.sector_bytes else 0
 
     @property
     def source(self) -> str:
         """The text of `src/weights.c`, which depends on the structure alone."""
         layout = Layout.of(encode_layers(self.layers), self.arrays)
         placed = tuple(PlacedArray(symbol, *place) for symbol, place in layout.arrays.items())
-        return render("project/weights.c.j2", WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, placed))
+        context = WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, self.slots, placed)
+        return render("project/weights.c.j2", context)
 
     def write(self, directory: Path, identity: Identity) -> int:
         """Write the file into the project of the board, and return its CRC-32."""

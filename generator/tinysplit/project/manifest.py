@@ -139,11 +139,12 @@ class ProjectLink(FileModel):
 
 
 class ProjectWeightsFile(FileModel):
-    """The configuration file of a board: where it lies, its bytes, those of its sectors, and its CRC-32."""
+    """The configuration file of a board: where it lies, its bytes, those of its slot in flash, and its CRC-32."""
 
     address: Count
     size_bytes: Count
-    sectors_bytes: Count
+    slot_bytes: Count
+    is_updatable: bool  # over the host port: the sectors of the slot are all alike
     crc: Count
 
 

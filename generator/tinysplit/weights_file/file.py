@@ -18,6 +18,7 @@ from tinysplit.weights_file.layers import LayerEntry, decode_layers, encode_laye
 MODEL_DIGITS = 8  # of the SHA-256 of the network, in hexadecimal
 MAGIC, VERSION = b"TSWF", 1
 _HEADER = struct.Struct("<4sBBHIIIIH2x")  # the last number: layers
+HEADER_BYTES = _HEADER.size
 _CRC = struct.Struct("<I")
 ARRAYS_ALIGNMENT = 32  # of the first array: a cache line
 

@@ -120,7 +120,7 @@ struct board {
   uint32_t fetch_address; /* of the code of `current` that is fetched next */
   uint32_t accessed_by; /* program counter of the last access of `current` */
   uint32_t words_accessed; /* by this instruction */
-  uint32_t is_debuggable; /* breakpoints, steps and BKPT end a run, and writes to flash reach its controller */
+  uint32_t is_debuggable; /* breakpoints, steps and BKPT end a run */
   uint32_t steps; /* instructions of this run, 0 for no limit */
   uint32_t polled_by; /* program counter of the last read of a peripheral */
   uint32_t polled_value; /* that it gave */
@@ -442,7 +442,7 @@ bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value,
   bool is_data = type == MEM_READ_PROT || type == MEM_WRITE_PROT;
   bool is_external = board->external && (uint32_t)address - board->external->start < board->external->size;
   if (is_data && (uint32_t)address >= FIRST_PERIPHERAL && !is_external) return true;
-  if (type == MEM_WRITE_PROT && board->is_debuggable && !is_external) {
+  if (type == MEM_WRITE_PROT && !is_external) {
     board->touched = 1;
     board->write((uint32_t)address, (uint32_t)size, (uint32_t)value, access_cycle(board));
     return true;

@@ -18,7 +18,7 @@ from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
 from tinysplit_hil.virtual.peripherals.flash.controller import ACR, FlashController
 from tinysplit_hil.virtual.peripherals.flash.stm32f4 import FlashF4
 from tinysplit_hil.virtual.peripherals.flash.stm32h7 import FlashH7, FlashH743
-from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus
+from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4TwoBanks
 from tinysplit_hil.virtual.peripherals.gpio import Gpio, Watcher
 from tinysplit_hil.virtual.peripherals.quadspi import Quadspi
 from tinysplit_hil.virtual.peripherals.rcc import Limits, Rcc
@@ -30,6 +30,7 @@ from tinysplit_hil.virtual.peripherals.watchdog import Watchdog
 
 _GPIO_STRIDE = 0x400
 _LATENCY_BITS = 0xF
+_BANKED_BYTES = 1 << 20  # of a flash of an L4 that has two banks (RM0351)
 _ON_APB2 = ("USART1", "USART6")
 _CycleAfter = Callable[[int, int], int]  # of a cycle and picoseconds
 
@@ -220,7 +221,8 @@ def _f4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
 def _l4(board: Board, cells: FlashCells, cycle_after: _CycleAfter) -> _Family:
     is_plus = board.device.max_hz > stm32l4.MAX_HZ
     rcc = stm32l4.RccL4(cycle_after, board.hse_hz, is_plus=is_plus)
-    flash = FlashL4Plus(cells, cycle_after) if is_plus else FlashL4(cells, cycle_after)
+    has_banks = cells.size_bytes >= _BANKED_BYTES
+    flash = (FlashL4Plus if is_plus else FlashL4TwoBanks if has_banks else FlashL4)(cells, cycle_after)
     pwr = stm32l4.PwrL4(is_plus=is_plus)
     return _Family(
         rcc=rcc,

@@ -93,6 +93,11 @@ class FlashController(Registers):
     def set_register(self, offset: int, value: int, now: int) -> None:
         """Write a register other than ACR."""
 
+    @property
+    @abstractmethod
+    def takes_words(self) -> bool:
+        """Whether a program has set the bit that lets it write to the flash."""
+
     def program(self, offset: int, data: bytes, now: int) -> None:
         """Take what is written to the flash, `offset` bytes behind its start."""
         self.cells.settle()

@@ -76,6 +76,11 @@ class FlashF4(FlashController):
     def _is_write_protected(self, number: int) -> bool:
         return not self.cells.options.get(_OPTCR, self.option_defaults[_OPTCR]) >> _NWRP + number & 1
 
+    @property
+    @override
+    def takes_words(self) -> bool:
+        return bool(self.words[_CR] & _PG)
+
     @override
     def take(self, offset: int, data: bytes, now: int) -> None:
         control = self.words[_CR]

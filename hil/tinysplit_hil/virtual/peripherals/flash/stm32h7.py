@@ -123,6 +123,11 @@ class FlashH7(FlashController):
     def _is_write_protected(self, bank: _Bank, sector: int) -> bool:
         return not self.words[bank.registers + _WPSN_CUR] >> sector & 1
 
+    @property
+    @override
+    def takes_words(self) -> bool:
+        return any(self.words[bank.registers + _CR] & _PG for bank in self._banks)
+
     @override
     def take(self, offset: int, data: bytes, now: int) -> None:
         self.cells.keep(offset, len(data))

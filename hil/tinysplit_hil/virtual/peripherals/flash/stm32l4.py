@@ -20,6 +20,7 @@ _OBL_LAUNCH, _OPTLOCK, _LOCK = 1 << 27, 1 << 30, 1 << 31
 _PNB, _PNB_MASK = 3, 0xFF
 _NO_AREA = 0xFF  # from the last page to the first
 _WORD, _DOUBLE_WORD = 4, 8
+_DBANK = 1 << 22  # of OPTR
 _KB = 1024
 # Typical times of DS12232, DS11449 and DS12023 (Flash memory characteristics), rounded.
 _DOUBLE_WORD_US, _ERASE_US, _OPTIONS_US = 85, 22_000, 22_000
@@ -108,6 +109,11 @@ class FlashL4(FlashController):
         areas = [self.cells.options.get(offset, _NO_AREA) for offset in _WRP[bank]]
         return any(area & 0xFF <= page <= area >> 16 & 0xFF for area in areas)
 
+    @property
+    @override
+    def takes_words(self) -> bool:
+        return bool(self.words[_CR] & _PG)
+
     @override
     def take(self, offset: int, data: bytes, now: int) -> None:
         self.cells.keep(offset, len(data))
@@ -145,6 +151,18 @@ class FlashL4(FlashController):
         self.change_options({offset: self.words[offset] for offset in self.option_defaults})
 
 
+class FlashL4TwoBanks(FlashL4):
+    """The L4 with 1 MB: two banks, each with write protection of its own."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {
+        **FlashL4.option_defaults,
+        0x44: 0xFFFF,
+        0x48: 0,  # PCROP2SR, PCROP2ER
+        **dict.fromkeys(_WRP[1], _NO_AREA),
+    }
+    banks = 2
+
+
 class FlashG0(FlashL4):
     """The G0: CR and SR as those of the L4, other option bytes."""
 
@@ -156,13 +174,11 @@ class FlashG0(FlashL4):
     }
 
 
-class FlashL4Plus(FlashL4):
-    """The L4+ with 2 MB: two banks (DBANK), each with write protection of its own."""
+class FlashL4Plus(FlashL4TwoBanks):
+    """The L4+ with 2 MB in two banks (DBANK)."""
 
     option_defaults: ClassVar[Mapping[int, int]] = {
-        **FlashL4.option_defaults,
-        0x44: 0xFFFF,
-        0x48: 0,  # PCROP2SR, PCROP2ER
-        **dict.fromkeys(_WRP[1], _NO_AREA),
+        **FlashL4TwoBanks.option_defaults,
+        _OPTR: FlashL4.option_defaults[_OPTR] | _DBANK,
     }
-    page_bytes, banks = 4 * _KB, 2
+    page_bytes = 4 * _KB

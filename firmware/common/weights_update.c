@@ -1,0 +1,172 @@
+#include "weights_update.h"
+
+#include <string.h>
+
+#include "crc_unit.h"
+#include "error_codes.h"
+#include "flash_memory.h"
+#include "frames.h"
+#include "run.h"
+#include "schedule.h"
+#include "watchdog.h"
+#include "weights_file.h"
+
+enum { LONGEST_ERASE_MS = 30000 }; /* of a sector, several times: the core may stand still meanwhile */
+
+typedef struct {
+  uint8_t type;
+  uint8_t sequence;
+  uint32_t value;
+  uint32_t bytes;
+} request_t;
+
+static uint32_t data[WEIGHTS_PART_BYTES / 4];
+static volatile bool is_wanted;
+static request_t request;
+
+/* The file that is being written: its header, the bytes that have come, and the last unit, which is held back. */
+static weights_header_t header;
+static bool is_open;
+static uint32_t written;
+static uint32_t last_unit[FLASH_UNIT_WORDS];
+
+/* Of the linker script. */
+extern const uint8_t _flash_start[];
+
+static const uint32_t *target(void) { return weights_staging ? weights_staging : weights_file; }
+
+static uint32_t offset_of(const uint32_t *file) { return (uint32_t)((uintptr_t)file - (uintptr_t)_flash_start); }
+
+static uint32_t padded_bytes(void) { return (weights_file_bytes + FLASH_UNIT_BYTES - 1u) & ~(FLASH_UNIT_BYTES - 1u); }
+
+/* Programs units of a slot, from `offset` in it; erases each sector when it comes to its begin. */
+static bool program(const uint32_t *slot, uint32_t offset, const uint32_t *words, uint32_t bytes) {
+  bool is_good = true;
+  for (uint32_t done = 0; done < bytes && is_good; done += FLASH_UNIT_BYTES) {
+    uint32_t place = offset_of(slot) + offset + done;
+    if ((offset + done) % weights_sizes.sector_bytes == 0) is_good = flash_memory_erase(place, &weights_sizes);
+    is_good = is_good && flash_memory_program(place, words + done / 4u);
+    watchdog_refresh();
+  }
+  return is_good;
+}
+
+/* From flash to flash: a unit at a time, as it may not be read while it is programmed. */
+static bool copy(const uint32_t *to, const uint32_t *from) {
+  uint32_t unit[FLASH_UNIT_WORDS];
+  for (uint32_t offset = 0; offset < padded_bytes(); offset += FLASH_UNIT_BYTES) {
+    memcpy(unit, from + offset / 4u, sizeof unit);
+    if (!program(to, offset, unit, sizeof unit)) return false;
+  }
+  return true;
+}
+
+/* A file that is the same in both slots was copied before: the staging slot must not have it any more, or it would come
+ * back after a debugger has flashed another one. */
+void weights_update_finish(void) {
+  if (!weights_staging || weights_reason(weights_staging) != WEIGHTS_GOOD) return;
+  flash_memory_open();
+  bool is_same = weights_crc(weights_file) == weights_crc(weights_staging);
+  if (!is_same || weights_reason(weights_file) != WEIGHTS_GOOD) copy(weights_file, weights_staging);
+  flash_memory_close(offset_of(weights_file), weights_slot_bytes);
+  if (weights_reason(weights_file) == WEIGHTS_GOOD) {
+    flash_memory_open();
+    flash_memory_erase(offset_of(weights_staging), &weights_sizes);
+    flash_memory_close(offset_of(weights_staging), weights_sizes.sector_bytes);
+  }
+}
+
+/* Requests */
+
+static uint8_t begin(uint32_t *detail) {
+  bool may_be_older = request.value != 0;
+  is_open = false;
+  if (request.bytes != sizeof header) return ERROR_BAD_LENGTH;
+  memcpy(&header, data, sizeof header);
+  *detail = weights_header_reason(&header);
+  uint32_t crc, counter;
+  weights_file_identify(&crc, &counter);
+  bool has_file = weights_header_reason((const volatile weights_header_t *)weights_file) == WEIGHTS_GOOD;
+  if (!*detail && !may_be_older && has_file && header.counter < counter) *detail = WEIGHTS_OLDER;
+  if (*detail) return ERROR_WEIGHTS;
+  watchdog_begin(LONGEST_ERASE_MS);
+  is_open = true;
+  written = 0;
+  return ERROR_NONE;
+}
+
+static uint8_t write(void) {
+  uint32_t end = request.value + request.bytes;
+  if (!is_open || request.bytes % FLASH_UNIT_BYTES || request.value > written || end > padded_bytes()) {
+    return ERROR_BAD_RANGE;
+  }
+  if (end <= written) return ERROR_NONE; /* again: the reply was lost */
+  if (request.value != written) return ERROR_BAD_RANGE;
+  uint32_t bytes = request.bytes;
+  if (end == padded_bytes()) {
+    bytes -= FLASH_UNIT_BYTES;
+    memcpy(last_unit, data + bytes / 4u, FLASH_UNIT_BYTES);
+  }
+  flash_memory_open();
+  bool is_good = program(target(), written, data, bytes);
+  flash_memory_close(offset_of(target()) + written, bytes);
+  is_open = is_good;
+  written = end;
+  return is_good ? ERROR_NONE : ERROR_FLASH_WRITE;
+}
+
+/* Of the units in flash and the last one. */
+static bool is_whole(void) {
+  uint32_t in_flash = (padded_bytes() - FLASH_UNIT_BYTES) / 4u;
+  uint32_t in_last = weights_file_bytes / 4u - 1u - in_flash; /* words before the CRC */
+  crc_unit_begin();
+  crc_unit_add(target(), in_flash);
+  uint32_t crc = crc_unit_add(last_unit, in_last);
+  return crc == last_unit[in_last];
+}
+
+static bool is_header_there(void) { return memcmp(target(), &header, sizeof header) == 0; }
+
+static uint8_t commit(uint32_t *detail) {
+  bool is_again = !is_open && is_header_there() && weights_reason(target()) == WEIGHTS_GOOD; /* the reply was lost */
+  if (is_again) return ERROR_NONE;
+  if (!is_open || written != padded_bytes()) return ERROR_BAD_RANGE;
+  *detail = WEIGHTS_CORRUPT;
+  if (!is_header_there() || !is_whole()) return ERROR_WEIGHTS;
+  is_open = false;
+  uint32_t end = padded_bytes() - FLASH_UNIT_BYTES;
+  flash_memory_open();
+  bool is_good = program(target(), end, last_unit, FLASH_UNIT_BYTES);
+  flash_memory_close(offset_of(target()) + end, FLASH_UNIT_BYTES);
+  return is_good ? ERROR_NONE : ERROR_FLASH_WRITE;
+}
+
+static uint8_t execute(uint32_t *detail) {
+  if (run_state != RUN_STOPPED) return ERROR_BUSY;
+  switch (request.type) {
+    case FRAME_BEGIN_WEIGHTS: return begin(detail);
+    case FRAME_WRITE_WEIGHTS: return write();
+    default: return commit(detail);
+  }
+}
+
+uint8_t *weights_update_place(uint32_t bytes) {
+  return is_wanted || bytes > sizeof data ? NULL : (uint8_t *)data;
+}
+
+void weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) {
+  request = (request_t){.type = type, .sequence = sequence, .value = value, .bytes = bytes};
+  is_wanted = true;
+  run_look_again();
+}
+
+void weights_update_obey(void) {
+  if (!is_wanted) return;
+  uint32_t detail = request.type;
+  uint8_t code = execute(&detail);
+  uint8_t type = request.type, sequence = request.sequence;
+  is_wanted = false;
+  schedule_on_obeyed(type, sequence, code, detail);
+}
+
+uint32_t weights_update_staging_bytes(void) { return weights_staging ? weights_slot_bytes : 0; }

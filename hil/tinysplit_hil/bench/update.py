@@ -1,0 +1,196 @@
+"""Replaces the configuration files of boards over their host ports, while the boards keep their programs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.progress import steps
+from tinysplit.common.tables import counted, plain_table
+from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.weights_file.file import HEADER_BYTES, read_weights_file
+from tinysplit_hil.boards import check_identity, check_version
+from tinysplit_hil.client import BoardClient
+from tinysplit_hil.protocol import WEIGHTS_OLDER, ErrorCode, Staging, WeightsIdentity
+from tinysplit_hil.request_port import ReportedError
+from tinysplit_hil.rig import Rig
+from tinysplit_hil.tasks import Task, pause, run_tasks
+
+STOP_TIMEOUT_S = 5.0  # beyond the longest layer
+RESTART_S = 60.0  # until a board has copied the file: 2 MB are erased and programmed in half a minute
+ASK_AGAIN_S = 0.2
+UNIT_BYTES = 32  # that boards program at a time: parts are multiples of it
+ERASED = b"\xff"
+
+
+@dataclass(frozen=True)
+class UpdatedBoard:
+    """A board, its file before and after, and the bytes of the slot where the new one waited, 0 without one."""
+
+    board: ProjectBoard
+    before: WeightsIdentity
+    after: WeightsIdentity
+    staging_bytes: int
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether it had the file already."""
+        return self.before == self.after
+
+
+def update_boards(
+    project: Project, folder: Path, rig: Rig, messages: Console, *, may_be_older: bool
+) -> list[UpdatedBoard]:
+    """Replace the configuration files of all boards that have others than those of `folder`.
+
+    No board is changed unless all can be: raises InputError for a folder without such files, or with a damaged one,
+    and ToolError for boards with other programs or newer files, unless these may be replaced.
+    """
+    files = _files(project, folder)
+    updates = [
+        _Update(project, board, files[board.number], client)
+        for board, client in zip(project.boards, rig.clients(project).values(), strict=True)
+    ]
+
+    def poll() -> None:
+        for each in updates:
+            each.client.poll()
+
+    def run(tasks: Iterable[Task[None]]) -> None:
+        run_tasks(rig.clock, poll, tasks)
+
+    with steps(messages, f"asking {counted(len(updates), 'board')} what they run"):
+        run(each.ask() for each in updates)
+        wanted = [each for each in updates if each.is_wanted]
+        run(each.begin(may_be_older=may_be_older) for each in wanted)
+    if wanted:
+        with steps(messages, f"writing the weights of {counted(len(wanted), 'board')}"):
+            run(each.write() for each in wanted)
+            run(each.client.commit_weights() for each in wanted)
+            run(each.restart() for each in wanted)
+    return [each.result for each in updates]
+
+
+def _files(project: Project, folder: Path) -> Mapping[int, bytes]:
+    """Return the configuration files by board. Raises InputError for those that cannot be used."""
+    if project.weights_counter is None:
+        raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
+    files = {}
+    for board in project.boards:
+        path, own = board.weights_path(folder), board.weights_file
+        if own is None or not own.is_updatable:
+            raise InputError(
+                f"{board.title}: its weights lie in sectors of different sizes: use `tinysplit flash --weights-only`"
+            )
+        if read_weights_file(path).crc != own.crc:
+            raise InputError(f"{path} is not the file of this project: generate the folder again")
+        files[board.number] = path.read_bytes()
+    return files
+
+
+class _Update:
+    """One board while it gets its file."""
+
+    def __init__(self, project: Project, board: ProjectBoard, file: bytes, client: BoardClient) -> None:
+        self.client = client
+        self._project, self._board = project, board
+        self._file = file
+        self._before = self._after = WeightsIdentity(0, 0)
+        self._staging = Staging(0, UNIT_BYTES)
+        self._is_damaged = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the board has another file, or a damaged one."""
+        own = self._board.weights_file
+        return self._is_damaged or own is None or self._before.crc != own.crc
+
+    @property
+    def result(self) -> UpdatedBoard:
+        return UpdatedBoard(self._board, self._before, self._after, self._staging.slot_bytes)
+
+    def ask(self) -> Task[None]:
+        identity = yield from self.client.identify()
+        check_version(identity, self.client.name)
+        check_identity(self._project, self._board, identity, self.client.name)
+        self._before = self._after = yield from self.client.weights()
+        self._staging = yield from self.client.staging()
+        self._is_damaged = yield from self._check()
+
+    def _check(self) -> Task[bool]:
+        try:
+            yield from self.client.check_flash()
+        except ReportedError as error:
+            if error.error.code != ErrorCode.WEIGHTS:
+                raise
+            return True
+        return False
+
+    def begin(self, *, may_be_older: bool) -> Task[None]:
+        yield from self.client.stop(STOP_TIMEOUT_S + self._project.estimated_l_s)
+        try:
+            yield from self.client.begin_weights(self._file[:HEADER_BYTES], may_be_older=may_be_older)
+        except ReportedError as error:
+            if (error.error.code, error.error.detail) != (ErrorCode.WEIGHTS, WEIGHTS_OLDER):
+                raise
+            raise ToolError(
+                f"{self.client.name} has weights with counter {self._before.counter}, newer than those of the folder "
+                f"({self._project.weights_counter}): no board was changed; --allow-older takes them all the same"
+            ) from None
+
+    def write(self) -> Task[None]:
+        padded = self._file + ERASED * (-len(self._file) % UNIT_BYTES)
+        part_bytes = self._staging.part_bytes // UNIT_BYTES * UNIT_BYTES
+        for offset in range(0, len(padded), part_bytes):
+            yield from self.client.write_weights(offset, padded[offset : offset + part_bytes])
+
+    def restart(self) -> Task[None]:
+        """Let the board start again, which copies the file, until it has it."""
+        clock, own = self.client.clock, self._board.weights_file
+        yield from self.client.reboot()
+        end_s = clock.now_s() + RESTART_S
+        while own is None or self._after.crc != own.crc:
+            yield from pause(clock, ASK_AGAIN_S)
+            try:
+                self._after = yield from self.client.weights()
+            except ToolError:
+                if clock.now_s() >= end_s:
+                    raise
+            if clock.now_s() >= end_s:
+                raise ToolError(f"{self.client.name} still has its old weights: check its supply and write protection")
+        yield from self.client.check_flash()
+
+
+def print_update(boards: Iterable[UpdatedBoard], console: Console) -> None:
+    """Print a row for each board: the counters and CRC-32 of its files, and the slots of its flash."""
+    table = plain_table("board", "weights before", "weights now", "slots")
+    for each in boards:
+        now = "unchanged" if each.is_skipped else _name(each.after)
+        table.add_row(each.board.title, _name(each.before), now, "2" if each.staging_bytes else "1")
+    console.print(table)
+
+
+def _name(file: WeightsIdentity) -> str:
+    return f"{file.counter} ({file.crc:08x})"
+
+
+def update_to_json(boards: Iterable[UpdatedBoard]) -> dict[str, Any]:
+    """Return JSON values: counters and CRC-32 of the files of each board, before and after."""
+    return {
+        "boards": [
+            {
+                "number": each.board.number,
+                "name": each.board.name,
+                "counter_before": each.before.counter,
+                "crc_before": f"{each.before.crc:08x}",
+                "counter": each.after.counter,
+                "crc": f"{each.after.crc:08x}",
+                "skipped": each.is_skipped,
+                "slots": 2 if each.staging_bytes else 1,
+            }
+            for each in boards
+        ]
+    }
