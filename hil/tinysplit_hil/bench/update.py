@@ -130,7 +130,8 @@ class _Update:
         return False
 
     def begin(self, *, may_be_older: bool) -> Task[None]:
-        yield from self.client.stop(STOP_TIMEOUT_S + self._project.estimated_l_s)
+        longest_s = max((layer.estimated_s for layer in self._project.layers), default=0.0)
+        yield from self.client.stop(STOP_TIMEOUT_S + longest_s)
         try:
             yield from self.client.begin_weights(self._file[:HEADER_BYTES], may_be_older=may_be_older)
         except ReportedError as error:

@@ -1,0 +1,177 @@
+"""New weights over the host port: what boards take and refuse, and supplies that fail while flash changes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+import serial
+from rich.console import Console
+
+from command_line import BAD_INPUT, USAGE, run
+from failing_flash import FailingFlash
+from profiles import cases
+from tinysplit.common.errors import InputError, ToolError
+from tinysplit.project.manifest import Project
+from tinysplit_hil.bench import update
+from tinysplit_hil.bench.update import UpdatedBoard, update_boards
+from tinysplit_hil.client import BoardClient
+from tinysplit_hil.rig import Rig, open_rig
+from tinysplit_hil.virtual import VirtualRig, open_registered
+from tinysplit_hil.virtual.host_clock import VirtualClock
+from tinysplit_hil.virtual.project_rig import project_rig
+from weights_folders import generate, other_model, shared_binary
+
+G0, F4 = "nucleo_g071rb", "nucleo_f401re"
+QUIET = Console(quiet=True)
+SMALL = 1  # index of the board with a weights file of 700 bytes
+
+
+def new_weights(folder: Path, *boards: str) -> Project:
+    """Generate another network of the structure of the shared folder."""
+    _, structure = shared_binary(*boards)
+    return generate(folder / "new", *boards, model=other_model(folder), structure=structure)
+
+
+def test_boards_take_new_weights_and_say_which(tmp_path: Path) -> None:
+    project, old = shared_binary(G0, F4)
+    new = new_weights(tmp_path, G0, F4)
+    with open_rig("virtual", project, old) as rig:
+        for _ in range(2):
+            found = update_boards(new, tmp_path / "new", rig, QUIET, may_be_older=False)
+            assert [each.after.crc for each in found] == crcs(new)
+            assert [each.after.counter for each in found] == [2, 2]
+        assert all(each.is_skipped for each in found)
+        with pytest.raises(ToolError, match=r"weights with counter 2, newer than those of the folder \(1\)"):
+            update_boards(project, old, rig, QUIET, may_be_older=False)
+        found = update_boards(project, old, rig, QUIET, may_be_older=True)
+        assert [each.before.crc for each in found] == crcs(new)
+        assert [each.after.crc for each in found] == crcs(project)
+
+
+def crcs(project: Project) -> list[int]:
+    return [board.weights_file.crc for board in project.boards if board.weights_file]
+
+
+def test_what_boards_cannot_take_changes_none(tmp_path: Path) -> None:
+    project, old = shared_binary(G0, F4)
+    new = new_weights(tmp_path, G0, F4)
+    path = new.boards[SMALL].weights_path(tmp_path / "new")
+    right = path.read_bytes()
+    with open_rig("virtual", project, old) as rig:
+        for wrong, reason in {
+            right[:-1]: f"has {len(right) - 1} bytes, its header says {len(right)}",
+            right + b"\0": f"has {len(right) + 1} bytes, its header says {len(right)}",
+            right[:200] + bytes([right[200] ^ 4]) + right[201:]: "has changed: its CRC-32 is",
+            project.boards[SMALL].weights_path(old).read_bytes(): "is not the file of this project",
+        }.items():
+            path.write_bytes(wrong)
+            with pytest.raises(InputError, match=rf"weights\.bin.*{reason}"):
+                update_boards(new, tmp_path / "new", rig, QUIET, may_be_older=False)
+        path.write_bytes(right)
+        other = new.model_copy(update={"project_hash": new.project_hash ^ 1})
+        with pytest.raises(ToolError, match=r"nucleo_g071rb.*flash"):
+            update_boards(other, tmp_path / "new", rig, QUIET, may_be_older=False)
+        found = update_boards(project, old, rig, QUIET, may_be_older=False)
+        assert all(each.is_skipped for each in found)
+
+
+def test_the_command_names_what_is_missing(tmp_path: Path) -> None:
+    _, folder = shared_binary(G0, F4)
+    assert "give a rig file" in run("update", str(folder), "--rig", "virtual", expect=USAGE)
+    line = run("update", str(folder), "--rig", str(tmp_path / "absent.toml"), expect=BAD_INPUT)
+    assert "absent.toml" in line
+
+
+def test_a_board_refuses_parts_that_do_not_follow() -> None:
+    project, folder = shared_binary(G0, F4)
+    file = project.boards[SMALL].weights_path(folder).read_bytes()
+    with board_of(project, folder) as (rig, _, client):
+        del rig
+        for task in (client.write_weights(0, file[:32]), client.commit_weights()):
+            with pytest.raises(ToolError, match="BAD_RANGE"):
+                client.run(task)
+        client.run(client.begin_weights(file[:28], may_be_older=False))
+        client.run(client.write_weights(0, file[:64]))
+        client.run(client.write_weights(32, file[32:64]))  # again
+        for offset, part in {128: file[128:160], 64: file[64:95], 1 << 20: file[:32]}.items():
+            with pytest.raises(ToolError, match="BAD_RANGE"):
+                client.run(client.write_weights(offset, part))
+        with pytest.raises(ToolError, match="BAD_RANGE"):
+            client.run(client.commit_weights())
+        for offset, value in {4: 2, 5: 0, 12: file[12] ^ 1, 8: file[8] ^ 4}.items():
+            header = bytearray(file[:28])
+            header[offset] = value
+            with pytest.raises(ToolError, match="WEIGHTS: its weights file"):
+                client.run(client.begin_weights(bytes(header), may_be_older=True))
+
+
+@contextmanager
+def board_of(project: Project, folder: Path) -> Iterator[tuple[Rig, VirtualRig, BoardClient]]:
+    """Open the port of the board SMALL alone, of all boards of a project with debug ports."""
+    virtual = project_rig(project, folder, is_debuggable=True)
+    own = one_board(project)
+    with open_registered("update", virtual):
+        port = serial.serial_for_url(f"virtual://update/{SMALL}", project.host_baud, timeout=0)
+        rig = Rig("virtual", "", "real", {own.boards[0].number: port}, VirtualClock(virtual))
+        yield rig, virtual, next(iter(rig.clients(own).values()))
+        port.close()
+
+
+def one_board(project: Project) -> Project:
+    return project.model_copy(update={"boards": (project.boards[SMALL],)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "boards",
+    [
+        (G0, G0),
+        pytest.param((G0, F4), marks=pytest.mark.nightly),
+        pytest.param((G0, "nucleo_h743zi"), marks=pytest.mark.nightly),
+    ],
+)
+def test_supplies_may_fail_at_any_change_of_the_flash(
+    boards: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The board comes back with the old weights or the new ones, whole, and takes the new ones when asked again."""
+    monkeypatch.setattr(update, "RESTART_S", 10.0)
+    project, old = shared_binary(*boards)
+    new = new_weights(tmp_path, *boards)
+    files = [(one_board(new), tmp_path / "new"), (one_board(project), old)]
+    with board_of(project, old) as (rig, virtual, client):
+        flash = FailingFlash(virtual, SMALL, seed=len(boards))
+        update_all(rig, *files[0])
+        whole = flash.changes
+        update_all(rig, *files[1])
+        points = range(0, whole, -(-whole // cases(quick=3, full=12, nightly=whole)))
+        kept = 0
+        for trial, point in enumerate(points):
+            (wanted, folder), (before, _) = files if trial % 2 == 0 else files[::-1]
+            flash.begin(point)
+            kept += came_back(rig, client, wanted, folder, before)
+            flash.begin(None)
+            update_all(rig, wanted, folder)
+        assert flash.failures == len(points)
+        assert 0 < kept < len(points)
+
+
+def update_all(rig: Rig, project: Project, folder: Path) -> list[UpdatedBoard]:
+    found = update_boards(project, folder, rig, QUIET, may_be_older=True)
+    assert [each.after.crc for each in found] == crcs(project)
+    return found
+
+
+def came_back(rig: Rig, client: BoardClient, wanted: Project, folder: Path, before: Project) -> bool:
+    """Update a board whose supply fails meanwhile, and return whether it has its old weights then."""
+    with suppress(ToolError):
+        update_boards(wanted, folder, rig, QUIET, may_be_older=True)
+    for _ in range(40):
+        try:
+            found = client.run(client.weights())
+            break
+        except ToolError:
+            continue
+    client.run(client.check_flash())
+    assert [found.crc] in (crcs(before), crcs(wanted))
+    return [found.crc] == crcs(before)
