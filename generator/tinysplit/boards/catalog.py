@@ -14,11 +14,12 @@ from tinysplit.boards.board_files import board_name, board_names, board_path, fo
 from tinysplit.boards.clocks import check_limits, clock_tree
 from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
 from tinysplit.boards.external_memory import ExternalMemory
+from tinysplit.boards.family_schema import FamilyFile
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.boards.qspi import external_memory
-from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
+from tinysplit.boards.schema import BoardFile, UartWiring, read_toml
 from tinysplit.boards.schema import Published as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError

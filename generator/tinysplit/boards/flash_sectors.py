@@ -3,8 +3,9 @@
 from functools import lru_cache
 
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.family_schema import FamilyFile
 from tinysplit.boards.parts import Memory
-from tinysplit.boards.schema import FamilyFile, read_toml
+from tinysplit.boards.schema import read_toml
 from tinysplit.common import package_files
 
 

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from tinysplit.boards.catalog import load_family, make_board
 from tinysplit.boards.devices import package_pins, part_names, uart_pins
-from tinysplit.boards.schema import BoardFile, DeviceLine, FamilyFile
+from tinysplit.boards.family_schema import DeviceLine, FamilyFile
+from tinysplit.boards.schema import BoardFile
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import first_mistake
 from tinysplit.common.output_file import version_mark
