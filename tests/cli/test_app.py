@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from command_line import run
+from command_line import USAGE, run
 from tinysplit.cli.app import _COMMANDS, app, imported_command
 from tinysplit.cli.basic_options import Heading
 
@@ -54,6 +54,23 @@ def commands_with_names() -> Iterator[tuple[str, Any]]:
         command = imported_command(name)
         yield name, command
         yield from ((f"{name} {sub}", each) for sub, each in getattr(command, "commands", {}).items())
+
+
+def test_no_command_takes_an_empty_value() -> None:
+    checked = 0
+    for name, command in commands_with_names():
+        fillers: list[str] = []
+        for parameter in (each for each in command.params if not hasattr(command, "commands")):
+            is_option = parameter.param_type_name == "option"
+            if is_option and parameter.is_flag:
+                continue
+            given = [parameter.opts[0], ""] if is_option else [*fillers, ""]
+            fillers += [] if is_option else ["x"]
+            error = run(*name.split(), *given, expect=USAGE)
+            assert " is empty, but needs a value: see " in error, (name, parameter.name, error)
+            checked += 1
+    assert checked > 100
+    assert run("--log", "", "boards", expect=USAGE).startswith("error: --log is empty")
 
 
 def test_every_help_has_an_example_that_can_be_parsed() -> None:

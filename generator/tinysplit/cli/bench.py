@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.basic_options import CheckedCommand, Folder, Force, Json, emit, messages
 from tinysplit.cli.config.command import ConfiguredCommand
 from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
@@ -51,7 +51,7 @@ RigPath = Annotated[
 ]
 
 
-@bench.command()
+@bench.command(cls=CheckedCommand)
 def discover(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Rig file to write.")] = None,
     force: Force = False,
@@ -153,7 +153,7 @@ def reset(
     emit(as_json, {"boards": [asdict(each) for each in found]}, show)
 
 
-@bench.command()
+@bench.command(cls=CheckedCommand)
 def udev() -> None:
     """Print the udev rules that let users open the probes and their ports without being root."""
     typer.echo(UDEV_RULES)

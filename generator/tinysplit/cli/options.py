@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import inf, isnan
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -306,8 +306,8 @@ class PrecisionOptions:
 
         Raises UsageError for any other number of bits, and for a goal without mixed precision.
         """
-        if self.min_sqnr is not None and isnan(self.min_sqnr):
-            raise UsageError("--min-sqnr nan: expected a number of dB")
+        if self.min_sqnr is not None and not isfinite(self.min_sqnr):
+            raise UsageError(f"--min-sqnr {self.min_sqnr:g}: expected a number of dB")
         bits = parse_bits(self.bits)
         if bits is None:
             from tinysplit.quantize.mixed_precision.bit_allocation import Goal
