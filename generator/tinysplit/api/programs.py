@@ -18,7 +18,6 @@ from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.progress import Listener, console_of
-from tinysplit.costs.settings import CostSettings
 from tinysplit.network.sample_files import sample_source
 from tinysplit.pipeline import Context
 from tinysplit.project.manifest import Project
@@ -125,7 +124,7 @@ def generate(
     out: GivenPath,
     *,
     calibration_count: PositiveInt = DEFAULT_CALIBRATION_COUNT,
-    host_baud: PositiveInt = CostSettings.host_baud,
+    host_baud: PositiveInt | None = None,
     cost_table: GivenPath | None = None,
     has_markers: bool = False,
     force: bool = False,

@@ -18,7 +18,6 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
-from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
@@ -133,7 +132,7 @@ def reset(
     programmer: Annotated[
         Resetter, typer.Option(help="Program that resets boards by their probes.")
     ] = Resetter.OPENOCD,
-    host_baud: HostBaud = CostSettings.host_baud,
+    host_baud: HostBaud = None,
     as_json: Json = False,
 ) -> None:
     """Reset the boards of a rig: by their probes, by the host or by their power."""

@@ -20,7 +20,8 @@ from tinysplit.common.choices import (
     WeightsIn,
 )
 from tinysplit.common.errors import UsageError
-from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.common.host_protocol import MLPERF_BAUD, HostProtocol
+from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.split.problem import Objective
 
 if TYPE_CHECKING:
@@ -173,23 +174,27 @@ MlperfByteScale = Annotated[
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
-HostBaudOfProtocol = Annotated[
+_HOST_BAUD_HELP = (
+    "Baud rate of the port between each board and the host; every board has to make it. By default the highest usual "
+    f"rate up to {HOST_BAUD} that all boards make"
+)
+HostBaud = Annotated[
     int | None,
     typer.Option(
         "--host-baud",
-        help="Baud rate of the port between each board and the host; every board has to make it. By default "
-        f"{HostProtocol.TINYSPLIT.usual_baud}, with --host-protocol mlperf {HostProtocol.MLPERF.usual_baud}.",
+        help=f"{_HOST_BAUD_HELP}.",
         min=1,
         show_default=False,
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
-HostBaud = Annotated[
-    int,
+HostBaudOfProtocol = Annotated[
+    int | None,
     typer.Option(
         "--host-baud",
-        help="Baud rate of the port between each board and the host; every board has to make it.",
+        help=f"{_HOST_BAUD_HELP}, with --host-protocol mlperf {MLPERF_BAUD}.",
         min=1,
+        show_default=False,
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
@@ -351,9 +356,9 @@ class HostOptions:
     host_baud: HostBaudOfProtocol = None
 
     @property
-    def baud(self) -> int:
-        """The baud rate."""
-        return self.host_baud or self.host_protocol.usual_baud
+    def baud(self) -> int | None:
+        """The baud rate, None for that which the boards make."""
+        return MLPERF_BAUD if self.host_baud is None and self.host_protocol is HostProtocol.MLPERF else self.host_baud
 
     def mlperf(self, copies: int) -> "Mlperf | None":
         """Return the choices of MLPerf's protocol, None for ours.
