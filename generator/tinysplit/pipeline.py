@@ -106,7 +106,7 @@ class Context:
         if host_baud < HOST_BAUD and settings.host_baud is None:
             note = f"note: host ports at {host_baud} baud, the highest usual rate that all boards make"
             messages.print(note, highlight=False, soft_wrap=True)
-        check_possible(graph, boards, dict(settings.kernels))
+        check_possible(graph, boards, settings.kernels)
         return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
 
     @property

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -323,27 +323,20 @@ class PrecisionOptions:
         return bits
 
 
-def check_seconds(option: str, seconds: float) -> float:
-    """Return `seconds`. Raises UsageError unless they are finite and above zero."""
-    if not 0 < seconds < inf:
-        raise UsageError(f"{option} {seconds:g}: expected a number of seconds above zero")
-    return seconds
-
-
 def parse_kernels(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
     """Return the 0-based layers of --kernel, each with its kernel or scheme. Raises UsageError for unknown ones."""
     from tinysplit.kernels import KERNELS, Scheme
+    from tinysplit.plan.named_kernels import check_named_once
 
     known = [kernel.name for kernel in KERNELS] + [scheme.value for scheme in Scheme]
-    named: dict[int, str] = {}
+    named: list[tuple[int, str]] = []
     for text in texts or ():
         number, _, name = text.partition("=")
         if not number.isdecimal() or int(number) < 1 or name not in known:
             raise UsageError(f"--kernel {text}: expected LAYER=NAME as in 3=direct, NAME one of {', '.join(known)}")
-        if int(number) - 1 in named:
-            raise UsageError(f"--kernel {text}: layer {number} is named twice")
-        named[int(number) - 1] = name
-    return tuple(sorted(named.items()))
+        named.append((int(number) - 1, name))
+    check_named_once(named)
+    return tuple(sorted(named))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from tinysplit.boards.board import Board, ClockSource, check_baud, no_energy_model
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.probe_port import check_probe_baud
-from tinysplit.cli.options import HostOptions, PrecisionOptions, check_seconds, parse_kernels
+from tinysplit.cli.options import HostOptions, PrecisionOptions, parse_kernels
 from tinysplit.cli.search_options import SplitOptions
 from tinysplit.common.errors import InputError
 from tinysplit.costs.settings import CostSettings
@@ -40,7 +40,7 @@ def check_values(given: Mapping[str, Any]) -> None:
     if "model" in given:
         graph = import_model(given["model"], needs_weights=False)
         if boards:
-            check_possible(graph, boards, dict(kernels))
+            check_possible(graph, boards, kernels)
 
 
 def _options(kind: type[OptionsT], given: Mapping[str, Any], **others: object) -> OptionsT:
@@ -68,7 +68,6 @@ def _search_settings(given: Mapping[str, Any], n_boards: int) -> CostSettings:
         options = replace(options, baud=SplitOptions.baud)
     settings = options.settings()
     check_limits(settings.max_latency_s, settings.max_period_s, settings.max_energy_j, settings.frame_period_s)
-    check_seconds("--time-limit", options.time_limit)
     return settings
 
 
