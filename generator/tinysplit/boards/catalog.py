@@ -70,6 +70,10 @@ def make_board(name: str, file: BoardFile) -> Board:
     family = load_family(file.part)
     if line := family.line_of(file.part):
         check_limits(file.part, file.clock, line.clock)
+        if file.debug.device_id != line.device_id:
+            raise InputError(
+                f"debug.device_id is {file.debug.device_id:#x}: {file.part} has {line.device_id:#x} ({line.source})"
+            )
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
     clock = clock_tree(pll, file.clock, device.max_hz, limits)
@@ -97,11 +101,20 @@ def make_board(name: str, file: BoardFile) -> Board:
 
 def load_family(part: str) -> FamilyFile:
     """Return the facts of a part's family. Raises InputError for a family without firmware."""
-    families, family = package_files.boards() / "families", part[:7]
-    if not (families / f"{family}.toml").is_file():
-        known = ", ".join(sorted(path.stem for path in families.glob("*.toml")))
+    family = part[:7]
+    if family not in family_names():
+        known = ", ".join(family_names())
         raise InputError(f"{part}: there is no firmware for the family {family}, only for {known}")
-    return _read_family(families / f"{family}.toml")
+    return _read_family(_families() / f"{family}.toml")
+
+
+def family_names() -> list[str]:
+    """Return the families with firmware, as parts begin: "stm32g0"."""
+    return sorted(path.stem for path in _families().glob("*.toml"))
+
+
+def _families() -> Path:
+    return package_files.boards() / "families"
 
 
 @lru_cache

@@ -1,11 +1,20 @@
 """Schema of boards/*.toml, and what that of families shares with it. Every fact requires a source."""
 
+import json
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, PositiveInt, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PositiveInt,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake, matching
@@ -196,10 +205,16 @@ class QspiPins(FileModel):
 Byte = Annotated[int, Field(ge=0, le=0xFF)]
 
 
+def _with_driver(kind: object) -> object:
+    if kind in ("octospi", "fmc"):
+        raise ValueError(f"kind {kind!r}: the firmware has no driver for it, only for 'qspi'")
+    return kind
+
+
 class ExternalFlash(FileModel):
     """A serial flash on the board, which holds weights: `kind` is its controller."""
 
-    kind: Literal["qspi"]
+    kind: Annotated[Literal["qspi"], BeforeValidator(_with_driver)]
     part: str
     bytes: PositiveInt
     address: PositiveInt  # at which it is mapped
@@ -217,14 +232,6 @@ class ExternalFlash(FileModel):
     standby_ma: float = Field(gt=0, allow_inf_nan=False)
     currents_source: Source
     source: Source
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_qspi(cls, values: object) -> object:
-        kind = values.get("kind") if isinstance(values, dict) else None
-        if kind in ("octospi", "fmc"):
-            raise ValueError(f"kind {kind!r}: the firmware has no driver for it, only for 'qspi'")
-        return values
 
     @model_validator(mode="after")
     def _is_slow_enough(self) -> Self:
@@ -292,9 +299,13 @@ def _check_one_use(uses: Iterable[tuple[str, str]]) -> None:
 
 
 def read_toml(path: Path, model: type[FileT]) -> FileT:
-    """Return the validated contents of `path`; raise InputError where it cannot be read, or with its first mistake."""
+    """Return the contents of `path`; raise InputError where it cannot be read, or with its first mistake.
+
+    Values have exactly the types of the schema: "3" and true are no numbers.
+    """
     try:
-        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return model.model_validate_json(json.dumps(data, default=str), strict=True)  # JSON: lists may be tuples
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:

@@ -35,6 +35,8 @@ def boards(
         return
     if out:
         raise UsageError("--out is the file that --new writes: name a part with --new")
+    if force:
+        raise UsageError("--force overwrites the file that --new writes: name a part with --new")
     known = load_boards()
     emit(as_json, {"boards": boards_to_json(known)}, lambda console: print_boards(known, console))
 
