@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from tinysplit.boards.board import Board, ClockTree, CodeRam, Device, Dma, Interrupt, MemoryLevel, Power, Uart
 from tinysplit.boards.board_files import board_name, board_names, board_path, forget
@@ -23,6 +22,7 @@ from tinysplit.boards.schema import BoardFile, UartWiring, read_toml
 from tinysplit.boards.schema import Published as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
+from tinysplit.common.tables import plain_table
 from tinysplit.common.units import KB, MILLI
 
 
@@ -239,19 +239,10 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
     }
 
 
-_FLASH_WIDTH = len("1024+8192")  # with an external memory
-_WORD_WIDTH = 8  # of a UART name or its pins: narrow terminals wrap between words
-
-
 def print_boards(boards: Iterable[Board], console: Console) -> None:
     """Print the boards as a table."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("board", no_wrap=True)
-    table.add_column("core")
-    for heading in ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle"):
-        table.add_column(heading, justify="right", min_width=_FLASH_WIDTH if heading == "flash KB" else None)
-    for heading in ("host UART", "link UARTs"):
-        table.add_column(heading, min_width=_WORD_WIDTH, overflow="fold")
+    numbers = ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle")
+    table = plain_table("board", "core", numbers=numbers, last_labels=("host UART", "link UARTs"))
     for board in boards:
         table.add_row(
             board.name,
