@@ -1,5 +1,6 @@
 """The commands are there, and imported only when they are used; what their help and the shell's completion say."""
 
+import ast
 import re
 import shlex
 import subprocess
@@ -27,8 +28,9 @@ def test_every_command_is_there_with_its_help() -> None:
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (["--help"], {"numpy", "onnx", "pydantic", "jinja2"}),
-        (["boards"], {"numpy", "onnx", "jinja2", "modm_devices"}),
+        (["--help"], {"numpy", "onnx", "pydantic", "jinja2", "rich._emoji_codes", "tinysplit.boards.board"}),
+        (["boards"], {"numpy", "onnx", "jinja2", "modm_devices", "serial", "rich._emoji_codes"}),
+        (["boards"], {"tinysplit.boards.new_board", "tinysplit.common.templates", "tinysplit.cli.config.keys"}),
         (["split", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
         (["explore", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
         (["run", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
@@ -41,6 +43,17 @@ def test_commands_import_what_they_need(arguments: list[str], heavy: set[str]) -
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "set()\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["boards"]])
+def test_the_first_commands_of_a_user_import_the_first_packages_only(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom tinysplit.cli.app import app\n"
+        f"try:\n    app({arguments})\nfinally:\n"
+        "    print({name.split('.')[1] for name in sys.modules if name.startswith('tinysplit.')}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ast.literal_eval(done.stderr) == {"boards", "cli", "common"}
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["boards", "-h"]])

@@ -4,7 +4,7 @@ Which pins a board connects, and to what, is known to its owner only: the file s
 """
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -138,7 +138,7 @@ def _uarts(part: str, family: FamilyFile) -> Iterator[_Uart]:
             yield _Uart(name, tx, rx)
 
 
-def _in_order(pins: set[str]) -> list[str]:
+def _in_order(pins: Iterable[str]) -> list[str]:
     return sorted(pins, key=lambda pin: (pin[1], int(pin[2:])))
 
 

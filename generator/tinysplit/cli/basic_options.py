@@ -23,7 +23,7 @@ class _Messages(Console):
         logging.getLogger(__name__).info(" ".join(map(str, objects)))
 
 
-messages = _Messages(stderr=True)
+messages = _Messages(stderr=True, emoji=False)
 
 
 class Heading(StrEnum):
@@ -94,7 +94,7 @@ def emit(as_json: bool, data: dict[str, Any], show: Callable[[Console], None]) -
     if as_json:
         typer.echo(json.dumps(data, indent=2))
     else:
-        show(Console())
+        show(Console(emoji=False))
 
 
 def value_mistake(error: Exception) -> str | None:

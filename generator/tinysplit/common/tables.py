@@ -1,7 +1,8 @@
 """Tables in the style of all commands."""
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
@@ -72,17 +73,16 @@ class PlainTable(Table):
 
     def _word_limit(self, room: int, console: Console, options: ConsoleOptions) -> int:
         """Return the length of the longest words: without wrapped text if names stay readable, else with it."""
-        least, _ = self._ranges(self._with_words_of(options.max_width), console, options)
-        has_long_names = max(least) > NAME_WIDTH
-        for limit in range(options.max_width, SHORT_NAME_WIDTH - 1 if has_long_names else NAME_WIDTH - 1, -1):
-            _, most = self._ranges(self._with_words_of(limit), console, options)
-            if sum(most) <= room:
-                return limit
-        for limit in range(NAME_WIDTH, 1, -1):
-            least, _ = self._ranges(self._with_words_of(limit), console, options)
-            if sum(least) <= room:
-                return limit
-        return 1
+
+        def widths(limit: int) -> tuple[list[int], list[int]]:
+            return self._ranges(self._with_words_of(limit), console, options)
+
+        least, most = widths(options.max_width)
+        if sum(most) <= room:
+            return options.max_width
+        shortest = SHORT_NAME_WIDTH if max(least) > NAME_WIDTH else NAME_WIDTH
+        unwrapped = _highest(range(shortest, options.max_width), lambda limit: sum(widths(limit)[1]) <= room)
+        return unwrapped or _highest(range(2, NAME_WIDTH + 1), lambda limit: sum(widths(limit)[0]) <= room) or 1
 
 
 def plain_table(*labels: str, numbers: Sequence[str] = (), last_labels: Sequence[str] = ()) -> PlainTable:
@@ -104,7 +104,13 @@ def _highest_limit(least: Sequence[int], most: Sequence[int], room: int) -> int:
     def total(limit: int) -> int:
         return sum(max(small, min(large, limit)) for small, large in zip(least, most, strict=True))
 
-    return next((limit for limit in range(max(most, default=0), 1, -1) if total(limit) <= room), 1)
+    return _highest(range(2, max(most, default=0) + 1), lambda limit: total(limit) <= room) or 1
+
+
+def _highest(limits: range, fits: Callable[[int], bool]) -> int | None:
+    """Return the highest of ascending limits that fits, as all below it do; None if none does."""
+    count = bisect_left(limits, True, key=lambda limit: not fits(limit))
+    return limits[count - 1] if count else None
 
 
 def _short(cell: RenderableType, limit: int) -> RenderableType:
