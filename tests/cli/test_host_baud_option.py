@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import example
 from command_line import USAGE, run
+from tinysplit.boards import board_files
 from tinysplit.cli.app import app
 from tinysplit.common import package_files
 from tinysplit.project.manifest import Project
@@ -68,7 +69,9 @@ def test_boards_and_host_use_it(baud: str, tmp_path: Path) -> None:
     assert (report["output"]["bit_exact"], report["output"]["samples"], report["failures"]) == (True, 2, [])
 
 
-def test_a_slow_board_slows_the_host_ports_of_all(tmp_path: Path) -> None:
+def test_a_slow_board_slows_the_host_ports_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_files, "_named", {})
+    monkeypatch.setattr(board_files, "_beside", [])
     own, split = tmp_path / "slow.toml", tmp_path / "split.json"
     text = (package_files.boards() / "nucleo_f401re.toml").read_text()
     own.write_text(re.sub(r"(?m)^(a\w+_max_hz) = .*", r"\1 = 16_000_000", text))  # 921600 baud are out of reach

@@ -66,6 +66,18 @@ def test_sets_of_long_names_are_wrapped_behind_the_plus_sign() -> None:
     assert lines[1].split() == ["…f401re_revision_b", "+", "0.99"]
 
 
+def test_a_row_may_have_too_few_cells() -> None:
+    table = plain_table("a", numbers=("n",), last_labels=("z",))
+    table.add_row("word")
+    assert lines_of(table)[1].split() == ["word"]
+
+
+def test_markup_takes_no_room() -> None:
+    table = plain_table("mark", "text")
+    table.add_row("[green]=[/green]", "word " * 5)
+    assert lines_of(table, 31)[1].rstrip() == "=     word word word word word"
+
+
 def test_a_wide_console_shortens_nothing() -> None:
     table = plain_table("boards", numbers=("L ms",))
     table.add_row(" + ".join(BOARDS), "0.99")

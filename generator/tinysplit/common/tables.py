@@ -8,10 +8,12 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 NAME_WIDTH = 20  # so that a table fits 80 columns; names from exporters can have several hundred letters
 SHORT_NAME_WIDTH = 14  # of "depthwise_conv": names may get as short as that before text is wrapped
 _GAP = 2  # columns of the console between two columns of a table
+_MARKUP = "[/"  # the end of a style in rich's markup; such cells are short
 _PLUS = " +"  # stays on the line of the word before it
 _WORD = re.compile(r"\S+(?: \+(?=\s))?")
 
@@ -32,9 +34,9 @@ class PlainTable(Table):
             self.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
 
     def add_row(self, *cells: RenderableType, style: str | None = None) -> None:  # type: ignore[override]
-        """Add a row with a cell for each column."""
+        """Add a row; columns behind its cells stay empty."""
         super().add_row(*cells)
-        self._rows.append(cells)
+        self._rows.append((*cells, *("" for _ in self._headings[len(cells) :])))
         self._styles.append(style)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -94,8 +96,9 @@ def _range(cell: RenderableType, console: Console, options: ConsoleOptions) -> M
     """Return the widths of the longest word and of the longest line of a cell."""
     if not isinstance(cell, str):
         return Measurement.get(console, options, cell)
-    words = max(map(cell_len, _WORD.findall(cell)), default=0)
-    return Measurement(words, max(map(cell_len, cell.splitlines()), default=0))
+    plain = Text.from_markup(cell).plain if _MARKUP in cell else cell
+    words = max(map(cell_len, _WORD.findall(plain)), default=0)
+    return Measurement(words, max(map(cell_len, plain.splitlines()), default=0))
 
 
 def _highest_limit(least: Sequence[int], most: Sequence[int], room: int) -> int:
@@ -114,7 +117,9 @@ def _highest(limits: range, fits: Callable[[int], bool]) -> int | None:
 
 
 def _short(cell: RenderableType, limit: int) -> RenderableType:
-    return _WORD.sub(lambda word: _short_word(word[0], limit), cell) if isinstance(cell, str) else cell
+    if not isinstance(cell, str) or _MARKUP in cell:
+        return cell
+    return _WORD.sub(lambda word: _short_word(word[0], limit), cell)
 
 
 def _short_word(word: str, limit: int) -> str:
