@@ -4,7 +4,7 @@ Scalars of numpy stand for Python's. What is in settings, lists and tables of fi
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from functools import cache
 from math import isnan
 from types import NoneType, UnionType
@@ -14,6 +14,7 @@ import numpy as np
 
 from tinysplit.common.errors import UsageError
 from tinysplit.common.file_schema import place_of
+from tinysplit.common.settings_class import is_settings_class
 
 _NUMBERS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number"}
 _REMEDIES: Mapping[object, str] = {("bits", "auto"): ": give `generate` a goal for mixed precision"}
@@ -43,10 +44,10 @@ def _plain(hint: Hint, value: object, place: Place) -> object:
     if isinstance(value, str | bool | int | float):
         _check(kinds, value, place)
         return value
-    if is_dataclass(value) and not isinstance(value, type) and type(value) in kinds:
+    if is_settings_class(type(value)) and type(value) in kinds:
         return _plain_fields(value, place)
     if isinstance(value, Mapping):
-        settings: Any = next((kind for kind in kinds if is_dataclass(kind)), None)
+        settings: Any = next(filter(is_settings_class, kinds), None)
         hints = _hints(settings) if settings else {}
         return {name: _plain(hints.get(name), each, (*place, name)) for name, each in value.items()}
     if isinstance(value, list | tuple) and (entries := _entries(kinds, len(value))):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from tinysplit.common.errors import UsageError
 
 T = TypeVar("T")
+_kinds: set[type] = set()
 
 
 def settings_class(kind: type[T]) -> type[T]:
@@ -22,7 +23,13 @@ def settings_class(kind: type[T]) -> type[T]:
             raise UsageError(_mistake(kind, str(error), kwargs)) from None
 
     kind.__init__ = with_checks  # type: ignore[assignment]
+    _kinds.add(kind)
     return kind
+
+
+def is_settings_class(kind: object) -> bool:
+    """Whether a class is one of settings."""
+    return kind in _kinds
 
 
 def _mistake(kind: type[Any], text: str, given: dict[str, Any]) -> str:
