@@ -57,7 +57,7 @@ def latencies(n_boards: int, baud: int) -> tuple[float, float, float]:
     with tempfile.TemporaryDirectory() as name:
         out, samples = Path(name) / "out", Path(name) / "x.npz"
         np.savez(samples, x=x)
-        project = generate(parts, (plan,), (baud, settings.host_baud), len(x), onnx.load(MODEL), out)
+        project = generate(parts, (plan,), (baud, settings.host_baud_on(boards)), len(x), onnx.load(MODEL), out)
         build_folder(project, out, QUIET).check()
         report = measure_folder(project, out, samples, MeasureSettings(sample_count=SAMPLES), QUIET)
     report.check()

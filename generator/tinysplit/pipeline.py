@@ -25,6 +25,7 @@ from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import late_step, steps
+from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.costs.problem_builder import make_problem, make_problems
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
@@ -98,10 +99,14 @@ class Context:
         if not graph.has_weights:
             messages.print(f"note: {model} lacks weights: estimates do not need them", highlight=False, soft_wrap=True)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
+        host_baud = settings.host_baud_on(boards)
         for board in boards:
-            check_probe_baud(board.name, settings.host_baud)
-            check_baud(board, board.host_uart, settings.host_baud)
-        check_possible(graph, boards, dict(settings.kernels))
+            check_probe_baud(board.name, host_baud)
+            check_baud(board, board.host_uart, host_baud)
+        if host_baud < HOST_BAUD and settings.host_baud is None:
+            note = f"note: host ports at {host_baud} baud, the highest usual rate that all boards make"
+            messages.print(note, highlight=False, soft_wrap=True)
+        check_possible(graph, boards, settings.kernels)
         return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
 
     @property
@@ -313,7 +318,7 @@ def write_projects(
 ) -> Project:
     """Write one PlatformIO project per board and the split file. The errors are those of `whole_folder`."""
     with steps(context.messages, f"generating {out}"):
-        bauds = (context.settings.baud, context.settings.host_baud)
+        bauds = (context.settings.baud, context.settings.host_baud_on(context.boards))
         files = (calibration_samples, onnx.load(context.model), out)
         return generate(quantized, plans, bauds, *files, context.programs, split=split, force=force)
 

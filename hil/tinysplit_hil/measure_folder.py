@@ -8,8 +8,10 @@ from pydantic import PositiveInt
 from rich.console import Console
 
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
+from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import steps
 from tinysplit.common.project_files import MODEL_NAME
+from tinysplit.common.settings_class import settings_class
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -29,6 +31,7 @@ from tinysplit_hil.timeline.report import record_timeline
 SAMPLES_BEFORE_STREAM = 3  # run one at a time, for the times of layers and cuts
 
 
+@settings_class
 @dataclass(frozen=True, kw_only=True)
 class MeasureSettings:
     """How boards are measured: where, how many samples, and whether these are streamed.
@@ -44,6 +47,13 @@ class MeasureSettings:
     has_ideal_memory: bool = False
     vcd: Path | None = None  # file for the levels of the virtual boards' markers
     has_timeline: bool = False
+
+    def check(self) -> None:
+        """Raise UsageError for real boards with what only virtual ones have."""
+        if self.has_ideal_memory and self.rig != VIRTUAL:
+            raise UsageError(f"--ideal-memory is for virtual boards: leave --ideal-memory out with --rig {self.rig}")
+        if self.vcd and self.rig != VIRTUAL:
+            raise UsageError("--vcd is for virtual boards: a logic analyser sees the pins of real ones")
 
 
 def measure_folder(

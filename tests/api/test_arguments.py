@@ -14,6 +14,7 @@ from tinysplit.api.arguments import in_scripts
 from tinysplit.common.errors import InputError, UsageError
 
 G0 = "nucleo_g071rb"
+LINK = api.LinkSetting((1, 2), 9600)
 script: Any = api  # wrong types are given on purpose
 Call = Callable[[], object]
 
@@ -73,12 +74,12 @@ def exploring(**values: object) -> Call:
         (costs(baud=-1), "settings.baud has to be more than 0, not -1"),
         (costs(bits=12), "settings.bits has to be 8 or 16, not 12"),
         (costs(objective="speed"), "settings.objective has to be 'latency', 'throughput' or 'energy', not 'speed'"),
-        (costs(max_latency_s=float("nan")), "settings.max_latency_s has to be more than 0, not nan"),
+        (costs(max_latency_s=float("nan")), "split: settings.max_latency_s has to be a number, not nan"),
         (costs(use_all="maybe"), "settings.use_all has to be true or false"),
         (costs(links=921_600), "settings.links has to be a list"),
         (search(time_limit_s=-1), "search.time_limit_s has to be more than 0, not -1"),
         (search(solver="fast"), "unknown solver 'fast'"),
-        (search(input_board=2), "input_board is 2: the number of boards is 1"),
+        (search(input_board=2), "input_board 2: the number of boards is 1"),
         (search(input_board=0), "search.input_board has to be more than 0, not 0"),
         (costs(kernels=[(99, "planes")]), "kernel names layer 99, but tiny_cnn has 7 layers"),
         (costs(kernels=[(1, "foo")]), "layer 1 .* has no kernel foo on these boards"),
@@ -115,6 +116,86 @@ def test_arguments_that_make_no_sense(call: Call, text: str) -> None:
 def test_prices_that_make_no_sense(prices: dict[str, float], text: str) -> None:
     with pytest.raises(InputError, match=text):
         api.explore(MODEL, G0, api.ExploreSettings(prices=prices))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (costs(baud=True), "split: settings.baud has to be a whole number, not True"),
+        (costs(baud="9600"), "split: settings.baud has to be a whole number, not '9600'"),
+        (costs(baud=np.bool_(True)), "split: settings.baud has to be a whole number, not True"),
+        (costs(bits="auto"), "settings.bits has to be a whole number, not 'auto': give `generate` a goal for mixed"),
+        (costs(use_all=1), "settings.use_all has to be true or false, not 1"),
+        (costs(max_latency_s="1"), "settings.max_latency_s has to be a number, not '1'"),
+        (costs(max_energy_j=False), "settings.max_energy_j has to be a number, not False"),
+        (costs(kernels=((True, "direct"),)), "settings.kernels 1 1 has to be a whole number, not True"),
+        (costs(kernels=((1, "direct"), (1, "packed"))), "kernel 1=direct: layer 1 is named twice"),
+        (costs(links=[api.LinkSetting((1, 2), True)]), "settings.links 1, baud has to be a whole number, not True"),
+        (costs(links=[api.LinkSetting((1, 2), 0)]), "settings.links 1, baud has to be more than 0, not 0"),
+        (costs(links=[{"boards": (1, 2), "baud": "x"}]), "settings.links 1, baud has to be a whole number, not 'x'"),
+        (
+            lambda: script.split(MODEL, [G0, G0], api.CostSettings(links=(LINK, LINK))),
+            "links names the boards 1-2 more than once",
+        ),
+        (lambda: script.LinkSetting(board=(1, 2)), "LinkSetting has no field board: did you mean boards[?]"),
+        (lambda: script.LinkSetting((1, 2)), "LinkSetting missing 1 required positional argument: 'baud'"),
+        (lambda: script.CostSettings(bauds=9600), "CostSettings has no field bauds: did you mean baud[?]"),
+        (lambda: script.Search(9), "Search takes 1 positional argument but 2 were given"),
+        (lambda: script.MeasureSettings(samples=3), "MeasureSettings has no field samples"),
+        (lambda: script.ExploreSettings(boards=3), "ExploreSettings has no field boards: did you mean max_boards[?]"),
+        (lambda: script.Goal(drop=3), "Goal has no field drop: did you mean max_drop[?]"),
+        (lambda: script.split("", G0), "split: model has to be the path of an ONNX file, .*, not ''"),
+        (lambda: script.split(MODEL, [G0, ""]), "split: boards has to be a board, or a list of boards"),
+        (lambda: script.build(""), "build: folder has to be a path, not ''"),
+        (lambda: script.generate(MODEL, "s", "c", "o", force=1), "generate: force has to be true or false, not 1"),
+        (lambda: script.generate(MODEL, "s", "c", "o", goal=8), "generate: goal has to be a Goal, not 8"),
+        (
+            lambda: script.generate(MODEL, "s", "c", "o", goal=api.Goal(max_drop=-1)),
+            "generate: goal.max_drop has to be at least 0, not -1",
+        ),
+        (lambda: script.explore(MODEL, G0, workers=True), "explore: workers has to be a whole number, not True"),
+        (exploring(bauds=[True]), "explore: exploring.bauds 1 has to be a whole number, not True"),
+    ],
+)
+def test_numbers_and_fields_are_strict(call: Call, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (search(time_limit_s=float("inf")), "time_limit_s inf: expected a number of seconds above zero"),
+        (search(slice_solver="exact"), "solver exact divides layers: it needs slices rows, channels or auto"),
+        (search(assignment="1-7:1", slices="rows"), "assignment 1-7:1: nothing is searched for: leave slices out"),
+        (search(assignment="1-7:1", solver="highs"), "nothing is searched for: leave solver highs out"),
+        (search(assignment="1-7:1", copies="always"), "leave copies=Copies.ALWAYS out"),
+        (costs(bits_per_byte=13), "settings.bits_per_byte has to be at most 12, not 13"),
+        (costs(paper=True, host_transfers=True), "paper has 8 bit times per byte, equal links and no host transfers"),
+        (
+            lambda: script.measure("out", "s", api.MeasureSettings(rig="rig.toml", has_ideal_memory=True)),
+            "has_ideal_memory is for virtual boards: leave has_ideal_memory out with rig rig.toml",
+        ),
+        (exploring(axes=["latency"], ranked_by="energy"), "axes is one of a Pareto front, ranked_by asks for a rank"),
+    ],
+)
+def test_settings_contradict_each_other_as_options_do(call: Call, text: str) -> None:
+    with pytest.raises(UsageError, match=text) as error:
+        call()
+    assert "--" not in str(error.value)
+
+
+def test_scalars_of_numpy_are_numbers() -> None:
+    boards, link = [G0, G0], api.LinkSetting((1, 2), np.int32(9600))  # type: ignore[arg-type]
+    given: Any = {
+        "baud": np.int64(921_600),
+        "max_latency_s": np.float32(2),
+        "use_all": np.bool_(True),
+        "links": (link,),
+    }
+    found = api.split(MODEL, boards, api.CostSettings(**given))
+    plain = api.CostSettings(baud=921_600, max_latency_s=2, use_all=True, links=(LINK,))
+    assert found.to_json() | {"spent_s": 0} == api.split(MODEL, boards, plain).to_json() | {"spent_s": 0}
 
 
 def test_layers_and_boards_count_from_one() -> None:

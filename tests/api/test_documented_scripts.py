@@ -1,4 +1,4 @@
-"""The script of docs/library.md and the notebook run as they stand."""
+"""The scripts of the pages about the library and the notebook run as they stand."""
 
 import json
 import re
@@ -11,7 +11,8 @@ import pytest
 
 from example import FOLDER, shared_example
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "library.md"
+DOCS = Path(__file__).parents[2] / "docs"
+SCRIPT = DOCS / "library.md"
 NOTEBOOK = FOLDER / "tiny_cnn.ipynb"
 
 
@@ -27,6 +28,10 @@ def execute(sources: Sequence[str], name: str) -> dict[str, Any]:
     for number, source in enumerate(sources, 1):
         exec(compile(source, f"{name} {number}", "exec"), names)  # noqa: S102 (what the documentation tells to run)
     return names
+
+
+def scripts(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_the_notebook_stores_no_outputs() -> None:
@@ -48,7 +53,8 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 def test_script(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = execute(re.findall(r"```python\n(.*?)```", SCRIPT.read_text(encoding="utf-8"), re.DOTALL), SCRIPT.name)
+    names = execute(scripts(SCRIPT), SCRIPT.name)
+    assert names["mixed"].folder == Path("mixed")
     measured = names["measured"]
     assert measured.is_bit_exact
     assert measured.latency_s == pytest.approx(names["found"].latency_s, rel=0.05)
@@ -56,6 +62,21 @@ def test_script(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert printed.startswith("splitting tiny_cnn over nucleo_g071rb, nucleo_g071rb ...\n")
     assert "accuracy 97.78%" in printed
+
+
+def test_script_about_prediction(capsys: pytest.CaptureFixture[str]) -> None:
+    page = DOCS / "prediction.md"
+    found = execute(scripts(page), page.name)["found"]
+    assert 0 < found.latency_s <= found.period_s
+    assert capsys.readouterr().out.startswith(f"{found.latency_s} {found.period_s} {found.energy_j}\n")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("example")
+def test_script_of_the_package_index(capsys: pytest.CaptureFixture[str]) -> None:
+    names = execute(scripts(DOCS / "index.md"), "index.md")
+    assert names["measured"].is_bit_exact
+    assert capsys.readouterr().out.endswith("True\n")
 
 
 @pytest.mark.slow

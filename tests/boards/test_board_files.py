@@ -94,6 +94,18 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ),
         ('title = "mine"', "title = 'mine */ \"'", "title has to be one line without quotes"),
         ('platformio_board = "nucleo_g071rb"', 'platformio_board = "a b"', "platformio_board has to be a name"),
+        ("device_id = 0x460", "device_id = 0x461", "debug.device_id is 0x461: stm32g071rbt6 has 0x460 (RM0444"),
+        ("device_id = 0x460", 'device_id = "0x460"', "debug.device_id has to be a whole number"),
+        ("device_id = 0x460", "device_id = true", "debug.device_id has to be a whole number"),
+        ("device_id = 0x460", "device_id = 0x1000", "debug.device_id has to be less than 4096"),
+        ("device_id = 0x460", "device_id = 0", "debug.device_id has to be more than 0"),
+        ("device_id = 0x460", "", "debug.device_id is missing"),
+        ("run_ma = 5.07", "run_ma = -5.07", "power.run_ma has to be more than 0"),
+        ("run_ma = 5.07", 'run_ma = "5.07"', "power.run_ma has to be a number"),
+        ("run_ma = 5.07", "", "power.run_ma is missing"),
+        ("sleep_ma = 3.14", "sleep_ma = nan", "power.sleep_ma has to be finite"),
+        ("sleep_ma = 3.14", "sleep_ma = 6", "power: Sleep mode with 6 mA draws more than 5.07 mA"),
+        ("ahb_max_hz = 64_000_000", "ahb_max_hz = 64e6", "clock.ahb_max_hz has to be a whole number"),
         ('name = "USART1"', 'name = "USART9"', "stm32g071rbt6: stm32g0.toml does not describe USART9"),
     ],
 )
@@ -123,6 +135,19 @@ def test_two_files_with_one_name(tmp_path: Path) -> None:
         load_board(str(other))
     with pytest.raises(InputError, match=r"all.toml: `all` stands for all boards"):
         load_board(str(own_board(tmp_path / "all.toml")))
+
+
+@pytest.mark.parametrize(("first", "second"), [("Mine", "mine"), ("my-own", "my_own")])
+def test_twins_in_a_folder(tmp_path: Path, first: str, second: str) -> None:
+    path = own_board(tmp_path / "boards" / f"{first}.toml")
+    own_board(tmp_path / "boards" / f"{second}.toml")
+    use_folder_beside(tmp_path)
+    text = rf"boards/{first}.toml and {second}.toml are both called {board_files.normal_name(second)}: rename one of"
+    for find in (lambda: board_name(second), lambda: board_name(first.upper()), board_names):
+        with pytest.raises(InputError, match=text):
+            find()
+    assert board_name("nucleo_g071rb") == "nucleo_g071rb"  # which has no twin
+    assert board_name(str(path)) == board_files.normal_name(first)  # paths tell them
 
 
 def test_a_file_with_a_byte_order_mark(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from tinysplit.boards.board import CodeRam
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.devices import load_memory
+from tinysplit.boards.family_schema import CodeAlias
 from tinysplit.boards.memory_system import code_ram
 from tinysplit.boards.parts import Memory
-from tinysplit.boards.schema import CodeAlias
 from tinysplit.common.errors import InputError
 
 KB = 1024

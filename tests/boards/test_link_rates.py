@@ -1,12 +1,15 @@
 """Baud rates that two UARTs have in common."""
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import pytest
 
-from tinysplit.boards.board import Uart
+from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.catalog import load_board, load_boards
-from tinysplit.boards.link_rates import agree, common_rates
+from tinysplit.boards.link_rates import agree, common_rates, host_baud_of
+from tinysplit.common.errors import UsageError
+from tinysplit.common.protocol_limits import HOST_BAUD
 
 
 def uart(name: str, index: int = 0) -> Uart:
@@ -42,3 +45,32 @@ def test_both_may_make_a_rate_and_differ_too_much() -> None:
     assert high.makes(3_000_000)
     assert not agree(low, high, 3_000_000)
     assert 3_000_000 not in common_rates(low, high)
+
+
+def with_host_clock(name: str, clock_hz: int) -> Board:
+    board = load_board(name)
+    return replace(board, host_uart=replace(board.host_uart, clock_hz=clock_hz, has_fifo=False))
+
+
+def test_the_host_ports_of_the_usual_boards_have_the_usual_rate() -> None:
+    assert host_baud_of(load_boards()) == host_baud_of(()) == HOST_BAUD
+
+
+@pytest.mark.parametrize(
+    ("clock_hz", "highest"),
+    [
+        (16_000_000, 460_800),  # 16 MHz / 17 is 2.1 % above 921600, 16 MHz / 35 0.8 % below 460800
+        (8_000_000, 230_400),  # 8 MHz / 17 is 2.1 % above 460800
+        (7_430_000, 460_800),  # / 8 is 0.8 % above 921600: too much with oversampling by 8, but not by 16
+        (921_600 * 8, 921_600),
+        (64_000_000, 921_600),
+    ],
+)
+def test_one_slow_clock_slows_the_host_ports_of_all_boards(clock_hz: int, highest: int) -> None:
+    slow = with_host_clock("nucleo_f401re", clock_hz)
+    assert host_baud_of([load_board("nucleo_g071rb"), slow]) == host_baud_of([slow]) == highest
+
+
+def test_boards_without_a_usual_rate() -> None:
+    with pytest.raises(UsageError, match="nucleo_f401re have no usual baud rate of host ports in common: choose one"):
+        host_baud_of([with_host_clock("nucleo_f401re", 50_000)])

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.family_schema import FamilyFile
 from tinysplit.boards.memory_system import memory_levels
 from tinysplit.boards.parts import Memory
-from tinysplit.boards.schema import FamilyFile, read_toml
+from tinysplit.boards.schema import read_toml
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
 

@@ -12,7 +12,7 @@ from tinysplit.boards.catalog import load_board, load_family, make_board, read_b
 from tinysplit.boards.devices import part_names
 from tinysplit.boards.new_board import new_board_file
 from tinysplit.boards.schema import BoardFile
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, UsageError
 
 PARTS = (
     "stm32g0b1ret6",
@@ -76,14 +76,17 @@ def test_every_line_has_parts() -> None:
             "stm32f411zzz",
             "there is no part 'stm32f411zzz': write it as on the device, parts that begin with stm32f411:",
         ),
+        ("stm32f999re", "there is no part 'stm32f999re': write it as on the device, nearest: stm32l496ret6, stm32f4"),
         ("arduino", "there is no part 'arduino': write it as on the device, as in stm32g071rbt6"),
         ("stm32h745zit6", "there is no firmware for parts with two cores"),
         ("stm32g031j6m6", "too few UARTs: one for the host and one for a link are needed"),
     ],
 )
 def test_parts_that_are_refused(given: str, text: str) -> None:
-    with pytest.raises(InputError) as refused:
+    with pytest.raises((InputError, UsageError)) as refused:
         new_board_file(given)
+    is_unknown = "there is no part" in text or "several parts" in text
+    assert isinstance(refused.value, UsageError) == is_unknown
     assert given in str(refused.value)
     assert text in str(refused.value)
 
@@ -105,4 +108,6 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert not Path(f"{name}.toml").exists()
     written.write_text("mine")
     assert "was not written by tinysplit" in run("boards", "--new", "stm32g031k8t6", expect=BAD_INPUT)
+    assert "--force overwrites the file that --new writes" in run("boards", "--force", expect=USAGE)
+    assert "there is no part 'stm32g071rbz9'" in run("boards", "--new", "stm32g071rbz9", expect=USAGE)
     assert "--out is the file that --new writes" in run("boards", "-o", "x.toml", expect=USAGE)

@@ -1,5 +1,6 @@
 """The commands are there, and imported only when they are used; what their help and the shell's completion say."""
 
+import ast
 import re
 import shlex
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from command_line import run
+from command_line import USAGE, run
 from tinysplit.cli.app import _COMMANDS, app, imported_command
 from tinysplit.cli.basic_options import Heading
 
@@ -27,8 +28,9 @@ def test_every_command_is_there_with_its_help() -> None:
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (["--help"], {"numpy", "onnx", "pydantic", "jinja2"}),
-        (["boards"], {"numpy", "onnx", "jinja2", "modm_devices"}),
+        (["--help"], {"numpy", "onnx", "pydantic", "jinja2", "tinysplit.boards.board"}),
+        (["boards"], {"numpy", "onnx", "jinja2", "modm_devices", "serial", "rich._emoji_codes"}),
+        (["boards"], {"tinysplit.boards.new_board", "tinysplit.common.templates", "tinysplit.cli.config.keys"}),
         (["split", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
         (["explore", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
         (["run", "--help"], {"numpy", "onnx", "jinja2", "serial"}),
@@ -43,6 +45,17 @@ def test_commands_import_what_they_need(arguments: list[str], heavy: set[str]) -
     assert done.stderr == "set()\n"
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["boards"]])
+def test_the_first_commands_of_a_user_import_the_first_packages_only(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom tinysplit.cli.app import app\n"
+        f"try:\n    app({arguments})\nfinally:\n"
+        "    print({name.split('.')[1] for name in sys.modules if name.startswith('tinysplit.')}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ast.literal_eval(done.stderr) == {"boards", "cli", "common"}
+
+
 @pytest.mark.parametrize("arguments", [["-h"], ["boards", "-h"]])
 def test_short_form_of_help(arguments: list[str]) -> None:
     assert "Show this message" in run(*arguments)
@@ -54,6 +67,23 @@ def commands_with_names() -> Iterator[tuple[str, Any]]:
         command = imported_command(name)
         yield name, command
         yield from ((f"{name} {sub}", each) for sub, each in getattr(command, "commands", {}).items())
+
+
+def test_no_command_takes_an_empty_value() -> None:
+    checked = 0
+    for name, command in commands_with_names():
+        fillers: list[str] = []
+        for parameter in (each for each in command.params if not hasattr(command, "commands")):
+            is_option = parameter.param_type_name == "option"
+            if is_option and parameter.is_flag:
+                continue
+            given = [parameter.opts[0], ""] if is_option else [*fillers, ""]
+            fillers += [] if is_option else ["x"]
+            error = run(*name.split(), *given, expect=USAGE)
+            assert " is empty, but needs a value: see " in error, (name, parameter.name, error)
+            checked += 1
+    assert checked > 100
+    assert run("--log", "", "boards", expect=USAGE).startswith("error: --log is empty")
 
 
 def test_every_help_has_an_example_that_can_be_parsed() -> None:

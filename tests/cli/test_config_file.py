@@ -1,5 +1,6 @@
 """The config file: written by `init`, read by the commands, and never stronger than the command line."""
 
+import math
 import shutil
 import tomllib
 from pathlib import Path
@@ -19,6 +20,8 @@ from tinysplit.common import package_files
 from tinysplit.project.split_file import read_split
 
 BOARD = "nucleo_g071rb"
+TWO = ("-b", BOARD, "-b", BOARD)
+MLPERF = ("--host-protocol", "mlperf", "--mlperf-model", "7")
 PAGE = Path(__file__).parents[2] / "docs" / "config_file.md"
 
 
@@ -137,7 +140,29 @@ def test_a_folder_with_the_name_of_the_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("missing.onnx",), BAD_INPUT, "missing.onnx is missing: an ONNX file is needed"),
+        (("missing.onnx",), BAD_INPUT, "missing.onnx is missing: name a file that there is"),
+        ((CONFIG_NAME,), BAD_INPUT, f"{CONFIG_NAME} is missing"),
+        ((".",), BAD_INPUT, ". is a folder: a file is needed"),
+        (("net.onnx", *TWO, "--kernel", "9=direct"), USAGE, "--kernel names layer 9, but"),
+        (("net.onnx", *TWO, "--kernel", "1=winograd"), USAGE, "has no kernel winograd on these boards"),
+        (("--samples", "missing.npz"), BAD_INPUT, "missing.npz is missing"),
+        (("--calibration-samples", "missing.npz"), BAD_INPUT, "missing.npz is missing"),
+        (("--wiring", "."), BAD_INPUT, ". is a folder: a file is needed"),
+        (("--rig", "."), BAD_INPUT, ". is a folder: a file is needed"),
+        ((*TWO, "--baud", "1"), USAGE, "link 1-2: nucleo_g071rb: "),
+        ((*TWO, "--link", "1-2:1"), USAGE, "link 1-2: nucleo_g071rb: "),
+        ((*TWO, "--link", "1-2:none"), BAD_INPUT, "no route from board 1"),
+        ((*TWO, "--link", "1-3:none"), USAGE, "give two different boards from 1 to 2"),
+        ((*TWO, "--input-at", "3"), USAGE, "--input-at 3: the number of boards is 2"),
+        ((*TWO, "--host-baud", "40"), USAGE, "cannot do 40 baud"),
+        ((*(("-b", BOARD) * 65),), USAGE, "65 boards are too many"),
+        (("-b", "stm32f401rb", "--clock", "hse"), USAGE, "stm32f401rb has no clock for HSE"),
+        (("--solver", "geometric"), USAGE, "--solver geometric divides layers"),
+        (("--max-accuracy-drop", "3"), USAGE, "add --bits auto"),
+        (("--bits", "auto", "--min-sqnr", "inf"), USAGE, "--min-sqnr inf: expected a number of dB"),
+        (("--mlperf-model", "x"), USAGE, "need --host-protocol mlperf"),
+        (("--host-protocol", "mlperf"), USAGE, "--host-protocol mlperf needs --mlperf-model"),
+        ((*MLPERF, "--mlperf-byte-scale", "inf"), USAGE, "--mlperf-byte-scale inf: expected a finite number"),
         (("-b", "esp32"), USAGE, "there is no board 'esp32'"),
         (("-b", "own.toml"), BAD_INPUT, "there is no board file own.toml"),
         (("--bits", "12"), USAGE, "--bits 12: expected 8, 16 or auto"),
@@ -158,10 +183,29 @@ def test_init_writes_no_value_that_is_refused(
 
 
 def test_init_writes_what_may_come_later_and_texts_that_look_like_numbers(folder: Path) -> None:
-    run("init", "--baud", "auto", "--wiring", "later.json", "--link", "1-2:none", "--mlperf-model", "7")
+    run("init", "--baud", "auto", "--wiring", "later.json", "--link", "1-2:none", *MLPERF, "--max-latency", "inf")
     values = tomllib.loads((folder / CONFIG_NAME).read_text())
-    assert values == {"baud": "auto", "wiring": "later.json", "link": ["1-2:none"], "mlperf-model": "7"}
-    assert read_config(folder / CONFIG_NAME) == values | {"wiring": str(folder / "later.json")}
+    texts = {"baud": "auto", "link": ["1-2:none"], "mlperf-model": "7", "host-protocol": "mlperf"}
+    assert values == texts | {"wiring": "later.json", "max-latency": math.inf}
+    assert read_config(folder / CONFIG_NAME) == texts | {"wiring": str(folder / "later.json"), "max-latency": "inf"}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("sample-count = 0", "sample-count 0 has to be at least 1"),
+        ("max-accuracy-drop = nan", "max-accuracy-drop nan has to be at least 0"),
+        ("rig = 3", "rig has to be text"),
+        ("calibration-counts = 3", "calibration-counts is no known key: did you mean calibration-count?"),
+        ("programmer = 'jlink'", "programmer has to be openocd or "),
+        ("[board]", "board has to be a list of texts"),
+        ("[tool]", "tool is no known key"),
+    ],
+)
+def test_keys_that_a_command_does_not_use_are_checked(folder: Path, line: str, message: str) -> None:
+    write(folder, line)
+    error = run("analyze", "net.onnx", expect=BAD_INPUT)
+    assert error.startswith(f"error: {CONFIG_NAME}: {message}")
 
 
 def test_generate_takes_the_samples_for_calibration(folder: Path) -> None:

@@ -1,12 +1,17 @@
 """--host-baud: the baud rate of the host ports, from the option to the manifest, the firmware and the measurement."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import example
 from command_line import USAGE, run
+from tinysplit.boards import board_files
+from tinysplit.cli.app import app
+from tinysplit.common import package_files
 from tinysplit.project.manifest import Project
 
 BOARD = ("--board", "nucleo_g071rb")
@@ -62,3 +67,22 @@ def test_boards_and_host_use_it(baud: str, tmp_path: Path) -> None:
     arguments = (*BOARD, *samples, "-o", str(tmp_path / "out"), "--host-baud", baud, "--json")
     report = json.loads(run("run", str(example.MODEL), *arguments))
     assert (report["output"]["bit_exact"], report["output"]["samples"], report["failures"]) == (True, 2, [])
+
+
+def test_a_slow_board_slows_the_host_ports_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_files, "_named", {})
+    monkeypatch.setattr(board_files, "_beside", [])
+    own, split = tmp_path / "slow.toml", tmp_path / "split.json"
+    text = (package_files.boards() / "nucleo_f401re.toml").read_text()
+    own.write_text(re.sub(r"(?m)^(a\w+_max_hz) = .*", r"\1 = 16_000_000", text))  # 921600 baud are out of reach
+    arguments = ("split", str(example.MODEL), *BOARD, "-b", str(own), "--use-all", "-o", str(split))
+    messages = CliRunner().invoke(app, arguments).stderr
+    assert "note: host ports at 460800 baud, the highest usual rate that all boards make" in messages
+    assert "host ports: 460800 baud" in generate(split, tmp_path / "out")
+    assert Project.read(tmp_path / "out").host_baud == 460_800
+    assert {"460800u,"} == {
+        line.split()[-1]
+        for board in (tmp_path / "out").glob("board*/src/board.c")
+        for line in board.read_text().splitlines()
+        if ".baud = 4" in line
+    }

@@ -1,7 +1,88 @@
-from tinysplit.common.tables import NAME_WIDTH, shortened
+import io
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from tinysplit.common.tables import NAME_WIDTH, PlainTable, plain_table, shortened
 
 
 def test_long_names_keep_their_ends() -> None:
     assert shortened("conv1") == "conv1"
     assert shortened("/features/block.12/conv1/Conv", 11) == "…conv1/Conv"
     assert len(shortened("x" * 300)) == NAME_WIDTH
+
+
+LONG = "production_line_controller_with_{}_revision_b"
+BOARDS = [LONG.format(part) for part in ("f401re", "g071rb", "h743zi", "l452re")]
+
+
+def lines_of(table: PlainTable, width: int = 80) -> list[str]:
+    console = Console(width=width, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get().splitlines()
+
+
+def check_words(table: PlainTable, words: Sequence[str], width: int) -> None:
+    """Check that all words are whole, or the end of one behind an ellipsis, and that no line is too long."""
+    lines = lines_of(table, width)
+    assert max(map(len, lines)) <= width
+    for word in " ".join(lines).split():
+        assert word in words or any(word[0] == "…" and each.endswith(word[1:]) for each in words), word
+
+
+@given(
+    rows=st.lists(st.lists(st.text("abc _-+", max_size=60), min_size=3, max_size=3), min_size=1, max_size=5),
+    numbers=st.lists(st.integers(0, 10**9), min_size=5, max_size=5),
+    width=st.integers(50, 120),
+)
+def test_words_are_never_broken(rows: list[list[str]], numbers: list[int], width: int) -> None:
+    table = plain_table("first", "second", numbers=("value",), last_labels=("last",))
+    for (first, second, last), number in zip(rows, numbers, strict=False):
+        table.add_row(first, second, str(number), last)
+    words = " ".join(["first second value last", *(cell for row in rows for cell in row), *map(str, numbers)]).split()
+    check_words(table, words, width)
+
+
+def test_long_names_are_shortened_before_other_cells_are_wrapped() -> None:
+    table = plain_table("board", "layers", "flash", numbers=("L ms",))
+    for number, name in enumerate(BOARDS, 1):
+        table.add_row(f"{number} {name}", "1-4, 6", "a sentence of thirty-five letters", "0.99")
+    assert lines_of(table)[1:] == [
+        "1 …oller_with_f401re_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+        "2 …oller_with_g071rb_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+        "3 …oller_with_h743zi_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+        "4 …oller_with_l452re_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+    ]
+
+
+def test_sets_of_long_names_are_wrapped_behind_the_plus_sign() -> None:
+    table = plain_table("boards", numbers=("L ms",))
+    table.add_row(" + ".join(BOARDS), "0.99")
+    lines = lines_of(table, 40)
+    assert [line.split()[-1] for line in lines[2:4]] == ["+", "+"]
+    assert lines[1].split() == ["…f401re_revision_b", "+", "0.99"]
+
+
+def test_a_row_may_have_too_few_cells() -> None:
+    table = plain_table("a", numbers=("n",), last_labels=("z",))
+    table.add_row("word")
+    assert lines_of(table)[1].split() == ["word"]
+
+
+def test_markup_takes_no_room() -> None:
+    table = plain_table("mark", "text")
+    table.add_row("[green]=[/green]", "word " * 5)
+    assert lines_of(table, 31)[1].rstrip() == "=     word word word word word"
+
+
+def test_a_wide_console_shortens_nothing() -> None:
+    table = plain_table("boards", numbers=("L ms",))
+    table.add_row(" + ".join(BOARDS), "0.99")
+    assert lines_of(table, 250)[1].startswith(" + ".join(BOARDS))
+
+
+def test_columns_without_rows_and_words() -> None:
+    assert [line.rstrip() for line in lines_of(plain_table("a", "", numbers=("n",)))] == ["a     n"]

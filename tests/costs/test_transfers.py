@@ -131,7 +131,7 @@ def test_unconnected_boards_are_refused() -> None:
 
 
 def test_what_the_host_sends_and_reads() -> None:
-    in_s, out_s = host_seconds(G0, 784, 10)
+    in_s, out_s = host_seconds(G0, 784, 10, 921600)
     board_baud = 64e6 / 69
     # 784 bytes are a LOAD of number, offset and data, then START of number and CRC; each is answered by an empty frame.
     assert in_s == pytest.approx(10 * ((784 + 8 + 8 + 2 * 8) / 921600 + 2 * 8 / board_baud))
@@ -145,7 +145,7 @@ def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:
     )
     assignment = (0, 0, 0, 1, 1, 1, 1)
     more_s = evaluate(with_host, assignment).t_s - evaluate(without, assignment).t_s
-    assert more_s == pytest.approx(host_seconds(G0, 784, 10)[0] + host_seconds(F4, 784, 10)[1])
+    assert more_s == pytest.approx(host_seconds(G0, 784, 10, 921600)[0] + host_seconds(F4, 784, 10, 921600)[1])
 
 
 def test_energy_by_hand() -> None:

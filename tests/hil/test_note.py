@@ -76,7 +76,7 @@ def test_a_folder_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_name_is_refused() -> None:
-    assert run("info", "", expect=USAGE).startswith("error: there is no program: name an ELF file, a generated folder")
+    assert run("info", "", expect=USAGE).startswith("error: argument TARGET is empty, but needs a value")
 
 
 def test_a_port_that_does_not_exist_is_named() -> None:

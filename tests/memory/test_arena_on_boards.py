@@ -51,7 +51,8 @@ def run(
     plan = make_plan(
         graph, settings.bits, boards, problem, assignment, settings.link_settings, optimize=settings.optimize
     )
-    project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
+    bauds = (settings.baud, settings.host_baud_on(boards))
+    project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     report = measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)

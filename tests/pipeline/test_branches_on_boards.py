@@ -45,7 +45,8 @@ def run(
     plan = make_plan(
         graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings
     )
-    project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
+    bauds = (settings.baud, settings.host_baud_on(loaded))
+    project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     return measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)

@@ -61,7 +61,7 @@ def run(
     settings, widths = with_links(CostSettings(baud=BAUD), loaded, order, 0), BitWidths.of_quantized(parts)
     problem = make_problem(divided, loaded, settings, widths)
     plan = make_plan(parts.dequantized, widths, loaded, problem, divided.boards, settings.link_settings)
-    project = generate(parts, (plan,), (BAUD, settings.host_baud), len(x), onnx.load(model), out)
+    project = generate(parts, (plan,), (BAUD, settings.host_baud_on(loaded)), len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     return measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)

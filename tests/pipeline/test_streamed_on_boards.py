@@ -55,7 +55,8 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     problem = make_problem(graph, loaded, settings)
     plan = make_plan(graph, settings.bits, loaded, problem, assignment, settings.link_settings)
-    project = generate(quantized, (plan,), (settings.baud, settings.host_baud), len(x), onnx.load(model), out)
+    bauds = (settings.baud, settings.host_baud_on(loaded))
+    project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)
     asked = MeasureSettings(sample_count=len(x), is_pipelined=True)

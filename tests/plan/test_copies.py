@@ -43,7 +43,8 @@ def plans_of(graph: QuantizedGraph, devices: tuple[int, ...]) -> tuple[Plan, ...
 def generated(quantized: QuantizedGraph, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     folder = tmp_path_factory.mktemp("copies") / "out"
     plans = plans_of(quantized, COPIES)
-    return generate(quantized, plans, (SETTINGS.baud, SETTINGS.host_baud), 4, onnx.load(MODEL), folder), folder
+    bauds = (SETTINGS.baud, SETTINGS.host_baud_on(load_all(BOARDS)))
+    return generate(quantized, plans, bauds, 4, onnx.load(MODEL), folder), folder
 
 
 def test_each_board_has_all_layers_and_no_link(quantized: QuantizedGraph) -> None:

@@ -184,6 +184,12 @@ def test_print() -> None:
         assert expected in text
 
 
+def test_print_of_a_split_that_needed_no_search() -> None:
+    text = printed(replace(solved(), explored=0))
+    assert "evaluate each): proved optimal by lower bounds alone, no candidate had to be explored\n" in text
+    assert "0 candidates" not in text
+
+
 def test_print_without_cut_and_proof() -> None:
     whole = solve(make_problem(GRAPH, BOARDS, CostSettings()))
     text = printed(replace(whole, lower_bound=whole.objective / 2, picked_because=""))

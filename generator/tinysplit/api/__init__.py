@@ -13,7 +13,9 @@ table. Errors are the classes of `tinysplit.common.errors`, derived from Tinyspl
 the command prints on stderr. Boards are given by name, by the path of their file, or as what `load_board` returns.
 """
 
+from tinysplit.api.arriving import ArrivalResult, ArrivalTimes, arrivals
 from tinysplit.api.exploring import ExploredSet, ExploreResult, ExploreSettings, explore
+from tinysplit.api.flashing import FlashedBoard, FlashResult, flash
 from tinysplit.api.fronts import ParetoPoint, ParetoResult, pareto
 from tinysplit.api.given import load_board, load_model
 from tinysplit.api.measuring import MeasureResult, measure
@@ -21,17 +23,21 @@ from tinysplit.api.prediction import BoardUse, Prediction, predict
 from tinysplit.api.programs import BoardProgram, BuildResult, GenerateResult, build, generate
 from tinysplit.api.splitting import SplitLayer, SplitResult, split
 from tinysplit.boards.board import ClockSource
-from tinysplit.common.choices import Copies, SecondObjective, Slices
+from tinysplit.common.choices import Copies, ProgrammerName, SecondObjective, Slices
 from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.axes import Axis
 from tinysplit.explore.goal import Ranked
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 from tinysplit_hil.measure_folder import MeasureSettings
 
 __all__ = [
+    "ArrivalResult",
+    "ArrivalTimes",
     "Axis",
     "BoardProgram",
     "BoardUse",
@@ -42,7 +48,11 @@ __all__ = [
     "ExploreResult",
     "ExploreSettings",
     "ExploredSet",
+    "FlashResult",
+    "FlashedBoard",
     "GenerateResult",
+    "Goal",
+    "LinkSetting",
     "MeasureResult",
     "MeasureSettings",
     "NetworkBuilder",
@@ -50,6 +60,7 @@ __all__ = [
     "ParetoPoint",
     "ParetoResult",
     "Prediction",
+    "ProgrammerName",
     "Ranked",
     "Search",
     "SecondObjective",
@@ -57,8 +68,10 @@ __all__ = [
     "SplitLayer",
     "SplitResult",
     "TinysplitError",
+    "arrivals",
     "build",
     "explore",
+    "flash",
     "generate",
     "load_board",
     "load_model",

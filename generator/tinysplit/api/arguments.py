@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationError, validate_call
 
+from tinysplit.api.scalars import arguments_of
 from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.common.file_schema import first_mistake, wanted
 
@@ -31,12 +32,19 @@ _IN_SCRIPTS: Mapping[str, str] = {
     "--calibration": "cost_table",
     "--force": "force=True",
     "--frame-period": "frame_period_s",
+    "--ideal-memory": "has_ideal_memory",
     "--input-at": "input_board",
+    "--objective asks": "ranked_by asks",
+    "--objective simulates": "ranked_by simulates",
     "--link": "links",
     "--markers": "has_markers=True",
+    "--max-accuracy-drop": "max_drop",
     "--max-energy": "max_energy_j",
     "--max-latency": "max_latency_s",
     "--max-period": "max_period_s",
+    "--min-sqnr": "min_sqnr_db",
+    "--bits auto": "a goal",
+    ": use --bits 8 or 16": ": leave the goal out",
     "--output-at": "output_board",
     "--replicate": "copies=Copies.ALWAYS",
     "--time-limit": "time_limit_s",
@@ -60,8 +68,8 @@ def for_scripts(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            given = parameters.bind(*args, **kwargs).arguments
-        except TypeError as error:
+            given = arguments_of(function, parameters.bind(*args, **kwargs).arguments)
+        except (TypeError, UsageError) as error:
             raise UsageError(f"{function.__name__}: {error}") from None
         try:
             return checked(**given)
@@ -76,7 +84,7 @@ def for_scripts(function: Callable[P, R]) -> Callable[P, R]:
 
 def takes(what: str, *kinds: type) -> PlainValidator:
     """Return the check of an argument that takes `what`, an object of one of these classes."""
-    return PlainValidator(wanted(what, lambda value: isinstance(value, kinds)))
+    return PlainValidator(wanted(what, lambda value: isinstance(value, kinds) and not _is_empty(value)))
 
 
 def takes_some(what: str, *kinds: type) -> PlainValidator:
@@ -84,9 +92,13 @@ def takes_some(what: str, *kinds: type) -> PlainValidator:
 
     def is_right(value: object) -> bool:
         every = value if isinstance(value, list | tuple) else (value,)
-        return all(isinstance(each, kinds) for each in every)
+        return all(isinstance(each, kinds) and not _is_empty(each) for each in every)
 
     return PlainValidator(wanted(what, is_right))
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, str) and not value  # no path and no name
 
 
 def takes_settings(kind: type) -> BeforeValidator:

@@ -20,6 +20,7 @@ from tinysplit.boards.catalog import load_boards
 from tinysplit.common.choices import ALL_BOARDS
 from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener, console_of
+from tinysplit.common.settings_class import settings_class
 from tinysplit.costs.settings import Bits, CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis
 from tinysplit.explore.candidates import Space
@@ -29,7 +30,7 @@ from tinysplit.explore.goal import N_BEST, Goal, Prices, Ranked
 from tinysplit.explore.prices import prices_of, read_prices
 from tinysplit.explore.report.tables import progress as shown_progress
 from tinysplit.explore.report.to_json import exploration_json
-from tinysplit.explore.request import Request
+from tinysplit.explore.request import Request, check_asked
 from tinysplit.explore.workers import LocalProcesses, ThisProcess, Workers
 from tinysplit.network.graph import Graph
 
@@ -104,6 +105,7 @@ class ExploreResult(Result):
         return [{**asdict(each), "boards": " + ".join(each.boards)} for each in self.sets]
 
 
+@settings_class
 @dataclass(frozen=True, kw_only=True)
 class ExploreSettings:
     """What is combined, and what is asked for: Pareto fronts over `axes`, or with `ranked_by` the `n_best` best sets.
@@ -125,12 +127,14 @@ class ExploreSettings:
 
     def request(self, graphs: Sequence[Graph], boards: tuple[Board, ...], settings: CostSettings) -> Request:
         """Return the request of an exploration. Raises UsageError and InputError as `explore` does."""
+        check_asked(self.axes, self.ranked_by)
+        bauds, bits = (tuple(dict.fromkeys(values)) for values in (self.bauds, self.bits))
         models = tuple(graph.sha256 for graph in graphs)
         return Request(
             graphs=tuple(graphs),
-            space=Space(models, boards, self.max_boards, tuple(self.bauds), tuple(self.bits)),
+            space=Space(models, boards, self.max_boards, bauds, bits),
             goal=Goal(settings, self.ranked_by, _prices(self.prices, boards), self.max_price),
-            axes=tuple(self.axes) or DEFAULT_AXES,
+            axes=tuple(dict.fromkeys(self.axes)) or DEFAULT_AXES,
             n_best=self.n_best,
             time_limit_s=self.time_limit_s,
             total_limit_s=self.total_time_s,

@@ -9,7 +9,7 @@ from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, GivenSearch, context_of, costs_of
 from tinysplit.api.result import Result
 from tinysplit.boards.board import ClockSource
-from tinysplit.common.choices import DEFAULT_FRONT_LIMIT_S, SecondObjective, Slices
+from tinysplit.common.choices import DEFAULT_FRONT_LIMIT_S, SecondObjective
 from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener
 from tinysplit.costs.settings import CostSettings
@@ -71,9 +71,10 @@ def pareto(
     split is feasible or none was found in time, InputError for energy where the currents of a board are not known, and
     for a `cost_table` (a file of `tinysplit calibrate`) of other boards.
     """
-    if search.slices not in {None, Slices.NONE}:
+    if search.divides_layers:
         raise UsageError("the front has splits of whole layers: leave slices out")
     context = context_of(model, boards, settings, clock, progress)
+    search.check(len(context.boards))
     with costs_of(cost_table, context.boards):
         return ParetoResult.of(pipeline.pareto_front(context, second_objective, search))
 

@@ -16,6 +16,7 @@ from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.calibration.conditions import using_calibration
 from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener, console_of
+from tinysplit.costs.link_options import check_links
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network import sample_files
 from tinysplit.network.graph import Graph
@@ -88,7 +89,8 @@ def context_of(
 ) -> Context:
     """Return the input of the stages; weights are not needed. The errors are those of `graph_of` and `boards_of`."""
     graph, every = graph_of(model), boards_of(boards, clock)
-    check_possible(graph, every, dict(settings.kernels))
+    check_links(settings.links)
+    check_possible(graph, every, settings.kernels)
     for link in settings.links:
         if max(link.boards) >= len(every):
             first, second = (board + 1 for board in link.boards)

@@ -95,6 +95,7 @@ def measure(
     samples that do not match or a rig file that cannot be used, UsageError for too few samples to stream, ToolError
     where a board or its port fails for good, or virtual boards cannot run.
     """
+    settings.check()
     out, source = Path(folder), sample_source(samples, labels)
     report = measure_folder(Project.read(out), out, source, settings, console_of(progress))
     write_measurement(out / MEASUREMENT_NAME, report)

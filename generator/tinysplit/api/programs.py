@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import PositiveInt
 
 from tinysplit import pipeline
-from tinysplit.api.arguments import for_scripts, takes
-from tinysplit.api.given import GivenFile, GivenPath, GivenSamples, costs_of
+from tinysplit.api.arguments import for_scripts, takes, takes_settings
+from tinysplit.api.given import GivenFile, GivenModel, GivenPath, GivenSamples, costs_of
 from tinysplit.api.result import Result
 from tinysplit.api.splitting import SplitResult
 from tinysplit.boards.board_files import use_folder_beside
@@ -18,11 +18,12 @@ from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.progress import Listener, console_of
-from tinysplit.costs.settings import CostSettings
+from tinysplit.network.graph import Graph
 from tinysplit.network.sample_files import sample_source
 from tinysplit.pipeline import Context
 from tinysplit.project.manifest import Project
-from tinysplit.project.split_file import read_split
+from tinysplit.project.split_file import SplitFile, read_split
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 
 GivenSplit = Annotated[
     SplitResult | str | Path, takes("what split returns, or the path of a split file", SplitResult, str, Path)
@@ -125,7 +126,8 @@ def generate(
     out: GivenPath,
     *,
     calibration_count: PositiveInt = DEFAULT_CALIBRATION_COUNT,
-    host_baud: PositiveInt = CostSettings.host_baud,
+    goal: Annotated[Goal, takes_settings(Goal)] | None = None,
+    host_baud: PositiveInt | None = None,
     cost_table: GivenPath | None = None,
     has_markers: bool = False,
     force: bool = False,
@@ -135,23 +137,24 @@ def generate(
 
     `split` is a result of `split`, or a split file; `calibration` a file of samples, or an array: N x the shape of the
     network's input, of which the first `calibration_count` are used; `cost_table` a file of `tinysplit calibrate`.
+    With a `goal`, bit widths are those of mixed precision that reach it, whatever the bits of the split.
+
     Raises InputError for a split of another network or other boards, for samples that do not match, and for a folder
-    that was changed or is no generated one (`force` deletes changes); UsageError for a split in mixed precision;
+    that was changed or is no generated one (`force` deletes changes); UsageError for a split in mixed precision without
+    a goal, and a goal for a split that divides layers or has copies;
     CheckFailedError where the network does not fit the boards; ToolError while another command uses `out`.
     """
-    use_folder_beside(Path(model).parent)
-    file = split.file if isinstance(split, SplitResult) else read_split(Path(split))
-    if file.widths:
-        raise UsageError("the split is one in mixed precision, which `tinysplit generate --bits auto` takes")
+    file, title = split_file_of(split, model)
+    if file.widths and goal is None:
+        raise UsageError("the split is one in mixed precision: give a goal, as in goal=Goal()")
     settings = replace(file.settings, paper=False, host_baud=host_baud)
     context = Context.load(Path(model), file.board_names, settings, console_of(progress), file.clock)
     context = replace(context, programs=ProgramOptions(has_markers=has_markers))
-    title = "the split" if isinstance(split, SplitResult) else str(split)
     samples = sample_source(calibration)
     with costs_of(cost_table, context.boards):
         reassigned = pipeline.reassign(context, file, title=title)
         project = pipeline.generate_folder(
-            context, reassigned, samples, Path(out), calibration_count=calibration_count, force=force
+            context, reassigned, samples, Path(out), calibration_count=calibration_count, goal=goal, force=force
         )
     return GenerateResult.of(project, Path(out))
 
@@ -165,6 +168,15 @@ def build(folder: GivenPath, *, progress: Listener | None = None) -> BuildResult
     """
     report = read_and_build(Path(folder), console_of(progress))
     return BuildResult.of(report, Path(folder))
+
+
+def split_file_of(split: GivenSplit, model: GivenModel) -> tuple[SplitFile, str]:
+    """Return a split of `model`, beside which its boards may lie, and what messages call it. Raises InputError."""
+    if not isinstance(model, Graph):
+        use_folder_beside(Path(model).parent)
+    if isinstance(split, SplitResult):
+        return split.file, "the split"
+    return read_split(Path(split)), str(split)
 
 
 def _problem(report: BuildReport) -> str:

@@ -11,14 +11,13 @@ from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, 
 from tinysplit.api.result import Result
 from tinysplit.boards.board import ClockSource
 from tinysplit.common.choices import Copies
-from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.progress import Listener
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
 from tinysplit.plan.predicted_split import predict_programs
 from tinysplit.project.split_file import SplitFile, write_split
-from tinysplit.slices.settings import Search
+from tinysplit.slices.settings import Search, check_paper
 from tinysplit.split.solution import Split
 
 AS_THE_COMMAND = Search(copies=Copies.IF_BETTER)
@@ -111,9 +110,8 @@ def split(
     InputError for a network that cannot be imported.
     """
     context = context_of(model, boards, settings, clock, progress)
-    for name, board in (("input_board", search.input_board), ("output_board", search.output_board)):
-        if board > len(context.boards):
-            raise UsageError(f"{name} is {board}: the number of boards is {len(context.boards)}")
+    search.check(len(context.boards))
+    check_paper(context.settings, search, has_cost_table=cost_table is not None)
     with costs_of(cost_table, context.boards):
         found = pipeline.split_network(context, search)
         predicted = predict_programs(context.graph, context.boards, found, settings)

@@ -51,8 +51,9 @@ def board_name(given: str) -> str:
         _check_only_one(name)
         return name
     name = normal_name(given)
-    if name not in board_names():
+    if name not in {*_own_files(), *_shipped()}:
         raise UsageError(_unknown(given, name), option="--board")
+    _check_twins(name)
     _check_only_one(name)
     return name
 
@@ -69,8 +70,14 @@ def forget(name: str) -> None:
 
 
 def board_names() -> list[str]:
-    """Return the names of all boards, sorted. Raises InputError for a folder of TINYSPLIT_BOARDS that is missing."""
-    return sorted({*_own_files(), *_shipped()})
+    """Return the names of all boards, sorted.
+
+    Raises InputError for a folder of TINYSPLIT_BOARDS that is missing, and for a folder with two files of one name.
+    """
+    names = sorted({*_own_files(), *_shipped()})
+    for name in names:
+        _check_twins(name)
+    return names
 
 
 def board_path(name: str) -> Path:
@@ -93,11 +100,17 @@ def named_path(name: str) -> str | None:
 def _own_files() -> Mapping[str, Path]:
     """Return the user's files by name."""
     files: dict[str, Path] = dict(_named)
+    for folder in _folders():
+        for path in sorted(folder.glob("*.toml")):
+            files.setdefault(_name_of(path), path)
+    return files
+
+
+def _folders() -> Iterator[Path]:
+    """Yield the folders of the user's files, the first ones before the others."""
     for folder in (*_beside, *_folders_of_variable()):
         if folder.resolve() != package_files.boards().resolve():
-            for path in sorted(folder.glob("*.toml")):
-                files.setdefault(_name_of(path), path)
-    return files
+            yield folder
 
 
 def _folders_of_variable() -> Iterator[Path]:
@@ -124,6 +137,14 @@ def _name_of(path: Path) -> str:
 def normal_name(name: str) -> str:
     """Return the name of a board that is given in any case, and with - for _."""
     return name.lower().replace("-", "_")
+
+
+def _check_twins(name: str) -> None:
+    """Raise InputError for a folder in which two files have the same name, but for case and `-`; paths tell them."""
+    for folder in _folders() if name not in _named else ():
+        alike = [path for path in sorted(folder.glob("*.toml")) if normal_name(path.stem) == name]
+        if len(alike) > 1:
+            raise InputError(f"{alike[0]} and {alike[1].name} are both called {name}: rename one of them")
 
 
 def _check_only_one(name: str) -> None:

@@ -7,21 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from tinysplit.boards.board import Board, ClockTree, CodeRam, Device, Dma, Interrupt, MemoryLevel, Power, Uart
 from tinysplit.boards.board_files import board_name, board_names, board_path, forget
 from tinysplit.boards.clocks import check_limits, clock_tree
 from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
 from tinysplit.boards.external_memory import ExternalMemory
+from tinysplit.boards.family_schema import FamilyFile
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.boards.qspi import external_memory
-from tinysplit.boards.schema import BoardFile, FamilyFile, UartWiring, read_toml
+from tinysplit.boards.schema import BoardFile, UartWiring, read_toml
 from tinysplit.boards.schema import Published as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
+from tinysplit.common.tables import plain_table
 from tinysplit.common.units import KB, MILLI
 
 
@@ -69,6 +70,10 @@ def make_board(name: str, file: BoardFile) -> Board:
     family = load_family(file.part)
     if line := family.line_of(file.part):
         check_limits(file.part, file.clock, line.clock)
+        if file.debug.device_id != line.device_id:
+            raise InputError(
+                f"debug.device_id is {file.debug.device_id:#x}: {file.part} has {line.device_id:#x} ({line.source})"
+            )
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
     clock = clock_tree(pll, file.clock, device.max_hz, limits)
@@ -96,11 +101,20 @@ def make_board(name: str, file: BoardFile) -> Board:
 
 def load_family(part: str) -> FamilyFile:
     """Return the facts of a part's family. Raises InputError for a family without firmware."""
-    families, family = package_files.boards() / "families", part[:7]
-    if not (families / f"{family}.toml").is_file():
-        known = ", ".join(sorted(path.stem for path in families.glob("*.toml")))
+    family = part[:7]
+    if family not in family_names():
+        known = ", ".join(family_names())
         raise InputError(f"{part}: there is no firmware for the family {family}, only for {known}")
-    return _read_family(families / f"{family}.toml")
+    return _read_family(_families() / f"{family}.toml")
+
+
+def family_names() -> list[str]:
+    """Return the families with firmware, as parts begin: "stm32g0"."""
+    return sorted(path.stem for path in _families().glob("*.toml"))
+
+
+def _families() -> Path:
+    return package_files.boards() / "families"
 
 
 @lru_cache
@@ -225,19 +239,10 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
     }
 
 
-_FLASH_WIDTH = len("1024+8192")  # with an external memory
-_WORD_WIDTH = 8  # of a UART name or its pins: narrow terminals wrap between words
-
-
 def print_boards(boards: Iterable[Board], console: Console) -> None:
     """Print the boards as a table."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("board", no_wrap=True)
-    table.add_column("core")
-    for heading in ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle"):
-        table.add_column(heading, justify="right", min_width=_FLASH_WIDTH if heading == "flash KB" else None)
-    for heading in ("host UART", "link UARTs"):
-        table.add_column(heading, min_width=_WORD_WIDTH, overflow="fold")
+    numbers = ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle")
+    table = plain_table("board", "core", numbers=numbers, last_labels=("host UART", "link UARTs"))
     for board in boards:
         table.add_row(
             board.name,

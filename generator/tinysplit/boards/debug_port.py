@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tinysplit.boards.catalog import load_board, read_board_file
-from tinysplit.boards.schema import FamilyFile, read_toml
+from tinysplit.boards.family_schema import FamilyFile
+from tinysplit.boards.schema import read_toml
 from tinysplit.common import package_files
 
 DEVICE_ID_MASK = 0xFFF  # DEV_ID in DBGMCU_IDCODE

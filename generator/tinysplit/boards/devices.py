@@ -21,6 +21,8 @@ from tinysplit.common.errors import InputError, ToolError
 _NOT_FOR_DATA = ("itcm", "backup", "ccm")  # DMA does not reach the last one
 _NO_CORRECTIONS = Corrections()
 _READ = {"core", "dma", "flash", "gpio", "rcc"}  # drivers
+_DMA_CHANNELS = re.compile(r"DMA(\d)_(?:Channel|Ch|Stream)(\d)(?:_(\d))?(?!\d)")
+_GPIO = re.compile(r"P[A-K]\d+")
 _SELECTOR, _ATTRIBUTE = "device-", "attribute-"
 
 
@@ -75,7 +77,9 @@ def _is_for(node: Element, own: Mapping[str, str]) -> bool:
 
 def _properties(node: Element, own: Mapping[str, str]) -> Any:  # noqa: ANN401 (text, or a dict of texts, lists and dicts)
     """Return what a node says of a device, as modm-devices' own parser does, which takes ten times as long."""
-    attributes = {key: value for key, value in node.attrib.items() if not key.startswith(_SELECTOR)}
+    attributes = node.attrib
+    if _SELECTOR in "".join(attributes):  # faster than to look at each of them
+        attributes = {key: value for key, value in attributes.items() if not key.startswith(_SELECTOR)}
     if list(attributes) == ["value"]:
         return attributes["value"]
     children: dict[str, Any] = {}
@@ -243,14 +247,15 @@ def _dma_interrupt(interrupts: Iterable[Interrupt], controller: int, number: int
     Some serve several controllers: "DMA1_Ch4_7_DMA2_Ch1_5_DMAMUX1_OVR".
     """
     for interrupt in interrupts:
-        match = re.search(rf"DMA{controller}_(?:Channel|Ch|Stream)(\d)(?:_(\d))?(?!\d)", interrupt.name)
-        if match and int(match[1]) <= number <= int(match[2] or match[1]):
-            return interrupt
+        for match in _DMA_CHANNELS.finditer(interrupt.name):
+            if int(match[1]) == controller and int(match[2]) <= number <= int(match[3] or match[2]):
+                return interrupt
     raise InputError(f"no interrupt vector serves channel {number} of DMA{controller}")
 
 
-def package_pins(part: str) -> set[str]:
+@lru_cache
+def package_pins(part: str) -> frozenset[str]:
     """Return the GPIO pins of the package: "PC14" of "PC14-OSC32_IN (PC14)"."""
     (package,) = _drivers(part)["gpio"]["package"]
-    matches = (re.match(r"P[A-K]\d+", pin["name"]) for pin in package["pin"])
-    return {match.group() for match in matches if match}
+    matches = (_GPIO.match(pin["name"]) for pin in package["pin"])
+    return frozenset(match.group() for match in matches if match)

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 from tinysplit.boards.board import Device
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.family_schema import DeviceLine, FamilyFile
 from tinysplit.boards.parts import Memory
-from tinysplit.boards.schema import DeviceLine, FamilyFile, read_toml
+from tinysplit.boards.schema import read_toml
 from tinysplit.common import package_files
 
 

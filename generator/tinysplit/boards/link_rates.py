@@ -1,8 +1,10 @@
-"""The baud rates that a link can have: those that the dividers of both UARTs make, near enough to each other."""
+"""The baud rates of links and host ports: those that the dividers of the UARTs make, near enough to each other."""
 
 from collections.abc import Sequence
 
-from tinysplit.boards.board import Uart
+from tinysplit.boards.board import Board, Uart
+from tinysplit.common.errors import UsageError
+from tinysplit.common.protocol_limits import HOST_BAUD
 
 # From the highest: whole fractions of most clocks down to 1 Mbaud, then the usual rates of serial ports.
 RATES = (
@@ -10,6 +12,8 @@ RATES = (
     *(460_800, 230_400, 115_200, 57_600),
 )
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
+# Of host ports, whose interrupts may lose bytes at higher rates (docs/protocol.md).
+HOST_RATES = (HOST_BAUD, *(rate for rate in RATES if rate < HOST_BAUD), *LOW_RATES)
 
 # By how much the rates of two UARTs may differ. A receiver tolerates 3.75 %, 2.5 % with oversampling by 8 (RM0444,
 # tolerance of the USART receiver); 2 % of it are left to the oscillators, as ClockSource describes them.
@@ -27,6 +31,22 @@ def agree(first: Uart, second: Uart, baud: int) -> bool:
     uarts = (first, second)
     if not all(uart.makes(baud) for uart in uarts):
         return False
-    rates = [uart.actual_baud(baud) for uart in uarts]
+    return _are_near([uart.actual_baud(baud) for uart in uarts], uarts, baud)
+
+
+def _are_near(rates: Sequence[float], uarts: Sequence[Uart], baud: int) -> bool:
     by_8 = any(uart.divider(baud) < LEAST_BY_16 for uart in uarts)
     return max(rates) <= (1 + (TOLERANCE_OVER8 if by_8 else TOLERANCE)) * min(rates)
+
+
+def host_baud_of(boards: Sequence[Board]) -> int:
+    """Return the highest of HOST_RATES that the host UARTs of all boards keep as near as a receiver needs it.
+
+    The host is taken to be exact. Raises UsageError where there is none.
+    """
+    uarts = [board.host_uart for board in boards]
+    for baud in HOST_RATES:
+        if all(uart.makes(baud) and _are_near((baud, uart.actual_baud(baud)), (uart,), baud) for uart in uarts):
+            return baud
+    names = ", ".join(dict.fromkeys(board.name for board in boards))
+    raise UsageError(f"{names} have no usual baud rate of host ports in common: choose one with --host-baud")

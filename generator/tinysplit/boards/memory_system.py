@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tinysplit.boards.board import Caches, ClockTree, CodeRam, Device, MemoryLevel
+from tinysplit.boards.family_schema import CodeAlias, MemorySystem
 from tinysplit.boards.parts import Memory
-from tinysplit.boards.schema import CacheSizes, CodeAlias, MemorySystem
+from tinysplit.boards.schema import CacheSizes
 from tinysplit.common.errors import InputError
 
 

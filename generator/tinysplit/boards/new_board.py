@@ -4,16 +4,18 @@ Which pins a board connects, and to what, is known to its owner only: the file s
 """
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
 
-from tinysplit.boards.catalog import load_family, make_board
+from tinysplit.boards.catalog import family_names, load_family, make_board
 from tinysplit.boards.devices import package_pins, part_names, uart_pins
-from tinysplit.boards.schema import BoardFile, DeviceLine, FamilyFile
-from tinysplit.common.errors import InputError
+from tinysplit.boards.family_schema import DeviceLine, FamilyFile
+from tinysplit.boards.schema import BoardFile
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import first_mistake
 from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
@@ -48,7 +50,7 @@ class _NewBoard:
 def new_board_file(given: str) -> tuple[str, str]:
     """Return the name of a part, given in any case and by its beginning if that is enough, and a board file for it.
 
-    Raises InputError for a part that is not known, that has no firmware, or that has too few UARTs or pins.
+    Raises UsageError for a part that is not known, InputError for one without firmware or with too few UARTs or pins.
     """
     part = _part(given)
     family = load_family(part)
@@ -79,7 +81,7 @@ def new_board_file(given: str) -> tuple[str, str]:
 
 
 def _part(given: str) -> str:
-    """Return the only part with this name or beginning. Raises InputError with those that begin alike."""
+    """Return the only part with this name or beginning. Raises UsageError with those that begin alike, or are near."""
     wanted = given.lower()
     known = part_names()
     alike = [name for name in known if name.startswith(wanted)] if len(wanted) >= _FAMILY_LETTERS else []
@@ -93,9 +95,16 @@ def _part(given: str) -> str:
         nearest = next(
             (wanted[:n] for n in range(len(wanted), 6, -1) if any(k.startswith(wanted[:n]) for k in known)), ""
         )
-        hint = f"parts that begin with {nearest}: {_some(nearest, known)}" if nearest else "as in stm32g071rbt6"
-        raise InputError(f"there is no part {given!r}: write it as on the device, {hint}")
-    raise InputError(f"{given}: several parts begin so: {_some(wanted, known)}; write one of them")
+        near = get_close_matches(wanted, _with_firmware(known), n=3)
+        others = f"nearest: {', '.join(near)}" if near else "as in stm32g071rbt6"
+        hint = f"parts that begin with {nearest}: {_some(nearest, known)}" if nearest else others
+        raise UsageError(f"there is no part {given!r}: write it as on the device, {hint}")
+    raise UsageError(f"{given}: several parts begin so: {_some(wanted, known)}; write one of them")
+
+
+def _with_firmware(parts: Sequence[str]) -> list[str]:
+    families = family_names()
+    return [part for part in parts if part[:_FAMILY_LETTERS] in families]
 
 
 def _check_one_core(wanted: str) -> None:
@@ -129,7 +138,7 @@ def _uarts(part: str, family: FamilyFile) -> Iterator[_Uart]:
             yield _Uart(name, tx, rx)
 
 
-def _in_order(pins: set[str]) -> list[str]:
+def _in_order(pins: Iterable[str]) -> list[str]:
     return sorted(pins, key=lambda pin: (pin[1], int(pin[2:])))
 
 

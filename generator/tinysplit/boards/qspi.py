@@ -3,8 +3,9 @@
 from tinysplit.boards.board import SUPPLY_V, ClockTree, Device
 from tinysplit.boards.devices import qspi_pins
 from tinysplit.boards.external_memory import ADDRESS_BITS, ExternalMemory, QuadSpi
+from tinysplit.boards.family_schema import QuadSpiFacts
 from tinysplit.boards.parts import Memory, Pin
-from tinysplit.boards.schema import ExternalFlash, QspiPins, QuadSpiFacts
+from tinysplit.boards.schema import ExternalFlash, QspiPins
 from tinysplit.common.errors import InputError
 from tinysplit.common.units import MILLI
 

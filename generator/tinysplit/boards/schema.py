@@ -1,12 +1,20 @@
-"""Schemas of boards/*.toml and boards/families/*.toml. Every fact requires a source."""
+"""Schema of boards/*.toml, and what that of families shares with it. Every fact requires a source."""
 
+import json
 import tomllib
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, PositiveInt, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PositiveInt,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake, matching
@@ -20,7 +28,7 @@ Source = Annotated[str, StringConstraints(min_length=8)]
 _HEADER_PIN = r"[A-Z0-9]+(-[0-9]+)?( \([A-Z0-9]+\))?"
 _CONNECTOR = rf"({_HEADER_PIN}) TX, ({_HEADER_PIN}) RX"
 Range = tuple[PositiveInt, PositiveInt]
-FileT = TypeVar("FileT", "BoardFile", "FamilyFile")
+FileT = TypeVar("FileT", bound=FileModel)
 
 
 class UartWiring(FileModel):
@@ -154,37 +162,6 @@ class PllOverride(FileModel):
         return pll.model_copy(update=self.model_dump(exclude_none=True))
 
 
-class MemorySystem(FileModel):
-    """The memory hierarchy of a family, by the names of `Device`; a device may lack some memories."""
-
-    levels: dict[str, Literal[1, 2, 3]]
-    access_bytes: dict[str, PositiveInt]  # read by one access
-    bus_cycles: dict[str, PositiveInt] = Field(default_factory=dict)  # of an access without wait states
-    dma: dict[str, tuple[str, ...]]  # the controllers that can access it
-    cache_line_bytes: PositiveInt
-    code_cache_bytes: int = Field(ge=0)
-    data_cache_bytes: int = Field(ge=0)
-    caches: tuple[str, ...]  # the cached memories
-    sectors_kb: tuple[PositiveInt, ...] = Field(min_length=1)  # of flash, from its start; the last one repeats
-    source: Source
-
-
-class CodeAlias(FileModel):
-    """The data memory that is also mapped on the code buses, and its address there; a device may lack it."""
-
-    memory: str
-    start: PositiveInt
-    source: Source
-
-
-class DmaClocks(FileModel):
-    """The RCC register that enables the DMA controllers, and the bit of a DMAMUX that has a clock of its own."""
-
-    enable_register: str
-    mux_enable_bit: str = ""
-    source: Source
-
-
 class Fifos(FileModel):
     """The UARTs of a device or family that have a FIFO."""
 
@@ -204,16 +181,6 @@ class DebugId(FileModel):
     """DEV_ID of the part, which its debug port answers; several parts of a family have the same."""
 
     device_id: Annotated[int, Field(gt=0, lt=1 << 12)]
-    source: Source
-
-
-class DebugRegisters(FileModel):
-    """Target file of OpenOCD, and addresses of the registers that tell part and read-out protection."""
-
-    openocd_target: str
-    idcode_address: PositiveInt
-    protection_address: PositiveInt
-    protection_shift: Literal[0, 8]  # lowest bit of RDP
     source: Source
 
 
@@ -238,10 +205,16 @@ class QspiPins(FileModel):
 Byte = Annotated[int, Field(ge=0, le=0xFF)]
 
 
+def _with_driver(kind: object) -> object:
+    if kind in ("octospi", "fmc"):
+        raise ValueError(f"kind {kind!r}: the firmware has no driver for it, only for 'qspi'")
+    return kind
+
+
 class ExternalFlash(FileModel):
     """A serial flash on the board, which holds weights: `kind` is its controller."""
 
-    kind: Literal["qspi"]
+    kind: Annotated[Literal["qspi"], BeforeValidator(_with_driver)]
     part: str
     bytes: PositiveInt
     address: PositiveInt  # at which it is mapped
@@ -259,14 +232,6 @@ class ExternalFlash(FileModel):
     standby_ma: float = Field(gt=0, allow_inf_nan=False)
     currents_source: Source
     source: Source
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_qspi(cls, values: object) -> object:
-        kind = values.get("kind") if isinstance(values, dict) else None
-        if kind in ("octospi", "fmc"):
-            raise ValueError(f"kind {kind!r}: the firmware has no driver for it, only for 'qspi'")
-        return values
 
     @model_validator(mode="after")
     def _is_slow_enough(self) -> Self:
@@ -333,65 +298,14 @@ def _check_one_use(uses: Iterable[tuple[str, str]]) -> None:
         found[name] = use
 
 
-class UartPeripheral(FileModel):
-    """A UART that all devices of a family have."""
-
-    base_address: PositiveInt
-    bus: Literal["apb1", "apb2"]  # whose clock drives it
-    enable_register: str
-
-
-class DeviceLine(FileModel):
-    """What the board files of a line of devices have in common."""
-
-    parts: tuple[str, ...]  # patterns of their names: "stm32f401?[bc]*"
-    device_id: Annotated[int, Field(gt=0, lt=1 << 12)]
-    source: Source  # of the device id
-    clock: BusLimits
-    corrections: Corrections = Corrections()
-    pll: PllOverride | None = None
-    caches: CacheSizes | None = None
-    fifos: Fifos | None = None
-    sectors_kb: tuple[PositiveInt, ...] = ()  # of the flash; by default those of the family
-    flash_banks: Literal[1, 2] = 1
-
-
-class QuadSpiFacts(FileModel):
-    """The QUADSPI of the devices of a family that have one, and the addresses at which it maps a memory."""
-
-    base_address: PositiveInt
-    max_hz: PositiveInt
-    fifo_bytes: PositiveInt
-    region_start: PositiveInt
-    region_bytes: PositiveInt
-    enable_register: str
-    enable_bit: str
-    source: Source
-
-
-class FamilyFile(FileModel):
-    """boards/families/<family>.toml."""
-
-    pll: PllRules
-    memory_system: MemorySystem
-    code_alias: CodeAlias | None = None
-    dma: DmaClocks
-    debug: DebugRegisters
-    fifos: Fifos | None = None
-    quadspi: QuadSpiFacts | None = None
-    uarts: dict[UartName, UartPeripheral]
-    uarts_source: Source
-    lines: tuple[DeviceLine, ...]  # with firmware
-
-    def line_of(self, part: str) -> DeviceLine | None:
-        """Return the line of a part, None if none of those here has it."""
-        return next((line for line in self.lines if any(fnmatch(part, name) for name in line.parts)), None)
-
-
 def read_toml(path: Path, model: type[FileT]) -> FileT:
-    """Return the validated contents of `path`; raise InputError where it cannot be read, or with its first mistake."""
+    """Return the contents of `path`; raise InputError where it cannot be read, or with its first mistake.
+
+    Values have exactly the types of the schema: "3" and true are no numbers.
+    """
     try:
-        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return model.model_validate_json(json.dumps(data, default=str), strict=True)  # JSON: lists may be tuples
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:

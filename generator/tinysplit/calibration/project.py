@@ -31,10 +31,11 @@ class PlannedNetwork:
     quantized: QuantizedGraph
     settings: CostSettings
     plan: Plan
+    boards: tuple[Board, ...]
 
     def build(self, folder: Path, options: ProgramOptions = PLAIN) -> tuple[Project, BuildReport]:
         """Generate and build all projects. Raises CheckFailedError where a program does not fit its board."""
-        bauds = (self.settings.baud, self.settings.host_baud)
+        bauds = (self.settings.baud, self.settings.host_baud_on(self.boards))
         project = generate(self.quantized, (self.plan,), bauds, 0, onnx.ModelProto(), folder, options)
         report = build_folder(project, folder, Console(quiet=True))
         for built in report.boards:  # predictions are what the calibration measures
@@ -53,7 +54,7 @@ def plan_network(
     problem = make_problem(graph, boards, settings)
     chosen = (settings.optimize, settings.kernels, settings.code_memory)
     plan = make_plan(graph, settings.bits, boards, problem, assignment, settings.link_settings, *chosen)
-    return PlannedNetwork(quantized, settings, with_constants_in_ram(plan, quantized))
+    return PlannedNetwork(quantized, settings, with_constants_in_ram(plan, quantized), tuple(boards))
 
 
 def plan_kernels(

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tinysplit import __version__
-from tinysplit.cli.basic_options import messages, value_mistake
+from tinysplit.cli.basic_options import CheckedCommand, CommandLineError, check_not_empty, messages, value_mistake
 from tinysplit.cli.config.command import ConfiguredCommand
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 
@@ -133,10 +133,8 @@ _EXAMPLES = {
     "bench udev": ("bench udev",),
 }
 
-_CommandLineError: type[Exception] = typer.BadParameter.__mro__[1]  # click's UsageError, which typer has in itself
 
-
-class _Command(TyperCommand):
+class _ImportedCommand(TyperCommand):
     """A command whose module is imported when it runs, or prints its own help; the list of commands has its help."""
 
     def __init__(self, name: str) -> None:
@@ -153,7 +151,7 @@ def imported_command(name: str) -> Any:  # noqa: ANN401 (click's command)
     target = getattr(import_module(f"tinysplit.cli.{module}"), function)
     if not isinstance(target, typer.Typer):
         function, target = target, typer.Typer(add_completion=False)
-        target.command(name, cls=TyperCommand if name in _WITHOUT_CONFIG else ConfiguredCommand)(function)
+        target.command(name, cls=CheckedCommand if name in _WITHOUT_CONFIG else ConfiguredCommand)(function)
     command = typer.main.get_command(target)
     command.name = name
     parts = {f"{name} {part}": each for part, each in getattr(command, "commands", {}).items()}
@@ -178,8 +176,8 @@ def _help_of(module: str, function: str) -> str:
 class _Commands(Mapping[str, Any]):
     """The commands of click by their names, each made when it is asked for."""
 
-    def __getitem__(self, name: str) -> _Command:
-        return _Command(name)
+    def __getitem__(self, name: str) -> _ImportedCommand:
+        return _ImportedCommand(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_COMMANDS)
@@ -200,16 +198,21 @@ class _ErrorsAsLines(TyperGroup):
         has_arguments = bool(args)  # without any the help is shown
         try:
             return super().make_context(info_name, args, *others, **options)
-        except _CommandLineError as error:
+        except CommandLineError as error:
             if not has_arguments:
                 raise
             raise _usage(error) from None
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)
+        """See click: reads the options before the command, which may not be empty."""
+        check_not_empty(self, ctx, args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (typer's own signature)
         """See click: reads the arguments of the command and runs it."""
         try:
             return super().invoke(ctx)
-        except _CommandLineError as error:
+        except CommandLineError as error:
             raise _usage(error) from None
         except TinysplitError as error:
             _print_error(str(error))
@@ -225,7 +228,7 @@ class _ErrorsAsLines(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see _CommandLineError)
+def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see CommandLineError)
     wrong = value_mistake(error)
     text = f"{error.param.opts[0]} {wrong}" if wrong else error.format_message().replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "tinysplit"

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.basic_options import CheckedCommand, Folder, Force, Json, emit, messages
 from tinysplit.cli.config.command import ConfiguredCommand
 from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
@@ -18,7 +18,6 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
-from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
@@ -53,7 +52,7 @@ RigPath = Annotated[
 ]
 
 
-@bench.command()
+@bench.command(cls=CheckedCommand)
 def discover(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Rig file to write.")] = None,
     force: Force = False,
@@ -135,7 +134,7 @@ def reset(
     programmer: Annotated[
         Resetter, typer.Option(help="Program that resets boards by their probes.")
     ] = Resetter.OPENOCD,
-    host_baud: HostBaud = CostSettings.host_baud,
+    host_baud: HostBaud = None,
     as_json: Json = False,
 ) -> None:
     """Reset the boards of a rig: by their probes, by the host or by their power."""
@@ -155,7 +154,7 @@ def reset(
     emit(as_json, {"boards": [asdict(each) for each in found]}, show)
 
 
-@bench.command()
+@bench.command(cls=CheckedCommand)
 def udev() -> None:
     """Print the udev rules that let users open the probes and their ports without being root."""
     typer.echo(UDEV_RULES)

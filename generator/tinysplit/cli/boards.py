@@ -35,8 +35,10 @@ def boards(
         return
     if out:
         raise UsageError("--out is the file that --new writes: name a part with --new")
+    if force:
+        raise UsageError("--force overwrites the file that --new writes: name a part with --new")
     known = load_boards()
-    emit(as_json, {"boards": boards_to_json(known)}, lambda console: print_boards(known, console))
+    emit(as_json, {"boards": boards_to_json(known)} if as_json else {}, lambda console: print_boards(known, console))
 
 
 def _write_new(given: str, out: Path | None, *, force: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tinysplit.cli.basic_options import Force, FrontPage, Heading, Json, Models, emit, messages
-from tinysplit.cli.options import check_bits, check_seconds
+from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SearchOptions, flattened
 from tinysplit.common.choices import ALL_BOARDS
 from tinysplit.common.errors import INTERRUPTED, UsageError
@@ -140,25 +140,22 @@ class ExploreOptions(SearchOptions):
     def request(self, graphs: tuple["Graph", ...], prices: Path | None) -> "Request":
         """Return what is asked for. Raises UsageError for options that contradict each other."""
         from tinysplit.explore.prices import read_prices
-        from tinysplit.explore.request import Request
+        from tinysplit.explore.request import Request, check_asked
 
-        if self.objective and self.axis:
-            raise UsageError("--axis is one of a Pareto front, --objective asks for a ranking: use one of them")
+        check_asked(self.axis or (), self.objective)
         if self.best and not self.objective:
             raise UsageError("--best is the length of a ranking: it needs --objective")
         space = self.space(tuple(graph.sha256 for graph in graphs))
         known_prices = read_prices(prices, space.boards) if prices else None
         max_price = inf if self.max_price is None else self.max_price
-        if not max_price > 0:
-            raise UsageError(f"--max-price {max_price:g}: a price above 0 is needed")
         return Request(
             graphs=graphs,
             space=space,
             goal=Goal(self.settings(), self.objective, known_prices, max_price),
             axes=tuple(dict.fromkeys(self.axis or DEFAULT_AXES)),
             n_best=self.best or N_BEST,
-            time_limit_s=self.time_limit_s,
-            total_limit_s=inf if self.total_time is None else check_seconds("--total-time", self.total_time),
+            time_limit_s=self.time_limit,
+            total_limit_s=inf if self.total_time is None else self.total_time,
             asks_largest=self.largest,
         )
 

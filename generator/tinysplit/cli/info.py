@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 
 from tinysplit.cli.basic_options import Json, emit
-from tinysplit.common.errors import UsageError
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.description import describe
 from tinysplit.weights_file.file import MAGIC, read_weights_file
@@ -26,8 +25,6 @@ def info(
     as_json: Json = False,
 ) -> None:
     """Show what a program is: model, project hash, board, clock, baud rates, versions; or what a weights file has."""
-    if not target:
-        raise UsageError("there is no program: name an ELF file, a generated folder, or the serial port of a board")
     path = Path(target)
     if path.is_dir():
         notes = _notes_of_folder(path)

@@ -9,7 +9,6 @@ import typer
 from tinysplit.cli.basic_options import Force, Heading
 from tinysplit.cli.options import Rig
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
-from tinysplit.common.errors import UsageError
 
 if TYPE_CHECKING:
     from tinysplit_hil.measure_folder import MeasureSettings
@@ -124,11 +123,7 @@ class MeasureOptions:
         """The settings. Raises UsageError for real boards with ideal memory."""
         from tinysplit_hil.measure_folder import MeasureSettings
 
-        if self.ideal_memory and self.rig != VIRTUAL:
-            raise UsageError(f"--ideal-memory is for virtual boards: leave --ideal-memory out with --rig {self.rig}")
-        if self.vcd and self.rig != VIRTUAL:
-            raise UsageError("--vcd is for virtual boards: a logic analyser sees the pins of real ones")
-        return MeasureSettings(
+        settings = MeasureSettings(
             rig=self.rig,
             sample_count=self.sample_count,
             is_pipelined=self.pipelined,
@@ -137,6 +132,8 @@ class MeasureOptions:
             vcd=self.vcd,
             has_timeline=bool(self.timeline or self.timeline_svg or self.timeline_trace),
         )
+        settings.check()
+        return settings
 
     @property
     def files(self) -> "ResultFiles":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from math import inf, isnan
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,8 @@ from tinysplit.common.choices import (
     WeightsIn,
 )
 from tinysplit.common.errors import UsageError
-from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.common.host_protocol import MLPERF_BAUD, HostProtocol
+from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.split.problem import Objective
 
 if TYPE_CHECKING:
@@ -173,23 +174,27 @@ MlperfByteScale = Annotated[
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
-HostBaudOfProtocol = Annotated[
+_HOST_BAUD_HELP = (
+    "Baud rate of the port between each board and the host; every board has to make it. By default the highest usual "
+    f"rate up to {HOST_BAUD} that all boards make"
+)
+HostBaud = Annotated[
     int | None,
     typer.Option(
         "--host-baud",
-        help="Baud rate of the port between each board and the host; every board has to make it. By default "
-        f"{HostProtocol.TINYSPLIT.usual_baud}, with --host-protocol mlperf {HostProtocol.MLPERF.usual_baud}.",
+        help=f"{_HOST_BAUD_HELP}.",
         min=1,
         show_default=False,
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
-HostBaud = Annotated[
-    int,
+HostBaudOfProtocol = Annotated[
+    int | None,
     typer.Option(
         "--host-baud",
-        help="Baud rate of the port between each board and the host; every board has to make it.",
+        help=f"{_HOST_BAUD_HELP}, with --host-protocol mlperf {MLPERF_BAUD}.",
         min=1,
+        show_default=False,
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
@@ -306,8 +311,8 @@ class PrecisionOptions:
 
         Raises UsageError for any other number of bits, and for a goal without mixed precision.
         """
-        if self.min_sqnr is not None and isnan(self.min_sqnr):
-            raise UsageError("--min-sqnr nan: expected a number of dB")
+        if self.min_sqnr is not None and not isfinite(self.min_sqnr):
+            raise UsageError(f"--min-sqnr {self.min_sqnr:g}: expected a number of dB")
         bits = parse_bits(self.bits)
         if bits is None:
             from tinysplit.quantize.mixed_precision.bit_allocation import Goal
@@ -318,27 +323,20 @@ class PrecisionOptions:
         return bits
 
 
-def check_seconds(option: str, seconds: float) -> float:
-    """Return `seconds`. Raises UsageError unless they are finite and above zero."""
-    if not 0 < seconds < inf:
-        raise UsageError(f"{option} {seconds:g}: expected a number of seconds above zero")
-    return seconds
-
-
 def parse_kernels(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
     """Return the 0-based layers of --kernel, each with its kernel or scheme. Raises UsageError for unknown ones."""
     from tinysplit.kernels import KERNELS, Scheme
+    from tinysplit.plan.named_kernels import check_named_once
 
     known = [kernel.name for kernel in KERNELS] + [scheme.value for scheme in Scheme]
-    named: dict[int, str] = {}
+    named: list[tuple[int, str]] = []
     for text in texts or ():
         number, _, name = text.partition("=")
         if not number.isdecimal() or int(number) < 1 or name not in known:
             raise UsageError(f"--kernel {text}: expected LAYER=NAME as in 3=direct, NAME one of {', '.join(known)}")
-        if int(number) - 1 in named:
-            raise UsageError(f"--kernel {text}: layer {number} is named twice")
-        named[int(number) - 1] = name
-    return tuple(sorted(named.items()))
+        named.append((int(number) - 1, name))
+    check_named_once(named)
+    return tuple(sorted(named))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,9 +349,9 @@ class HostOptions:
     host_baud: HostBaudOfProtocol = None
 
     @property
-    def baud(self) -> int:
-        """The baud rate."""
-        return self.host_baud or self.host_protocol.usual_baud
+    def baud(self) -> int | None:
+        """The baud rate, None for that which the boards make."""
+        return MLPERF_BAUD if self.host_baud is None and self.host_protocol is HostProtocol.MLPERF else self.host_baud
 
     def mlperf(self, copies: int) -> "Mlperf | None":
         """Return the choices of MLPerf's protocol, None for ours.

@@ -197,7 +197,7 @@ def run(
     calibration_samples: CalibrationSamplesOfRun = None,
     objective: ObjectiveOption = Objective.LATENCY,
     clock: Clock = ClockSource.HSI,
-    host_baud: HostBaud = CostSettings.host_baud,
+    host_baud: HostBaud = None,
     calibration_count: CalibrationCount = DEFAULT_CALIBRATION_COUNT,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     as_json: Json = False,

@@ -18,7 +18,7 @@ import typer
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.basic_options import Heading, messages
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CalibrationFile, check_seconds, parse_baud
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CalibrationFile, parse_baud
 from tinysplit.common.choices import (
     AUTO,
     DEFAULT_FRONT_LIMIT_S,
@@ -28,9 +28,9 @@ from tinysplit.common.choices import (
     Optimize,
     Slices,
     SliceSolver,
+    check_seconds,
     check_solver,
 )
-from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.settings import Search
@@ -217,13 +217,8 @@ class SplitOptions(SearchOptions):
 
         Raises UsageError for an end at a board that does not exist, and for a solver of divided layers without any.
         """
-        for option, number in (("--input-at", self.input_at), ("--output-at", self.output_at)):
-            if number > len(self.board):
-                raise UsageError(f"{option} {number}: the number of boards is {len(self.board)}")
         slice_solver = SliceSolver(self.solver) if self.solver in set(SliceSolver) else None
-        if slice_solver and self.slices in {None, Slices.NONE}:
-            raise UsageError(f"--solver {slice_solver} divides layers: it needs --slices rows, channels or auto")
-        return Search(
+        search = Search(
             solver=AUTO if slice_solver else self.solver,
             time_limit_s=self.time_limit_s,
             slices=self.slices,
@@ -231,6 +226,8 @@ class SplitOptions(SearchOptions):
             input_board=self.input_at,
             output_board=self.output_at,
         )
+        search.check(len(self.board))
+        return search
 
     @property
     def is_auto(self) -> bool:
@@ -298,17 +295,12 @@ class ChoiceOptions:
 
         Raises UsageError for options of a search beside --assign.
         """
-        asked = {
-            "--slices": options.slices not in {None, Slices.NONE},
-            "--replicate": bool(self.replicate),
-            f"--solver {options.solver}": options.solver != AUTO,
-        }
-        for option in (name for name, is_asked in asked.items() if is_asked and self.assign is not None):
-            raise UsageError(f"--assign {self.assign}: nothing is searched for: leave {option} out")
         copies = Copies.ALWAYS if self.replicate else Copies.NEVER
         if self.replicate is None and not one_pipeline:
             copies = Copies.IF_BETTER
-        return replace(options.search, copies=copies, assignment=self.assign)
+        search = replace(options.search, copies=copies, assignment=self.assign)
+        search.check(len(options.board))
+        return search
 
 
 def flattened(command: Callable[..., None]) -> Callable[..., None]:

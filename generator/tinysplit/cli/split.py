@@ -26,8 +26,9 @@ from tinysplit.common.choices import SecondObjective, Slices
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
-from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.costs.settings import CostSettings
+from tinysplit.slices.settings import check_paper
 from tinysplit.split.problem import Objective
 from tinysplit.split.simulation.loss import Loss
 
@@ -50,7 +51,10 @@ Paper = Annotated[
 BitsPerByte = Annotated[
     int | None,
     typer.Option(
-        help="Bit times per byte on a link; 10 (8N1) by default.", min=8, max=12, rich_help_panel=Heading.COSTS
+        help="Bit times per byte on a link; 10 (8N1) by default.",
+        min=MIN_BITS_PER_BYTE,
+        max=MAX_BITS_PER_BYTE,
+        rich_help_panel=Heading.COSTS,
     ),
 ]
 LinksOfRig = Annotated[
@@ -87,11 +91,12 @@ def split(
 
     check_output_file(out, force=force)
     if paper:
-        _check_paper(options, bits_per_byte, choice.replicate)
+        _check_paper(options, bits_per_byte)
     settings = replace(_conventions(options, clock, bits_per_byte, paper=paper), bits=check_bits(bits))
     settings = replace(settings, objective=objective, code_memory=code_memory.requested)
-    context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
     search = choice.search(options, one_pipeline=paper)
+    check_paper(settings, search, has_cost_table=options.calibration is not None)
+    context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
     with using_calibration(options.calibration, context.boards):
         found = pipeline.split_network(context, search)
         _check_links(rig, context, found)
@@ -134,18 +139,12 @@ def _check_links(rig: Path | None, context: "Context", found: "Split") -> None:
     check_links(rig, file, map(RigLink.of, links))
 
 
-def _check_paper(options: SplitOptions, bits_per_byte: int | None, replicate: bool | None) -> None:
-    if replicate:
-        raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
-    if options.slices not in {None, Slices.NONE}:
-        raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
-    other_links = options.link or options.is_auto
-    if options.calibration:
-        raise UsageError("--paper has the published cycles per MAC: leave --calibration out")
-    if options.use_all is False or bits_per_byte is not None or other_links or options.host_transfers:
+def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
+    """Raise UsageError for options that are refused with --paper even where they have the values of the paper."""
+    if options.use_all is False or bits_per_byte is not None or options.is_auto:
         raise UsageError(
-            "--paper uses all boards, 8 bit times per byte, equal links and no host transfers: it cannot be combined "
-            "with --no-use-all, --bits-per-byte, --link, --baud auto or --host-transfers"
+            "--paper uses all boards, 8 bit times per byte and equal links: it cannot be combined with --no-use-all, "
+            "--bits-per-byte or --baud auto"
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import floor, frexp
+from math import floor, frexp, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,9 @@ class Mlperf:
         return replace(known or ByteFormat(1.0), scale=self.byte_scale)
 
     def check(self, copies: int) -> None:
-        """Raise InputError for a model that cannot be served, UsageError for copies of the network."""
+        """Raise InputError for a model that cannot be served, UsageError for copies of it and a wrong scale."""
+        if self.byte_scale is not None and not 0 < self.byte_scale < inf:
+            raise UsageError(f"--mlperf-byte-scale {self.byte_scale:g}: expected a finite number above zero")
         if copies:
             raise UsageError("the split has copies of the network, and --host-protocol mlperf serves one: split again")
         if not self.model or set(self.model) - set(_NAME_CHARACTERS):

@@ -7,14 +7,13 @@ from pathlib import Path
 from tinysplit import __version__
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
-from tinysplit.boards.link_rates import RATES
+from tinysplit.boards.link_rates import RATES, host_baud_of
 from tinysplit.boards.parts import Pin
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
 from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import build_scripts
 from tinysplit.common.output_folder import whole_folder
-from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.common.templates import render
 from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import Project, ProjectBoard, ProjectLink, ProjectModel
@@ -61,21 +60,21 @@ def generate_wiring_test(
     with whole_folder(out, force=force) as folder:
         directories = [folder / board.directory for board in project.boards]
         for index, directory in enumerate(directories):
-            _write_board(directory, index, boards[index], drivings[index])
+            _write_board(directory, index, boards[index], drivings[index], project.host_baud)
         notes = [board_note(project, *each) for each in zip(project.boards, boards, strict=True)]
         project = project.model_copy(update={"project_hash": write_project_hash(directories, notes)})
         project.write(folder)
     return project
 
 
-def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving) -> None:
+def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving, host_baud: int) -> None:
     links = [(uart, FIRST_BAUD) for uart in board.link_uarts]
     context = WiringBoardContext(index + 1, board.title, tuple(uart.tx for uart in board.link_uarts))
     texts = {
         "platformio.ini": render_platformio_ini(board),
         **build_scripts(),
         "src/board_index.c": render("project/wiring_board.c.j2", context),
-        **render_board_files(board, links, HOST_BAUD, board.near_memory, driving),
+        **render_board_files(board, links, host_baud, board.near_memory, driving),
     }
     write_files(directory, texts, wiring_test_sources(board, driving.driver))
 
@@ -86,7 +85,7 @@ def _manifest(boards: Sequence[Board], links: Sequence[Link], drivers: Sequence[
         model=ProjectModel(name=NAME, sha256="", copy_sha256="", parameters_sha256=""),
         bits=8,
         baud=min((link.baud for link in links), default=FIRST_BAUD),
-        host_baud=HOST_BAUD,
+        host_baud=host_baud_of(boards),
         calibration_samples=0,
         project_hash=0,
         estimated_period_s=0.0,

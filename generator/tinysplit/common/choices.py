@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from math import inf
 
 from tinysplit.common.errors import UsageError
 
@@ -86,6 +87,13 @@ class ProgrammerName(StrEnum):
     ST_FLASH = "st-flash"
     CUBEPROGRAMMER = "cubeprogrammer"
     MASS_STORAGE = "mass-storage"
+
+
+def check_seconds(option: str, seconds: float) -> float:
+    """Return `seconds`. Raises UsageError unless they are finite and above zero."""
+    if not 0 < seconds < inf:
+        raise UsageError(f"{option} {seconds:g}: expected a number of seconds above zero")
+    return seconds
 
 
 def check_solver(name: str, others: Iterable[str] = ()) -> str:

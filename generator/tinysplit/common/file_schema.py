@@ -75,7 +75,7 @@ def matching(pattern: str, what: str) -> Callable[[Any], Any]:
 def first_mistake(error: ValidationError) -> str:
     """Return the first validation error in plain words: "boards 1, name is missing"; entries count from 1."""
     first = error.errors()[0]
-    where, words = _place(first["loc"]), _in_words(first)
+    where, words = place_of(first["loc"]), _in_words(first)
     if words:
         return f"{where} {words}".strip()
     what = first["msg"].removeprefix("Value error, ")
@@ -94,7 +94,7 @@ def _in_words(mistake: ErrorDetails) -> str | None:
     return words and words.format(**mistake.get("ctx", {}))
 
 
-def _place(location: Sequence[int | str]) -> str:
+def place_of(location: Sequence[int | str]) -> str:
     """Return ("board", 1, "port") as "board 2, port"."""
     place = ""
     for before, part in pairwise((None, *location)):

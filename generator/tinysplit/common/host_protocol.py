@@ -15,5 +15,5 @@ class HostProtocol(StrEnum):
 
     @property
     def usual_baud(self) -> int:
-        """The baud rate of the host ports unless another one is chosen."""
+        """The baud rate of host ports unless another one is chosen, or boards cannot make it."""
         return HOST_BAUD if self is HostProtocol.TINYSPLIT else MLPERF_BAUD

@@ -1,12 +1,15 @@
 """The links between boards: a common baud rate, and the exceptions of `--link`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pydantic import PositiveInt
+
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import UsageError
+from tinysplit.common.settings_class import settings_class
 from tinysplit.split.topology import Pair, pair_of
 
 _LINK = re.compile(r"(\d+)-(\d+):(?:(none)|(\d+)(:half)?)")
@@ -19,6 +22,7 @@ class HandOffMode(StrEnum):
     STREAMED = "streamed"
 
 
+@settings_class
 @dataclass(frozen=True)
 class LinkSetting:
     """The link between two boards, 0-based (in scripts from 1), the smaller first; `baud` None means no link.
@@ -28,7 +32,7 @@ class LinkSetting:
     """
 
     boards: Pair
-    baud: int | None
+    baud: PositiveInt | None
     half_duplex: bool = False
     uarts: tuple[str, str] | None = None
 
@@ -59,11 +63,16 @@ def parse_links(texts: Iterable[str], n_boards: int) -> tuple[LinkSetting, ...]:
     Raises UsageError for a malformed value, a board outside of 1 to `n_boards`, and a pair that is named twice.
     """
     links = tuple(_parse(text, n_boards) for text in texts)
+    check_links(links)
+    return links
+
+
+def check_links(links: Sequence[LinkSetting]) -> None:
+    """Raise UsageError for boards whose link is named twice; boards count from 0."""
     pairs = [link.boards for link in links]
     twice = next((a for a in pairs if pairs.count(a) > 1), None)
     if twice:
         raise UsageError(f"--link names the boards {twice[0] + 1}-{twice[1] + 1} more than once")
-    return links
 
 
 def _parse(text: str, n_boards: int) -> LinkSetting:

@@ -102,15 +102,16 @@ def _measured_problem(
     out_bytes = [layer.out_bytes for layer in layers]
     if not graph.is_distributed:  # which may leave boards out
         check_connected(boards, settings.link_settings)
+    host_baud = settings.host_baud_on(boards)
     for board in boards:
-        check_baud(board, board.host_uart, settings.host_baud, "--host-baud")
+        check_baud(board, board.host_uart, host_baud, "--host-baud")
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
-    links_and_host = (settings.link_settings, settings.bits_per_byte, table, settings.host_baud)
+    links_and_host = (settings.link_settings, settings.bits_per_byte, table, host_baud)
     handoff = handoff_of(out_bytes, in_bytes, boards, *links_and_host)
     direct = direct_seconds(handoff, out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
-    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], settings.host_baud) for board in boards)
+    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards)
     return Problem(
         layers,
         devices,

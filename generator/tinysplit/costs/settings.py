@@ -1,22 +1,27 @@
 """The settings of the costs of splits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Annotated
 
-from pydantic import AfterValidator, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from tinysplit.boards.board import CodeMemory
+from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.common.choices import BITS, SHORT_BITS, Optimize
 from tinysplit.common.file_schema import wanted
-from tinysplit.common.protocol_limits import BITS_PER_BYTE, HOST_BAUD
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
+from tinysplit.common.settings_class import settings_class
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.split.problem import Objective, Period
 
+BitsPerByte = Annotated[int, Field(ge=MIN_BITS_PER_BYTE, le=MAX_BITS_PER_BYTE)]
 Bits = Annotated[int, AfterValidator(wanted("8 or 16", BITS.__contains__))]
 
 
+@settings_class
 @dataclass(frozen=True)
 class CostSettings:
     """The parts of a problem that depend neither on the network nor on the boards.
@@ -29,9 +34,9 @@ class CostSettings:
 
     bits: Bits = SHORT_BITS
     baud: PositiveInt = 115200
-    host_baud: PositiveInt = HOST_BAUD
+    host_baud: PositiveInt | None = None  # None: the highest usual rate that all boards make
     returns_output: bool = False  # to the board that reads the input, which keeps that
-    bits_per_byte: PositiveInt = BITS_PER_BYTE
+    bits_per_byte: BitsPerByte = BITS_PER_BYTE
     objective: Objective = Objective.LATENCY
     use_all: bool = False
     paper: bool = False
@@ -47,6 +52,10 @@ class CostSettings:
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
     kernels: tuple[tuple[int, str], ...] = ()  # (layer, kernel or scheme to use), 0-based, in scripts from 1
     code_memory: CodeMemory | None = None  # of the layers; None: chosen for each board
+
+    def host_baud_on(self, boards: Sequence[Board]) -> int:
+        """Return the baud rate of the host ports of these boards. Raises UsageError where they have none in common."""
+        return self.host_baud or host_baud_of(boards)
 
     @property
     def link_settings(self) -> LinkSettings:

@@ -12,7 +12,6 @@ from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
     DONE_BYTES,
     FRAME_OVERHEAD_BYTES,
-    HOST_BAUD,
     LINK_REPLY_BYTES,
     LOAD_BYTES,
     LOAD_OFFSET_BYTES,
@@ -60,7 +59,7 @@ def link_seconds(
     return wire_seconds(n_bytes, sender, baud, bits_per_byte) + idle_seconds(receiver, driver, baud, bits_per_byte)
 
 
-def host_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int = HOST_BAUD) -> tuple[float, float]:
+def host_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int) -> tuple[float, float]:
     """Return the seconds in which the host sends the network's input and START to `board`, and reads the output.
 
     Each request waits for its reply (docs/protocol.md, Host ports); delays of the host itself are not included.
@@ -75,7 +74,7 @@ def host_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int = H
     )
 
 
-def host_line_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int = HOST_BAUD) -> tuple[float, float]:
+def host_line_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int) -> tuple[float, float]:
     """Return the seconds for which an input and an output keep the line between host and `board` busy.
 
     Requests follow each other without waiting for the replies, which go the other way (docs/protocol.md, Host ports).
@@ -91,7 +90,7 @@ def host_line_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: in
     )
 
 
-def taken_seconds(board: Board, host_baud: int = HOST_BAUD) -> float:
+def taken_seconds(board: Board, host_baud: int) -> float:
     """Return the seconds after which the host knows that `board` has taken an input: the reply to START, and TAKEN."""
     return BITS_PER_BYTE * (2 * FRAME_OVERHEAD_BYTES + TAKEN_BYTES) / board.host_uart.actual_baud(host_baud)
 

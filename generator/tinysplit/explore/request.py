@@ -1,6 +1,6 @@
 """What an exploration is asked to do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Self
@@ -8,6 +8,7 @@ from typing import Self
 from rich.console import Console
 
 from tinysplit.boards.board import no_energy_model
+from tinysplit.common.choices import check_seconds
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.problem_builder import has_currents
 from tinysplit.costs.settings import CostSettings
@@ -37,7 +38,15 @@ class Request:
     asks_largest: bool = False
 
     def __post_init__(self) -> None:
-        """Check the request. Raises UsageError for a ranking of an ideal period, which nothing simulates."""
+        """Check the request.
+
+        Raises UsageError for limits that exclude all sets, and a ranking of an ideal period, which nothing simulates.
+        """
+        check_seconds("--time-limit", self.time_limit_s)
+        if self.total_limit_s != inf:
+            check_seconds("--total-time", self.total_limit_s)
+        if not self.goal.max_price > 0:
+            raise UsageError(f"--max-price {self.goal.max_price:g}: a price above 0 is needed")
         settings = self.goal.settings
         if self.goal.ranked_by and settings.period_definition is not Period.FIRMWARE:
             raise UsageError(f"--period {settings.period}: --objective simulates the firmware: leave --period out")
@@ -76,3 +85,9 @@ class Request:
             note = f"note: {no_energy_model(unknown)}; the front is without energy"
             messages.print(note, highlight=False, markup=False, soft_wrap=True)
         return replace(self, axes=axes or (Axis.LATENCY,), goal=replace(self.goal, has_energy=False))
+
+
+def check_asked(axes: Sequence[Axis], ranked_by: Ranked | None) -> None:
+    """Raise UsageError where both a Pareto front and a ranking are asked for."""
+    if ranked_by and axes:
+        raise UsageError("--axis is one of a Pareto front, --objective asks for a ranking: use one of them")

@@ -11,13 +11,22 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 
 
-def check_possible(graph: Graph, boards: Iterable[Board], named: Mapping[int, str]) -> None:
+def check_named_once(named: Sequence[tuple[int, str]]) -> None:
+    """Raise UsageError for a layer, given by its index, with two kernels."""
+    layers = [number for number, _ in named]
+    for number, name in named:
+        if layers.count(number) > 1:
+            raise UsageError(f"--kernel {number + 1}={name}: layer {number + 1} is named twice")
+
+
+def check_possible(graph: Graph, boards: Iterable[Board], named: Sequence[tuple[int, str]]) -> None:
     """Raise UsageError, before anything is computed, for a layer that is missing or a kernel that no board has for it.
 
-    Layers are given by their index.
+    Layers are given by their index, each once.
     """
+    check_named_once(named)
     cores = {board.device.core for board in boards}
-    for number, name in named.items():
+    for number, name in named:
         layer = _layer(graph, number)
         widths = [BitWidths.all(graph, bits).of_layer(layer) for bits in BITS]
         suited = {each.name: each for core in cores for width in widths for each in candidates(layer, core, width)}

@@ -38,6 +38,7 @@ def print_project(project: Project, out: Path, console: Console) -> None:
     print_hand_offs(project, console)
     for link in project.links:
         console.print(f"{wiring_text(link)}; {link.baud} baud", highlight=False, soft_wrap=True)
+    console.print(f"host ports: {project.host_baud} baud", highlight=False)
     if project.host_protocol is HostProtocol.MLPERF:
         console.print(mlperf_text(project), highlight=False, soft_wrap=True)
 

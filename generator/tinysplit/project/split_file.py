@@ -18,7 +18,7 @@ from tinysplit.common.file_schema import FileModel, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
-from tinysplit.costs.settings import CostSettings
+from tinysplit.costs.settings import BitsPerByte, CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
@@ -174,7 +174,7 @@ class SplitFile(FileModel):
     bits: Literal[8, 16]
     widths: SplitWidths | None = None  # with --bits auto; else all weights and values have `bits`
     baud: Number
-    bits_per_byte: Annotated[int, Field(ge=8, le=12)]
+    bits_per_byte: BitsPerByte
     use_all: bool
     paper: bool
     objective: Objective

@@ -45,9 +45,7 @@ def print_reproduction(reproduction: Reproduction, console: Console) -> None:
 def _table(rows: list[Row], reasons: list[str]) -> Table:
     has_copies = any(row.replicated for row in rows)
     last = "replicated" if has_copies else "difference"
-    table = plain_table("row", "quantity", numbers=("published", "ours", last))
-    for heading in ("", "assumes"):
-        table.add_column(heading)
+    table = plain_table("row", "quantity", numbers=("published", "ours", last), last_labels=("", "assumes"))
     for before, row in pairwise([None, *rows]):
         if row is None:
             continue

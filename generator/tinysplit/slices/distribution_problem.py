@@ -167,7 +167,8 @@ class DistributionModel:
         ends = (NETWORK_INPUT, len(graph.layers) - 1)
         in_bytes, out_bytes = (self.costs.widths.size_bytes(graph, tensor) for tensor in ends)
         boards = (self.costs.boards[board] for board in (self.input_board, self.output_board))
-        (in_s, _), (_, out_s) = (host_seconds(board, in_bytes, out_bytes, settings.host_baud) for board in boards)
+        host_baud = settings.host_baud_on(self.costs.boards)
+        (in_s, _), (_, out_s) = (host_seconds(board, in_bytes, out_bytes, host_baud) for board in boards)
         return in_s + out_s
 
     def _transition(self, source: int, number: int, reading: Reading) -> Transition:

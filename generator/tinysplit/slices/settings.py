@@ -5,9 +5,22 @@ from typing import Annotated
 
 from pydantic import AfterValidator, PositiveFloat, PositiveInt
 
-from tinysplit.common.choices import AUTO, DEFAULT_TIME_LIMIT_S, Copies, Slices, SliceSolver, check_solver
+from tinysplit.common.choices import (
+    AUTO,
+    DEFAULT_TIME_LIMIT_S,
+    Copies,
+    Slices,
+    SliceSolver,
+    check_seconds,
+    check_solver,
+)
+from tinysplit.common.errors import UsageError
+from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.common.settings_class import settings_class
+from tinysplit.costs.settings import CostSettings
 
 
+@settings_class
 @dataclass(frozen=True, kw_only=True)
 class Search:
     """How splits are searched for: whole layers by `solver`, divided ones by `slice_solver`, by default the exact one.
@@ -24,3 +37,41 @@ class Search:
     input_board: PositiveInt = 1  # number of the board, of a distributed network
     output_board: PositiveInt = 1
     assignment: str | None = None
+
+    @property
+    def divides_layers(self) -> bool:
+        """Whether layers were asked to be divided over boards."""
+        return self.slices not in {None, Slices.NONE}
+
+    def check(self, n_boards: int) -> None:
+        """Raise UsageError for choices that contradict each other, and for a board beyond the number of boards."""
+        check_seconds("--time-limit", self.time_limit_s)
+        for option, number in (("--input-at", self.input_board), ("--output-at", self.output_board)):
+            if number > n_boards:
+                raise UsageError(f"{option} {number}: the number of boards is {n_boards}")
+        if self.slice_solver and not self.divides_layers:
+            raise UsageError(f"--solver {self.slice_solver} divides layers: it needs --slices rows, channels or auto")
+        asked = {
+            "--slices": self.divides_layers,
+            "--replicate": self.copies is Copies.ALWAYS,
+            f"--solver {self.solver}": self.solver != AUTO,
+        }
+        for option in (name for name, is_asked in asked.items() if is_asked and self.assignment is not None):
+            raise UsageError(f"--assign {self.assignment}: nothing is searched for: leave {option} out")
+
+
+def check_paper(settings: CostSettings, search: Search, *, has_cost_table: bool) -> None:
+    """Raise UsageError for choices that the published costs do not know, where they are asked for."""
+    if not settings.paper:
+        return
+    if search.copies is Copies.ALWAYS:
+        raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
+    if search.divides_layers:
+        raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
+    if has_cost_table:
+        raise UsageError("--paper has the published cycles per MAC: leave --calibration out")
+    if settings.bits_per_byte != BITS_PER_BYTE or settings.links or settings.host_transfers:
+        raise UsageError(
+            "--paper has 8 bit times per byte, equal links and no host transfers: it cannot be combined with "
+            "--bits-per-byte, --link or --host-transfers"
+        )

@@ -92,9 +92,8 @@ class LinkCosts:
         """Return what tensors of these sizes take from direct links and from CPUs."""
         settings, out_bytes = self.settings, [int(size) for size in sizes]
         table = load_cycle_table()
-        return handoff_of(
-            out_bytes, 0, self.boards, settings.link_settings, settings.bits_per_byte, table, settings.host_baud
-        )
+        host_baud = settings.host_baud_on(self.boards)
+        return handoff_of(out_bytes, 0, self.boards, settings.link_settings, settings.bits_per_byte, table, host_baud)
 
     @cached_property
     def _routes(self) -> Routes:

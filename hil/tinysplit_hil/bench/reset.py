@@ -7,7 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from tinysplit.boards.board import board_title
+from tinysplit.boards.catalog import load_all
 from tinysplit.boards.debug_port import DebugPort, load_debug_port
+from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit_hil.bench.commands import Command, run_command
@@ -130,17 +132,21 @@ def reset_by_power(path: Path, numbers: Sequence[int]) -> list[ResetBoard]:
     return [ResetBoard(n, _title(rig, n), f"the power of target {rig.board[n - 1].target}") for n in wanted]
 
 
-def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int) -> list[ResetBoard]:
-    """Let boards reset themselves. Raises ToolError where a board does not reply, or its port cannot be opened."""
+def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int | None) -> list[ResetBoard]:
+    """Let boards reset themselves, by default at the rate that `generate` chooses for the boards which the file names.
+
+    Raises ToolError where a board does not reply, or its port cannot be opened.
+    """
     rig = read_rig_file(path)
     if rig.virtual:
         raise InputError(
             f"{path} has virtual boards of another process, whose time only a measurement shares: use --by probe"
         )
+    baud = host_baud or host_baud_of(load_all([board.name for board in rig.board if board.name]))
     found = []
     with board_ports(path, rig) as ports:
         for number in _wanted(path, rig, numbers):
-            with open_port(ports[number - 1], host_baud) as port:
+            with open_port(ports[number - 1], baud) as port:
                 client = BoardClient(port, _title(rig, number))
                 client.run(client.reboot())
             found.append(ResetBoard(number, _title(rig, number), f"itself, asked on {ports[number - 1]}"))

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
-from tinysplit.cli.basic_options import messages, value_mistake
+from tinysplit.cli.basic_options import CheckedCommand, messages, value_mistake
 from tinysplit.common.choices import AUTO
 from tinysplit.common.errors import InputError, UsageError
 
@@ -39,7 +38,7 @@ def config_path(given: Mapping[str, Any]) -> Path | None:
     return next((path for path in (folder / CONFIG_NAME for folder in folders) if path.exists()), None)
 
 
-class ConfiguredCommand(TyperCommand):
+class ConfiguredCommand(CheckedCommand):
     """Takes what the command line leaves out from the config file, and says so on stderr."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)

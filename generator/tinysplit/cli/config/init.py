@@ -21,7 +21,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 
 _WIDTH = 100
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?")
+_NUMBER = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?|inf)", re.ASCII)
 _HEAD = f"""\
 # {CONFIG_NAME}: defaults of the options of tinysplit's commands, which find it beside the model or in the current
 # folder. An option on the command line wins. Paths are relative to this file. A line without # is in force.

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pydantic import FiniteFloat, NonNegativeFloat
+
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import LONG_BITS, SHORT_BITS, USUAL_MAX_DROP, USUAL_MIN_SQNR_DB
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.settings_class import settings_class
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
@@ -27,6 +30,7 @@ TOLERANCE = 1e-9  # percentage points and dB
 LEAST_S = 1e-8  # lower limit of the added time, so that tensors without cost are ordered by noise
 
 
+@settings_class
 @dataclass(frozen=True)
 class Goal:
     """The accuracy to reach: most percentage points of top-1 to lose or, without labels, least SQNR in dB.
@@ -34,8 +38,8 @@ class Goal:
     None is the usual limit.
     """
 
-    max_drop: float | None = None
-    min_sqnr_db: float | None = None
+    max_drop: NonNegativeFloat | None = None
+    min_sqnr_db: FiniteFloat | None = None
 
     def check(self, samples: Samples) -> None:
         """Raise UsageError for a limit that does not apply to samples with or without labels."""

@@ -50,22 +50,37 @@ class Arrivals:
         """
         try:
             lines = path.read_text(encoding="utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read: {error}") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise InputError(f"{path} is no text in UTF-8: save it in UTF-8") from None
+        places = {f"{path}, line {number}": line for number, line in enumerate(lines, 1) if line.strip()}
+        return cls._of(str(path), places)
+
+    @classmethod
+    def at_times(cls, times_s: Sequence[float], title: str) -> Self:
+        """Return inputs at ascending times in seconds, of which the first is the begin.
+
+        Raises InputError, which names the first wrong entry of what is called `title`.
+        """
+        return cls._of(title, {f"{title} {number}": time_s for number, time_s in enumerate(times_s, 1)})
+
+    @classmethod
+    def _of(cls, title: str, given: Mapping[str, str | float]) -> Self:
         times_s: list[float] = []
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                times_s.append(_time_of(line, f"{path}, line {number}", times_s[-1] if times_s else 0.0))
+        for place, each in given.items():
+            times_s.append(_time_of(each, place, times_s[-1] if times_s else 0.0))
         if not 0 < len(times_s) <= MAX_INPUTS:
-            raise InputError(f"{path} has {len(times_s)} times: between 1 and {MAX_INPUTS} inputs can be simulated")
+            raise InputError(f"{title} has {len(times_s)} times: between 1 and {MAX_INPUTS} inputs can be simulated")
         return cls([time_s - times_s[0] for time_s in times_s])
 
 
-def _time_of(line: str, place: str, before_s: float) -> float:
+def _time_of(given: str | float, place: str, before_s: float) -> float:
     try:
-        time_s = float(line)
-    except ValueError:
-        raise InputError(f"{place}: {line.strip()!r} is no time in seconds") from None
+        time_s = float(given)
+    except (TypeError, ValueError):
+        what = given.strip() if isinstance(given, str) else given
+        raise InputError(f"{place}: {what!r} is no time in seconds") from None
     if not before_s <= time_s <= LONGEST_S:
         raise InputError(f"{place}: {time_s:g} s is not between the time before, {before_s:g} s, and {LONGEST_S:g} s")
     return time_s

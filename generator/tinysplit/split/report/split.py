@@ -199,6 +199,8 @@ def _proof(split: Split) -> str:
     if split.solver == GIVEN:
         return f"given, not searched for: {_bound(split)}, optimality gap at most {_gap(split.gap)}"
     picked = f" ({split.picked_because})" if split.picked_because else ""
+    if split.proved and not split.explored:
+        return f"{split.solver}{picked}: proved optimal by lower bounds alone, no candidate had to be explored"
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     if split.proved:
         return f"{work}, proved optimal"

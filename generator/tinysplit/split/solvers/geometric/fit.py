@@ -15,6 +15,8 @@ from tinysplit.common.tables import plain_table
 from tinysplit.common.units import PERCENT
 from tinysplit.split.solvers.geometric.posynomial import Floats, Monomial, Posynomial
 
+ROUNDING = 1e-12  # of the relative errors of a fit
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -57,7 +59,8 @@ def fit_posynomial(
 ) -> Fit:
     """Return the sum of monomials of given `exponents` with the least squares of relative errors, coefficients >= 0.
 
-    `features` and `measured`: arrays (n,) of positive numbers. Monomials whose coefficient is 0 are left out.
+    `features` and `measured`: arrays (n,) of positive numbers. Monomials whose coefficient is 0, but for rounding, are
+    left out.
 
     Raises:
         InputError: numbers that are not positive.
@@ -68,9 +71,9 @@ def fit_posynomial(
     terms = [Monomial(1.0, dict(powers)) for powers in exponents]
     relative = np.column_stack([np.broadcast_to(term.of(columns), values.shape) / values for term in terms])
     scale = relative.max(axis=0)  # columns of one size: exponents 0 and 2 of large features differ by orders
-    coefficients, _ = nnls(relative / scale, np.ones(len(values)))
-    found = zip(coefficients / scale, terms, strict=True)
-    model = Posynomial(tuple(Monomial(float(c), term.exponents) for c, term in found if c > 0))
+    coefficients, _ = nnls(relative / scale, np.ones(len(values)))  # each is the largest share of a measurement
+    found = zip(coefficients, scale, terms, strict=True)
+    model = Posynomial(tuple(Monomial(float(c / s), term.exponents) for c, s, term in found if c > ROUNDING))
     return Fit(model, values, np.broadcast_to(model.of(columns), values.shape))
 
 

@@ -1,0 +1,105 @@
+"""Schema of boards/families/*.toml: what the boards of a family share. Every fact requires a source."""
+
+from fnmatch import fnmatch
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt
+
+from tinysplit.boards.schema import BusLimits, CacheSizes, Corrections, Fifos, PllOverride, PllRules, Source, UartName
+from tinysplit.common.file_schema import FileModel
+
+
+class MemorySystem(FileModel):
+    """The memory hierarchy of a family, by the names of `Device`; a device may lack some memories."""
+
+    levels: dict[str, Literal[1, 2, 3]]
+    access_bytes: dict[str, PositiveInt]  # read by one access
+    bus_cycles: dict[str, PositiveInt] = Field(default_factory=dict)  # of an access without wait states
+    dma: dict[str, tuple[str, ...]]  # the controllers that can access it
+    cache_line_bytes: PositiveInt
+    code_cache_bytes: int = Field(ge=0)
+    data_cache_bytes: int = Field(ge=0)
+    caches: tuple[str, ...]  # the cached memories
+    sectors_kb: tuple[PositiveInt, ...] = Field(min_length=1)  # of flash, from its start; the last one repeats
+    source: Source
+
+
+class CodeAlias(FileModel):
+    """The data memory that is also mapped on the code buses, and its address there; a device may lack it."""
+
+    memory: str
+    start: PositiveInt
+    source: Source
+
+
+class DmaClocks(FileModel):
+    """The RCC register that enables the DMA controllers, and the bit of a DMAMUX that has a clock of its own."""
+
+    enable_register: str
+    mux_enable_bit: str = ""
+    source: Source
+
+
+class DebugRegisters(FileModel):
+    """Target file of OpenOCD, and addresses of the registers that tell part and read-out protection."""
+
+    openocd_target: str
+    idcode_address: PositiveInt
+    protection_address: PositiveInt
+    protection_shift: Literal[0, 8]  # lowest bit of RDP
+    source: Source
+
+
+class UartPeripheral(FileModel):
+    """A UART that all devices of a family have."""
+
+    base_address: PositiveInt
+    bus: Literal["apb1", "apb2"]  # whose clock drives it
+    enable_register: str
+
+
+class DeviceLine(FileModel):
+    """What the board files of a line of devices have in common."""
+
+    parts: tuple[str, ...]  # patterns of their names: "stm32f401?[bc]*"
+    device_id: Annotated[int, Field(gt=0, lt=1 << 12)]
+    source: Source  # of the device id
+    clock: BusLimits
+    corrections: Corrections = Corrections()
+    pll: PllOverride | None = None
+    caches: CacheSizes | None = None
+    fifos: Fifos | None = None
+    sectors_kb: tuple[PositiveInt, ...] = ()  # of the flash; by default those of the family
+    flash_banks: Literal[1, 2] = 1
+
+
+class QuadSpiFacts(FileModel):
+    """The QUADSPI of the devices of a family that have one, and the addresses at which it maps a memory."""
+
+    base_address: PositiveInt
+    max_hz: PositiveInt
+    fifo_bytes: PositiveInt
+    region_start: PositiveInt
+    region_bytes: PositiveInt
+    enable_register: str
+    enable_bit: str
+    source: Source
+
+
+class FamilyFile(FileModel):
+    """boards/families/<family>.toml."""
+
+    pll: PllRules
+    memory_system: MemorySystem
+    code_alias: CodeAlias | None = None
+    dma: DmaClocks
+    debug: DebugRegisters
+    fifos: Fifos | None = None
+    quadspi: QuadSpiFacts | None = None
+    uarts: dict[UartName, UartPeripheral]
+    uarts_source: Source
+    lines: tuple[DeviceLine, ...]  # with firmware
+
+    def line_of(self, part: str) -> DeviceLine | None:
+        """Return the line of a part, None if none of those here has it."""
+        return next((line for line in self.lines if any(fnmatch(part, name) for name in line.parts)), None)
