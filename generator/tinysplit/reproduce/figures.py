@@ -98,6 +98,8 @@ MUKHERJEE_TABLE_2 = (
     PipelineRow("ResNext", 10, 204, 204, 588, 285),
 )
 
+PIPELINE_IN_FIGURE_4, NANO_IN_FIGURE_4 = "396", "688"  # ms, in the text of section 5.1
+
 TABLE_3_RAM: Mapping[str, str] = {
     "nucleo_h743zi": "1 Mbyte is rounded: 992 KB hold data, 64 KB instructions, 4 KB are for backup",
     "nucleo_h723zg": "counts 64 KB for instructions and 4 KB for backup, which no tensor can use",
