@@ -26,6 +26,7 @@ from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import late_step, steps
 from tinysplit.costs.problem_builder import make_problem, make_problems
+from tinysplit.costs.published import FLOAT_KERNELS
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -381,8 +382,8 @@ def _link_counts(context: Context) -> Sequence[int]:
 
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:
-    """Print whether one board or replication is better than the split; not for published tables."""
-    notes = () if context.settings.paper else better_alternatives(split, _solver(context, search))
+    """Print whether one board or replication is better than the split; for published tables, what they rest on."""
+    notes = (FLOAT_KERNELS,) if context.settings.paper else better_alternatives(split, _solver(context, search))
     for note in notes:
         context.messages.print(note, highlight=False, soft_wrap=True)
 

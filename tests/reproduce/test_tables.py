@@ -13,10 +13,10 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.cli.app import app
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.reproduce.costs import NETWORKS, counted_layers, published_problem
-from tinysplit.reproduce.figures import KNOWN_DIFFERENCES, TABLE_2, TABLE_4
+from tinysplit.reproduce.figures import EXPERIMENT, KNOWN_DIFFERENCES, TABLE_2, TABLE_4
 from tinysplit.reproduce.networks import tiny_cnn
 from tinysplit.reproduce.report import print_reproduction
-from tinysplit.reproduce.reproduction import Reproduction
+from tinysplit.reproduce.reproduction import Convention, Reproduction
 from tinysplit.reproduce.santamaria_checks import formula_7_s
 from tinysplit.reproduce.tables import reproduce
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -84,6 +84,12 @@ def test_only_known_differences(reproduction: Reproduction) -> None:
 def test_the_experiment_of_table_5(reproduction: Reproduction) -> None:
     rows = {row.quantity: row.ours for row in reproduction.rows if row.row == "Tiny-CNN, experimental"}
     assert rows == {"L, s": "", "T, s": "0.28", "I = L + T, s": "3.81", "L below the model, %": "8"}
+    (measured,) = (row for row in reproduction.rows if row.why_not == EXPERIMENT)
+    assert "float32" in measured.why_not
+    assert "fixed point, 8 or 16 bits" in measured.why_not
+    model = [row for row in reproduction.rows if row.row == "Tiny-CNN, model"]
+    assert all(Convention.FLOAT_TIMES in row.conventions for row in model)
+    assert len(model) == 3
 
 
 def test_contradictions_are_no_figures(reproduction: Reproduction) -> None:

@@ -37,6 +37,7 @@ class Convention(StrEnum):
     EXAMPLE = "layers take 1, 0.5, 1 and 0.5 s, and layer 4 is on the blue device; neither is given"
     GREEDY = "an image takes the device that is free first, the faster one if both are"
     COPIES = "replication: each device runs the whole network on its share of the inputs; not in the document"
+    FLOAT_TIMES = "float32: Table 3's cycles per MAC, 4 bytes per value on the line; our boards compute in 8 or 16 bits"
     ROOT = "candidates move one run of a root candidate; * marks a latency that is not optimal"
     NODES = "feasible children, smallest bound first; the bound includes the transfers so far"
     TIGHTENED = "weights grow by 10 until the parts hold more than 0.99 of the channels; each part is rounded by itself"

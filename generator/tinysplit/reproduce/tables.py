@@ -146,7 +146,7 @@ def _table_5() -> Iterator[Row]:
     figures = _Solved(published).latency.figures
     (cut,) = figures.cuts
     for (quantity, figure), value in zip(TABLE_5_MODEL.items(), (figures.l_s, figures.t_s, figures.i_s), strict=True):
-        yield _row("5", "Tiny-CNN, model", quantity, figure, value, *COSTS, Convention.BLOCKS)
+        yield _row("5", "Tiny-CNN, model", quantity, figure, value, *COSTS, Convention.BLOCKS, Convention.FLOAT_TIMES)
     yield from table_5_experiment(cut.payload_bytes, CostSettings.baud)
 
 
