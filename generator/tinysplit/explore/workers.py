@@ -21,6 +21,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates, key_of
+from tinysplit.explore.stopping import uninterrupted
 
 Batch = tuple[Candidate, ...]
 Work = Callable[[Tables, Sequence[Candidate], Solving], list[Outcome]]
@@ -84,13 +85,15 @@ class LocalProcesses:
     def _run_pool(
         self, tables: Tables, batches: Sequence[Batch], solving: Solving
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
-        pool = self._pool = self._pool or _new_pool(self.count)
+        with uninterrupted():
+            pool = self._pool = self._pool or _new_pool(self.count)
         try:
             waiting = iter(batches)
             running: dict[Future[list[Outcome]], Batch] = {}
             while True:
                 for batch in islice(waiting, self.count * WAITING_BATCHES - len(running)):
-                    running[pool.submit(self.work, _tables_of(batch, tables), batch, solving)] = batch
+                    with uninterrupted():  # it may start a process
+                        running[pool.submit(self.work, _tables_of(batch, tables), batch, solving)] = batch
                 if not running:
                     return
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
