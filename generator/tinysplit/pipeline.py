@@ -24,7 +24,7 @@ from tinysplit.common.choices import (
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
-from tinysplit.common.progress import late_step, steps
+from tinysplit.common.progress import reading, steps
 from tinysplit.costs.problem_builder import make_problem, make_problems
 from tinysplit.costs.published import FLOAT_KERNELS
 from tinysplit.costs.settings import CostSettings
@@ -71,6 +71,15 @@ from tinysplit_hil.measure_folder import MeasureSettings, check_samples, measure
 from tinysplit_hil.results.run_report import RunReport
 
 
+def read_network(model: Path, messages: Console, *, needs_weights: bool = True) -> Graph:
+    """Import an ONNX file, and say where it lacks weights. Raises InputError where that fails."""
+    with reading(messages, [model]):
+        graph = import_model(model, needs_weights=needs_weights)
+    if not graph.has_weights:
+        messages.print(f"note: {model} lacks weights: estimates do not need them", highlight=False, soft_wrap=True)
+    return graph
+
+
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """Input of all stages: a network, the boards that run it, the settings of the costs, and a console."""
@@ -94,10 +103,7 @@ class Context:
         needs_weights: bool = True,
     ) -> Self:
         """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
-        with late_step(messages, f"reading {model}"):
-            graph = import_model(model, needs_weights=needs_weights)
-        if not graph.has_weights:
-            messages.print(f"note: {model} lacks weights: estimates do not need them", highlight=False, soft_wrap=True)
+        graph = read_network(model, messages, needs_weights=needs_weights)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
         for board in boards:
             check_probe_baud(board.name, settings.host_baud)
