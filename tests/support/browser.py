@@ -42,7 +42,7 @@ def layout_in_browser(page: Path, widths: Sequence[int], folder: Path) -> dict[i
     frames = "".join(f'<iframe style="{size}" srcdoc="{shown}"></iframe>' for size in sizes)
     script = f"<pre id=found></pre><script>{LAYOUT_SCRIPT.read_text(encoding='utf-8')}</script>"
     around = folder / "frames.html"
-    around.write_text(f"<!DOCTYPE html><body>{frames}{script}</body>", encoding="utf-8")
+    around.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{frames}{script}</body>", encoding="utf-8")
     (found,) = re.findall('<pre id="found">(.*?)</pre>', page_in_browser(around, folder / "profile"), re.DOTALL)
     mistakes: list[list[str]] = json.loads(html.unescape(found))
     return dict(zip(widths, mistakes, strict=True))
