@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
+from multiprocessing import active_children
 from pathlib import Path
-from threading import Thread
 
 import cloudpickle
 import pytest
@@ -25,7 +26,7 @@ from tinysplit.explore import workers
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.stopping import TimeIsUpError, total_time, uninterrupted
-from tinysplit.explore.workers import Batch, DaskCluster
+from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
 EXPLORE = ("explore", str(MODEL), *BOARDS)
@@ -106,6 +107,16 @@ def test_a_worker_that_is_just_starting_ends_without_a_word(tmp_path: Path) -> N
     assert stdout.strip().isdigit()  # the start was not left half-way
 
 
+def test_nothing_of_a_closed_pool_is_left() -> None:
+    before = set(threading.enumerate())
+    processes = LocalProcesses(2, slowly)
+    batches = [(Candidate("m", 8, 0, (f"b{number}",)),) for number in range(9)]
+    next(processes.run({("m", 8, 0): None}, batches, Solving(1.0)))  # type: ignore[dict-item]
+    processes.close()
+    assert set(threading.enumerate()) <= before
+    assert not active_children()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGALRM])
 def test_signals_wait_for_the_end_of_what_is_not_interrupted(number: signal.Signals) -> None:
     came: list[str] = []
@@ -129,7 +140,7 @@ def test_what_is_not_interrupted_may_run_in_any_thread() -> None:
         with uninterrupted():
             came.append("done")
 
-    thread = Thread(target=block)
+    thread = threading.Thread(target=block)
     thread.start()
     thread.join(PATIENCE_S)
     assert came == ["done"]
