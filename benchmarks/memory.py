@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/memory.py [--json] [--only TEXT]
 
 Each case is a network on some boards: split as `tinysplit split --use-all` does it, quantized with random formats,
-generated and built. Static RAM has the reserve of the stack, which is stated separately. "Counted" is the flash that
-the search counts for the same split at most. The networks other than Tiny-CNN are looked for in ../shared/models.
-Takes some minutes.
+generated and built. Static RAM has the stack, which is stated separately, and that of the fault handler. "Counted" is
+the flash that the search counts for the same split at most. The networks other than Tiny-CNN are looked for in
+../shared/models. Takes some minutes.
 """
 
 import argparse

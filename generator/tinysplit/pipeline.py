@@ -24,9 +24,10 @@ from tinysplit.common.choices import (
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
-from tinysplit.common.progress import late_step, steps
+from tinysplit.common.progress import steps
 from tinysplit.common.protocol_limits import HOST_BAUD
 from tinysplit.costs.problem_builder import make_problem, make_problems
+from tinysplit.costs.published import FLOAT_KERNELS
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -40,7 +41,7 @@ from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.sample_files import SampleSource
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.onnx_import import import_model
+from tinysplit.onnx_import.reading import read_network
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
@@ -94,10 +95,7 @@ class Context:
         needs_weights: bool = True,
     ) -> Self:
         """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
-        with late_step(messages, f"reading {model}"):
-            graph = import_model(model, needs_weights=needs_weights)
-        if not graph.has_weights:
-            messages.print(f"note: {model} lacks weights: estimates do not need them", highlight=False, soft_wrap=True)
+        graph = read_network(model, messages, needs_weights=needs_weights)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
         host_baud = settings.host_baud_on(boards)
         for board in boards:
@@ -386,8 +384,8 @@ def _link_counts(context: Context) -> Sequence[int]:
 
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:
-    """Print whether one board or replication is better than the split; not for published tables."""
-    notes = () if context.settings.paper else better_alternatives(split, _solver(context, search))
+    """Print whether one board or replication is better than the split; for published tables, what they rest on."""
+    notes = (FLOAT_KERNELS,) if context.settings.paper else better_alternatives(split, _solver(context, search))
     for note in notes:
         context.messages.print(note, highlight=False, soft_wrap=True)
 

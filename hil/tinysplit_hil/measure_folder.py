@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
 from tinysplit.common.errors import UsageError
-from tinysplit.common.progress import steps
+from tinysplit.common.progress import references, steps
 from tinysplit.common.project_files import MODEL_NAME
 from tinysplit.common.settings_class import settings_class
 from tinysplit.network.float_reference import run_float
@@ -97,7 +97,7 @@ def measure_boards(
         if settings.has_timeline:
             timeline = record_timeline(project, rig, inputs, messages, is_pipelined=settings.is_pipelined)
         stacks = Boards(project, rig).stacks()
-    with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
+    with references(messages, len(samples.x)):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
     indices, outputs = measurement.samples, measurement.outputs

@@ -16,6 +16,7 @@ from firmware_build import build as build_firmware
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
 from tinysplit.build.report import BuildReport, BuiltBoard, print_build
+from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
@@ -109,7 +110,8 @@ def test_the_stack_counts_as_used_ram(tmp_path: Path) -> None:
     in_ram = {name: int(size) for name, size, address in sections if 0x20000000 <= int(address) < 0x30000000}
     assert set(in_ram) - {".noinit"} == {".stack", ".data", ".bss", ".arena"}
     sizes = read_elf(elf, G0.device)
-    assert sizes.stack_bytes == in_ram[".stack"] >= 1024
+    assert (sizes.stack_bytes, sizes.spare_stack_bytes) == (STACK_BYTES, SPARE_STACK_BYTES)
+    assert in_ram[".stack"] == STACK_BYTES + SPARE_STACK_BYTES
     assert [use.used_bytes for use in sizes.ram] == [sum(in_ram.values())]
 
 

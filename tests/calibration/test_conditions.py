@@ -1,6 +1,7 @@
 """Calibration files: what they hold for, and what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tinysplit.calibration.conditions import (
     using_calibration,
     write_calibration,
 )
+from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
 from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts, load_cycle_table
 
@@ -153,3 +155,14 @@ def test_commands_refuse_a_calibration_for_another_core(tmp_path: Path, command:
 def test_published_costs_take_no_calibration(tmp_path: Path) -> None:
     own = ("-b", "nucleo_g071rb", "--paper", "--calibration", str(written(tmp_path)))
     assert "leave --calibration out" in run("split", str(example.MODEL), *own, expect=USAGE)
+
+
+def test_pages_are_no_part_of_the_firmware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    templates = tmp_path / "templates"
+    shutil.copytree(package_files.templates(), templates)
+    monkeypatch.setattr(package_files, "templates", lambda: templates)
+    before = firmware_sha256()
+    (templates / "report" / "report.css.j2").write_text("")
+    assert firmware_sha256() == before
+    (templates / "layer.c.j2").write_text("")
+    assert firmware_sha256() != before

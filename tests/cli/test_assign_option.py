@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import example
 from command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
+from tinysplit.cli.app import app
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
@@ -25,6 +27,15 @@ def test_table_5_by_the_published_costs(tmp_path: Path) -> None:
     assert found["assignment"] == given["assignment"]
     cut = run("split", MODEL, *TWO_G0, "--paper", "--assign", "1-3:1,4-7:2", "-o", "s.json", expect=CHECK_FAILED)
     assert "--paper counts no cut between layers 3 and 4" in cut
+
+
+@pytest.mark.parametrize("more", [("--assign", PUBLISHED), ()])
+def test_published_costs_are_said_to_be_those_of_float32(tmp_path: Path, more: tuple[str, ...]) -> None:
+    options = ["split", MODEL, *TWO_G0, *more, "-o", str(tmp_path / "s.json")]
+    said = CliRunner().invoke(app, [*options, "--paper"]).stderr
+    assert "float32 by the cycles per MAC of Santamaria 2021" in said
+    assert "generated firmware computes in 8 or 16 bits" in said
+    assert "float32" not in CliRunner().invoke(app, options).stderr
 
 
 def test_it_is_not_proved(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
+from multiprocessing import active_children
 from pathlib import Path
 
 import cloudpickle
@@ -23,8 +25,8 @@ from tinysplit.common.folder_lock import locked_file
 from tinysplit.explore import workers
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates
-from tinysplit.explore.stopping import TimeIsUpError, total_time
-from tinysplit.explore.workers import Batch, DaskCluster
+from tinysplit.explore.stopping import TimeIsUpError, total_time, uninterrupted
+from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
 EXPLORE = ("explore", str(MODEL), *BOARDS)
@@ -66,6 +68,82 @@ def test_no_process_stays(number: signal.Signals, tmp_path: Path) -> None:
             for left in processes_of(process.pid):
                 os.kill(left, signal.SIGKILL)
     assert process.returncode == (128 + signal.SIGTERM if number is signal.SIGTERM else -signal.SIGKILL)
+
+
+TERMINATED_AT_A_START = """
+import os, signal, sys
+from multiprocessing import forkserver
+from tinysplit.explore.stopping import orderly_termination
+from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.evaluate import Solving
+from tinysplit.explore.workers import LocalProcesses
+
+read_pid = forkserver.read_signed
+
+def terminated_before_the_process_is_known(stream):
+    forkserver.read_signed = read_pid
+    signal.raise_signal(signal.SIGTERM)
+    pid = read_pid(stream)
+    print(pid, flush=True)
+    return pid
+
+forkserver.read_signed = terminated_before_the_process_is_known
+with orderly_termination():
+    processes = LocalProcesses(1)
+    try:
+        list(processes.run({("m", 8, 0): None}, [(Candidate("m", 8, 0, ("b",)),)], Solving(1.0)))
+    finally:
+        processes.close()
+"""
+
+
+def test_a_worker_that_is_just_starting_ends_without_a_word(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
+    arguments = [sys.executable, "-c", TERMINATED_AT_A_START]
+    with subprocess.Popen(arguments, stdout=pipe, stderr=pipe, text=True, start_new_session=True, cwd=tmp_path) as run:
+        stdout, stderr = run.communicate(timeout=PATIENCE_S)
+        wait_until(lambda: not list(processes_of(run.pid)))
+    assert (run.returncode, stderr) == (128 + signal.SIGTERM, "")
+    assert stdout.strip().isdigit()  # the start was not left half-way
+
+
+def test_nothing_of_a_closed_pool_is_left() -> None:
+    before = set(threading.enumerate())
+    processes = LocalProcesses(2, slowly)
+    batches = [(Candidate("m", 8, 0, (f"b{number}",)),) for number in range(9)]
+    next(processes.run({("m", 8, 0): None}, batches, Solving(1.0)))  # type: ignore[dict-item]
+    processes.close()
+    assert set(threading.enumerate()) <= before
+    assert not active_children()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGALRM])
+def test_signals_wait_for_the_end_of_what_is_not_interrupted(number: signal.Signals) -> None:
+    came: list[str] = []
+    before = signal.signal(number, lambda *_: came.append("handled"))
+    try:
+        with uninterrupted():
+            signal.raise_signal(number)
+            signal.raise_signal(number)
+            came.append("done")
+        assert came == ["done", "handled"]
+        signal.raise_signal(number)
+        assert came[2:] == ["handled"]
+    finally:
+        signal.signal(number, before)
+
+
+def test_what_is_not_interrupted_may_run_in_any_thread() -> None:
+    came: list[str] = []
+
+    def block() -> None:
+        with uninterrupted():
+            came.append("done")
+
+    thread = threading.Thread(target=block)
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert came == ["done"]
 
 
 class InterruptedProcesses:

@@ -14,7 +14,7 @@ from firmware_build import SubModel, build, link_project, network_source, write_
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
-from tinysplit.codegen.board_files import STACK_BYTES, firmware_sources, render_board_files
+from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES, firmware_sources, render_board_files
 from tinysplit.common.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def test_every_board_builds_with_the_right_vectors(board: Board, tmp_path: Path)
         ram = board.near_memory
         assert isr["sh_addr"] == board.device.flash.start
         assert len(vectors) == CORE_ENTRIES + max(i.position for i in board.device.interrupts) + 1
-        assert vectors[0] == names["_estack"] == ram.start + STACK_BYTES
+        assert vectors[0] == names["_estack"] == ram.start + SPARE_STACK_BYTES + STACK_BYTES
         assert vectors[1] == names["startup_reset"]
         assert vectors[15] == names["SysTick_Handler"]
         used = {interrupt.position: interrupt.name for interrupt in board.device.interrupts}

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from browser import page_in_browser
+from browser import layout_in_browser, page_in_browser
 from command_line import BAD_INPUT, run
-from example import shared_example
+from example import CALIBRATION, MODEL, shared_example
 from measured_example import BOARD, shared_measured_example
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.output_folder import check_output_folder
 
 SECTIONS = {"network", "split", "timeline", "memory", "accuracy", "energy"}
 VOID = {"meta", "link", "br"}
+WIDTHS = (1440, 1024, 768, 400)
 
 
 class Page(HTMLParser):
@@ -115,3 +116,37 @@ def test_in_a_browser(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     written(shared_measured_example()[1] / "out", path)
     assert set(Page(page_in_browser(path, tmp_path / "profile")).ids) >= SECTIONS
+
+
+@pytest.mark.slow
+def test_it_is_readable_at_four_widths(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    written(shared_measured_example()[1] / "out", path)
+    assert layout_in_browser(path, WIDTHS, tmp_path) == {width: [] for width in WIDTHS}
+
+
+@pytest.mark.slow
+def test_four_boards_and_long_names_are_readable(tmp_path: Path) -> None:
+    folder, path = tmp_path / "out", tmp_path / "report.html"
+    run("generate", str(MODEL), "--split", str(four_boards(tmp_path)), "--samples", str(CALIBRATION), "-o", str(folder))
+    manifest = folder / "tinysplit.json"
+    manifest.write_text(manifest.read_text().replace('"name": "tiny_cnn"', f'"name": "{"a_long_name_" * 8}"'))
+    written(folder, path)
+    assert layout_in_browser(path, WIDTHS, tmp_path) == {width: [] for width in WIDTHS}
+
+
+@pytest.mark.slow
+def test_mistakes_of_a_layout_are_found(tmp_path: Path) -> None:
+    wide = '<div style="width:900px">wide</div>'
+    small = '<svg viewBox="0 0 100 100" width="50"><text y="20">small</text><text y="22">over</text></svg>'
+    page = tmp_path / "page.html"
+    page.write_text(f"<!DOCTYPE html><body>{wide}<div class='wide'>lane</div>{small}</body>")
+    found = layout_in_browser(page, (400,), tmp_path)[400]
+    for mistake in ("scrolls sideways", "DIV  ends at 9", "a lane does not scroll", "px: small", "small overlaps over"):
+        assert any(mistake in each for each in found), mistake
+
+
+def four_boards(folder: Path) -> Path:
+    boards = [option for board in ("nucleo_g071rb", "nucleo_l452re") * 2 for option in ("--board", board)]
+    run("split", str(MODEL), *boards, "--use-all", "-o", str(folder / "split.json"))
+    return folder / "split.json"

@@ -9,7 +9,10 @@ from rich.console import Console
 
 import example
 from fake_reports import make_report
+from tinysplit.build.report import BuildReport
+from tinysplit.codegen.board_files import STACK_BYTES
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.project.manifest import Project
 from tinysplit_hil.protocol import StackUse
 from tinysplit_hil.tables import print_measurement
 
@@ -39,6 +42,10 @@ def test_a_stack_with_less_left_fails() -> None:
 
 @pytest.mark.slow
 def test_virtual_boards_tell_what_of_their_stack_they_used() -> None:
-    for board in example.shared_mixed_run()[0]["boards"]:
-        assert board["stack_bytes"] == 2048 - 256
+    printed, folder = example.shared_mixed_run()
+    for board in printed["boards"]:
+        assert board["stack_bytes"] == STACK_BYTES
         assert 256 < board["stack_used_bytes"] < 1024
+    project = Project.read(folder)
+    built = BuildReport.read(project, [board.elf(folder) for board in project.boards]).to_json()
+    assert [board["stack_bytes"] for board in built["boards"]] == [STACK_BYTES, STACK_BYTES]

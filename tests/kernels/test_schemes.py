@@ -1,5 +1,7 @@
 """The rule of schemes of Singh 2024, the memory traffic of kernels, and which kernel is chosen, counted by hand."""
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -36,8 +38,10 @@ from tinysplit.network.layers.window import Pads, Window
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import BoardPlan, make_plan
 from tinysplit.project.manifest import ProjectMemory
+from tinysplit.reproduce.network_builder import NetworkBuilder
 
 BYTES = Widths.all(8)
+KERNELS_BY_NAME = {kernel.name: kernel for kernel in selection.KERNELS}
 SAME = Pads(1, 1, 1, 1)
 
 
@@ -216,6 +220,12 @@ def test_kernels_and_schemes_can_be_named() -> None:
     assert choose(layer, "cortex-m4", BYTES, Optimize.RAM, "planes").name == "planes"
 
 
+def plan_of(graph: Graph, board: str, bits: int = 8) -> BoardPlan:
+    boards, settings, assignment = (load_board(board),), CostSettings(bits=bits), (0,) * len(graph.layers)
+    problem = make_problem(graph, boards, settings)
+    return make_plan(graph, bits, boards, problem, assignment, settings.link_settings).boards[0]
+
+
 def planned(board: str, named: tuple[tuple[int, str], ...]) -> BoardPlan:
     graph, boards = import_model(MODEL), (load_board(board),)
     settings = CostSettings(kernels=named)
@@ -229,7 +239,8 @@ def test_what_is_named_is_planned_and_said() -> None:
     assert [own.memory.kernels[number].name for number in (0, 2)] == ["dual_mac", "direct"]
     described = describe_memory(import_model(MODEL), BitWidths.all(import_model(MODEL), 8), own, 2)
     assert (described.kernel, described.scheme) == ("direct", "interleaved")
-    assert described.why.startswith(f"interleaved: 624 bytes fit into {own.near_bytes}; direct was requested")
+    fits = f"interleaved: 624 bytes of inputs fit into {own.near_bytes} of RAM"
+    assert described.why.startswith(f"{fits}; direct was requested")
     assert described.ram_read_bytes == 11 * 11 * 32 * 3 * 3 * 16
 
 
@@ -237,10 +248,10 @@ def test_cycles_are_compared_with_all_kernels_of_a_layer() -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
     why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why.split("; ")
     choice = KernelChoice(graph, BitWidths.all(graph, 8), own.board)
-    layer, names = graph.layers[0], ("dual_mac", "direct")
-    kernels = {kernel.name: kernel for kernel in candidates(layer, "cortex-m4", BYTES)}
-    compared = ", ".join(f"{name} {choice.cycles(0, kernels[name]):.0f}" for name in names)
-    assert f"cycles expected of the layer alone, before the plan: {compared}" in why
+    kernels = {kernel.name: kernel for kernel in candidates(graph.layers[0], "cortex-m4", BYTES)}
+    dual_mac, direct = (choice.cycles(0, kernels[name]) for name in ("dual_mac", "direct"))
+    times = f"direct {direct:.0f} ({direct / dual_mac:.1f} times as many)"
+    assert f"the layer alone is expected to take {dual_mac:.0f} cycles with dual_mac, {times}" in why
     assert not any("faster" in reason for reason in why)
 
 
@@ -248,7 +259,51 @@ def test_a_tie_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
     monkeypatch.setattr(KernelChoice, "cycles", lambda *_: 100.4)
     why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
-    assert "before the plan: dual_mac 100, direct 100, as many; " in why
+    assert "to take 100 cycles with dual_mac, direct 100 (as many); " in why
+
+
+def test_a_kernel_that_estimates_cannot_tell_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
+    cycles = {"dual_mac": 100.0, "direct": 96.0}
+    monkeypatch.setattr(KernelChoice, "cycles", lambda _choice, _number, kernel: cycles[kernel.name])
+    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    assert "direct 96 (4 % fewer, within the 10 % by which estimates may err)" in why
+
+
+def test_what_ram_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
+    assert "of RAM with its tensors" not in describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    waits = {"direct": inf, "dual_mac": 0.0}
+    monkeypatch.setattr(KernelChoice, "waits", lambda _choice, _number, kernel: waits[kernel.name])
+    choice = KernelChoice(graph, BitWidths.all(graph, 8), own.board)
+    needed = choice.live_bytes(0, KERNELS_BY_NAME["direct"])
+    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    assert f"direct needs {needed} bytes of RAM with its tensors, of {choice.limit_bytes}" in why
+
+
+def test_what_flash_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = NetworkBuilder("net", Shape(16, 16, 16)).conv(16, (3, 3)).dense(10).graph()
+    widths, winograd = BitWidths.all(graph, 8), KERNELS_BY_NAME["winograd"]
+    own = plan_of(graph, "nucleo_f401re")
+    assert own.memory.kernels[0] is winograd
+    assert KernelChoice(graph, widths, own.board).lacks_flash_for(0, winograd) == 0
+    monkeypatch.setattr(KernelChoice, "_free_flash_bytes", lambda *_: 0)
+    own = plan_of(graph, "nucleo_f401re")
+    lacking = KernelChoice(graph, widths, own.board).lacks_flash_for(0, winograd)
+    more, less = (
+        selection.flash_bytes(kernel, graph.layers[0], "cortex-m4", BYTES)
+        for kernel in (winograd, own.memory.kernels[0])
+    )
+    assert lacking == more - less > 0
+    assert f"winograd takes {lacking} bytes more flash" in describe_memory(graph, widths, own, 0).why
+
+
+def test_what_bits_exclude_is_said() -> None:
+    graph = import_model(MODEL)
+    bytes_only = describe_memory(graph, BitWidths.all(graph, 8), plan_of(graph, "nucleo_g071rb"), 2).why
+    assert "8-bit values and weights only" not in bytes_only
+    why = describe_memory(graph, BitWidths.all(graph, 16), plan_of(graph, "nucleo_g071rb", 16), 2).why
+    assert "packed, unpacked: for 8-bit values and weights only" in why
 
 
 def described(*layers: Layer) -> list[ProjectMemory]:
@@ -263,13 +318,15 @@ def test_elementwise_layers_say_whether_they_work_in_place() -> None:
     shape = Shape(4, 4, 8)
     tanh = Lookup(name="tanh", inputs=("x",), output="y", in_shape=shape, function=np.tanh)
     [alone] = described(tanh)
-    assert (alone.scheme, alone.why) == (
-        "elementwise",
-        "elementwise: one value at a time; in place over the network's input",
-    )
+    assert alone.scheme == "elementwise"
+    assert alone.why.split("; ") == [
+        "elementwise: one value at a time",
+        "direct is the only kernel for this layer on cortex-m4 with 8-bit values",
+        "in place over the network's input",
+    ]
     add = Add(name="add", inputs=("y", "x"), output="z", in_shape=shape, other_shapes=(shape,), signs=(1, 1))
     branch, joined = described(tanh, add)
-    assert branch.why == "elementwise: one value at a time; not in place: layer 2 also reads its input"
+    assert branch.why.endswith("; not in place: layer 2 also reads its input")
     assert joined.scheme == "elementwise"
     assert joined.why.startswith("elementwise: one value at a time; ")
     assert "; in place over the " in joined.why

@@ -43,7 +43,7 @@ def test_constants_that_the_data_cache_surely_holds_stay_in_flash(board: object,
     assert not placed.is_copied
     assert placed.waits_in_flash == placed.copy_waits
     assert str(placed).startswith(
-        f"constants in flash cost {placed.waits_in_flash:.0f} cycles of waits, a copy to RAM "
+        f"constants in flash cost {placed.waits_in_flash:.0f} cycles of waits: a copy to RAM "
     )
 
 
@@ -55,7 +55,7 @@ def test_the_choice_follows_the_size_of_the_memory() -> None:
     fits, does_not = place_one(G0, 800, 10, 800), place_one(G0, 800, 10, 796)
     assert (fits.offsets, fits.end_bytes) == ({"weights": 0}, 800)
     assert not does_not.is_copied
-    assert str(does_not).endswith("800 bytes for a copy are not free")
+    assert str(does_not).endswith("800 bytes for a copy are not free in RAM")
 
 
 def test_copies_lie_between_what_is_in_use() -> None:

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from tinysplit.api.arguments import for_scripts, takes, takes_settings, takes_some
-from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, boards_of, costs_of, graph_of
+from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, boards_of, costs_of, load_model
 from tinysplit.api.result import Result
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.common.choices import ALL_BOARDS
 from tinysplit.common.errors import UsageError
-from tinysplit.common.progress import Listener, console_of
+from tinysplit.common.progress import Listener, console_of, reading
 from tinysplit.common.settings_class import settings_class
 from tinysplit.costs.settings import Bits, CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis
@@ -168,10 +168,12 @@ def explore(
     every = (models,) if isinstance(models, str | Path | Graph) else models
     if not every:
         raise UsageError("models is empty: name a network")
-    request = exploring.request([graph_of(model) for model in every], _types(boards), settings)
     console = console_of(progress)
+    with reading(console, [each.name if isinstance(each, Graph) else each for each in every]):
+        graphs = [each if isinstance(each, Graph) else load_model(each) for each in every]
+    request = exploring.request(graphs, _types(boards), settings)
     for note in request.space.notes():
-        console.print(note, highlight=False)
+        console.print(note, highlight=False, soft_wrap=True)
     with costs_of(cost_table, request.space.boards), _journal_path(journal) as path, shown_progress(console) as show:
         request = request.with_known_energy(console, axes_are_chosen=bool(exploring.axes))
         exploration = explore_space(request, path, _workers(workers), show)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import numpy as np
 from pydantic import AfterValidator
+from rich.console import Console
 
 from tinysplit.api.arguments import for_scripts, takes, takes_settings, takes_some
 from tinysplit.boards import catalog
@@ -21,6 +22,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.network import sample_files
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
+from tinysplit.onnx_import.reading import read_network
 from tinysplit.pipeline import Context
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.slices.settings import Search
@@ -79,16 +81,20 @@ def load_board(board: GivenBoard) -> Board:
     return board if isinstance(board, Board) else catalog.load_board(str(board))
 
 
-def graph_of(model: GivenModel) -> Graph:
+def graph_of(model: GivenModel, messages: Console) -> Graph:
     """Return the network of a path, or the given one. Raises InputError as `load_model` does."""
-    return model if isinstance(model, Graph) else load_model(model)
+    if isinstance(model, Graph):
+        return model
+    use_folder_beside(Path(model).parent)
+    return read_network(Path(model), messages, needs_weights=False)
 
 
 def context_of(
     model: GivenModel, boards: GivenBoards, settings: CostSettings, clock: ClockSource, progress: Listener | None
 ) -> Context:
     """Return the input of the stages; weights are not needed. The errors are those of `graph_of` and `boards_of`."""
-    graph, every = graph_of(model), boards_of(boards, clock)
+    messages = console_of(progress)
+    graph, every = graph_of(model, messages), boards_of(boards, clock)
     check_links(settings.links)
     check_possible(graph, every, settings.kernels)
     for link in settings.links:
@@ -100,7 +106,7 @@ def context_of(
         graph=graph,
         boards=every,
         settings=settings,
-        messages=console_of(progress),
+        messages=messages,
     )
 
 

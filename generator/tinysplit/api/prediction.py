@@ -11,6 +11,7 @@ from tinysplit.api.given import GivenBoards, GivenModel, boards_of, graph_of
 from tinysplit.api.result import Result
 from tinysplit.boards.board import Board, check_baud
 from tinysplit.common.choices import AUTO
+from tinysplit.common.progress import console_of
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import Bits, CostSettings
 from tinysplit.kernels.cost_table import load_cycle_table
@@ -74,7 +75,7 @@ def predict(
     Weights need not be trained: their values change 8-bit kernels of Cortex-M0+ a little. Raises CheckFailedError where
     the network does not fit, UsageError for a `baud` that a board cannot generate and for arguments that make no sense.
     """
-    graph, chosen = graph_of(model), boards_of(boards)
+    graph, chosen = graph_of(model, console_of(None)), boards_of(boards)
     settings = CostSettings(bits=bits, baud=baud, objective=objective)
     for board in chosen:
         check_baud(board, board.link_uarts[0], baud)

@@ -19,7 +19,7 @@ from tinysplit.common.tables import plain_table
 
 WEIGHTS_SECTION = ".weights"
 EXTERNAL_SECTION = ".external"
-STACK_SECTION = ".stack"
+SPARE_STACK_BEGIN, STACK_BEGIN, STACK_END = "_spare_start", "_stack_start", "_estack"  # of linker.ld
 ARENA_SYMBOL = "network_arena"
 
 _LAYER_ARRAY = re.compile(r"layer_\d+_\w+")
@@ -46,19 +46,20 @@ class ElfSizes:
     """Sizes of a program in bytes; `flash` includes code, weights and initial values of variables."""
 
     flash: MemoryUse
-    ram: tuple[MemoryUse, ...]  # in the order of Device.ram; arena, variables and reserved stack
+    ram: tuple[MemoryUse, ...]  # in the order of Device.ram; arena, variables and both stacks
     weights_bytes: int  # arrays layer_<n>_<name>, without padding between them
     arena_bytes: int  # activations
-    stack_bytes: int  # reserved
+    stack_bytes: int  # that the program can use, as its boards tell it
     layer_code_bytes: dict[int, int]  # of kernels by number of the layer, with parts that the compiler split off
     shared_code_bytes: dict[str, int]  # by name; functions that several layers share, linked once
+    spare_stack_bytes: int = 0  # of the fault handler
     external: MemoryUse | None = None  # the external memory, where it has weights
     external_weights_bytes: int = 0  # of weights_bytes
     ram_code_bytes: int = 0  # code that startup copies into RAM: it counts in flash and in RAM
 
     @property
     def ram_bytes(self) -> int:
-        """Bytes of all RAM: arena, variables, the stack's reserve, and code that startup copies there."""
+        """Bytes of all RAM: arena, variables, both stacks, and code that startup copies there."""
         return sum(use.used_bytes for use in self.ram)
 
     @property
@@ -99,7 +100,8 @@ def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None, external: Mem
         weights_bytes=sum(each["st_size"] for each in arrays),
         external_weights_bytes=sum(each["st_size"] for each in arrays if weights[each["st_shndx"]] == EXTERNAL_SECTION),
         arena_bytes=sum(symbol["st_size"] for symbol in symbols if symbol.name == ARENA_SYMBOL),
-        stack_bytes=sum(section["sh_size"] for section in sections if section.name == STACK_SECTION),
+        stack_bytes=_between(symbols, STACK_BEGIN, STACK_END),
+        spare_stack_bytes=_between(symbols, SPARE_STACK_BEGIN, STACK_BEGIN),
         ram_code_bytes=_ram_code_bytes(sections, code_ram),
         layer_code_bytes=_layer_code_bytes(code),
         shared_code_bytes=_shared_code_bytes(code),
@@ -130,6 +132,12 @@ def _shared_code_bytes(code: Sequence[Symbol]) -> dict[str, int]:
 def _symbols(elf: ELFFile) -> Iterator[Symbol]:
     table = elf.get_section_by_name(".symtab")
     return table.iter_symbols() if table else iter(())
+
+
+def _between(symbols: Sequence[Symbol], begin: str, end: str) -> int:
+    """Return the bytes from one symbol to another, 0 where the program has not got both."""
+    addresses = {symbol.name: symbol["st_value"] for symbol in symbols if symbol.name in (begin, end)}
+    return int(addresses[end] - addresses[begin]) if len(addresses) == 2 else 0  # noqa: PLR2004 - both
 
 
 def _is_loaded(section: Section) -> bool:

@@ -92,6 +92,7 @@ class BuiltBoard:
             "code_bytes": self.sizes.code_bytes,
             "ram_code_bytes": self.sizes.ram_code_bytes,
             "stack_bytes": self.sizes.stack_bytes,
+            "spare_stack_bytes": self.sizes.spare_stack_bytes,
         }
 
 
@@ -149,6 +150,7 @@ def _predictions(built: BuiltBoard) -> Iterator[str]:
     if board.predicted_flash_bytes is not None:
         flash = f"flash {sizes.flash.used_bytes} bytes (predicted {board.predicted_flash_bytes})"
         ram = f"static RAM {sizes.ram_bytes} bytes (predicted {board.predicted_ram_bytes})"
-        yield f"{board.title}: {flash}, {ram}, of which {sizes.stack_bytes} for the stack"
+        stacks = f"{sizes.stack_bytes} for the stack and {sizes.spare_stack_bytes} for that of the fault handler"
+        yield f"{board.title}: {flash}, {ram}, of which {stacks}"
     builder = f"; {built.other_compiler} built it" if built.other_compiler else ""
     yield from (f"warning: {line}{builder}" for line in built.broken_promises())

@@ -26,7 +26,7 @@ from tinysplit.kernels.cost_table import (
 REMEDY = "make a calibration with `tinysplit calibrate`"
 SHOWN_DIGITS = 12  # of a hash
 _SOURCES = {".c", ".h", ".s", ".j2"}
-_WITHOUT_KERNELS = {"library", "measure", "project"}  # folders of templates
+_WITHOUT_KERNELS = {"library", "measure", "project", "report"}  # folders of templates
 
 
 def firmware_sha256() -> str:

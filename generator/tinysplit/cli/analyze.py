@@ -7,7 +7,7 @@ import typer
 from tinysplit.cli.basic_options import Json, Model, emit, messages
 from tinysplit.cli.options import Bits, check_bits
 from tinysplit.common.errors import UsageError
-from tinysplit.common.progress import late_step
+from tinysplit.common.progress import reading
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.analyze import analyze as analyze_graph
 from tinysplit.network.analyze import print_analysis
@@ -18,7 +18,7 @@ from tinysplit.supported.tables import operators_to_json, operators_to_markdown,
 def analyze(model: Model, bits: Bits = CostSettings.bits, as_json: Json = False) -> None:
     """Show the layers of a network: shapes, MACs, and memory for weights and activations in float32 and fixed point."""
     check_bits(bits)
-    with late_step(messages, f"reading {model}"):
+    with reading(messages, [model]):
         analysis = analyze_graph(import_model(model, needs_weights=False), bits)
     emit(as_json, analysis.to_json(), lambda console: print_analysis(analysis, console))
 

@@ -13,8 +13,7 @@ from tinysplit.cli.search_options import SearchOptions, flattened
 from tinysplit.common.choices import ALL_BOARDS
 from tinysplit.common.errors import INTERRUPTED, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
-from tinysplit.common.progress import late_step
-from tinysplit.common.tables import counted
+from tinysplit.common.progress import reading
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis
 from tinysplit.explore.goal import N_BEST, Goal, Ranked
@@ -183,7 +182,7 @@ def explore(
     if scheduler and workers:
         raise UsageError("--workers sets the processes of this machine, --scheduler names a cluster: use one of them")
     check_output_file(html, force=force)
-    with late_step(messages, f"reading {counted(len(models), 'network')}"):
+    with reading(messages, models):
         graphs = tuple(import_model(path, needs_weights=False) for path in models)
     request = options.request(graphs, prices)
     for note in request.space.notes():

@@ -9,7 +9,7 @@ from tinysplit.cli.basic_options import Folder, Json, Model, emit, messages
 from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesOptions
 from tinysplit.cli.search_options import flattened
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
-from tinysplit.common.progress import late_step, steps
+from tinysplit.common.progress import reading, references, steps
 from tinysplit.common.project_files import MODEL_NAME
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
@@ -47,7 +47,7 @@ def quantize(
     """Show the fixed-point format of every layer and the accuracy of the quantized network."""
     chosen = precision.chosen
     widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
-    with late_step(messages, f"reading {model}"):
+    with reading(messages, [model]):
         graph = import_model(model)
     all_samples = load_samples(given.file, graph)
     quantization = quantize_model(graph, model, all_samples.first(calibration_count), widths, messages)
@@ -66,7 +66,7 @@ def validate(
     first = samples.first(sample_count).x
     with steps(messages, f"float and integers of {len(first)} samples, layer by layer"):
         errors = layer_errors(quantized, model, first)
-    with steps(messages, f"integer and float reference of {len(samples.x)} samples"):
+    with references(messages, len(samples.x)):
         accuracy = Accuracy.of(quantized, FloatScores.of(quantized.graph, model, samples))
     found = Validation.of(project, len(first), accuracy, errors)
     found.write(folder)

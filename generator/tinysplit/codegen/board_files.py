@@ -17,7 +17,7 @@ from tinysplit.common.templates import render
 from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement
 
-STACK_BYTES = 2048  # with the spare one
+STACK_BYTES = 1792  # that the program can use
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"

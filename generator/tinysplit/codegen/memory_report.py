@@ -1,23 +1,17 @@
 """Memory of a layer for the manifest: scheme, kernel, offsets, memory traffic, and the reasons for them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from tinysplit.common.choices import Optimize
-from tinysplit.kernels import Kernel, candidates, predicted_cycles
-from tinysplit.kernels.scheme import Scheme, SchemeRule
+from tinysplit.codegen.kernel_reasons import kernel_reasons
+from tinysplit.kernels.scheme import Scheme
 from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.constants_in_ram import PlacedConstants
-from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.manifest import ConstantsIn, ProjectBuffer, ProjectMemory
-
-OBJECTIVE = {Optimize.RAM: "less RAM", Optimize.FLASH: "less flash"}
-COMPARED = "cycles expected of the layer alone, before the plan"
-UNBUFFERED = {Scheme.ELEMENTWISE: "one value at a time", Scheme.COPY: "values are only moved"}
 
 
 def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> ProjectMemory:
@@ -68,7 +62,7 @@ def run_step(graph: Graph, board_plan: BoardPlan, number: int) -> int:
 
 def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
     memory = board_plan.memory
-    yield from _choice(graph, widths, board_plan, number)
+    yield from kernel_reasons(graph, widths, board_plan, number)
     if number in board_plan.constants:
         yield str(board_plan.constants[number])
     fused = memory.fused.get(number)
@@ -109,41 +103,3 @@ def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: in
 def _reason_against(graph: Graph, number: int) -> str:
     later = [reader for source in graph.predecessors[number] for reader in readers_of(graph, source) if reader > number]
     return f"layer {min(later) + 1} also reads its input" if later else "the arena holds input and output side by side"
-
-
-def _choice(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
-    """Yield the scheme by the rule of Singh 2024, and why another kernel than the fastest was chosen."""
-    layer, own = graph.layers[number], board_plan.memory.kernels[number]
-    widths, choice = (
-        bits.of_layer(layer),
-        KernelChoice(graph, bits, board_plan.board, board_plan.code.memory, board_plan.index),
-    )
-    rule = SchemeRule.of(layer, widths, board_plan.near_bytes)
-    scheme = own.scheme(layer)
-    yield str(rule) if rule else f"{scheme}: {UNBUFFERED[scheme]}"
-    fastest = choice.kernel(number)
-    if number in board_plan.named:
-        yield f"{board_plan.named[number]} was requested"
-    elif own is not fastest:
-        yield f"{OBJECTIVE[board_plan.optimize]} than {fastest.name}"
-    kernels = candidates(layer, board_plan.board.device.core, widths)
-    if rule and rule.scheme and rule.scheme not in {kernel.scheme(layer) for kernel in kernels}:
-        yield f"no {rule.scheme} kernel for this layer on {board_plan.board.device.core}"
-    yield from _compared_cycles(kernels, own, choice, number)
-
-
-def _compared_cycles(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoice, number: int) -> Iterator[str]:
-    """Yield the cycles by which kernels were compared, of those that are in the cost table, its own first.
-
-    They are those of the layer alone, with waits for constants where these were expected to lie: the plan may fuse the
-    layer or place them elsewhere. Nothing is said of a kernel that cannot be compared.
-    """
-    layer, core = choice.graph.layers[number], choice.board.device.core
-    widths = choice.widths.of_layer(layer)
-    known = [kernel for kernel in kernels if predicted_cycles(kernel, layer, core, widths) is not None]
-    if own not in known or len(known) == 1:
-        return
-    cycles = {kernel.name: round(choice.cycles(number, kernel)) for kernel in (own, *known)}
-    ties = {name: ", as many" if name != own.name and cycles[name] == cycles[own.name] else "" for name in cycles}
-    compared = ", ".join(f"{name} {value}{ties[name]}" for name, value in cycles.items())
-    yield f"{COMPARED}: {compared}"

@@ -1,8 +1,8 @@
 """Progress of long steps on stderr: a bar on a terminal, lines elsewhere; or lines for a function of a script."""
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from io import TextIOBase
 from threading import Timer
 from time import monotonic
@@ -10,6 +10,8 @@ from typing import IO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tinysplit.common.tables import counted
 
 _log = logging.getLogger(__name__)
 Listener = Callable[[str], None]  # takes a line
@@ -34,6 +36,16 @@ def late_step(messages: Console, what: str) -> Iterator[None]:
         yield
     finally:
         line.cancel()
+
+
+def reading(messages: Console, models: Sequence[object]) -> AbstractContextManager[None]:
+    """Return the late step in which networks are read: names one, counts several."""
+    return late_step(messages, f"reading {models[0] if len(models) == 1 else counted(len(models), 'network')}")
+
+
+def references(messages: Console, n_samples: int) -> AbstractContextManager[object]:
+    """Return the step in which the integer and the float reference compute all samples."""
+    return steps(messages, f"integer and float reference of {n_samples} samples")
 
 
 @contextmanager

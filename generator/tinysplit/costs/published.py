@@ -11,6 +11,10 @@ from tinysplit.network.layers import Conv, DepthwiseConv, MaxPool
 from tinysplit.network.layers.base import FLOAT_BITS
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 
+FLOAT_KERNELS = (
+    "--paper: L, T and bytes are those of float32 by the cycles per MAC of Santamaria 2021 (kernels of X-CUBE-AI); "
+    "generated firmware computes in 8 or 16 bits, and is estimated without --paper"
+)
 PAPER_BITS_PER_BYTE = 8  # Santamaria 2021, formula 3, counts neither start nor stop bit
 
 

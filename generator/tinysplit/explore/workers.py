@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from importlib import import_module
 from itertools import islice
 from logging import CRITICAL, getLogger
@@ -21,6 +22,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates, key_of
+from tinysplit.explore.stopping import uninterrupted
 
 Batch = tuple[Candidate, ...]
 Work = Callable[[Tables, Sequence[Candidate], Solving], list[Outcome]]
@@ -28,6 +30,7 @@ Work = Callable[[Tables, Sequence[Candidate], Solving], list[Outcome]]
 MAX_DEATHS = 3  # of workers on the same batch
 WAITING_BATCHES = 2  # per worker, so that none has to wait for its next batch
 CONNECT_TIMEOUT_S = 10
+END_TIMEOUT_S = 10  # of a pool whose processes were terminated
 
 
 class Workers(Protocol):
@@ -78,19 +81,25 @@ class LocalProcesses:
         if self._pool:
             for process in active_children():  # shutdown would wait for their current batches
                 process.terminate()
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            # The pool's own thread must not close its pipe while the end of this process writes to it.
+            end = partial(self._pool.shutdown, wait=True, cancel_futures=True)
+            ending = Thread(target=end, daemon=True)
+            ending.start()
+            ending.join(END_TIMEOUT_S)
             self._pool = None
 
     def _run_pool(
         self, tables: Tables, batches: Sequence[Batch], solving: Solving
     ) -> Iterator[tuple[Batch, list[Outcome]]]:
-        pool = self._pool = self._pool or _new_pool(self.count)
+        with uninterrupted():
+            pool = self._pool = self._pool or _new_pool(self.count)
         try:
             waiting = iter(batches)
             running: dict[Future[list[Outcome]], Batch] = {}
             while True:
                 for batch in islice(waiting, self.count * WAITING_BATCHES - len(running)):
-                    running[pool.submit(self.work, _tables_of(batch, tables), batch, solving)] = batch
+                    with uninterrupted():  # it may start a process
+                        running[pool.submit(self.work, _tables_of(batch, tables), batch, solving)] = batch
                 if not running:
                     return
                 for done in wait(running, return_when=FIRST_COMPLETED).done:

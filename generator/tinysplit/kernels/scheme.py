@@ -71,7 +71,7 @@ class SchemeRule:
     def __str__(self) -> str:
         """Return the scheme and the comparison that gave it, as text."""
         fits = "fit" if self.scheme else "do not fit"
-        return f"{self.scheme or 'no scheme'}: {self.buffer_bytes} bytes {fits} into {self.near_bytes}"
+        return f"{self.scheme or 'no scheme'}: {self.buffer_bytes} bytes of inputs {fits} into {self.near_bytes} of RAM"
 
 
 def _pixels_bytes(layer: Layer, widths: Widths, near_bytes: int) -> int:

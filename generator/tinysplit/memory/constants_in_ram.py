@@ -200,16 +200,14 @@ class PlacedConstants:
         """Return the reason, as text."""
         copying = self.copy_cycles + self.copy_waits
         memory = "external memory" if self.is_external else "flash"
+        waits = f"{self.waits_in_flash:.0f} cycles of waits"
         if self.is_reused:
-            return f"constants in RAM, copied before, {self.waits_in_flash:.0f} cycles of waits in {memory}"
+            return f"constants in RAM, where another part of the layer copied them: {memory} would cost {waits}"
         if self.is_copied:
-            return f"constants copied to RAM in {copying:.0f} cycles, {self.waits_in_flash:.0f} of waits in {memory}"
+            return f"constants copied to RAM in {copying:.0f} cycles: {memory} would cost {waits}"
         if self.saved_cycles > 0:
-            return (
-                f"constants in {memory} cost {self.waits_in_flash:.0f} cycles of waits: {self.size_bytes} bytes for a"
-                " copy are not free"
-            )
-        return f"constants in {memory} cost {self.waits_in_flash:.0f} cycles of waits, a copy to RAM {copying:.0f}"
+            return f"constants in {memory} cost {waits}: {self.size_bytes} bytes for a copy are not free in RAM"
+        return f"constants in {memory} cost {waits}: a copy to RAM would take {copying:.0f} cycles"
 
 
 def place_constants(

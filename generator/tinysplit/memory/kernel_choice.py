@@ -137,11 +137,21 @@ class KernelChoice:
         for number, own in usual.items():
             cycles, flash = self._cycles_in_flash(number, own), self._flash_bytes(number, own)
             for kernel in self._all(number):
-                if not kernel.takes_much_flash or self.live_bytes(number, kernel) + LINKS_BYTES > self._limit_bytes:
+                if not kernel.takes_much_flash or self.live_bytes(number, kernel) + LINKS_BYTES > self.limit_bytes:
                     continue
                 saved = cycles - self._cycles_in_flash(number, kernel)
                 if saved > TABLE_ERROR * cycles:
                     yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
+
+    def lacks_flash_for(self, number: int, kernel: Kernel) -> int:
+        """Return the bytes of flash that a kernel takes more than the usual one, if only flash excludes it; else 0.
+
+        It is faster by more than the cost table's error, the RAM has room for it, and the flash has none.
+        """
+        if self._large_kernels.get(number) is kernel:
+            return 0
+        savings = self._savings({number: self._usual(number)})
+        return next((saving.flash_bytes for saving in savings if saving.kernel is kernel), 0)
 
     def _all(self, number: int) -> tuple[Kernel, ...]:
         layer = self.graph.layers[number]
@@ -188,7 +198,7 @@ class KernelChoice:
 
         They are infinite if tensors and scratch memory do not fit while the layer runs, alone or fused with another.
         """
-        if self.live_bytes(number, kernel) > self._limit_bytes and not self._fits_fused(number, kernel):
+        if self.live_bytes(number, kernel) > self.limit_bytes and not self._fits_fused(number, kernel):
             return inf
         return self._constant_cycles_in_flash(number, kernel)
 
@@ -202,7 +212,7 @@ class KernelChoice:
                 continue
             kernels = {each: kernel if each == number else self._without_waits(each) for each in (first, first + 1)}
             own_bytes = least_pair_bytes(self.graph, self.widths, kernels, core, Optimize.CYCLES)
-            if own_bytes is not None and own_bytes + self._waiting_bytes(first) <= self._limit_bytes:
+            if own_bytes is not None and own_bytes + self._waiting_bytes(first) <= self.limit_bytes:
                 return True
         return False
 
@@ -316,6 +326,7 @@ class KernelChoice:
         return self.board.near_memory.size_bytes - firmware.ram_bytes - self.board.read_ahead_bytes
 
     @property
-    def _limit_bytes(self) -> int:
+    def limit_bytes(self) -> int:
+        """The bytes of RAM that an arena may have."""
         firmware = load_cycle_table().firmware[self.board.device.family]
         return self.board.largest_arena_bytes(firmware.ram_bytes)

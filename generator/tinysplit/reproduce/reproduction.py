@@ -5,6 +5,20 @@ from enum import StrEnum
 from typing import Any
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.reproduce.plots.plot import Plot
+
+SANTAMARIA, MUKHERJEE = "Santamaria 2021", "Mukherjee 2022"  # docs/references.md
+NOT_IDENTIFIABLE = "not identifiable"  # at the beginning of a reason
+
+
+class Verdict(StrEnum):
+    """How a figure of ours compares with the published one."""
+
+    EQUAL = "equal"
+    KNOWN_TO_DIFFER = "known to differ"
+    NOT_IDENTIFIABLE = "not identifiable"  # the document lacks what is needed to compute or to compare it
+    NOT_PRINTED = "not printed"  # follows from the document, which does not have the number
+    UNEXPECTED = "unexpected"
 
 
 class Convention(StrEnum):
@@ -20,7 +34,10 @@ class Convention(StrEnum):
     BUSIEST = "waiting time: the span of the board with the longest computation and sending time, unlike formula 7"
     ARROW = "from the throughput of the same split without its intermediate sub-models"
     STAGES = "measured milliseconds as printed: the times of the layers are only in a plot"
+    EXAMPLE = "layers take 1, 0.5, 1 and 0.5 s, and layer 4 is on the blue device; neither is given"
+    GREEDY = "an image takes the device that is free first, the faster one if both are"
     COPIES = "replication: each device runs the whole network on its share of the inputs; not in the document"
+    FLOAT_TIMES = "float32: Table 3's cycles per MAC, 4 bytes per value on the line; our boards compute in 8 or 16 bits"
     ROOT = "candidates move one run of a root candidate; * marks a latency that is not optimal"
     NODES = "feasible children, smallest bound first; the bound includes the transfers so far"
     TIGHTENED = "weights grow by 10 until the parts hold more than 0.99 of the channels; each part is rounded by itself"
@@ -35,7 +52,7 @@ class Convention(StrEnum):
 Conventions = tuple[Convention, ...]
 
 # Stated by the documents or the tools that they name; all others are fitted: inferred from the published figures.
-INDEPENDENT = frozenset((Convention.FLOAT, Convention.MACC, Convention.STAGES, Convention.COPIES))
+INDEPENDENT = frozenset((Convention.FLOAT, Convention.MACC, Convention.STAGES, Convention.COPIES, Convention.GREEDY))
 
 
 @dataclass(frozen=True)
@@ -72,6 +89,17 @@ class Row:
         return bool(set(self.conventions) - INDEPENDENT)
 
     @property
+    def verdict(self) -> Verdict:
+        """How ours compares with the published figure."""
+        if self.published and self.is_equal:
+            return Verdict.EQUAL
+        if self.why_not.startswith(NOT_IDENTIFIABLE):
+            return Verdict.NOT_IDENTIFIABLE
+        if not self.published:
+            return Verdict.NOT_PRINTED
+        return Verdict.KNOWN_TO_DIFFER if self.why_not else Verdict.UNEXPECTED
+
+    @property
     def difference(self) -> float | None:
         """Ours less the published figure, None where either is no number."""
         try:
@@ -88,20 +116,26 @@ class Row:
             "replicated": self.replicated or None,
             "difference": self.difference,
             "equal": self.is_equal,
+            "verdict": self.verdict,
             "fitted": self.is_fitted,
         }
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All rows; `left_out` says what is missing because an optional package is not installed."""
+    """All rows, and the figures that are plots; `left_out`: what is missing for want of an optional package."""
 
     rows: tuple[Row, ...]
     left_out: str = ""
+    plots: tuple[Plot, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return all rows as JSON values."""
-        return {"rows": [row.to_json() for row in self.rows], "left_out": self.left_out or None}
+        return {
+            "rows": [row.to_json() for row in self.rows],
+            "left_out": self.left_out or None,
+            "plots": [asdict(plot) for plot in self.plots],
+        }
 
     def check(self) -> None:
         """Raise CheckFailedError if a figure differs without a known reason."""

@@ -26,13 +26,12 @@ from tinysplit.reproduce.figures import (
     TABLE_5_MODEL,
     Table4Row,
 )
-from tinysplit.reproduce.reproduction import Row
+from tinysplit.reproduce.reproduction import SANTAMARIA, Row
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.solvers.dispatch import find_split
 
-SANTAMARIA = "Santamaria 2021"  # docs/references.md
 CONTRADICTIONS = "Contradictions"
 MHZ = 1_000_000
 

@@ -33,10 +33,12 @@ from tinysplit.reproduce.figures import (
     Table2Row,
     Table4Row,
 )
-from tinysplit.reproduce.reproduction import Convention, Conventions, Reproduction, Row
+from tinysplit.reproduce.plots.frame_rates import frame_rate_plots, frame_rate_rows
+from tinysplit.reproduce.plots.profiles import profile_plot, profile_rows
+from tinysplit.reproduce.plots.waiting_time import waiting_time_plot, waiting_time_rows
+from tinysplit.reproduce.reproduction import MUKHERJEE, SANTAMARIA, Convention, Conventions, Reproduction, Row
 from tinysplit.reproduce.santamaria_checks import (
     CONTRADICTIONS,
-    SANTAMARIA,
     contradictions,
     table_3,
     table_5_experiment,
@@ -45,7 +47,6 @@ from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solvers.dispatch import find_split
 
-MUKHERJEE = "Mukherjee 2022"  # docs/references.md
 MILLION = 1_000_000
 ROUNDING = 1e-9  # relative
 COSTS = (Convention.EIGHT_BITS, Convention.LAST_TWO)
@@ -66,15 +67,19 @@ def reproduce(platform: Platform | None = None) -> Reproduction:
         *table_3(),
         *(row for published in TABLE_4 for row in _table_4(published)),
         *_table_5(),
+        *waiting_time_rows(),
+        *profile_rows(),
         *contradictions(),
         *(row for published in MUKHERJEE_TABLE_2 for row in _pipelines(published)),
+        *frame_rate_rows(),
         _overload(),
         *dariol_rows(),
     )
+    plots = (waiting_time_plot(), profile_plot(), *frame_rate_plots())
     try:
-        return Reproduction((*rows, *division_rows()))
+        return Reproduction((*rows, *division_rows()), plots=plots)
     except ToolError as error:
-        return Reproduction(rows, left_out=f"{CARBALLO}: {error}")
+        return Reproduction(rows, left_out=f"{CARBALLO}: {error}", plots=plots)
 
 
 def _row(table: str, row: str, quantity: str, published: str, ours: float | str, *conventions: Convention) -> Row:
@@ -141,7 +146,7 @@ def _table_5() -> Iterator[Row]:
     figures = _Solved(published).latency.figures
     (cut,) = figures.cuts
     for (quantity, figure), value in zip(TABLE_5_MODEL.items(), (figures.l_s, figures.t_s, figures.i_s), strict=True):
-        yield _row("5", "Tiny-CNN, model", quantity, figure, value, *COSTS, Convention.BLOCKS)
+        yield _row("5", "Tiny-CNN, model", quantity, figure, value, *COSTS, Convention.BLOCKS, Convention.FLOAT_TIMES)
     yield from table_5_experiment(cut.payload_bytes, CostSettings.baud)
 
 

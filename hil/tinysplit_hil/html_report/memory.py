@@ -124,7 +124,8 @@ def _built(board: ProjectBoard, sizes: ElfSizes) -> Iterator[MemoryMap]:
         yield _map(sizes.external, {"weights": sizes.external.used_bytes}, is_predicted=False)
     arena_bytes = sizes.arena_bytes
     for use in sorted(sizes.ram, key=lambda each: each.memory != near):
-        parts = {"stack": sizes.stack_bytes} if use.memory == near else {}
+        stacks = {"stack": sizes.stack_bytes, "stack of the fault handler": sizes.spare_stack_bytes}
+        parts = stacks if use.memory == near else {}
         rest = use.used_bytes - sum(parts.values())
         if arena_bytes and rest >= arena_bytes:
             parts, rest, arena_bytes = {"arena": arena_bytes} | parts, rest - arena_bytes, 0

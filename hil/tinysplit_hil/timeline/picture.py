@@ -13,7 +13,7 @@ from tinysplit_hil.timeline.spans import Kind, Span, Timeline
 _LEFT, _WIDTH, _RIGHT = 230, 940, 30  # pixels: names, spans, margin
 _TOP, _LANE, _GAP = 84, 26, 12  # first row, a lane of it, and the distance of rows
 _LEAST_LANES = 2  # of a row: its name and what it is
-_LETTER = 7.5  # width
+_LETTER, _BOLD_LETTER = 7.5, 9.2  # widths
 _LEAST = 1.5  # width of a span
 _US = 1e6
 _TICKS = 8  # at most
@@ -131,7 +131,7 @@ def _boxes(timeline: Timeline) -> Iterator[_Box]:
 
 def _box(span: Span, y: int, length_s: float) -> _Box:
     x, width = (_WIDTH * seconds / length_s for seconds in (span.start_s, span.seconds))
-    label = span.label if len(span.label) * _LETTER < width else ""
+    label = span.label if len(span.label) * _BOLD_LETTER < width else ""
     color = _COLORS[span.kind][span.shade]
     title = f"{span.title}: {MS * span.seconds:.3f} ms from {MS * span.start_s:.3f} ms"
     return _Box(round(_LEFT + x, 1), y, round(max(width, _LEAST), 1), color, label, escape(title))
