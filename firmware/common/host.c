@@ -64,6 +64,10 @@ void schedule_on_obeyed(uint8_t type, uint8_t sequence, uint8_t code, uint32_t d
   answer(&to, code, detail);
 }
 
+void weights_update_on_done(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail) {
+  schedule_on_obeyed(type, sequence, code, detail);
+}
+
 void run_on_error(uint8_t code, uint32_t detail) { host_send_error(HOST_EVENT_SEQUENCE, code, detail); }
 
 void exchange_on_corrupt(uint32_t number) { host_send_error(HOST_EVENT_SEQUENCE, ERROR_INPUT_CORRUPT, number); }

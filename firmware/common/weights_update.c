@@ -7,7 +7,6 @@
 #include "flash_memory.h"
 #include "frames.h"
 #include "run.h"
-#include "schedule.h"
 #include "watchdog.h"
 #include "weights_file.h"
 
@@ -166,7 +165,7 @@ void weights_update_obey(void) {
   uint8_t code = execute(&detail);
   uint8_t type = request.type, sequence = request.sequence;
   is_wanted = false;
-  schedule_on_obeyed(type, sequence, code, detail);
+  weights_update_on_done(type, sequence, code, detail);
 }
 
 uint32_t weights_update_staging_bytes(void) { return weights_staging ? weights_slot_bytes : 0; }

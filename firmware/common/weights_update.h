@@ -36,6 +36,9 @@ void weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint
 /* Executes a request that waits. */
 void weights_update_obey(void) __attribute__((weak));
 
+/* Defined by host.c: a request has been executed, with this result. */
+void weights_update_on_done(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail);
+
 /* The bytes of the staging slot, 0 without one. */
 uint32_t weights_update_staging_bytes(void) __attribute__((weak));
 

@@ -11,10 +11,11 @@ from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.diagnosis import Evidence, diagnose
 from tinysplit_hil.energy.account import Accounts
-from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity, StackUse, WeightsIdentity
+from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Identity, StackUse
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError, ReportedError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import T, Task, pause, run_task, run_tasks
+from tinysplit_hil.weights_protocol import WeightsIdentity
 
 FLASH_CHECK_S = 2.0  # part of RESET
 TIMEOUT_FACTOR = 5.0  # time-out as a multiple of the estimated time

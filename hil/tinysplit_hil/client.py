@@ -21,17 +21,14 @@ from tinysplit_hil.protocol import (
     MessageType,
     Sending,
     StackUse,
-    Staging,
     Stamps,
     TimeRecord,
-    WeightsIdentity,
     pack_load,
     pack_read_output,
     pack_read_stamps,
     pack_read_times,
     pack_reset,
     pack_start,
-    pack_weights,
     unpack_clock,
     unpack_ends,
     unpack_taken,
@@ -39,6 +36,7 @@ from tinysplit_hil.protocol import (
 )
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Request, RequestPort
 from tinysplit_hil.tasks import Clock, RealClock, T, Task, run_task
+from tinysplit_hil.weights_protocol import Staging, WeightsIdentity, pack_weights
 
 CHECK_TIMEOUT_S = 5.0  # CRC-32 of 2 MB of flash; RESET does it, too
 ERASE_TIMEOUT_S = 10.0  # of a sector: up to 4 s for 128 KB (DS10086, DS12110, table Flash memory characteristics)

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Self
 
 from tinysplit.common import protocol_limits
+from tinysplit_hil.weights_protocol import weights_reason
 
 PROTOCOL_VERSION = protocol_limits.PROTOCOL_VERSION
 REPLY_BIT = 0x80
@@ -31,9 +32,6 @@ _DONE = struct.Struct("<II")
 _TAKEN = struct.Struct("<I")
 _ERROR = struct.Struct("<B3xI")
 _STACK = struct.Struct("<II")
-_WEIGHTS = struct.Struct("<II")
-_STAGING = struct.Struct("<II")
-_PART_OF_WEIGHTS = struct.Struct("<I4x")
 
 
 class MessageType(IntEnum):
@@ -144,17 +142,6 @@ _MEANINGS = {
     ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x}: build and flash the board again",
 }
 
-WEIGHTS_OLDER = 7  # a detail of WEIGHTS
-_WEIGHTS_REASONS = {
-    1: "its flash has no weights file",
-    2: "its weights file has another version of the format",
-    3: "its weights file is for another board of the project",
-    4: "its weights file is for programs of another structure",
-    5: "its weights file has another length than the program expects",
-    6: "its weights file has changed: its CRC-32 is wrong",
-    WEIGHTS_OLDER: "the new weights file is older than its own",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
@@ -223,36 +210,6 @@ class StackUse:
     def free_bytes(self) -> int:
         """Bytes that were never used."""
         return self.stack_bytes - self.used_bytes
-
-
-@dataclass(frozen=True)
-class WeightsIdentity:
-    """The configuration file in a board's flash, good or not: its CRC-32 and its counter."""
-
-    crc: int
-    counter: int
-
-    @classmethod
-    def unpack(cls, payload: bytes) -> Self:
-        """Return the file in the payload of a reply. Raises struct.error for a wrong length."""
-        return cls(*_WEIGHTS.unpack(payload))
-
-    def pack(self) -> bytes:
-        """Return the payload of a reply."""
-        return _WEIGHTS.pack(self.crc, self.counter)
-
-
-@dataclass(frozen=True)
-class Staging:
-    """Bytes of the slot where a new configuration file waits, 0 without one, and of a part of it that a board takes."""
-
-    slot_bytes: int
-    part_bytes: int
-
-    @classmethod
-    def unpack(cls, payload: bytes) -> Self:
-        """Return the slot in the payload of a reply. Raises struct.error for a wrong length."""
-        return cls(*_STAGING.unpack(payload))
 
 
 @dataclass(frozen=True)
@@ -336,7 +293,7 @@ class BoardError:
             code = ErrorCode(self.code)
         except ValueError:
             return f"unknown error {self.code} (detail {self.detail})"
-        weights = _WEIGHTS_REASONS.get(self.detail, f"its weights file is refused (reason {self.detail})")
+        weights = weights_reason(self.detail)
         return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail, weights=weights)}"
 
 
@@ -348,11 +305,6 @@ def pack_reset(run: int) -> bytes:
 def pack_load(number: int, offset: int, data: bytes) -> bytes:
     """Return the payload of LOAD."""
     return _LOAD.pack(number, offset) + data
-
-
-def pack_weights(value: int, data: bytes) -> bytes:
-    """Return the payload of BEGIN_WEIGHTS (0 or 1, and a header) or WRITE_WEIGHTS (an offset, and the bytes there)."""
-    return _PART_OF_WEIGHTS.pack(value) + data
 
 
 def pack_start(number: int, crc: int) -> bytes:

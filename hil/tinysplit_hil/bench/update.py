@@ -14,10 +14,11 @@ from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.weights_file.file import HEADER_BYTES, read_weights_file
 from tinysplit_hil.boards import check_identity, check_version
 from tinysplit_hil.client import BoardClient
-from tinysplit_hil.protocol import WEIGHTS_OLDER, ErrorCode, Staging, WeightsIdentity
+from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.request_port import ReportedError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import Task, pause, run_tasks
+from tinysplit_hil.weights_protocol import WEIGHTS_OLDER, Staging, WeightsIdentity
 
 STOP_TIMEOUT_S = 5.0  # beyond the longest layer
 RESTART_S = 60.0  # until a board has copied the file: 2 MB are erased and programmed in half a minute

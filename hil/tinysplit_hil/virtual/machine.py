@@ -158,10 +158,9 @@ class Machine:
         if address >= _PERIPHERALS:
             self.bus.write(address, size, value, now)
             return
-        flash = self.chip.flash
-        if not (flash.takes_words or self.state.is_debuggable):
+        if not (self.chip.flash.takes_words or self.state.is_debuggable):
             raise NotModelledError(f"write of {size} bytes at 0x{address:08x}, which is flash")
-        flash.program(address % flash.cells.size_bytes, value.to_bytes(8, "little")[:size], now)
+        self.chip.flash.program(address % len(self.emulator.flash), value.to_bytes(8, "little")[:size], now)
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error

@@ -1,0 +1,60 @@
+"""Payloads on a host port that are about configuration files (docs/protocol.md), all little endian."""
+
+import struct
+from dataclasses import dataclass
+from typing import Self
+
+_WEIGHTS = struct.Struct("<II")
+_STAGING = struct.Struct("<II")
+_PART_OF_WEIGHTS = struct.Struct("<I4x")
+
+WEIGHTS_OLDER = 7  # a detail of WEIGHTS
+_WEIGHTS_REASONS = {
+    1: "its flash has no weights file",
+    2: "its weights file has another version of the format",
+    3: "its weights file is for another board of the project",
+    4: "its weights file is for programs of another structure",
+    5: "its weights file has another length than the program expects",
+    6: "its weights file has changed: its CRC-32 is wrong",
+    WEIGHTS_OLDER: "the new weights file is older than its own",
+}
+
+
+def weights_reason(detail: int) -> str:
+    """Return why a board refuses a file, by the detail of its ERROR frame."""
+    return _WEIGHTS_REASONS.get(detail, f"its weights file is refused (reason {detail})")
+
+
+@dataclass(frozen=True)
+class WeightsIdentity:
+    """The configuration file in a board's flash, good or not: its CRC-32 and its counter."""
+
+    crc: int
+    counter: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Return the file in the payload of a reply. Raises struct.error for a wrong length."""
+        return cls(*_WEIGHTS.unpack(payload))
+
+    def pack(self) -> bytes:
+        """Return the payload of a reply."""
+        return _WEIGHTS.pack(self.crc, self.counter)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Bytes of the slot where a new configuration file waits, 0 without one, and of a part of it that a board takes."""
+
+    slot_bytes: int
+    part_bytes: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Return the slot in the payload of a reply. Raises struct.error for a wrong length."""
+        return cls(*_STAGING.unpack(payload))
+
+
+def pack_weights(value: int, data: bytes) -> bytes:
+    """Return the payload of BEGIN_WEIGHTS (0 or 1, and a header) or WRITE_WEIGHTS (an offset, and the bytes there)."""
+    return _PART_OF_WEIGHTS.pack(value) + data
