@@ -83,18 +83,22 @@ void aes_encrypt(const aes_t *aes, uint32_t block[AES_BLOCK_WORDS]) {
   const uint8_t *sbox = aes->sbox;
   const uint32_t *key = aes->round_keys;
   uint32_t a = block[0] ^ key[0], b = block[1] ^ key[1], c = block[2] ^ key[2], d = block[3] ^ key[3];
-  for (uint32_t rounds = aes->rounds - 1u; rounds; rounds--) {
+  for (uint32_t rounds = aes->rounds;;) {
+    uint32_t e = substituted(sbox, a, b, c, d);
+    uint32_t f = substituted(sbox, b, c, d, a);
+    uint32_t g = substituted(sbox, c, d, a, b);
+    uint32_t h = substituted(sbox, d, a, b, c);
     key += AES_BLOCK_WORDS;
-    uint32_t e = mixed(substituted(sbox, a, b, c, d)) ^ key[0];
-    uint32_t f = mixed(substituted(sbox, b, c, d, a)) ^ key[1];
-    uint32_t g = mixed(substituted(sbox, c, d, a, b)) ^ key[2];
-    d = mixed(substituted(sbox, d, a, b, c)) ^ key[3];
-    a = e;
-    b = f;
-    c = g;
+    if (--rounds == 0) {
+      block[0] = e ^ key[0];
+      block[1] = f ^ key[1];
+      block[2] = g ^ key[2];
+      block[3] = h ^ key[3];
+      return;
+    }
+    a = mixed(e) ^ key[0];
+    b = mixed(f) ^ key[1];
+    c = mixed(g) ^ key[2];
+    d = mixed(h) ^ key[3];
   }
-  block[0] = substituted(sbox, a, b, c, d) ^ key[4];
-  block[1] = substituted(sbox, b, c, d, a) ^ key[5];
-  block[2] = substituted(sbox, c, d, a, b) ^ key[6];
-  block[3] = substituted(sbox, d, a, b, c) ^ key[7];
 }

@@ -17,9 +17,9 @@ enum { GCM_BLOCK_BYTES = AES_BLOCK_BYTES, GCM_NONCE_BYTES = 12, GCM_TAG_BYTES = 
 
 /* A message. It may lie in RAM that has another use later: gcm_end wipes it. */
 typedef struct {
-  aes_t aes;
-  uint32_t multiples[16][AES_BLOCK_WORDS]; /* of the hash key, by a polynomial of four bits */
   uint32_t hash[AES_BLOCK_WORDS];
+  uint32_t multiples[16][AES_BLOCK_WORDS]; /* of the hash key, by a polynomial of four bits */
+  aes_t aes;
   uint32_t nonce[GCM_NONCE_BYTES / 4];
   uint32_t counter;
   uint32_t added_bytes;
