@@ -18,7 +18,7 @@ enum { GCM_BLOCK_BYTES = AES_BLOCK_BYTES, GCM_NONCE_BYTES = 12, GCM_TAG_BYTES = 
 /* A message. It may lie in RAM that has another use later: gcm_end wipes it. */
 typedef struct {
   uint32_t hash[AES_BLOCK_WORDS];
-  uint32_t multiples[16][AES_BLOCK_WORDS]; /* of the hash key, by a polynomial of four bits */
+  uint32_t multiples[16][AES_BLOCK_WORDS]; /* of the hash key, by all polynomials of four bits */
   aes_t aes;
   uint32_t nonce[GCM_NONCE_BYTES / 4];
   uint32_t counter;
@@ -38,8 +38,9 @@ void gcm_add(gcm_t *gcm, const uint8_t *data, uint32_t bytes);
  * except in the last call; less than 4 GB in all. Nobody may use the result before gcm_end is true. */
 void gcm_decrypt(gcm_t *gcm, const uint8_t *in, uint8_t *out, uint32_t bytes);
 
-/* Ends a message, and wipes `gcm`. False if a bit of key, nonce, associated data, text or tag is not that of the sender,
- * or if a call was not allowed: the caller throws away what was decrypted. */
+/* Ends a message. Wipes `gcm`, and the stack that these functions have used if the same function calls them all. False
+ * if a bit of key, nonce, associated data, text or tag is not the sender's, or if a call was not allowed: the caller
+ * throws away what was decrypted. */
 bool gcm_end(gcm_t *gcm, const uint8_t tag[GCM_TAG_BYTES]) __attribute__((warn_unused_result));
 
 #endif

@@ -21,6 +21,8 @@ G0, L4PLUS, F4, H7 = "nucleo_g071rb", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_
 TEXT_BYTES = 1024
 SECOND_PS = 10**12
 GOOD = 1
+HASH_BYTES, MULTIPLES_END, ROUND_KEYS_BYTES = 16, 16 + 256, 240  # of gcm_t, which begins with these
+STACK_BYTES = 1024  # of the board that are searched
 ANYWHERE = "gcm_t gcm;"
 IN_DTCM = "#define gcm (*(gcm_t *)0x20000000)"
 MOST_CODE_BYTES, MOST_RAM_BYTES = 2560, 832  # of code with its constants, and of gcm_t
@@ -43,6 +45,7 @@ static const message_t messages[MESSAGES] = {{{values}}};
 static message_t message;
 static uint8_t out[TEXT_BYTES + 3] __attribute__((aligned(4)));
 {place}
+gcm_t begun; /* as it was */
 uint8_t texts[MESSAGES][TEXT_BYTES] __attribute__((aligned(4)));
 volatile uint32_t good[MESSAGES];
 
@@ -63,6 +66,7 @@ __attribute__((noinline)) static uint32_t decrypt(const uint8_t *text) {{
   mark();
   bool has_begun = gcm_begin(&gcm, message.key, message.key_bytes, message.nonce);
   gcm_add(&gcm, message.added, ADDED_BYTES);
+  {begun}
   mark();
   gcm_decrypt(&gcm, text, out + TEXT_BYTES % 4, TEXT_BYTES);
   mark();
@@ -111,8 +115,8 @@ def clock_settings(board: Board) -> str:
     return ", ".join(f".{name} = {value}" for name, value in settings)
 
 
-def program(board: Board, messages: Sequence[Message], place: str, *, from_flash: bool) -> str:
-    """Return a program that decrypts messages of one length; `place` declares gcm."""
+def program(board: Board, messages: Sequence[Message], place: str, begun: str = "", *, from_flash: bool) -> str:
+    """Return a program that decrypts messages of one length; `place` declares gcm, `begun` is C behind its begin."""
     arrays = [(each.key, each.nonce, each.tag, each.added, each.text) for each in messages]
     values = [f"{{{len(key)}, {', '.join(map(c_array, (key, *rest)))}}}" for key, *rest in arrays]
     return PROGRAM.format(
@@ -122,6 +126,7 @@ def program(board: Board, messages: Sequence[Message], place: str, *, from_flash
         clock=clock_settings(board),
         values=", ".join(values),
         place=place,
+        begun=begun,
         text="messages[i].text" if from_flash else "message.text",
     )
 
@@ -211,6 +216,28 @@ def test_no_cycle_depends_on_the_data(tmp_path: Path, board_name: str, place: st
     found = run(tmp_path, board_name, [*messages, *uniform, *wrong], place)
     assert [each.is_good for each in found] == [True] * 5 + [False] * 2
     assert len({each.cycles for each in found}) == 1
+
+
+@pytest.mark.parametrize("key_bytes", [16, 32])
+@pytest.mark.parametrize("board_name", [G0, L4PLUS, H7])
+def test_no_secret_stays_on_the_stack_or_in_the_message(tmp_path: Path, board_name: str, key_bytes: int) -> None:
+    [message], [plain] = random_messages(1, key_bytes)
+    board = load_board(board_name)
+    source = program(board, [message], ANYWHERE, "memcpy(&begun, &gcm, sizeof gcm);", from_flash=True)
+    elf = build(tmp_path, board, source, firmware=SOURCES)
+    places, ram = symbols(elf), board.device.largest_ram
+    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=False)
+    rig.run_until(SECOND_PS)
+
+    def words(first: int, size: int) -> list[int]:
+        return [rig.read_word(0, address) for address in range(first, first + size, 4)]
+
+    begun = words(places["begun"], MULTIPLES_END + ROUND_KEYS_BYTES)
+    stream = np.frombuffer(message.text, "<u4") ^ np.frombuffer(plain, "<u4")
+    secrets = {*begun[HASH_BYTES // 4 :], *stream.tolist()} - {0}
+    assert len(secrets) > (MULTIPLES_END - HASH_BYTES) // 4 + 40 + TEXT_BYTES // 4 - 10
+    assert set(words(places["gcm"], MULTIPLES_END + ROUND_KEYS_BYTES)) == {0}
+    assert not secrets & set(words(ram.start + ram.size_bytes - STACK_BYTES, STACK_BYTES))
 
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "cortex-m7"])

@@ -27,6 +27,8 @@ ORDER = (
     "external_memory",
     "flash_check",
     "crc_unit",
+    "aes",
+    "gcm",
     "error_codes",
     "text_out",
     "uart",
