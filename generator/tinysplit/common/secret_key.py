@@ -108,9 +108,10 @@ class SecretKey:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 (an optional extra)
 
         try:
-            return cipher.decrypt(message.nonce, message.text + message.tag, added)
+            plain: bytes = cipher.decrypt(message.nonce, message.text + message.tag, added)
         except InvalidTag:
             raise ValueError("encrypted with another key, or changed since: its tag is wrong") from None
+        return plain
 
     def _cipher(self) -> "AESGCM":
         try:
