@@ -28,6 +28,8 @@ ORDER = (
     "flash_check",
     "flash_memory",
     "crc_unit",
+    "aes",
+    "gcm",
     "error_codes",
     "text_out",
     "uart",

@@ -1,6 +1,7 @@
 """Small programs for virtual boards, in assembly and C, built with the cross compiler."""
 
 import subprocess
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,8 +34,13 @@ _VECTORS = """
 """
 
 
-def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | None = None) -> Path:
-    """Build C `source`, which defines reset() and may include "device.h", with `handlers` by exception number."""
+def build(
+    folder: Path, board: Board, source: str, handlers: dict[int, str] | None = None, firmware: Sequence[str] = ()
+) -> Path:
+    """Build C `source`, which defines reset() and may include "device.h", with `handlers` by exception number.
+
+    It is linked with `firmware`, files of firmware/common, each compiled on its own.
+    """
     handlers = handlers or {}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "link.ld").write_text(_linker_script(board))
@@ -45,6 +51,7 @@ def build(folder: Path, board: Board, source: str, handlers: dict[int, str] | No
     core = board.device.core
     flags = [f"-mcpu={core}", "-mthumb", *_FPU[core], *(["-mfloat-abi=hard"] if _FPU[core] else [])]
     sources = [str(folder / name) for name in ("main.c", "vectors.S")]
+    sources += [str(_FIRMWARE / "common" / name) for name in firmware]
     flags += [f"-D{macro}" for macro in macros(board)]
     flags += [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
     command = [
