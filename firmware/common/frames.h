@@ -30,6 +30,7 @@ enum {
   FRAME_BEGIN_WEIGHTS = 0x0C,
   FRAME_WRITE_WEIGHTS = 0x0D,
   FRAME_COMMIT_WEIGHTS = 0x0E,
+  FRAME_KEY = 0x0F,
   FRAME_REPLY = 0x80, /* added to the type of a request */
   FRAME_DONE = 0xE0,
   FRAME_TAKEN = 0xE1,

@@ -19,6 +19,7 @@
 #include "times.h"
 #include "transfers.h"
 #include "weights_file.h"
+#include "weights_key.h"
 #include "weights_update.h"
 
 /* What IDENTIFY and READ_STAMPS ask for. */
@@ -66,6 +67,10 @@ void schedule_on_obeyed(uint8_t type, uint8_t sequence, uint8_t code, uint32_t d
 
 void weights_update_on_done(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail) {
   schedule_on_obeyed(type, sequence, code, detail);
+}
+
+void weights_key_on_done(uint8_t sequence, uint8_t code, uint32_t detail) {
+  schedule_on_obeyed(FRAME_KEY, sequence, code, detail);
 }
 
 void run_on_error(uint8_t code, uint32_t detail) { host_send_error(HOST_EVENT_SEQUENCE, code, detail); }
@@ -233,16 +238,17 @@ static void reboot(const frame_header_t *header) {
   ticker_start();
 }
 
-static bool is_of_weights(const frame_header_t *header) { return header->type >= FRAME_BEGIN_WEIGHTS; }
 
 /* The board replies when it has executed the request. */
 static void update(const frame_header_t *header) {
-  bool has_data = header->type != FRAME_COMMIT_WEIGHTS;
+  bool has_bytes = header->type != FRAME_COMMIT_WEIGHTS;
+  uint32_t bytes = has_bytes ? header->length - (uint32_t)FRAME_HEAD_BYTES : 0;
   if (load_error) {
     refuse(header, load_error);
+  } else if (header->type == FRAME_KEY) {
+    weights_key_request(header->sequence, bytes);
   } else {
-    weights_update_request(header->type, header->sequence, has_data ? read_u32(request) : 0,
-                           has_data ? header->length - (uint32_t)FRAME_HEAD_BYTES : 0);
+    weights_update_request(header->type, header->sequence, has_bytes ? read_u32(request) : 0, bytes);
   }
 }
 
@@ -266,12 +272,19 @@ static void obey(const frame_header_t *header) {
 /* Receiving */
 
 static bool is_known(uint8_t type) {
+  if (type == FRAME_KEY) return weights_key_request;
   return type >= FRAME_IDENTIFY && type <= (weights_update_request ? FRAME_COMMIT_WEIGHTS : FRAME_READ_STAMPS);
 }
 
 /* Behind FRAME_HEAD_BYTES. */
 static bool has_data(const frame_header_t *header) {
-  return header->type == FRAME_LOAD || header->type == FRAME_BEGIN_WEIGHTS || header->type == FRAME_WRITE_WEIGHTS;
+  switch (header->type) {
+    case FRAME_LOAD:
+    case FRAME_BEGIN_WEIGHTS:
+    case FRAME_WRITE_WEIGHTS:
+    case FRAME_KEY: return true;
+    default: return false;
+  }
 }
 
 static bool has_right_length(const frame_header_t *header) {
@@ -294,9 +307,11 @@ static uint8_t *begin_request(void *owner, const frame_header_t *header) {
  * a CRC of them all. */
 static uint8_t *find_place(const frame_header_t *header) {
   uint8_t *to = NULL;
-  if (is_of_weights(header)) {
-    to = weights_update_place(header->length - (uint32_t)FRAME_HEAD_BYTES);
-    load_error = to ? ERROR_NONE : ERROR_BUSY;
+  if (header->type != FRAME_LOAD) {
+    uint32_t bytes = header->length - (uint32_t)FRAME_HEAD_BYTES;
+    bool is_key = header->type == FRAME_KEY;
+    if (is_known(header->type)) to = is_key ? weights_key_place(bytes) : weights_update_place(bytes);
+    load_error = to ? ERROR_NONE : is_key ? ERROR_BAD_LENGTH : ERROR_BUSY;
     return to;
   }
   load_error = exchange_load(read_u32(request), read_u32(request + 4), header->length - (uint32_t)FRAME_HEAD_BYTES, &to);

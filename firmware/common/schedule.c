@@ -16,6 +16,7 @@
 #include "transfers.h"
 #include "watchdog.h"
 #include "weights_file.h"
+#include "weights_key.h"
 #include "weights_update.h"
 
 uint64_t schedule_excluded_ticks;
@@ -70,6 +71,7 @@ static void answer_check(void) {
 bool run_on_wait(void) {
   answer_check();
   if (weights_update_obey) weights_update_obey();
+  if (weights_key_obey) weights_key_obey();
   bool may_sleep = transfers_poll();
   return !exchange_check_ahead() && may_sleep;
 }

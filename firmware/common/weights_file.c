@@ -3,6 +3,7 @@
 #include "crc_unit.h"
 #include "network.h"
 #include "watchdog.h"
+#include "weights_key.h"
 
 #define MAGIC 0x46575354u /* "TSWF" */
 #define VERSION 1u
@@ -43,6 +44,7 @@ uint32_t weights_crc(const uint32_t *file) { return word(file, crc_index()); }
 
 bool weights_file_check(uint32_t *reason) {
   *reason = weights_reason(weights_file);
+  if (!*reason && weights_key_reason) *reason = weights_key_reason();
   return *reason == WEIGHTS_GOOD;
 }
 

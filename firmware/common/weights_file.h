@@ -16,7 +16,9 @@ enum {
   WEIGHTS_OTHER_STRUCTURE = 4,
   WEIGHTS_WRONG_LENGTH = 5,
   WEIGHTS_CORRUPT = 6,
-  WEIGHTS_OLDER = 7
+  WEIGHTS_OLDER = 7,
+  WEIGHTS_NO_KEY = 8,
+  WEIGHTS_WRONG_KEY = 9
 };
 
 /* The begin of the file; its last word is the CRC-32 of all words before. */
@@ -29,7 +31,8 @@ typedef struct {
   uint32_t structure;   /* hash of the programs that it is for: network_project_hash */
   uint32_t counter;     /* of the files for this structure */
   uint32_t model;       /* first bytes of the SHA-256 of the network */
-  uint32_t layers;      /* in the layer graph that follows */
+  uint16_t layers;      /* in the layer graph that follows */
+  uint16_t flags;       /* 1: encrypted */
 } weights_header_t;
 
 /* Of the generated src/weights.c: the file, which begins with its header, and the bytes that it has there. */

@@ -7,6 +7,7 @@ from functools import reduce
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_HELLO_BYTES, LINK_REPLY_BYTES
+from tinysplit.common.secret_key import weights_key
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.diagnosis import Evidence, diagnose
@@ -69,6 +70,14 @@ class Boards:
             if board.weights_file:
                 client = self.clients[board.number]
                 check_weights(board, self._run_one(client.weights()), client.name)
+                self._decrypt(board)
+
+    def _decrypt(self, board: ProjectBoard) -> None:
+        """Give a board the key of its weights, if they are encrypted: it stops its run."""
+        if board.weights_file and board.weights_file.is_encrypted:
+            client, key = self.clients[board.number], weights_key()
+            self._run_one(client.stop(self.timeout_s))
+            self._run_one(client.give_key(key.data))
 
     def start_run(self) -> None:
         """Start a new run on all boards, from any state, and wait until their links are set up.

@@ -36,10 +36,11 @@ from tinysplit_hil.protocol import (
 )
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Request, RequestPort
 from tinysplit_hil.tasks import Clock, RealClock, T, Task, run_task
-from tinysplit_hil.weights_protocol import Staging, WeightsIdentity, pack_weights
+from tinysplit_hil.weights_protocol import WEIGHTS_NO_KEY, Staging, WeightsIdentity, pack_key, pack_weights
 
 CHECK_TIMEOUT_S = 5.0  # CRC-32 of 2 MB of flash; RESET does it, too
 ERASE_TIMEOUT_S = 10.0  # of a sector: up to 4 s for 128 KB (DS10086, DS12110, table Flash memory characteristics)
+KEY_TIMEOUT_S = 20.0  # 2 MB at 100 KB/s
 LOADS_UNDER_WAY = 2
 INPUT_ATTEMPTS = 3
 OUTPUT_ATTEMPTS = 3
@@ -151,8 +152,22 @@ class BoardClient:
         yield from self._port.ask(MessageType.REBOOT)
 
     def check_flash(self) -> Task[None]:
-        """Raise ReportedError when code or weights in flash have changed since they were built."""
-        yield from self._port.ask(MessageType.CHECK, timeout_s=CHECK_TIMEOUT_S)
+        """Raise ReportedError when code or weights in flash have changed since they were built.
+
+        Encrypted weights are as they were written, even while the board has no key.
+        """
+        try:
+            yield from self._port.ask(MessageType.CHECK, timeout_s=CHECK_TIMEOUT_S)
+        except ReportedError as error:
+            if error.error != BoardError(ErrorCode.WEIGHTS, WEIGHTS_NO_KEY):
+                raise
+
+    def give_key(self, key: bytes) -> Task[None]:
+        """Let the board decrypt its weights into RAM, where they stay until its next start.
+
+        Raises ReportedError for a wrong key, and for weights that have changed.
+        """
+        yield from self._port.ask(MessageType.KEY, pack_key(key), KEY_TIMEOUT_S)
 
     def send_input(self, number: int, data: bytes, timeout_s: float) -> Task[None]:
         """Load the network's input, in the board's layout, as that of inference `number`, and start it.

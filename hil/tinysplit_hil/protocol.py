@@ -51,6 +51,7 @@ class MessageType(IntEnum):
     BEGIN_WEIGHTS = 0x0C
     WRITE_WEIGHTS = 0x0D
     COMMIT_WEIGHTS = 0x0E
+    KEY = 0x0F
     DONE = 0xE0
     TAKEN = 0xE1
     ERROR = 0xEE
@@ -137,7 +138,7 @@ _MEANINGS = {
     ErrorCode.LINK_OTHER_RUN: "the board at the other end of cut {cut} is in a newer run: run again",
     ErrorCode.EXTERNAL_MEMORY: "the external memory answers with JEDEC id 0x{detail:06x}: check its wires and supply,"
     " and that it is the one of the board's file",
-    ErrorCode.WEIGHTS: "{weights}: flash it again (`tinysplit flash --weights-only`)",
+    ErrorCode.WEIGHTS: "{weights}",
     ErrorCode.FLASH_WRITE: "its flash cannot be erased or programmed: check its supply and write protection",
     ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x}: build and flash the board again",
 }

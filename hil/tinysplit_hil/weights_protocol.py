@@ -8,7 +8,8 @@ _WEIGHTS = struct.Struct("<II")
 _STAGING = struct.Struct("<II")
 _PART_OF_WEIGHTS = struct.Struct("<I4x")
 
-WEIGHTS_OLDER = 7  # a detail of WEIGHTS
+WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY = 7, 8, 9  # details of WEIGHTS
+_FLASH_IT = "flash it again (`tinysplit flash --weights-only`)"
 _WEIGHTS_REASONS = {
     1: "its flash has no weights file",
     2: "its weights file has another version of the format",
@@ -16,13 +17,19 @@ _WEIGHTS_REASONS = {
     4: "its weights file is for programs of another structure",
     5: "its weights file has another length than the program expects",
     6: "its weights file has changed: its CRC-32 is wrong",
-    WEIGHTS_OLDER: "the new weights file is older than its own",
+}
+_WEIGHTS_REMEDIES = {
+    WEIGHTS_OLDER: "the new weights file is older than its own: `tinysplit update --allow-older` takes it",
+    WEIGHTS_NO_KEY: "its weights are encrypted, and it has no key since its start: measure it again",
+    WEIGHTS_WRONG_KEY: "its weights are encrypted with another key, or have changed: set the right key, or flash it",
 }
 
 
 def weights_reason(detail: int) -> str:
     """Return why a board refuses a file, by the detail of its ERROR frame."""
-    return _WEIGHTS_REASONS.get(detail, f"its weights file is refused (reason {detail})")
+    if remedy := _WEIGHTS_REMEDIES.get(detail):
+        return remedy
+    return f"{_WEIGHTS_REASONS.get(detail, f'its weights file is refused (reason {detail})')}: {_FLASH_IT}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,11 @@ class Staging:
     def unpack(cls, payload: bytes) -> Self:
         """Return the slot in the payload of a reply. Raises struct.error for a wrong length."""
         return cls(*_STAGING.unpack(payload))
+
+
+def pack_key(key: bytes) -> bytes:
+    """Return the payload of KEY."""
+    return _PART_OF_WEIGHTS.pack(len(key)) + key
 
 
 def pack_weights(value: int, data: bytes) -> bytes:

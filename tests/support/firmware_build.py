@@ -12,7 +12,7 @@ from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.report import BuildReport
-from tinysplit.codegen.board_files import render_board_files, write_project_files
+from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.platformio_ini import COMPILER, macros
 from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.project.manifest import Project
@@ -206,7 +206,7 @@ def write_project(
         **render_board_files(board, links_at_rate, 115200, board.near_memory, usual_driving(driver)),
         "src/network.c": network,
     }
-    write_project_files(folder, board, texts, driver if links else None)
+    write_files(folder, texts, firmware_sources(board, driver if links else None))
 
 
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:

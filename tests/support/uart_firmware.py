@@ -6,7 +6,7 @@ from pathlib import Path
 from firmware_build import WARNINGS, link_sources
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriving
-from tinysplit.codegen.board_files import render_board_files, write_project_files
+from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 
 # Every board sends and receives `BYTES` bytes, at the same time if `sends` and `receives` are both set.
 MAIN = """
@@ -142,7 +142,7 @@ class Traffic:
 def build(folder: Path, board: Board, driving: LinkDriving, baud: int, traffic: Traffic) -> Path:
     """Return the ELF of a board whose first link UART is driven by `driving` at `baud`."""
     texts = render_board_files(board, [(board.link_uarts[0], baud)], 115200, board.near_memory, driving)
-    write_project_files(folder, board, texts, driving.driver)
+    write_files(folder, texts, firmware_sources(board, driving.driver))
     values = {name: int(value) for name, value in vars(traffic).items()}
     (folder / "src" / "test_main.c").write_text(MAIN.format(**values))
     sources = [path.relative_to(folder) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]

@@ -13,10 +13,13 @@ from shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.secret_key import SecretKey
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.structure import Structure
 from tinysplit.slices.settings import Search
+
+KEY = SecretKey(bytes(range(16)))
 
 
 def shared_binary(*boards: str) -> tuple[Project, Path]:
@@ -29,16 +32,26 @@ def shared_binary(*boards: str) -> tuple[Project, Path]:
     return Project.read(folder), folder
 
 
+def shared_encrypted(*boards: str) -> tuple[Project, Path]:
+    """Return the same with weights that are encrypted with KEY."""
+
+    def make(out: Path) -> None:
+        build_folder(generate(out, *boards, key=KEY), out, Console(quiet=True)).check()
+
+    folder = made_once("-".join(("encrypted", *boards)), make)
+    return Project.read(folder), folder
+
+
 def generate(
-    out: Path, *boards: str, model: Path = example.MODEL, structure: Path | None = None, counter: int | None = 1
+    out: Path, *boards: str, model: Path = example.MODEL, structure: Path | None = None, key: SecretKey | None = None
 ) -> Project:
     """Generate a network as the example is split over boards: every one gets a layer."""
     context = pipeline.Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
-    options = ProgramOptions(weights_counter=counter)
+    options = ProgramOptions(weights_counter=1, weights_key=key)
     if structure:
         kept = Structure.read(structure)
-        options = ProgramOptions(weights_counter=kept.next_counter, structure=kept)
+        options = ProgramOptions(weights_counter=kept.next_counter, structure=kept, weights_key=key)
     context = replace(context, programs=options)
     return pipeline.generate_folder(context, split, example.CALIBRATION, out)
 

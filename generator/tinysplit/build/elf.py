@@ -18,6 +18,7 @@ from tinysplit.common.errors import CheckFailedError, ToolError
 from tinysplit.common.tables import plain_table
 
 WEIGHTS_SECTION = ".weights"
+PLAIN_SECTION = ".weights_plain"  # of encrypted ones, in RAM
 EXTERNAL_SECTION = ".external"
 SPARE_STACK_BEGIN, STACK_BEGIN, STACK_END = "_spare_start", "_stack_start", "_estack"  # of linker.ld
 ARENA_SYMBOL = "network_arena"
@@ -26,6 +27,9 @@ _LAYER_ARRAY = re.compile(r"layer_\d+_\w+")
 _LAYER_CODE = re.compile(r"layer_(\d+)(?!_copy_constants|_stream)([._]|$)")
 _CODE = {"STT_FUNC", "STT_OBJECT"}  # functions, and descriptions of layers for shared functions
 _KERNELS = "dsp_"  # prefix of functions that several layers share
+
+
+_WITH_ARRAYS = (WEIGHTS_SECTION, EXTERNAL_SECTION, PLAIN_SECTION)
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def read_elf(path: Path, device: Device, code_ram: CodeRam | None = None, extern
 
 def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None, external: Memory | None) -> ElfSizes:
     sections = list(elf.iter_sections())
-    weights = {i: each.name for i, each in enumerate(sections) if each.name in (WEIGHTS_SECTION, EXTERNAL_SECTION)}
+    weights = {i: each.name for i, each in enumerate(sections) if each.name in _WITH_ARRAYS}
     symbols = list(_symbols(elf))
     code = [each for each in symbols if each["st_info"]["type"] in _CODE and each["st_shndx"] not in weights]
     arrays = [each for each in symbols if each["st_shndx"] in weights and _LAYER_ARRAY.fullmatch(each.name)]

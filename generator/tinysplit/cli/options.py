@@ -210,7 +210,8 @@ WeightsOption = Annotated[
     WeightsIn,
     typer.Option(
         help="Where the programs have the weights: in C arrays, or in a binary file for each board, weights.bin, that "
-        "is in flash by itself and can be replaced without the program (docs/weights_file.md).",
+        "is in flash by itself and can be replaced without the program, encrypted or not; the key is that of "
+        "TINYSPLIT_WEIGHTS_KEY or of the file TINYSPLIT_WEIGHTS_KEY_FILE (docs/weights_file.md).",
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]

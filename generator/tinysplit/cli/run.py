@@ -45,6 +45,7 @@ from tinysplit.split.problem import Objective
 if TYPE_CHECKING:
     from tinysplit.codegen.mlperf import Mlperf
     from tinysplit.codegen.program_options import ProgramOptions
+    from tinysplit.common.secret_key import SecretKey
     from tinysplit.pipeline import RunRequest
     from tinysplit.project.split_file import SplitFile
     from tinysplit.quantize.mixed_precision.bit_allocation import Goal
@@ -74,7 +75,8 @@ class ProgramChoice:
         """The options of `pipeline.run`."""
         from tinysplit.codegen.program_options import ProgramOptions
 
-        return ProgramOptions(has_markers=self.markers, weights_counter=self.weights.first_counter)
+        key = _key(is_needed=self.weights.are_encrypted)
+        return ProgramOptions(has_markers=self.markers, weights_counter=self.weights.first_counter, weights_key=key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +95,19 @@ class ProgramsOfSplit:
         from tinysplit.codegen.program_options import ProgramOptions
         from tinysplit.project.structure import Structure
 
-        chosen = ProgramOptions(mlperf=mlperf, has_markers=self.markers, weights_counter=self.weights.first_counter)
+        chosen = ProgramOptions(mlperf=mlperf, has_markers=self.markers)
         if self.structure_of is None:
-            return chosen
+            key = _key(is_needed=self.weights.are_encrypted)
+            return replace(chosen, weights_counter=self.weights.first_counter, weights_key=key)
         structure = Structure.read(self.structure_of)
-        return replace(chosen, structure=structure, weights_counter=structure.next_counter)
+        key = _key(is_needed=structure.is_encrypted)
+        return replace(chosen, structure=structure, weights_counter=structure.next_counter, weights_key=key)
+
+
+def _key(*, is_needed: bool) -> "SecretKey | None":
+    from tinysplit.common.secret_key import weights_key
+
+    return weights_key() if is_needed else None
 
 
 @flattened

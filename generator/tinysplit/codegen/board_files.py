@@ -158,25 +158,6 @@ def _link_ports(links: Sequence[tuple[Uart, int]], driver: LinkDriver) -> list[L
     return [LinkPort(uart, baud, channels[index] if channels else None) for index, (uart, baud) in enumerate(links)]
 
 
-def write_project_files(
-    folder: Path,
-    board: Board,
-    texts: Mapping[str, str],
-    driver: LinkDriver | None,
-    protocol: HostProtocol = HostProtocol.TINYSPLIT,
-    *,
-    has_external: bool = False,
-    weights: FlashSlots | None = None,
-) -> None:
-    """Write the project of `board` into `folder`: `texts` by their paths in it, and the firmware as a library.
-
-    `driver` is that of its links, None if it has no links; `protocol` is that of its host port. With `has_external`,
-    there are weights in its external memory, with `weights` all of them in its configuration file.
-    """
-    sources = firmware_sources(board, driver, protocol, has_external=has_external, weights=weights)
-    write_files(folder, texts, sources)
-
-
 def write_files(folder: Path, texts: Mapping[str, str], sources: Iterable[tuple[str, Path]]) -> None:
     """Write `texts` by their paths in `folder`, and copies of `sources` by their paths in the firmware library."""
     for name, text in texts.items():
@@ -215,12 +196,14 @@ def firmware_sources(
     *,
     has_external: bool = False,
     weights: FlashSlots | None = None,
+    is_encrypted: bool = False,
 ) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
     Of the drivers of links only `driver` is there, of the protocols with a host only `protocol`; without links (None)
     nothing of links is; the driver of the external memory is there only with `has_external`, what checks the
-    configuration file only with `weights`, what takes a new one only where the sectors of these slots are alike.
+    configuration file only with `weights`, what takes a new one only where the
+    sectors of these slots are alike, what decrypts it only with `is_encrypted`.
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
@@ -230,6 +213,7 @@ def firmware_sources(
     unused |= set() if weights else {"weights_file.c", "crc_unit.c"}
     is_updatable = weights and weights.sector_bytes and protocol is HostProtocol.TINYSPLIT
     unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
+    unused |= set() if is_encrypted else {"weights_key.c", "gcm.c", "aes.c"}
     used = [
         file
         for file in sorted(sources)

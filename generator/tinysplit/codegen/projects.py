@@ -11,7 +11,7 @@ import onnx
 from tinysplit.boards.board import Board
 from tinysplit.boards.board_files import FOLDER, own_board_paths
 from tinysplit.boards.marker_pins import MarkerPins
-from tinysplit.codegen.board_files import render_board_files, write_project_files
+from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.codegen.manifest_builder import build_manifest
@@ -26,13 +26,14 @@ from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
+from tinysplit.common.secret_key import SecretKey
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
-from tinysplit.project.manifest import Project, ProjectModel, ProjectWeightsFile
+from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel, ProjectWeightsFile
 from tinysplit.project.split_file import SplitFile, write_split
 from tinysplit.weights_file.file import MODEL_DIGITS, Identity
 
@@ -57,12 +58,13 @@ def generate(
     it, and `bauds` are the baud rates of links and host ports. The folder has `split`, too. `force` and the errors are
     those of `whole_folder`, and of `BoardWeights.of` and `Structure.check_same`.
     """
-    plans = [with_constants_in_ram(plan, quantized) for plan in plans]
+    if not options.weights_key:  # decrypted weights are in RAM already
+        plans = [with_constants_in_ram(plan, quantized) for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = _described(quantized.graph, model_bytes, parameters)
     sources = [layer_sources(quantized, plan, in_file=options.weights_counter is not None) for plan in plans]
     project = build_manifest(quantized, sources, described, plans, bauds, calibration_samples)
-    weights = [] if options.weights_counter is None else _weights(quantized, plans, sources)
+    weights = [] if options.weights_counter is None else _weights(quantized, plans, sources, options.weights_key)
     project = _with_options(project, options)
     project = _with_predictions(project, quantized, plans, sources, weights)
     with whole_folder(out, force=force) as folder:
@@ -111,7 +113,7 @@ def _with_predictions(
     """Return the manifest with the memory that the program of each board is expected to take."""
     own = [(plan, of_copy, each) for plan, of_copy in zip(plans, sources, strict=True) for each in plan.boards]
     added_bytes = [(each.added_bytes, each.added_ram_bytes) for each in weights] or [(0, 0)] * len(own)
-    boards = []
+    boards: list[ProjectBoard] = []
     for board, (plan, of_copy, board_plan), (flash_bytes, ram_bytes) in zip(
         project.boards, own, added_bytes, strict=True
     ):
@@ -122,16 +124,21 @@ def _with_predictions(
             "predicted_flash_bytes": found.flash_bytes + flash_bytes,
             "predicted_ram_bytes": found.ram_bytes + ram_bytes,
         }
+        if weights:
+            weights[len(boards)].check_ram(board_plan, found.ram_bytes)
         boards.append(board.model_copy(update=update))
     return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": load_cycle_table().compiler})
 
 
 def _weights(
-    quantized: QuantizedGraph, plans: Sequence[Plan], sources: Sequence[Sequence[LayerSource]]
+    quantized: QuantizedGraph,
+    plans: Sequence[Plan],
+    sources: Sequence[Sequence[LayerSource]],
+    key: SecretKey | None,
 ) -> list[BoardWeights]:
     """Return the contents of the configuration file of each board."""
     return [
-        BoardWeights.of(quantized, board_plan, {index + 1: own[index] for index in board_plan.layers})
+        BoardWeights.of(quantized, board_plan, {index + 1: own[index] for index in board_plan.layers}, key)
         for plan, own in zip(plans, sources, strict=True)
         for board_plan in plan.boards
     ]
@@ -151,6 +158,7 @@ def _with_weights_files(project: Project, directories: Sequence[Path], weights: 
             size_bytes=own.size_bytes,
             slot_bytes=own.slots.active.size_bytes,
             is_updatable=own.slots.sector_bytes is not None,
+            is_encrypted=own.key is not None,
             crc=crc,
         )
         boards.append(board.model_copy(update={"weights_file": file}))
@@ -183,9 +191,15 @@ def _write_boards(
         if mlperf and board_plan.takes_input:
             texts["src/mlperf_settings.c"] = render_mlperf_settings(quantized, board_plan.board, mlperf)
             protocol = HostProtocol.MLPERF
-        slots, has_external = file.slots if file else None, bool(board_plan.external)
-        kind = (driver, protocol)
-        write_project_files(directory, board_plan.board, texts, *kind, has_external=has_external, weights=slots)
+        used = firmware_sources(
+            board_plan.board,
+            driver,
+            protocol,
+            has_external=bool(board_plan.external),
+            weights=file.slots if file else None,
+            is_encrypted=bool(file and file.key),
+        )
+        write_files(directory, texts, used)
 
 
 def _longest_layers_s(project: Project, plan: Plan) -> list[float]:

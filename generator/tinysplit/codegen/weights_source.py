@@ -9,17 +9,20 @@ from tinysplit.boards.flash_sectors import FlashSlots, last_slots
 from tinysplit.codegen.layer_source import LayerSource, own_arrays
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.project_files import WEIGHTS_IN_PROJECT
+from tinysplit.common.secret_key import SecretKey
 from tinysplit.common.templates import render
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.structure import CONTENT_HEADER
-from tinysplit.weights_file.file import Identity, Layout, encode
+from tinysplit.weights_file.file import CRC_BYTES, Identity, Layout, encode
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
 
 EXPECTED_CODE_BYTES = 340  # of firmware/common/weights_file.c and crc_unit.c, on all cores
 EXPECTED_UPDATE_CODE_BYTES = 1490  # of weights_update.c and flash_family.c
 EXPECTED_UPDATE_RAM_BYTES = 598  # mostly WEIGHTS_PART_BYTES
+EXPECTED_KEY_CODE_BYTES = 2700  # of weights_key.c, gcm.c and aes.c
+EXPECTED_KEY_RAM_BYTES = 860  # mostly gcm_t
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class WeightsContext:
     size_bytes: int
     slots: FlashSlots
     arrays: tuple[PlacedArray, ...]
+    first_array: int
+    plain_bytes: int  # of RAM for decrypted arrays, 0 where they are not encrypted
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,17 @@ class BoardWeights:
     layers: tuple[LayerEntry, ...]
     arrays: Mapping[str, IntArray]
     slots: FlashSlots
+    key: SecretKey | None
 
     @classmethod
-    def of(cls, quantized: QuantizedGraph, board_plan: BoardPlan, sources: Mapping[int, LayerSource]) -> "BoardWeights":
-        """Place the weights of a board; `sources` are its layers by number from 1.
+    def of(
+        cls,
+        quantized: QuantizedGraph,
+        board_plan: BoardPlan,
+        sources: Mapping[int, LayerSource],
+        key: SecretKey | None = None,
+    ) -> "BoardWeights":
+        """Place the weights of a board, encrypted if there is a `key`; `sources` are its layers by number from 1.
 
         Raises UsageError for weights in an external memory, CheckFailedError where they do not fit into the flash.
         """
@@ -75,41 +87,65 @@ class BoardWeights:
             if not source.quantized.layer.is_view
             for array in own_arrays(source, number)
         }
-        size_bytes = Layout.of(encode_layers(layers), arrays).size_bytes
+        size_bytes = Layout.of(encode_layers(layers), arrays, is_encrypted=key is not None).size_bytes
         slots = last_slots(board.name, size_bytes)
         if slots is None:
             raise CheckFailedError(
                 f"{board.title}: weights of {size_bytes} bytes exceed its flash of {board.device.flash.size_bytes}"
             )
-        return cls(layers, arrays, slots)
+        return cls(layers, arrays, slots, key)
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout.of(encode_layers(self.layers), self.arrays, is_encrypted=self.key is not None)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the file."""
-        return Layout.of(encode_layers(self.layers), self.arrays).size_bytes
+        return self._layout.size_bytes
+
+    @property
+    def plain_bytes(self) -> int:
+        """Bytes of RAM for the decrypted arrays, 0 where they are not encrypted."""
+        layout = self._layout
+        return layout.size_bytes - layout.first_array - CRC_BYTES if self.key else 0
 
     @property
     def added_bytes(self) -> int:
         """Expected bytes of flash that the file takes beside its arrays, with the code that checks and replaces it."""
         code_bytes = EXPECTED_CODE_BYTES + (EXPECTED_UPDATE_CODE_BYTES if self.slots.sector_bytes else 0)
+        code_bytes += EXPECTED_KEY_CODE_BYTES if self.key else 0
         return self.size_bytes - sum(array.nbytes for array in self.arrays.values()) + code_bytes
 
     @property
     def added_ram_bytes(self) -> int:
-        """Expected bytes of static RAM of the code that replaces it."""
-        return EXPECTED_UPDATE_RAM_BYTES if self.slots.sector_bytes else 0
+        """Expected bytes of static RAM of the code that replaces or decrypts it, and of the decrypted arrays."""
+        own_bytes = EXPECTED_UPDATE_RAM_BYTES if self.slots.sector_bytes else 0
+        return own_bytes + (EXPECTED_KEY_RAM_BYTES + self.plain_bytes if self.key else 0)
+
+    def check_ram(self, board_plan: BoardPlan, other_bytes: int) -> None:
+        """Raise CheckFailedError where decrypted arrays do not fit into RAM beside `other_bytes` of the program."""
+        memory, board = board_plan.arena_memory, board_plan.board
+        used_bytes = other_bytes if memory == board.near_memory else board_plan.arena_bytes
+        if self.key and used_bytes + self.added_ram_bytes > memory.size_bytes:
+            raise CheckFailedError(
+                f"{board.title}: {self.plain_bytes} bytes of decrypted weights do not fit into the {memory.size_bytes} "
+                f"bytes of {memory.name}, of which the program takes {used_bytes}: assign fewer layers, or use "
+                "--weights binary"
+            )
 
     @property
     def source(self) -> str:
         """The text of `src/weights.c`, which depends on the structure alone."""
-        layout = Layout.of(encode_layers(self.layers), self.arrays)
+        layout = self._layout
         placed = tuple(PlacedArray(symbol, *place) for symbol, place in layout.arrays.items())
-        context = WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, self.slots, placed)
+        places = (layout.first_array, self.plain_bytes)
+        context = WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, self.slots, placed, *places)
         return render("project/weights.c.j2", context)
 
     def write(self, directory: Path, identity: Identity) -> int:
         """Write the file into the project of the board, and return its CRC-32."""
-        data = encode(identity, self.layers, self.arrays)
+        data = encode(identity, self.layers, self.arrays, self.key)
         crc = zlib.crc32(data[:-4])
         path = directory / WEIGHTS_IN_PROJECT
         path.write_bytes(data)

@@ -61,15 +61,21 @@ class SecondObjective(StrEnum):
 
 
 class WeightsIn(StrEnum):
-    """Where programs have the weights: in arrays of their C sources, or in a binary file in flash of its own."""
+    """Where programs have the weights: in arrays of their C sources, or in a file in flash of its own."""
 
     ARRAYS = "arrays"
     BINARY = "binary"
+    ENCRYPTED = "encrypted"
+
+    @property
+    def are_encrypted(self) -> bool:
+        """Whether the configuration files are encrypted."""
+        return self is WeightsIn.ENCRYPTED
 
     @property
     def first_counter(self) -> int | None:
         """The counter of the first configuration files of a structure, None without such files."""
-        return 1 if self is WeightsIn.BINARY else None
+        return None if self is WeightsIn.ARRAYS else 1
 
 
 class MapLayout(StrEnum):

@@ -16,6 +16,8 @@ from tinysplit.common.extras import install_line
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+KEY_VARIABLE = "TINYSPLIT_WEIGHTS_KEY"  # in hexadecimal digits
+KEY_FILE_VARIABLE = "TINYSPLIT_WEIGHTS_KEY_FILE"  # path of a file
 KEY_BYTES = (16, 32)  # AES-128 and AES-256
 NONCE_BYTES, TAG_BYTES = 12, 16
 _MOST_FILE_BYTES = 1024  # that are read: more than any key
@@ -120,6 +122,15 @@ class SecretKey:
             line = install_line("encryption")
             raise ToolError(f"encryption needs cryptography, extra `encryption`: {line}") from None
         return AESGCM(self.data)
+
+
+def weights_key() -> SecretKey:
+    """Return the key of encrypted weights, that of a file before that of a variable. Raises InputError without one."""
+    if path := os.environ.get(KEY_FILE_VARIABLE):
+        return SecretKey.from_file(Path(path))
+    if not os.environ.get(KEY_VARIABLE):
+        raise InputError(f"encrypted weights need a key: set {KEY_VARIABLE}, or {KEY_FILE_VARIABLE} to a path")
+    return SecretKey.from_environment(KEY_VARIABLE)
 
 
 def _count(values: Sequence[int], unit: str) -> str:

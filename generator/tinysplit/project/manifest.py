@@ -145,6 +145,7 @@ class ProjectWeightsFile(FileModel):
     size_bytes: Count
     slot_bytes: Count
     is_updatable: bool  # over the host port: the sectors of the slot are all alike
+    is_encrypted: bool = False
     crc: Count
 
 

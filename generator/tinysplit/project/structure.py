@@ -53,6 +53,11 @@ class Structure:
         )
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether its configuration files are encrypted."""
+        return any(board.weights_file and board.weights_file.is_encrypted for board in self.project.boards)
+
+    @property
     def next_counter(self) -> int:
         """The counter of the next network of this structure."""
         return (self.project.weights_counter or 0) + 1

@@ -18,6 +18,7 @@ def describe(file: WeightsFile) -> dict[str, Any]:
         "model_sha256": f"{own.model:08x}...",
         "bytes": file.size_bytes,
         "weights_bytes": len(file.data),
+        "encrypted": "AES-GCM" if file.is_encrypted else "no",
         "crc32": f"{file.crc:08x}",
         "layers": [_layer(entry) for entry in file.layers],
     }

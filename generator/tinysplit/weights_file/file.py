@@ -12,14 +12,18 @@ from typing import Self
 
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError
+from tinysplit.common.secret_key import SecretKey
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.weights_file.layers import LayerEntry, decode_layers, encode_layers
 
 MODEL_DIGITS = 8  # of the SHA-256 of the network, in hexadecimal
 MAGIC, VERSION = b"TSWF", 1
-_HEADER = struct.Struct("<4sBBHIIIIH2x")  # the last number: layers
+_HEADER = struct.Struct("<4sBBHIIIIHH")  # the last numbers: layers, flags
+_ENCRYPTED = 1  # a flag: the arrays are encrypted, and a block before them has nonce and tag
+SECURITY_BYTES = 32
 HEADER_BYTES = _HEADER.size
 _CRC = struct.Struct("<I")
+CRC_BYTES = _CRC.size
 ARRAYS_ALIGNMENT = 32  # of the first array: a cache line
 
 
@@ -46,9 +50,9 @@ class Layout:
     size_bytes: int
 
     @classmethod
-    def of(cls, layers: bytes, arrays: Mapping[str, IntArray]) -> Self:
+    def of(cls, layers: bytes, arrays: Mapping[str, IntArray], *, is_encrypted: bool = False) -> Self:
         """Place arrays, each in whole words, behind the layer graph."""
-        begin = offset = _first_array(len(layers))
+        begin = offset = _first_array(len(layers)) + (SECURITY_BYTES if is_encrypted else 0)
         places = {}
         for symbol, values in arrays.items():
             places[symbol] = (offset, values.nbytes)
@@ -65,10 +69,13 @@ class WeightsFile:
     data: bytes  # the arrays, from the first one to the CRC
     crc: int
 
+    first_array: int
+    is_encrypted: bool = False
+
     @property
     def size_bytes(self) -> int:
         """Bytes of the whole file."""
-        return _first_array(len(encode_layers(self.layers))) + len(self.data) + _CRC.size
+        return self.first_array + len(self.data) + _CRC.size
 
 
 def _first_array(layers_bytes: int) -> int:
@@ -76,18 +83,31 @@ def _first_array(layers_bytes: int) -> int:
     return -(-(_HEADER.size + layers_bytes) // ARRAYS_ALIGNMENT) * ARRAYS_ALIGNMENT
 
 
-def encode(identity: Identity, layers: Sequence[LayerEntry], arrays: Mapping[str, IntArray]) -> bytes:
-    """Return the bytes of a file; `arrays` by symbol, in the order of their places."""
+def encode(
+    identity: Identity, layers: Sequence[LayerEntry], arrays: Mapping[str, IntArray], key: SecretKey | None = None
+) -> bytes:
+    """Return the bytes of a file; `arrays` by symbol, in the order of their places, encrypted if there is a `key`."""
     graph = encode_layers(layers)
-    layout = Layout.of(graph, arrays)
+    layout = Layout.of(graph, arrays, is_encrypted=key is not None)
     fields = (VERSION, identity.board_index, layout.first_array, layout.size_bytes)
-    header = _HEADER.pack(MAGIC, *fields, identity.structure, identity.counter, identity.model, len(layers))
+    flags = _ENCRYPTED if key else 0
+    header = _HEADER.pack(MAGIC, *fields, identity.structure, identity.counter, identity.model, len(layers), flags)
     data = bytearray(layout.size_bytes - _CRC.size)
     data[: len(header) + len(graph)] = header + graph
     for symbol, values in arrays.items():
         offset, n_bytes = layout.arrays[symbol]
         data[offset : offset + n_bytes] = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+    if key:
+        _encrypt(data, layout.first_array, key)
     return bytes(data) + _CRC.pack(zlib.crc32(data))
+
+
+def _encrypt(data: bytearray, first_array: int, key: SecretKey) -> None:
+    """Encrypt the arrays, and authenticate them with all that is before the block of nonce and tag."""
+    added = bytes(data[: first_array - SECURITY_BYTES])
+    message = key.encrypt(bytes(data[first_array:]), added)
+    block = (message.nonce + message.tag).ljust(SECURITY_BYTES, b"\0")
+    data[first_array - SECURITY_BYTES :] = block + message.text
 
 
 def read_weights_file(path: Path) -> WeightsFile:
@@ -104,7 +124,7 @@ def decode(data: bytes) -> WeightsFile:
     """Return the contents of a file. Raises ValueError with the reason where it cannot be used."""
     if len(data) < _HEADER.size + _CRC.size or data[: len(MAGIC)] != MAGIC:
         raise ValueError(f"no weights file: it does not begin with {MAGIC.decode()}")
-    _, version, board_index, first_array, size, structure, counter, model, count = _HEADER.unpack_from(data)
+    _, version, board_index, first_array, size, structure, counter, model, count, flags = _HEADER.unpack_from(data)
     if version != VERSION:
         raise ValueError(f"a weights file of version {version}: this program knows version {VERSION}")
     if size != len(data):
@@ -115,4 +135,5 @@ def decode(data: bytes) -> WeightsFile:
         raise ValueError(f"the weights file has changed: its CRC-32 is {found:08x} instead of {crc:08x}")
     layers = decode_layers(data[_HEADER.size : first_array], count)
     identity = Identity(board_index, structure, counter, model)
-    return WeightsFile(identity, layers, data[first_array : -_CRC.size], crc)
+    is_encrypted = bool(flags & _ENCRYPTED)
+    return WeightsFile(identity, layers, data[first_array : -_CRC.size], crc, first_array, is_encrypted)

@@ -1,0 +1,27 @@
+/* The key of an encrypted weights file: the board decrypts the arrays into RAM, and keeps the key no longer than that. */
+#ifndef WEIGHTS_KEY_H
+#define WEIGHTS_KEY_H
+
+#include <stdint.h>
+
+/* Of the generated src/weights.c: where the arrays are decrypted. */
+extern uint32_t weights_plain[];
+
+/* In programs without encrypted weights, these functions are absent. */
+
+/* Why the arrays are not decrypted, of weights_file.h. */
+uint32_t weights_key_reason(void) __attribute__((weak));
+
+/* From the host's interrupt: where a key of so many bytes goes; NULL while one is in use or for another length. */
+uint8_t *weights_key_place(uint32_t bytes) __attribute__((weak));
+
+/* From the host's interrupt: a key has come. */
+void weights_key_request(uint8_t sequence, uint32_t bytes) __attribute__((weak));
+
+/* Decrypts with a key that has come, if there is one. */
+void weights_key_obey(void) __attribute__((weak));
+
+/* Defined by host.c: the arrays are decrypted, or not for this reason. */
+void weights_key_on_done(uint8_t sequence, uint8_t code, uint32_t detail);
+
+#endif
