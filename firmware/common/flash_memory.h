@@ -1,5 +1,5 @@
-/* Erases and programs flash in sectors that neither code nor constants in use lie in. Where code lies in the same bank,
- * the core stands still meanwhile.
+/* Erases and programs flash, in sectors that neither code nor constants in use lie in. Where code lies in the same
+ * bank, the core stands still meanwhile.
  */
 #ifndef FLASH_MEMORY_H
 #define FLASH_MEMORY_H

@@ -47,7 +47,9 @@ static uint32_t read_u32(const uint8_t *bytes) {
 
 static uint16_t read_u16(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
 
-static void refuse(const frame_header_t *header, uint8_t code) { host_send_error(header->sequence, code, header->type); }
+static void refuse(const frame_header_t *header, uint8_t code) {
+  host_send_error(header->sequence, code, header->type);
+}
 
 /* Replies to what was asked for, or says why it was not done. */
 static void answer(const frame_header_t *header, uint8_t code, uint32_t detail) {
@@ -139,7 +141,7 @@ static void send_staging(const frame_header_t *to) {
     return;
   }
   host_frame_t outgoing =
-      host_two_words(to->type | FRAME_REPLY, to->sequence, weights_update_staging_bytes(), (uint32_t)WEIGHTS_PART_BYTES);
+      host_two_words(to->type | FRAME_REPLY, to->sequence, weights_update_staging_bytes(), WEIGHTS_PART_BYTES);
   host_send(&outgoing);
 }
 
@@ -303,18 +305,18 @@ static uint8_t *begin_request(void *owner, const frame_header_t *header) {
   return request;
 }
 
-/* Data are written to their place before the CRC of their frame is known. That does no harm: START and COMMIT_WEIGHTS have
- * a CRC of them all. */
+/* Data are written to their place before the CRC of their frame is known. That does no harm: START and COMMIT_WEIGHTS
+ * have a CRC of them all. */
 static uint8_t *find_place(const frame_header_t *header) {
   uint8_t *to = NULL;
+  uint32_t bytes = header->length - (uint32_t)FRAME_HEAD_BYTES;
   if (header->type != FRAME_LOAD) {
-    uint32_t bytes = header->length - (uint32_t)FRAME_HEAD_BYTES;
     bool is_key = header->type == FRAME_KEY;
     if (is_known(header->type)) to = is_key ? weights_key_place(bytes) : weights_update_place(bytes);
     load_error = to ? ERROR_NONE : is_key ? ERROR_BAD_LENGTH : ERROR_BUSY;
     return to;
   }
-  load_error = exchange_load(read_u32(request), read_u32(request + 4), header->length - (uint32_t)FRAME_HEAD_BYTES, &to);
+  load_error = exchange_load(read_u32(request), read_u32(request + 4), bytes, &to);
   return to;
 }
 

@@ -1,4 +1,4 @@
-/* The key of an encrypted weights file: the board decrypts the arrays into RAM, and keeps the key no longer than that. */
+/* The key of an encrypted weights file: the board decrypts the arrays into RAM, and keeps the key no longer. */
 #ifndef WEIGHTS_KEY_H
 #define WEIGHTS_KEY_H
 

@@ -60,8 +60,8 @@ static bool copy(const uint32_t *to, const uint32_t *from) {
   return true;
 }
 
-/* A file that is the same in both slots was copied before: the staging slot must not have it any more, or it would come
- * back after a debugger has flashed another one. */
+/* A file that is the same in both slots was copied before: the staging slot must not have it any more, or it would
+ * come back after a debugger has flashed another one. */
 void weights_update_finish(void) {
   if (!weights_staging || weights_reason(weights_staging) != WEIGHTS_GOOD) return;
   flash_memory_open();

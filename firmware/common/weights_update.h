@@ -2,8 +2,8 @@
  *
  * The file goes to the staging slot, if the flash has one: the board comes back with the old file or with the new one,
  * whenever its supply fails. The last FLASH_UNIT_BYTES are programmed when all others are right; then the slot has a
- * good file, and the board copies it at its next start, from the begin if that is interrupted. Without a staging slot the
- * new file is written over the old one, and a board whose supply fails has none until the host sends it again.
+ * good file, and the board copies it at its next start, from the begin if that is interrupted. Without a staging slot
+ * the new file is written over the old one, and a board whose supply fails has none until the host sends it again.
  */
 #ifndef WEIGHTS_UPDATE_H
 #define WEIGHTS_UPDATE_H
@@ -26,7 +26,7 @@ extern const uint32_t weights_staging[] __attribute__((weak));
 /* Copies the file of the staging slot, if there is a good one: to be called at the start, before the watchdog's. */
 void weights_update_finish(void) __attribute__((weak));
 
-/* From the host's interrupt: where the data of a request go; NULL while one is being executed or for too many bytes. */
+/* From the host's interrupt: where the data of a request go; NULL while one is executed, or for too many bytes. */
 uint8_t *weights_update_place(uint32_t bytes) __attribute__((weak));
 
 /* From the host's interrupt: a request that has come. BEGIN_WEIGHTS: `value` is 1 if an older file may replace a newer

@@ -338,7 +338,7 @@ def test_layers_that_move_values_say_so() -> None:
 
 
 def test_a_layer_is_named_once() -> None:
-    with pytest.raises(UsageError, match="--kernel 1=dual_mac: layer 1 is named twice"):
+    with pytest.raises(UsageError, match="--kernel 1=direct: layer 1 is named twice"):
         parse_kernels(["1=direct", "1=dual_mac"])
 
 

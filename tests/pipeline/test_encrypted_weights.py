@@ -65,16 +65,19 @@ def test_without_the_right_key_nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_board_has_no_weights_until_it_has_the_key() -> None:
     project, folder = shared_encrypted(F4, L4)
     with open_rig("virtual", project, folder) as rig:
-        client = rig.clients(project)[2]
-        client.run(client.check_flash())
+        clients = rig.clients(project)
+        client = clients[2]
+        run_beside_others(rig, clients, client.check_flash())
         with pytest.raises(ClientError, match="BAD_LENGTH"):
-            client.run(client.give_key(KEY.data[:15]))
+            run_beside_others(rig, clients, client.give_key(KEY.data[:15]))
         with pytest.raises(ClientError, match="its weights are encrypted, and it has no key since its start"):
-            client.run(client.reset(1))
-        client.run(client.give_key(KEY.data))
-        client.run(client.reset(1))
+            run_beside_others(rig, clients, client.reset(1))
+        for each in clients.values():
+            run_beside_others(rig, clients, each.stop(1.0))
+            run_beside_others(rig, clients, each.give_key(KEY.data))
+        run_beside_others(rig, clients, client.reset(2))
         with pytest.raises(ClientError, match="BUSY"):
-            client.run(client.give_key(KEY.data))
+            run_beside_others(rig, clients, client.give_key(KEY.data))
 
 
 def run_beside_others(rig: Rig, clients: Mapping[int, BoardClient], task: Task[None]) -> None:
