@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, PositiveInt, StringConstraints, Vali
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake, matching
+from tinysplit.common.input_files.texts import read_toml_file
 
 PinName = Annotated[str, AfterValidator(matching(r"P[A-K]([0-9]|1[0-5])", "a pin, as in PA9"))]
 UartName = Annotated[str, AfterValidator(matching(r"(LPUART|USART|UART)[0-9]+", "a UART, as in USART1 or LPUART1"))]
@@ -390,7 +391,7 @@ class FamilyFile(FileModel):
 def read_toml(path: Path, model: type[FileT]) -> FileT:
     """Return the validated contents of `path`; raise InputError where it cannot be read, or with its first mistake."""
     try:
-        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        return model.model_validate(read_toml_file(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
