@@ -207,3 +207,17 @@ def test_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "weights.bin has more than 31 bytes" in refusal(path)
     monkeypatch.setattr(model_file, "MODEL_BYTES", 31)
     assert "network.onnx has more than 31 bytes" in refusal(path)
+
+
+def test_values_that_contradict_their_sizes(tmp_path: Path) -> None:
+    model = dense().model()
+    model.graph.initializer[0].dims[:] = [4, 1]
+    assert "has the tensor 'constant_0' with other values than its sizes and type say" in refusal(
+        saved(model, tmp_path)
+    )
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    path = saved(dense().model(), tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"dense", b"den\x80e"))
+    assert "has names that are no text in UTF-8" in refusal(path)

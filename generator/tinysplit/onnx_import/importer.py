@@ -30,6 +30,13 @@ def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
     Without `needs_weights`, weights that the file lacks have stand-ins, which serve for estimates.
     Raises InputError, in one line, for what is not supported.
     """
+    try:
+        return _imported(path, needs_weights=needs_weights)
+    except UnicodeDecodeError:  # of any name, where it is first read
+        raise InputError(f"{path} is no valid ONNX model: it has names that are no text in UTF-8") from None
+
+
+def _imported(path: Path, *, needs_weights: bool) -> Graph:
     file = read_model(path, needs_weights=needs_weights)
     float_model, own = extract_qdq(prepare(file.model))
     model = prepare(float_model)

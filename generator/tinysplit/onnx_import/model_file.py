@@ -5,13 +5,13 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited
 from tinysplit.onnx_import.external_data import load_weights
 from tinysplit.onnx_import.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
-from tinysplit.onnx_import.size_limits import check_model_size
+from tinysplit.onnx_import.size_limits import all_tensors, check_model_size
 from tinysplit.onnx_import.stand_ins import fill_inputs, weight_inputs
 
 
@@ -43,6 +43,7 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
         onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error)}") from None
+    _check_tensors(model, path)
     _check_borders(model, path)
     model = convert_old(model)
     return ModelFile(model, digest, opset_of(model), has_weights)
@@ -68,6 +69,18 @@ def _parse(path: Path, contents: bytes) -> ModelProto:
         raise InputError(f"{path} has a network without operators: export one that computes something")
     model.ClearField("functions")  # not supported; a short list of them may describe a network of endless size
     return model
+
+
+def _check_tensors(model: ModelProto, path: Path) -> None:
+    """Raise InputError for a tensor whose values do not fit its sizes or type, which ONNX's checker lets pass."""
+    for tensor in all_tensors(model):
+        try:
+            numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{path} has the tensor '{tensor.name}' with other values than its sizes and type say "
+                f"({one_line(error)}): export the network again"
+            ) from None
 
 
 def _check_borders(model: ModelProto, path: Path) -> None:
