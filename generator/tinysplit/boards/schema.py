@@ -1,6 +1,5 @@
 """Schemas of boards/*.toml and boards/families/*.toml. Every fact requires a source."""
 
-import tomllib
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -394,9 +393,8 @@ def read_toml(path: Path, model: type[FileT]) -> FileT:
         return model.model_validate(read_toml_file(path))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a TOML file: it is no text in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not a TOML file: {error}") from error
     except ValidationError as error:
         raise InputError(f"{path}: {first_mistake(error)}") from error
+    except ValueError as error:
+        reason = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise InputError(f"{path}: not a TOML file: {reason}") from None
