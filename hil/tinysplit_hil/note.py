@@ -77,7 +77,7 @@ def parse_note(text: bytes, source: str) -> dict[str, Any]:
     """Return the note of `source`. Raises ToolError where it is damaged."""
     try:
         note = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         note = None
     if not isinstance(note, dict):
         raise ToolError(f"the note of {source} is damaged: build and flash the board again")

@@ -1,7 +1,9 @@
 """Folders of images: pixels from 0 to 1, classes in sub-folders, and what is refused."""
 
 import importlib.util
+import struct
 import sys
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from layer_cases import one_layer_graph
 from tinysplit.common.choices import MapLayout
 from tinysplit.common.errors import InputError, ToolError, UsageError
+from tinysplit.network import sample_images
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import MaxPool, Shape, Window
 from tinysplit.network.sample_files import SampleFile
@@ -112,4 +115,38 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "PIL", None)
     (tmp_path / "1.png").touch()
     with pytest.raises(ToolError, match=r"images need Pillow, extra `images`: .* -m pip install"):
+        loaded(tmp_path)
+
+
+@needs_pillow
+def test_decompression_bombs(tmp_path: Path) -> None:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", 60000, 60000, 8, 0, 0, 0, 0)
+    chunks = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(bytes(999))), chunk(b"IEND", b""))
+    (tmp_path / "1.png").write_bytes(b"".join((b"\x89PNG\r\n\x1a\n", *chunks)))
+    with pytest.raises(InputError, match=r"1\.png (has \d+ pixels, the limit is|is no PNG or JPEG)"):
+        loaded(tmp_path)
+    save(tmp_path / "1.png", np.zeros((4097, 4097), np.uint8))
+    with pytest.raises(InputError, match=r"1\.png has 16785409 pixels, the limit is 16777216: resize it"):
+        loaded(tmp_path)
+
+
+@needs_pillow
+def test_too_many_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample_images, "ARRAY_BYTES", 2 * GREY.size * 3 * 4)
+    for number in range(2):
+        save(tmp_path / f"{number}.png", GREY)
+    assert len(loaded(tmp_path).x) == 2
+    save(tmp_path / "2.png", GREY)
+    with pytest.raises(InputError, match="has more images than fit 144 bytes in float32, the limit of samples: give"):
+        loaded(tmp_path)
+
+
+@needs_pillow
+def test_other_formats_are_not_opened(tmp_path: Path) -> None:
+    save(tmp_path / "1.gif", GREY)
+    (tmp_path / "1.gif").rename(tmp_path / "1.png")
+    with pytest.raises(InputError, match=r"1\.png is no PNG or JPEG image"):
         loaded(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from layer_cases import one_layer_graph
 from tinysplit.common.choices import MapLayout
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.network import sample_tables
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import MaxPool, Shape, Window
 from tinysplit.network.sample_files import SampleFile, sample_source
@@ -225,3 +226,15 @@ def test_arrays(tmp_path: Path, graph: Graph) -> None:
         load_samples(sample_source(X), first)
     with pytest.raises(UsageError, match=r"x\.npz has its own labels"):
         sample_source("x.npz", np.zeros(4, int))
+
+
+def test_tables_over_the_limits(tmp_path: Path, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.csv"
+    monkeypatch.setattr(sample_tables, "LINE_BYTES", 100)
+    for row in ("1," * 60, '"1\n",' * 60):
+        path.write_text(f"1,2,3,4,5,6\n{row}")
+        with pytest.raises(InputError, match="has a row of more than 100 bytes, the limit: every line has the values"):
+            load_samples(path, graph)
+    monkeypatch.setattr(sample_tables, "TABLE_BYTES", 20)
+    with pytest.raises(InputError, match=r"has more than 20 bytes, the limit of tables: save it as an \.npz file"):
+        load_samples(path, graph)

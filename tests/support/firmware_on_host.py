@@ -11,10 +11,11 @@ from shared_folder import made_once
 ROOT = Path(__file__).parents[2]
 COMMON = ROOT / "firmware" / "common"
 PROGRAMS = ROOT / "tests" / "c"
+FUZZ = ROOT / "tests" / "fuzz"
 LINK_SOURCES = ("crc32.c", *sorted(path.name for path in COMMON.glob("link*.c")))
 SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-COMPILER = ("gcc", *SANITIZED, *WARNINGS, f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}")
+COMPILER = ("gcc", *SANITIZED, *WARNINGS, f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}", f"-I{FUZZ}")
 
 
 def compile_host(folder: Path, program: str, *firmware: str, defines: Sequence[str] = ()) -> Path:
@@ -22,10 +23,15 @@ def compile_host(folder: Path, program: str, *firmware: str, defines: Sequence[s
 
     tests/c/stub stands in for a family's headers.
     """
+    return compile_files(folder / program, [PROGRAMS / f"{program}.c"], *firmware, defines=defines)
+
+
+def compile_files(output: Path, programs: Sequence[Path], *firmware: str, defines: Sequence[str] = ()) -> Path:
+    """Compile C files, with these macros, into `output`, and link them with files of firmware/common, compiled once."""
     macros = [f"-D{each}" for each in defines]
-    files = [PROGRAMS / f"{program}.c", *map(_object, firmware)]
-    subprocess.run([*COMPILER, *macros, *map(str, files), "-o", str(folder / program)], check=True)
-    return folder / program
+    files = [*programs, *map(_object, firmware)]
+    subprocess.run([*COMPILER, *macros, *map(str, files), "-o", str(output)], check=True)
+    return output
 
 
 def _object(source: str) -> Path:

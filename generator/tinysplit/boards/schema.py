@@ -1,7 +1,6 @@
 """Schema of boards/*.toml, and what that of families shares with it. Every fact requires a source."""
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
@@ -18,6 +17,7 @@ from pydantic import (
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake, matching
+from tinysplit.common.input_files.texts import read_toml_file
 
 PinName = Annotated[str, AfterValidator(matching(r"P[A-K]([0-9]|1[0-5])", "a pin, as in PA9"))]
 UartName = Annotated[str, AfterValidator(matching(r"(LPUART|USART|UART)[0-9]+", "a UART, as in USART1 or LPUART1"))]
@@ -304,13 +304,12 @@ def read_toml(path: Path, model: type[FileT]) -> FileT:
     Values have exactly the types of the schema: "3" and true are no numbers.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        return model.model_validate_json(json.dumps(data, default=str), strict=True)  # JSON: lists may be tuples
+        data = json.dumps(read_toml_file(path), default=str)
+        return model.model_validate_json(data, strict=True)  # JSON: lists may be tuples
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not a TOML file: it is no text in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not a TOML file: {error}") from error
     except ValidationError as error:
         raise InputError(f"{path}: {first_mistake(error)}") from error
+    except ValueError as error:
+        reason = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise InputError(f"{path}: not a TOML file: {reason}") from None

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.texts import read_json_file
 
 
 class FileModel(BaseModel):
@@ -109,10 +110,10 @@ Model = TypeVar("Model", bound=FileModel)
 def read_json(path: Path, remedy: str) -> object:
     """Return what a JSON file holds. Raises InputError with the remedy when it cannot be read or is not JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json_file(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): {remedy}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise InputError(f"{path} is not JSON: {remedy}") from None
 
 

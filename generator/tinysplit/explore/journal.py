@@ -7,12 +7,14 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.limits import LINE_BYTES
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Point
 
@@ -62,7 +64,9 @@ class Journal:
         """Read all complete lines and return the offset of their end."""
         end = 0
         with self.path.open("rb") as file:
-            for number, line in enumerate(file):
+            for number, line in enumerate(iter(partial(file.readline, LINE_BYTES), b"")):
+                if len(line) == LINE_BYTES:
+                    raise self._foreign(number)
                 if not line.endswith(b"\n"):
                     if not number and not _line(header).startswith(line):
                         raise self._foreign(number)

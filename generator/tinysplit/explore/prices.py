@@ -1,6 +1,5 @@
 """Prices of boards, read from a file of the user."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from tinysplit.boards.board import Board
 from tinysplit.boards.board_files import normal_name
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.texts import read_toml_file
 
 
 def read_prices(path: Path, boards: Sequence[Board]) -> dict[str, float]:
@@ -16,7 +16,7 @@ def read_prices(path: Path, boards: Sequence[Board]) -> dict[str, float]:
     Raises InputError if the file cannot be read, or a board has no price or an invalid one.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        data = read_toml_file(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except ValueError as error:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from tinysplit.common.choices import INPUT_KEY, LABEL_KEY, MapLayout
 from tinysplit.common.errors import InputError, UsageError, one_line
+from tinysplit.common.input_files.arrays import array_names, read_array, read_arrays
 from tinysplit.network.sample_images import read_images
 from tinysplit.network.sample_tables import read_table
 
@@ -76,21 +76,20 @@ class SampleFile:
 
     def _read_numpy(self) -> dict[str, Array]:
         try:
-            with self.path.open("rb") as stream:
-                file = np.load(stream, allow_pickle=False)
-                if not isinstance(file, NpzFile):
-                    return {INPUT_KEY: file}
-                if self.input_key not in file:
-                    held = ", ".join(file) or "nothing"
-                    raise InputError(
-                        f"{self.path} holds no array '{self.input_key}' with samples (it holds: {held}): name it with "
-                        "--input-key"
-                    )
-                names = {INPUT_KEY: self.input_key, LABEL_KEY: LABEL_KEY}
-                return {key: file[name] for key, name in names.items() if name in file}
+            held = array_names(self.path)
+            if held is None:
+                return {INPUT_KEY: read_array(self.path)}
+            if self.input_key not in held:
+                raise InputError(
+                    f"{self.path} holds no array '{self.input_key}' with samples (it holds: "
+                    f"{', '.join(held) or 'nothing'}): name it with --input-key"
+                )
+            arrays = read_arrays(self.path, {self.input_key, LABEL_KEY})
+            names = {INPUT_KEY: self.input_key, LABEL_KEY: LABEL_KEY}
+            return {key: arrays[name] for key, name in names.items() if name in arrays}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             # NumPy would have the reader load Python objects, which may run whatever they hold.
-            reason = "" if "allow_pickle" in str(error) else f" ({one_line(error)})"
+            reason = "" if not str(error) or "allow_pickle" in str(error) else f" ({one_line(error)})"
             what, remedy = self._numpy_words
             raise InputError(f"{self.path} is no {what} of numbers{reason}: {remedy}") from None
 

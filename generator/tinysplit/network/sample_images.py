@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.extras import install_line
+from tinysplit.common.input_files.limits import ARRAY_BYTES, PIXELS, size_text
 
 WHITE = 255
+_FLOAT32_BYTES = 4
 _SUFFIXES = {".png", ".jpg", ".jpeg"}
 _GREY_MODES, _COLOUR_MODES = {"1", "L", "LA"}, {"P", "RGB", "RGBA", "CMYK", "YCbCr"}  # all have 8 bits or less
 
@@ -43,15 +45,27 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _pixels(paths: Sequence[Path]) -> NDArray[np.float32]:
-    images = [_opened(path) for path in paths]
-    for path, image in zip(paths, images, strict=True):
+    images: list[Any] = []
+    for path in paths:
+        image = _opened(path)
+        images.append(image)
         if image.size != images[0].size:
             raise InputError(
                 f"{path} has {_size(image)} pixels, {paths[0]} {_size(images[0])}: resize all to the network's input"
             )
+        if len(images) * image.width * image.height * len("RGB") * _FLOAT32_BYTES > ARRAY_BYTES:
+            raise InputError(
+                f"{path.parent} has more images than fit {size_text(ARRAY_BYTES)} in float32, the limit of samples: "
+                "give fewer"
+            )
     mode = "L" if all(image.mode in _GREY_MODES for image in images) else "RGB"
     arrays = (np.asarray(image.convert(mode), np.float32) for image in images)
     return _stacked(arrays, (len(images), images[0].height, images[0].width, len(mode)))
+
+
+def _check_pixels(path: Path, count: int) -> None:
+    if count > PIXELS:
+        raise InputError(f"{path} has {count} pixels, the limit is {PIXELS}: resize it to the network's input")
 
 
 def _stacked(arrays: Iterable[NDArray[np.float32]], shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -74,7 +88,8 @@ def _opened(path: Path) -> Any:  # noqa: ANN401 (Pillow's image)
     if path.suffix.lower() not in _SUFFIXES or not path.is_file():
         raise InputError(f"{path} is no PNG or JPEG image: convert it, or leave it out")
     try:
-        with Image.open(path) as image:
+        with Image.open(path, formats=("PNG", "JPEG")) as image:
+            _check_pixels(path, image.width * image.height)
             image.load()
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError(f"{path} is no PNG or JPEG image, or a damaged one: save it again") from None

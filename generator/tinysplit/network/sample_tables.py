@@ -2,13 +2,16 @@
 
 import csv
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.choices import LABEL_KEY
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.input_files.limits import LINE_BYTES, TABLE_BYTES, size_text
 
 LABEL_COLUMNS = (LABEL_KEY, "label")
 _OTHER_SEPARATORS = {";": "';'", "\t": "tabs", " ": "spaces"}
@@ -23,26 +26,53 @@ def read_table(path: Path) -> tuple[NDArray[np.float64], NDArray[np.float64] | N
     The first line has the names of the columns if one of them is that of the labels, or none is a number.
     Raises InputError, which names line and column, for what is no table of numbers.
     """
-    lines = list(_lines(path))
-    names = [name.strip().lower() for name in lines[0][1]] if lines else []
+    if path.stat().st_size > TABLE_BYTES:
+        raise InputError(f"{path} has more than {size_text(TABLE_BYTES)}, the limit of tables: save it as an .npz file")
+    lines = _lines(path)
+    first = next(lines, None)
+    names = [name.strip().lower() for name in first[1]] if first else []
     is_header = bool(set(LABEL_COLUMNS) & set(names)) or not any(map(_is_number, names))
-    rows = lines[1:] if is_header else lines
-    if not rows:
-        what = "nothing below the names of its columns" if lines else "no lines"
-        raise InputError(f"{path} has {what}: a line of numbers for each sample is needed")
+    rows = lines if is_header or first is None else chain([first], lines)
     labels = next((k for k, name in enumerate(names) if name in LABEL_COLUMNS), None)
-    table = np.array([_numbers(path, line, len(names), labels) for line in rows])
+    numbers = [np.array(_numbers(path, line, len(names), labels)) for line in rows]
+    if not numbers:
+        what = "nothing below the names of its columns" if first else "no lines"
+        raise InputError(f"{path} has {what}: a line of numbers for each sample is needed")
+    table = np.stack(numbers)
     if labels is None:
         return table, None
     return np.delete(table, labels, axis=1), table[:, labels]
+
+
+class _Text:
+    """The lines of a file for the reader of tables, whose rows may have several; a long row raises InputError."""
+
+    def __init__(self, path: Path, file: TextIO) -> None:
+        self.path = path
+        self.file = file
+        self.row_characters = 0
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self.file.readline(LINE_BYTES):
+            self.row_characters += len(line)
+            if self.row_characters >= LINE_BYTES:
+                raise InputError(
+                    f"{self.path} has a row of more than {size_text(LINE_BYTES)}, the limit: every line has the values "
+                    "of one sample"
+                )
+            yield line
 
 
 def _lines(path: Path) -> Iterator[_Line]:
     """Yield the lines that are not empty."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:  # spreadsheets begin UTF-8 with a mark
-            reader = csv.reader(file)
-            yield from ((reader.line_num, cells) for cells in reader if cells)
+            text = _Text(path, file)
+            reader = csv.reader(text)
+            for cells in reader:
+                text.row_characters = 0
+                if cells:
+                    yield reader.line_num, cells
     except UnicodeDecodeError:
         raise InputError(f"{path} is no text in UTF-8: save the table as CSV in UTF-8") from None
     except OSError as error:

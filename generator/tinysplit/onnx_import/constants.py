@@ -8,12 +8,17 @@ from onnx import NodeProto, numpy_helper
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.onnx_session import open_session
 from tinysplit.onnx_import.node import Constant
+from tinysplit.onnx_import.size_limits import check_result_size
 
 IR_VERSION = 8  # any that ONNX Runtime reads: the model here is a single node
 
 
-def evaluate(node: NodeProto, operands: Sequence[Constant | None], opset: int) -> Constant:
-    """Compute the node's first output with ONNX Runtime. Raises InputError where it cannot."""
+def evaluate(node: NodeProto, operands: Sequence[Constant | None], opset: int, limit: int) -> Constant:
+    """Compute the node's first output with ONNX Runtime.
+
+    Raises InputError where it cannot, or where the result has more than `limit` elements.
+    """
+    check_result_size(node, operands, opset, limit)
     given = {name: value for name, value in zip(node.input, operands, strict=True) if value is not None}
     graph = onnx.helper.make_graph(
         [node],

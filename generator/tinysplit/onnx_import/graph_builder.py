@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
 from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
 from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.layout import IndexArray, Layout
@@ -21,6 +22,8 @@ class GraphBuilder:
         self.input_name = input_name
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
+        self.elements = 0  # of the outputs of the layers
+        self.constant_elements = 0  # of computed constants
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
         self.moves: dict[tuple[str, tuple[int, ...]], Layer] = {}  # by value and memory order
         self.applied: dict[
@@ -32,7 +35,16 @@ class GraphBuilder:
         return producer.output if producer else self.input_name
 
     def append(self, layer: Layer) -> Layer:
-        """Add `layer` and return it. Raises InputError if a parameter is not finite."""
+        """Add `layer` and return it.
+
+        Raises InputError if a parameter is not finite, or the network computes more than the limit.
+        """
+        self.elements += layer.out_shape.size
+        if self.elements > NETWORK_ELEMENTS:
+            raise InputError(
+                f"the network computes more than {NETWORK_ELEMENTS} elements, the limit, up to layer '{layer.name}': "
+                "give a smaller network"
+            )
         self.layers.append(_checked(layer))
         return layer
 

@@ -8,6 +8,7 @@ import onnx
 from onnx import NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS
 from tinysplit.network.graph import Graph, with_clamps
 from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.graph_builder import GraphBuilder
@@ -29,6 +30,13 @@ def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
     Without `needs_weights`, weights that the file lacks have stand-ins, which serve for estimates.
     Raises InputError, in one line, for what is not supported.
     """
+    try:
+        return _imported(path, needs_weights=needs_weights)
+    except UnicodeDecodeError:  # of any name, where it is first read
+        raise InputError(f"{path} is no valid ONNX model: it has names that are no text in UTF-8") from None
+
+
+def _imported(path: Path, *, needs_weights: bool) -> Graph:
     file = read_model(path, needs_weights=needs_weights)
     float_model, own = extract_qdq(prepare(file.model))
     model = prepare(float_model)
@@ -62,7 +70,10 @@ def _computed(
     node = Node(proto.op_type, proto.name, proto.output[0], operands, tuple(proto.input), attributes, opset)
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if not tensors:
-        return evaluate(proto, [operand for operand in operands if not isinstance(operand, Tensor)], opset)
+        constants = [operand for operand in operands if not isinstance(operand, Tensor)]
+        constant = evaluate(proto, constants, opset, limit=CONSTANT_ELEMENTS - builder.constant_elements)
+        builder.constant_elements += constant.size
+        return constant
     if proto.domain not in ("", "ai.onnx") or proto.op_type not in OPERATORS:
         raise _unsupported(node, proto.domain)
     if len(tensors) > 1 and proto.op_type not in JOINING:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.layers import Pads, Shape
+from tinysplit.onnx_import.size_limits import check_value_size
 
 IndexArray = NDArray[np.int64]
 PADDING = -1
@@ -31,11 +32,13 @@ class Layout:
     @classmethod
     def identity(cls, shape: Sequence[int]) -> Self:
         """Return the layout of a value that is stored as ONNX has it."""
+        check_value_size(shape)
         return cls(np.arange(np.prod(shape, dtype=np.int64)).reshape(shape))
 
     @classmethod
     def of_map(cls, shape: Shape, spatial_dimensions: int) -> Self:
         """Return the layout of an ONNX map, 1 x C x H x W or 1 x C x W, that is stored as H x W x C."""
+        check_value_size(shape)
         order = np.arange(shape.size).reshape(shape).transpose(2, 0, 1)
         spatial = shape[:2] if spatial_dimensions == 2 else (shape.width,)  # noqa: PLR2004 - height and width
         return cls(order.reshape(1, shape.channels, *spatial))
@@ -60,6 +63,7 @@ class Layout:
 
     def pad(self, widths: Sequence[tuple[int, int]], value: float) -> Self:
         """ONNX Pad with a constant: (before, after) of every dimension."""
+        check_value_size([size + sum(width) for size, width in zip(self.shape, widths, strict=True)])
         return replace(self, order=np.pad(self.order, widths, constant_values=PADDING), pad_value=value)
 
     def unpadded_map(self) -> tuple[IndexArray, Pads] | None:

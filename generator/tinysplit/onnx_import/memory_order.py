@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from tinysplit.network.layers import Layer
 
 BEAM = 64  # beam width: exact for networks with few parallel branches
+MAX_WORK = 2**24  # live values and ready layers of all orders that are compared: about 2 s
+WORK_OF_ORDER = 8  # of one without any
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +74,15 @@ def small_memory_order(layers: Sequence[Layer], input_name: str) -> tuple[Layer,
     """Return `layers`, which are in topological order, in a topological order with a small peak of live elements.
 
     A beam search over sets of executed layers; of several orders of one set, only the best can be part of the best
-    order. Ties keep the order of `layers`.
+    order. Ties keep the order of `layers`. Layers that the search does not reach within `MAX_WORK` keep theirs.
     """
     network = _Network(layers, input_name)
     best = [network.first(input_name)]
-    for _ in layers:
+    work = 0
+    while best[0].ready:
+        work += sum(len(order.ready) * (len(order.ready) + len(order.alive) + WORK_OF_ORDER) for order in best)
+        if work > MAX_WORK:
+            break
         followers: dict[int, _Order] = {}
         for order in best:
             for number in order.ready:
@@ -84,7 +90,9 @@ def small_memory_order(layers: Sequence[Layer], input_name: str) -> tuple[Layer,
                 if longer.done not in followers or longer.cost < followers[longer.done].cost:
                     followers[longer.done] = longer
         best = sorted(followers.values(), key=lambda order: order.cost)[:BEAM]
-    return tuple(layers[number] for number in _numbers(best[0]))
+    numbers = _numbers(best[0])
+    rest = sorted(set(range(len(layers))).difference(numbers))
+    return tuple(layers[number] for number in (*numbers, *rest))
 
 
 def _numbers(order: _Order) -> list[int]:

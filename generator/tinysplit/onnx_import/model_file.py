@@ -1,16 +1,18 @@
 """Read and check an ONNX file; errors give the reason in one line."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import ModelProto, TensorProto, external_data_helper
+from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited
+from tinysplit.onnx_import.external_data import load_weights
 from tinysplit.onnx_import.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
-from tinysplit.onnx_import.stand_ins import fill_inputs, fill_tensors, weight_inputs
+from tinysplit.onnx_import.size_limits import all_tensors, check_model_size
+from tinysplit.onnx_import.stand_ins import fill_inputs, weight_inputs
 
 
 @dataclass(frozen=True)
@@ -28,60 +30,57 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
 
     Without `needs_weights`, those that the file lacks have stand-ins.
     """
-    model = _parse(path)
+    contents = _contents(path)
+    model = _parse(path, contents)
     opset = opset_of(model)
     if not FIRST_OPSET <= opset <= LAST_OPSET:
         raise InputError(f"{path} uses opset {opset}: export it with an opset from {FIRST_OPSET} to {LAST_OPSET}")
-    digest, has_weights = _load_weights(model, path, needs_weights=needs_weights)
+    check_model_size(model, path)
+    digest, has_weights = load_weights(model, path, contents, needs_weights=needs_weights)
     if not needs_weights and fill_inputs(model):
         has_weights = False
     try:
         onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error)}") from None
+    _check_tensors(model, path)
     _check_borders(model, path)
     model = convert_old(model)
     return ModelFile(model, digest, opset_of(model), has_weights)
 
 
-def _parse(path: Path) -> ModelProto:
+def _contents(path: Path) -> bytes:
     if not path.is_file():
         raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}: an ONNX file is needed")
     try:
-        model = onnx.load(path, format="protobuf", load_external_data=False)
-    except DecodeError:
-        raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again") from None
+        return read_limited(path, MODEL_BYTES, "give a smaller network")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _parse(path: Path, contents: bytes) -> ModelProto:
+    try:
+        model = onnx.load_model_from_string(contents, format="protobuf")
+    except DecodeError:
+        raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again") from None
     if not model.ir_version or not model.HasField("graph"):
         raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again")
     if not model.graph.node:
         raise InputError(f"{path} has a network without operators: export one that computes something")
+    model.ClearField("functions")  # not supported; a short list of them may describe a network of endless size
     return model
 
 
-def _load_weights(model: ModelProto, path: Path, *, needs_weights: bool) -> tuple[str, bool]:
-    """Load the weights from external data files; return the hash over all files, and whether there was none missing."""
-    digest = hashlib.sha256(path.read_bytes())
-    outside: dict[str, list[TensorProto]] = {}
-    for tensor in model.graph.initializer:
-        if external_data_helper.uses_external_data(tensor):
-            outside.setdefault(external_data_helper.ExternalDataInfo(tensor).location, []).append(tensor)
-    has_weights = True
-    for name, tensors in sorted(outside.items()):
-        weights = path.parent / name
-        if weights.is_file():
-            digest.update(weights.read_bytes())
-        elif needs_weights or any(tensor.data_type != TensorProto.FLOAT for tensor in tensors):
-            raise InputError(f"{path} keeps weights in {name}, which is missing: put it beside the model")
-        else:
-            fill_tensors(tensors)
-            has_weights = False
-    try:
-        external_data_helper.load_external_data_for_model(model, str(path.parent))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise InputError(f"{path} keeps weights in other files that cannot be read: {one_line(error)}") from None
-    return digest.hexdigest(), has_weights
+def _check_tensors(model: ModelProto, path: Path) -> None:
+    """Raise InputError for a tensor whose values do not fit its sizes or type, which ONNX's checker lets pass."""
+    for tensor in all_tensors(model):
+        try:
+            numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{path} has the tensor '{tensor.name}' with other values than its sizes and type say "
+                f"({one_line(error)}): export the network again"
+            ) from None
 
 
 def _check_borders(model: ModelProto, path: Path) -> None:

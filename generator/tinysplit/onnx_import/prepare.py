@@ -20,8 +20,10 @@ def prepare(model: ModelProto) -> ModelProto:
     _forget_shapes(fixed)
     _name_nodes(fixed)
     _remove_dead_nodes(fixed)
+    # Propagation of values has ONNX write out ranges, of any length.
+    has_ranges = any(node.op_type == "Range" for node in fixed.graph.node)
     try:
-        onnx.shape_inference.infer_shapes(fixed, check_type=True, strict_mode=True, data_prop=True)
+        onnx.shape_inference.infer_shapes(fixed, check_type=True, strict_mode=True, data_prop=not has_ranges)
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
         raise InputError(f"the network's shapes contradict each other: {one_line(error)}") from None
     return fixed

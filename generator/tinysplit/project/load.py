@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.input_files.arrays import read_arrays
+from tinysplit.common.input_files.limits import ARRAY_BYTES, read_limited
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.graph import Graph
@@ -48,12 +50,11 @@ def read_quantized(folder: Path, project: Project) -> QuantizedGraph:
 def _read_parameters(graph: Graph, path: Path, project: Project) -> dict[str, IntegerParameters]:
     """Return the integer weights and biases by the layers' outputs."""
     try:
-        contents = path.read_bytes()
+        contents = read_limited(path, ARRAY_BYTES)
         if hashlib.sha256(contents).hexdigest() != project.model.parameters_sha256:
             raise InputError(f"{path} has changed since it was generated: generate again")
-        with np.load(io.BytesIO(contents), allow_pickle=False) as file:
-            arrays = dict(file)
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        arrays = read_arrays(contents)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read ({one_line(error)}): generate again") from None
     return {
         layer.output: IntegerParameters(arrays[f"weights_{number}"], arrays[f"bias_{number}"])

@@ -3,7 +3,6 @@
 `generate` writes `OUT/tinysplit.json`, `build` and `measure` read it. Layers, boards and cuts count from 1.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +17,7 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.common.input_files.texts import read_json_file
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT
 from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -348,7 +348,7 @@ class Project(FileModel):
             raise InputError(f"{folder} is a file: name a folder that `tinysplit generate` wrote")
         use_folder_beside(folder)
         try:
-            return cls.model_validate(json.loads(path.read_text(encoding="utf-8")))
+            return cls.model_validate(read_json_file(path))
         except FileNotFoundError:
             raise InputError(
                 f"{folder} is not a generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"

@@ -12,6 +12,7 @@ from typing import Self
 
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.limits import WEIGHTS_FILE_BYTES, read_limited
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.weights_file.layers import LayerEntry, decode_layers, encode_layers
@@ -113,7 +114,7 @@ def _encrypt(data: bytearray, first_array: int, key: SecretKey) -> None:
 def read_weights_file(path: Path) -> WeightsFile:
     """Return the contents of a file. Raises InputError with the reason where it cannot be used."""
     try:
-        return decode(path.read_bytes())
+        return decode(read_limited(path, WEIGHTS_FILE_BYTES))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except ValueError as error:

@@ -14,6 +14,7 @@ from tinysplit.boards.board import board_title
 from tinysplit.boards.board_files import board_name
 from tinysplit.common.errors import InputError, TinysplitError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.tables import counted
 from tinysplit.plan.wiring import Link
 from tinysplit_hil.bench.programmers import ProbeChoice
@@ -150,7 +151,7 @@ def served_rig_text(
 def read_rig_file(path: Path) -> RigFile:
     """Read a rig file. Raises InputError where it is missing, not valid, or names a probe or port twice."""
     try:
-        rig = RigFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        rig = RigFile.model_validate(read_toml_file(path))
     except FileNotFoundError:
         raise InputError(
             f"rig {path} not found: use `virtual` or a TOML file with a [[board]] for every board"

@@ -1,18 +1,18 @@
 """Reading of the config file: values as they would be on the command line, paths relative to the file."""
 
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from tinysplit.cli.config.keys import Argument, keys
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.texts import read_toml_file
 
 
 def read_config(path: Path) -> Mapping[str, Argument]:
     """Return the value of each key in the file. Raises InputError for no TOML, an unknown key or a wrong type."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        data = read_toml_file(path)
     except OSError as error:
         what = "is a folder" if path.is_dir() else f"cannot be read ({error.strerror})"
         raise InputError(f"{path} {what}: rename it, or leave it out with --no-config") from None

@@ -8,6 +8,7 @@ from typing import Any, Self
 from rich.console import Console
 
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.input_files.limits import TIMES_BYTES, read_limited
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
 from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
@@ -49,7 +50,7 @@ class Arrivals:
         Raises InputError, which names the first wrong line.
         """
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
+            lines = read_limited(path, TIMES_BYTES).decode().split("\n")
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:

@@ -1,0 +1,147 @@
+"""Static analysis of all firmware, and of the generated C of one project: gcc -fanalyzer, cppcheck and clang-tidy.
+
+`./run analyze-c` runs this file. Sources are those of firmware/, with the headers of a board of each family.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from example import generate_example
+from shared_folder import made_once
+
+HERE = Path(__file__).parent
+FIRMWARE = HERE.parents[1] / "firmware"
+BOARDS = {
+    "stm32g0": "nucleo_g071rb",
+    "stm32f4": "nucleo_f446re",
+    "stm32h7": "nucleo_h743zi",
+    "stm32l4": "nucleo_l452re",
+}
+TIMEOUT_S = 240
+# Symbols of the linker script are the ends of one memory, as cppcheck cannot know; it takes the pointer behind the last
+# byte of a buffer for an overflow.
+CPPCHECK_SUPPRESSED = (
+    "ctuPointerArith:*/text_out.c",
+    "comparePointers:*/startup.c",
+    "comparePointers:*/stack.h",
+    "comparePointers:*/flash_check.c",
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """The sources of a board's program, and the flags that they are compiled with."""
+
+    sources: tuple[Path, ...]
+    flags: tuple[str, ...]
+
+
+def a_project() -> Path:
+    return made_once("analyzed", lambda out: generate_example(out, *BOARDS.values()))
+
+
+def program(family: str) -> Program:
+    """Return all firmware of a family, and the generated sources of its board in `a_project`."""
+    (folder,) = a_project().glob(f"board*_{BOARDS[family]}")
+    flags = re.findall(r"(-m\S+|-D \S+)", (folder / "platformio.ini").read_text())
+    includes = (folder / "include", FIRMWARE / "common", FIRMWARE / family)
+    folders = (folder / "src", FIRMWARE / "common", FIRMWARE / family)
+    registers = (FIRMWARE / family / f"{family}_registers.h").read_text()
+    left_out = () if "QUADSPI" in registers else ("external_memory.c",)
+    return Program(
+        sources=tuple(path for each in folders for path in sorted(each.glob("*.c")) if path.name not in left_out),
+        flags=("-std=c11", *(flag.replace(" ", "") for flag in flags), *(f"-I{path}" for path in includes)),
+    )
+
+
+def ran(command: Sequence[str | Path], folder: Path) -> None:
+    """Run a tool; fail with what it found."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def needs(tool: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(shutil.which(tool) is None, reason=f"needs {tool} (Debian package {tool})")
+
+
+GCC_ANALYZER = ("arm-none-eabi-gcc", "-c", "-O1", "-Wall", "-Wextra", "-Werror", "-fanalyzer")
+
+
+# The analyzer does not follow the loop that reads all bytes of the flash's identification.
+FALSE_POSITIVES = {"external_memory.c": "-Wno-analyzer-use-of-uninitialized-value"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", BOARDS)
+def test_gcc_analyzer(tmp_path: Path, family: str) -> None:
+    found = program(family)
+    for path in found.sources:
+        if path.name in FALSE_POSITIVES:
+            ran([*GCC_ANALYZER, FALSE_POSITIVES[path.name], *found.flags, path], tmp_path)
+    sources = [path for path in found.sources if path.name not in FALSE_POSITIVES]
+    ran([*GCC_ANALYZER, *found.flags, *sources], tmp_path)
+
+
+@pytest.mark.slow
+@needs("cppcheck")
+@pytest.mark.parametrize("family", BOARDS)
+def test_cppcheck(tmp_path: Path, family: str) -> None:
+    found = program(family)
+    flags = [flag for flag in found.flags if flag.startswith(("-D", "-I"))]
+    checks = ["--enable=warning,performance,portability", "--error-exitcode=1", "--quiet", "--inline-suppr"]
+    suppressed = [f"--suppress={each}" for each in CPPCHECK_SUPPRESSED]
+    ran(
+        ["cppcheck", "--std=c11", "--platform=arm32-wchar_t4", *checks, *suppressed, *flags, *found.sources],
+        tmp_path,
+    )
+
+
+@pytest.mark.slow
+@needs("clang-tidy")
+@pytest.mark.parametrize("family", BOARDS)
+def test_clang_tidy(tmp_path: Path, family: str) -> None:
+    found = program(family)
+    flags = ["--target=arm-none-eabi", *found.flags, *(f"-isystem{path}" for path in newlib_folders())]
+    ran(["clang-tidy", "--quiet", f"--config-file={HERE / 'clang_tidy.yaml'}", *found.sources, "--", *flags], tmp_path)
+
+
+def newlib_folders() -> list[str]:
+    """Return where arm-none-eabi-gcc finds headers of the C library."""
+    command = ["arm-none-eabi-gcc", "-E", "-v", "-xc", "/dev/null"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stderr
+    return re.findall(r"^ (/\S+)$", listed.partition("#include <...>")[2], re.MULTILINE)
+
+
+BROKEN = """
+#include <stdlib.h>
+int broken(int count) {
+  int *values = malloc(4 * sizeof *values);
+  int last = values[9];
+  free(values);
+  if (count = 3) return values[0];
+  return last;
+}
+"""
+
+
+@pytest.mark.parametrize("tool", ["gcc", pytest.param("cppcheck", marks=needs("cppcheck"))])
+def test_mistakes_are_found(tmp_path: Path, tool: str) -> None:
+    source = tmp_path / "broken.c"
+    source.write_text(BROKEN)
+    command = [*GCC_ANALYZER] if tool == "gcc" else ["cppcheck", "--error-exitcode=1", "--quiet"]
+    with pytest.raises(AssertionError, match=r"out.of.bounds|analyzer-"):
+        ran([*command, source], tmp_path)
+
+
+@needs("clang-tidy")
+def test_suspicious_code_is_found(tmp_path: Path) -> None:
+    source = tmp_path / "broken.c"
+    source.write_text("#define TWICE(x) x + x\nint broken(int a);\nint broken(int a) { return TWICE(a); }\n")
+    with pytest.raises(AssertionError, match="bugprone-macro-parentheses"):
+        ran(["clang-tidy", "--quiet", f"--config-file={HERE / 'clang_tidy.yaml'}", source, "--"], tmp_path)
