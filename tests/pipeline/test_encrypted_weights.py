@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import example
-from command_line import BAD_INPUT, TOOL, run
+from command_line import BAD_INPUT, TOOL, USAGE, run
 from profiles import cases
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE, Encrypted
@@ -168,6 +168,15 @@ def test_boards_take_new_encrypted_weights(tmp_path: Path) -> None:
         with pytest.raises(ClientError, match="it has no key since its start"):
             run_beside_others(rig, clients, clients[1].reset(1))
         run_beside_others(rig, clients, clients[1].give_key(KEY.data))
+
+
+def test_the_protocol_of_mlperf_has_no_keys(tmp_path: Path) -> None:
+    _, folder = shared_binary(F4, L4)
+    split = ("--split", str(folder / "split.json"), "-s", str(example.CALIBRATION), "-o", str(tmp_path / "out"))
+    line = run(
+        "generate", str(example.MODEL), *split, "--weights", "encrypted", "--host-protocol", "mlperf", expect=USAGE
+    )
+    assert "--host-protocol mlperf has no request for a key" in line
 
 
 @pytest.mark.usefixtures("key")

@@ -96,11 +96,15 @@ class ProgramsOfSplit:
         from tinysplit.project.structure import Structure
 
         chosen = ProgramOptions(mlperf=mlperf, has_markers=self.markers)
-        if self.structure_of is None:
-            key = _key(is_needed=self.weights.are_encrypted)
+        structure = Structure.read(self.structure_of) if self.structure_of else None
+        is_encrypted = structure.is_encrypted if structure else self.weights.are_encrypted
+        if is_encrypted and mlperf:
+            raise UsageError(
+                "--host-protocol mlperf has no request for a key: encrypted weights need tinysplit's protocol"
+            )
+        key = _key(is_needed=is_encrypted)
+        if structure is None:
             return replace(chosen, weights_counter=self.weights.first_counter, weights_key=key)
-        structure = Structure.read(self.structure_of)
-        key = _key(is_needed=structure.is_encrypted)
         return replace(chosen, structure=structure, weights_counter=structure.next_counter, weights_key=key)
 
 
