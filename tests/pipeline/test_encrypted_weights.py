@@ -173,9 +173,8 @@ def test_boards_take_new_encrypted_weights(tmp_path: Path) -> None:
 def test_the_protocol_of_mlperf_has_no_keys(tmp_path: Path) -> None:
     _, folder = shared_binary(F4, L4)
     split = ("--split", str(folder / "split.json"), "-s", str(example.CALIBRATION), "-o", str(tmp_path / "out"))
-    line = run(
-        "generate", str(example.MODEL), *split, "--weights", "encrypted", "--host-protocol", "mlperf", expect=USAGE
-    )
+    options = ("--weights", "encrypted", "--host-protocol", "mlperf", "--mlperf-model", "kws01")
+    line = run("generate", str(example.MODEL), *split, *options, expect=USAGE)
     assert "--host-protocol mlperf has no request for a key" in line
 
 
