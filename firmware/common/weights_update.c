@@ -6,6 +6,7 @@
 #include "error_codes.h"
 #include "flash_memory.h"
 #include "frames.h"
+#include "network.h"
 #include "run.h"
 #include "watchdog.h"
 #include "weights_file.h"
@@ -88,7 +89,7 @@ static uint8_t begin(uint32_t *detail) {
   bool has_file = weights_header_reason((const volatile weights_header_t *)weights_file) == WEIGHTS_GOOD;
   if (!*detail && !may_be_older && has_file && header.counter < counter) *detail = WEIGHTS_OLDER;
   if (*detail) return ERROR_WEIGHTS;
-  watchdog_begin(LONGEST_ERASE_MS);
+  if (network_watchdog_ms) watchdog_begin(LONGEST_ERASE_MS);
   is_open = true;
   written = 0;
   return ERROR_NONE;
