@@ -102,6 +102,8 @@ class Boards:
     def _reset_again(self) -> None:
         try:
             self._reboot()
+            for board in self.project.boards:
+                self._decrypt(board)
             self._reset()
         except ToolError as error:
             raise NoRunError(str(error)) from None
