@@ -250,7 +250,8 @@ static void update(const frame_header_t *header) {
   } else if (header->type == FRAME_KEY) {
     weights_key_request(header->sequence, bytes);
   } else {
-    weights_update_request(header->type, header->sequence, has_bytes ? read_u32(request) : 0, bytes);
+    uint32_t value = has_bytes ? read_u32(request) : 0;
+    if (!weights_update_request(header->type, header->sequence, value, bytes)) refuse(header, ERROR_BUSY);
   }
 }
 
@@ -313,7 +314,8 @@ static uint8_t *find_place(const frame_header_t *header) {
   if (header->type != FRAME_LOAD) {
     bool is_key = header->type == FRAME_KEY;
     if (is_known(header->type)) to = is_key ? weights_key_place(bytes) : weights_update_place(bytes);
-    load_error = to ? ERROR_NONE : is_key ? ERROR_BAD_LENGTH : ERROR_BUSY;
+    bool has_length = is_key ? weights_key_has_length(bytes) : bytes <= WEIGHTS_PART_BYTES;
+    load_error = to ? ERROR_NONE : has_length ? ERROR_BUSY : ERROR_BAD_LENGTH;
     return to;
   }
   load_error = exchange_load(read_u32(request), read_u32(request + 4), bytes, &to);
@@ -329,6 +331,7 @@ static uint8_t *go_on(void *owner, const frame_header_t *header) {
 static void end_request(void *owner, const frame_header_t *header, bool crc_good) {
   (void)owner;
   if (!crc_good) {
+    if (header->type == FRAME_KEY && weights_key_drop) weights_key_drop();
     refuse(header, ERROR_BAD_CRC);
   } else if (!is_known(header->type)) {
     refuse(header, ERROR_UNKNOWN_TYPE);

@@ -31,6 +31,8 @@ uint32_t weights_header_reason(const volatile weights_header_t *header) {
   if (header->version != VERSION) return WEIGHTS_OTHER_VERSION;
   if (header->board_index != network_board_index) return WEIGHTS_OTHER_BOARD;
   if (header->structure != network_project_hash) return WEIGHTS_OTHER_STRUCTURE;
+  if (header->first_array != weights_first_array || header->layers != weights_layers) return WEIGHTS_OTHER_STRUCTURE;
+  if (header->flags != weights_flags) return WEIGHTS_OTHER_STRUCTURE;
   return header->bytes == weights_file_bytes ? WEIGHTS_GOOD : WEIGHTS_WRONG_LENGTH;
 }
 
@@ -48,7 +50,10 @@ bool weights_file_check(uint32_t *reason) {
   return *reason == WEIGHTS_GOOD;
 }
 
+/* Without a header, words behind it may be half programmed: nobody reads them. */
 void weights_file_identify(uint32_t *crc, uint32_t *counter) {
-  *crc = weights_crc(weights_file);
-  *counter = ((const volatile weights_header_t *)weights_file)->counter;
+  const volatile weights_header_t *header = (const volatile weights_header_t *)weights_file;
+  bool has_file = header->magic == MAGIC;
+  *crc = has_file ? weights_crc(weights_file) : 0;
+  *counter = has_file ? header->counter : 0;
 }

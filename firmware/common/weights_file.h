@@ -39,6 +39,11 @@ typedef struct {
 extern const uint32_t weights_file[];
 extern const uint32_t weights_file_bytes;
 
+/* What its header has to say besides. */
+extern const uint32_t weights_first_array;
+extern const uint16_t weights_layers;
+extern const uint16_t weights_flags;
+
 /* What is wrong with a header. */
 uint32_t weights_header_reason(const volatile weights_header_t *header);
 
@@ -53,7 +58,7 @@ uint32_t weights_crc(const uint32_t *file);
 /* False if the file in flash cannot be used; `reason` says why. */
 bool weights_file_check(uint32_t *reason) __attribute__((weak));
 
-/* Which file is in flash, good or not. */
+/* Which file is in flash, good or not; 0 if there is none. */
 void weights_file_identify(uint32_t *crc, uint32_t *counter) __attribute__((weak));
 
 #endif

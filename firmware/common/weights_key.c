@@ -11,7 +11,6 @@
 
 enum {
   LONGEST_KEY_BYTES = 32,
-  SHORTEST_KEY_BYTES = 16,
   SECURITY_BYTES = 32, /* before the arrays: nonce, tag */
   PART_BYTES = 4096    /* between two refreshes of the watchdog */
 };
@@ -26,7 +25,7 @@ static gcm_t gcm;
 uint32_t weights_key_reason(void) { return is_decrypted ? WEIGHTS_GOOD : WEIGHTS_NO_KEY; }
 
 uint8_t *weights_key_place(uint32_t bytes) {
-  return is_wanted || (bytes != SHORTEST_KEY_BYTES && bytes != LONGEST_KEY_BYTES) ? NULL : key;
+  return is_wanted || !weights_key_has_length(bytes) ? NULL : key;
 }
 
 void weights_key_request(uint8_t sequence, uint32_t bytes) {
@@ -41,10 +40,12 @@ static void wipe_key(void) {
   for (volatile uint8_t *byte = key; byte < key + LONGEST_KEY_BYTES; byte++) *byte = 0;
 }
 
+static uint32_t plain_bytes(void) { return weights_file_bytes - weights_first_array - (uint32_t)sizeof(uint32_t); }
+
 static bool decrypt(void) {
   const uint8_t *file = (const uint8_t *)weights_file;
-  uint32_t first = ((const volatile weights_header_t *)weights_file)->first_array;
-  uint32_t bytes = weights_file_bytes - first - (uint32_t)sizeof(uint32_t);
+  uint32_t first = weights_first_array; /* not that of the file, whose CRC anybody can make right */
+  uint32_t bytes = plain_bytes();
   const uint8_t *security = file + first - SECURITY_BYTES;
   if (!gcm_begin(&gcm, key, key_bytes, security)) return false;
   gcm_add(&gcm, file, first - SECURITY_BYTES);
@@ -65,6 +66,15 @@ static uint8_t execute(uint32_t *detail) {
   is_decrypted = decrypt();
   *detail = WEIGHTS_WRONG_KEY;
   return is_decrypted ? ERROR_NONE : ERROR_WEIGHTS;
+}
+
+void weights_key_drop(void) {
+  if (!is_wanted) wipe_key();
+}
+
+void weights_key_forget(void) {
+  is_decrypted = false;
+  memset(weights_plain, 0, plain_bytes());
 }
 
 void weights_key_obey(void) {

@@ -2,10 +2,13 @@
 #ifndef WEIGHTS_KEY_H
 #define WEIGHTS_KEY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of the generated src/weights.c: where the arrays are decrypted. */
 extern uint32_t weights_plain[];
+
+static inline bool weights_key_has_length(uint32_t bytes) { return bytes == 16u || bytes == 32u; }
 
 /* In programs without encrypted weights, these functions are absent. */
 
@@ -17,6 +20,12 @@ uint8_t *weights_key_place(uint32_t bytes) __attribute__((weak));
 
 /* From the host's interrupt: a key has come. */
 void weights_key_request(uint8_t sequence, uint32_t bytes) __attribute__((weak));
+
+/* From the host's interrupt: what has come was damaged. */
+void weights_key_drop(void) __attribute__((weak));
+
+/* Wipes the decrypted arrays, as the file changes. */
+void weights_key_forget(void) __attribute__((weak));
 
 /* Decrypts with a key that has come, if there is one. */
 void weights_key_obey(void) __attribute__((weak));

@@ -10,6 +10,7 @@
 #include "run.h"
 #include "watchdog.h"
 #include "weights_file.h"
+#include "weights_key.h"
 
 enum { LONGEST_ERASE_MS = 30000 }; /* of a sector, several times: the core may stand still meanwhile */
 
@@ -24,11 +25,12 @@ static uint32_t data[WEIGHTS_PART_BYTES / 4];
 static volatile bool is_wanted;
 static request_t request;
 
-/* The file that is being written: its header, the bytes that have come, and the last unit, which is held back. */
+/* The file that is being written: its header, the bytes that have come, and the first unit, which is held back: a slot
+ * without it has no file, and nobody reads on there, where words may be half programmed. */
 static weights_header_t header;
 static bool is_open;
 static uint32_t written;
-static uint32_t last_unit[FLASH_UNIT_WORDS];
+static uint32_t first_unit[FLASH_UNIT_WORDS];
 
 /* Of the linker script. */
 extern const uint8_t _flash_start[];
@@ -39,13 +41,13 @@ static uint32_t offset_of(const uint32_t *file) { return (uint32_t)((uintptr_t)f
 
 static uint32_t padded_bytes(void) { return (weights_file_bytes + FLASH_UNIT_BYTES - 1u) & ~(FLASH_UNIT_BYTES - 1u); }
 
-/* Programs units of a slot, from `offset` in it; erases each sector when it comes to its begin. */
+/* Programs units of a slot, from `offset` in it, but the first one; erases each sector when it comes to its begin. */
 static bool program(const uint32_t *slot, uint32_t offset, const uint32_t *words, uint32_t bytes) {
   bool is_good = true;
   for (uint32_t done = 0; done < bytes && is_good; done += FLASH_UNIT_BYTES) {
     uint32_t place = offset_of(slot) + offset + done;
     if ((offset + done) % weights_sizes.sector_bytes == 0) is_good = flash_memory_erase(place, &weights_sizes);
-    is_good = is_good && flash_memory_program(place, words + done / 4u);
+    if (offset + done > 0) is_good = is_good && flash_memory_program(place, words + done / 4u);
     watchdog_refresh();
   }
   return is_good;
@@ -58,7 +60,8 @@ static bool copy(const uint32_t *to, const uint32_t *from) {
     memcpy(unit, from + offset / 4u, sizeof unit);
     if (!program(to, offset, unit, sizeof unit)) return false;
   }
-  return true;
+  memcpy(unit, from, sizeof unit);
+  return flash_memory_program(offset_of(to), unit);
 }
 
 /* A file that is the same in both slots was copied before: the staging slot must not have it any more, or it would
@@ -66,8 +69,8 @@ static bool copy(const uint32_t *to, const uint32_t *from) {
 void weights_update_finish(void) {
   if (!weights_staging || weights_reason(weights_staging) != WEIGHTS_GOOD) return;
   flash_memory_open();
-  bool is_same = weights_crc(weights_file) == weights_crc(weights_staging);
-  if (!is_same || weights_reason(weights_file) != WEIGHTS_GOOD) copy(weights_file, weights_staging);
+  bool is_good = weights_reason(weights_file) == WEIGHTS_GOOD;
+  if (!is_good || weights_crc(weights_file) != weights_crc(weights_staging)) copy(weights_file, weights_staging);
   flash_memory_close(offset_of(weights_file), weights_slot_bytes);
   if (weights_reason(weights_file) == WEIGHTS_GOOD) {
     flash_memory_open();
@@ -90,6 +93,7 @@ static uint8_t begin(uint32_t *detail) {
   if (!*detail && !may_be_older && has_file && header.counter < counter) *detail = WEIGHTS_OLDER;
   if (*detail) return ERROR_WEIGHTS;
   if (network_watchdog_ms) watchdog_begin(LONGEST_ERASE_MS);
+  if (target() == weights_file && weights_key_forget) weights_key_forget();
   is_open = true;
   written = 0;
   return ERROR_NONE;
@@ -102,42 +106,35 @@ static uint8_t write(void) {
   }
   if (end <= written) return ERROR_NONE; /* again: the reply was lost */
   if (request.value != written) return ERROR_BAD_RANGE;
-  uint32_t bytes = request.bytes;
-  if (end == padded_bytes()) {
-    bytes -= FLASH_UNIT_BYTES;
-    memcpy(last_unit, data + bytes / 4u, FLASH_UNIT_BYTES);
-  }
+  if (written == 0) memcpy(first_unit, data, sizeof first_unit);
   flash_memory_open();
-  bool is_good = program(target(), written, data, bytes);
-  flash_memory_close(offset_of(target()) + written, bytes);
+  bool is_good = program(target(), written, data, request.bytes);
+  flash_memory_close(offset_of(target()) + written, request.bytes);
   is_open = is_good;
   written = end;
   return is_good ? ERROR_NONE : ERROR_FLASH_WRITE;
 }
 
-/* Of the units in flash and the last one. */
+/* The first unit and those in flash. */
 static bool is_whole(void) {
-  uint32_t in_flash = (padded_bytes() - FLASH_UNIT_BYTES) / 4u;
-  uint32_t in_last = weights_file_bytes / 4u - 1u - in_flash; /* words before the CRC */
+  uint32_t words = weights_file_bytes / 4u - 1u; /* before the CRC */
   crc_unit_begin();
-  crc_unit_add(target(), in_flash);
-  uint32_t crc = crc_unit_add(last_unit, in_last);
-  return crc == last_unit[in_last];
+  crc_unit_add(first_unit, FLASH_UNIT_WORDS);
+  return crc_unit_add(target() + FLASH_UNIT_WORDS, words - FLASH_UNIT_WORDS) == weights_crc(target());
 }
 
-static bool is_header_there(void) { return memcmp(target(), &header, sizeof header) == 0; }
+static bool has_header(const uint32_t *file) { return memcmp(file, &header, sizeof header) == 0; }
 
 static uint8_t commit(uint32_t *detail) {
-  bool is_again = !is_open && is_header_there() && weights_reason(target()) == WEIGHTS_GOOD; /* the reply was lost */
+  bool is_again = !is_open && has_header(target()) && weights_reason(target()) == WEIGHTS_GOOD; /* the reply was lost */
   if (is_again) return ERROR_NONE;
   if (!is_open || written != padded_bytes()) return ERROR_BAD_RANGE;
   *detail = WEIGHTS_CORRUPT;
-  if (!is_header_there() || !is_whole()) return ERROR_WEIGHTS;
+  if (!has_header(first_unit) || !is_whole()) return ERROR_WEIGHTS;
   is_open = false;
-  uint32_t end = padded_bytes() - FLASH_UNIT_BYTES;
   flash_memory_open();
-  bool is_good = program(target(), end, last_unit, FLASH_UNIT_BYTES);
-  flash_memory_close(offset_of(target()) + end, FLASH_UNIT_BYTES);
+  bool is_good = flash_memory_program(offset_of(target()), first_unit);
+  flash_memory_close(offset_of(target()), FLASH_UNIT_BYTES);
   return is_good ? ERROR_NONE : ERROR_FLASH_WRITE;
 }
 
@@ -154,10 +151,12 @@ uint8_t *weights_update_place(uint32_t bytes) {
   return is_wanted || bytes > sizeof data ? NULL : (uint8_t *)data;
 }
 
-void weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) {
+bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) {
+  if (is_wanted) return false;
   request = (request_t){.type = type, .sequence = sequence, .value = value, .bytes = bytes};
   is_wanted = true;
   run_look_again();
+  return true;
 }
 
 void weights_update_obey(void) {

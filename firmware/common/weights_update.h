@@ -1,7 +1,7 @@
 /* Takes a new configuration file over the host port, while no run is under way.
  *
  * The file goes to the staging slot, if the flash has one: the board comes back with the old file or with the new one,
- * whenever its supply fails. The last FLASH_UNIT_BYTES are programmed when all others are right; then the slot has a
+ * whenever its supply fails. The first FLASH_UNIT_BYTES are programmed when all others are right; then the slot has a
  * good file, and the board copies it at its next start, from the begin if that is interrupted. Without a staging slot
  * the new file is written over the old one, and a board whose supply fails has none until the host sends it again.
  */
@@ -30,8 +30,9 @@ void weights_update_finish(void) __attribute__((weak));
 uint8_t *weights_update_place(uint32_t bytes) __attribute__((weak));
 
 /* From the host's interrupt: a request that has come. BEGIN_WEIGHTS: `value` is 1 if an older file may replace a newer
- * one, and the header of the file follows. WRITE_WEIGHTS: `value` is the offset of the data. */
-void weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) __attribute__((weak));
+ * one, and the header of the file follows. WRITE_WEIGHTS: `value` is the offset of the data. False while another one
+ * is executed. */
+bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) __attribute__((weak));
 
 /* Executes a request that waits. */
 void weights_update_obey(void) __attribute__((weak));

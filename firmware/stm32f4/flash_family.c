@@ -27,7 +27,9 @@ static uint32_t sector_at(uint32_t offset) {
   return offset < MIDDLE_START ? offset >> SMALL_SHIFT : MIDDLE_START >> SMALL_SHIFT;
 }
 
+/* The data cache is off meanwhile: errata of F42x and of L4 with two banks, reads while another bank is written. */
 void flash_memory_open(void) {
+  FLASH->ACR &= ~FLASH_ACR_DCEN;
   if (!(FLASH->CR & FLASH_CR_LOCK)) return; /* keys would block it */
   FLASH->KEYR = KEY_1;
   FLASH->KEYR = KEY_2;
@@ -36,7 +38,7 @@ void flash_memory_open(void) {
 void flash_memory_close(uint32_t offset, uint32_t bytes) {
   (void)offset;
   (void)bytes; /* caches forget all */
-  uint32_t settings = FLASH->ACR;
+  uint32_t settings = FLASH->ACR | FLASH_ACR_DCEN;
   FLASH->CR = FLASH_CR_LOCK;
   FLASH->ACR = settings & ~CACHES;
   FLASH->ACR = (settings & ~CACHES) | CACHES_RESET;

@@ -5,7 +5,7 @@
 #define KEY_1 0x45670123u
 #define KEY_2 0xCDEF89ABu
 #define ERRORS 0xC3FAu /* OPERR to OPTVERR of SR */
-#define BUSY (FLASH_SR_BSY1 | FLASH_SR_CFGBSY)
+#define BUSY (FLASH_SR_BSY1 | 1u << 17 | FLASH_SR_CFGBSY) /* bit 17: BSY2 of devices with two banks */
 #define BANK_2 (1u << 13)  /* BKER, of devices with two banks */
 #define CACHES FLASH_ACR_ICEN
 #define CACHES_RESET FLASH_ACR_ICRST

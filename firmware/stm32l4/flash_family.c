@@ -18,7 +18,9 @@ static bool is_done(void) {
   return !(FLASH->SR & ERRORS);
 }
 
+/* The data cache is off meanwhile: errata of F42x and of L4 with two banks, reads while another bank is written. */
 void flash_memory_open(void) {
+  FLASH->ACR &= ~FLASH_ACR_DCEN;
   if (!(FLASH->CR & FLASH_CR_LOCK)) return; /* keys would block it */
   FLASH->KEYR = KEY_1;
   FLASH->KEYR = KEY_2;
@@ -27,7 +29,7 @@ void flash_memory_open(void) {
 void flash_memory_close(uint32_t offset, uint32_t bytes) {
   (void)offset;
   (void)bytes; /* caches forget all */
-  uint32_t settings = FLASH->ACR;
+  uint32_t settings = FLASH->ACR | FLASH_ACR_DCEN;
   FLASH->CR = FLASH_CR_LOCK;
   FLASH->ACR = settings & ~CACHES;
   FLASH->ACR = (settings & ~CACHES) | CACHES_RESET;

@@ -16,7 +16,7 @@ from tinysplit_hil.protocol import PROTOCOL_VERSION, BoardError, BoardState, Ide
 from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError, ReportedError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import T, Task, pause, run_task, run_tasks
-from tinysplit_hil.weights_protocol import WeightsIdentity
+from tinysplit_hil.weights_protocol import WEIGHTS_MISSING, WeightsIdentity, weights_reason
 
 FLASH_CHECK_S = 2.0  # part of RESET
 TIMEOUT_FACTOR = 5.0  # time-out as a multiple of the estimated time
@@ -260,6 +260,8 @@ def check_identity(project: Project, board: ProjectBoard, identity: Identity, na
 
 def check_weights(board: ProjectBoard, found: WeightsIdentity, name: str) -> None:
     """Raise ToolError unless the configuration file in the flash of `board` is that of the project."""
+    if board.weights_file and found == WeightsIdentity(0, 0):
+        raise ToolError(f"{name}: {weights_reason(WEIGHTS_MISSING)}")
     if board.weights_file and found.crc != board.weights_file.crc:
         raise ToolError(
             f"{name} has another weights file (counter {found.counter}, CRC-32 {found.crc:08x}) than the folder "

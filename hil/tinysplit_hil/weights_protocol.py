@@ -8,10 +8,10 @@ _WEIGHTS = struct.Struct("<II")
 _STAGING = struct.Struct("<II")
 _PART_OF_WEIGHTS = struct.Struct("<I4x")
 
-WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY = 7, 8, 9  # details of WEIGHTS
+WEIGHTS_MISSING, WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY = 1, 7, 8, 9  # details of WEIGHTS
 _FLASH_IT = "flash it again (`tinysplit flash --weights-only`)"
 _WEIGHTS_REASONS = {
-    1: "its flash has no weights file",
+    WEIGHTS_MISSING: "its flash has no weights file",
     2: "its weights file has another version of the format",
     3: "its weights file is for another board of the project",
     4: "its weights file is for programs of another structure",

@@ -10,6 +10,9 @@
 extern uint32_t flash[FILE_BYTES / sizeof(uint32_t)] __asm__("weights_file");
 uint32_t flash[FILE_BYTES / sizeof(uint32_t)];
 const uint32_t weights_file_bytes = FILE_BYTES;
+const uint32_t weights_first_array = FIRST_ARRAY;
+const uint16_t weights_layers = LAYERS;
+const uint16_t weights_flags = 0;
 
 const uint32_t network_project_hash = STRUCTURE;
 const uint8_t network_board_index = BOARD_INDEX;

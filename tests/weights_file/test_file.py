@@ -113,7 +113,9 @@ def board_reasons(program: Path, files: list[bytes]) -> list[str]:
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board that expects FILE."""
-    macros = (f"FILE_BYTES={len(FILE)}", f"BOARD_INDEX={IDENTITY.board_index}", f"STRUCTURE=0x{IDENTITY.structure:x}u")
+    own = (f"BOARD_INDEX={IDENTITY.board_index}", f"STRUCTURE=0x{IDENTITY.structure:x}u")
+    header = int.from_bytes(FILE[6:8], "little"), int.from_bytes(FILE[24:26], "little")
+    macros = (f"FILE_BYTES={len(FILE)}", *own, f"FIRST_ARRAY={header[0]}", f"LAYERS={header[1]}")
     return compile_host(tmp_path_factory.mktemp("board"), "weights_check", "weights_file.c", "crc32.c", defines=macros)
 
 
@@ -128,6 +130,11 @@ def test_a_board_names_what_is_wrong(board: Path) -> None:
         "corrupt": FILE[:-1] + bytes([FILE[-1] ^ 0x80]),
     }
     assert board_reasons(board, list(files.values())) == list(files)
+
+
+@pytest.mark.parametrize(("offset", "size", "value"), [(6, 2, 0), (6, 2, 64), (6, 2, 65535), (24, 2, 9999), (26, 2, 1)])
+def test_a_board_takes_no_header_of_another_layout(offset: int, size: int, value: int, board: Path) -> None:
+    assert board_reasons(board, [changed(offset, value, size)]) == ["other structure"]
 
 
 def test_a_board_refuses_every_changed_byte(board: Path) -> None:

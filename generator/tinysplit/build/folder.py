@@ -6,6 +6,7 @@ from rich.console import Console
 
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
+from tinysplit.build.weights import own_weights_file
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
@@ -25,8 +26,10 @@ def read_and_build(folder: Path, messages: Console) -> BuildReport:
 def build_folder(project: Project, folder: Path, messages: Console) -> BuildReport:
     """Build the projects of all boards and read the sizes of their programs.
 
-    The errors are those of `build_projects`.
+    The errors are those of `build_projects`, and of `own_weights_file`.
     """
+    for board in project.boards:
+        own_weights_file(board, folder)
     directories = [folder / board.directory for board in project.boards]
     with steps(messages, f"building {counted(len(directories), 'project')}", len(directories)) as advance:
         done: list[Path] = []

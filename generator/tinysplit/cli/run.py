@@ -97,6 +97,9 @@ class ProgramsOfSplit:
 
         chosen = ProgramOptions(mlperf=mlperf, has_markers=self.markers)
         structure = Structure.read(self.structure_of) if self.structure_of else None
+        if structure and self.weights not in (WeightsIn.ARRAYS, structure.weights):
+            raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave --weights out")
+
         is_encrypted = structure.is_encrypted if structure else self.weights.are_encrypted
         if is_encrypted and mlperf:
             raise UsageError(

@@ -43,6 +43,7 @@ class WeightsContext:
     slots: FlashSlots
     arrays: tuple[PlacedArray, ...]
     first_array: int
+    layers: int  # in the layer graph
     plain_bytes: int  # of RAM for decrypted arrays, 0 where they are not encrypted
 
 
@@ -139,7 +140,7 @@ class BoardWeights:
         """The text of `src/weights.c`, which depends on the structure alone."""
         layout = self._layout
         placed = tuple(PlacedArray(symbol, *place) for symbol, place in layout.arrays.items())
-        places = (layout.first_array, self.plain_bytes)
+        places = (layout.first_array, len(self.layers), self.plain_bytes)
         context = WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, self.slots, placed, *places)
         return render("project/weights.c.j2", context)
 

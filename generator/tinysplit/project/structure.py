@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from tinysplit.common.choices import WeightsIn
 from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
@@ -56,6 +57,11 @@ class Structure:
     def is_encrypted(self) -> bool:
         """Whether its configuration files are encrypted."""
         return any(board.weights_file and board.weights_file.is_encrypted for board in self.project.boards)
+
+    @property
+    def weights(self) -> WeightsIn:
+        """Where its programs have the weights."""
+        return WeightsIn.ENCRYPTED if self.is_encrypted else WeightsIn.BINARY
 
     @property
     def next_counter(self) -> int:

@@ -134,6 +134,8 @@ def decode(data: bytes) -> WeightsFile:
     found = zlib.crc32(data[: -_CRC.size])
     if crc != found:
         raise ValueError(f"the weights file has changed: its CRC-32 is {found:08x} instead of {crc:08x}")
+    if not _HEADER.size <= first_array <= size - _CRC.size or flags & ~_ENCRYPTED:
+        raise ValueError("the weights file has a header that this version does not know")
     layers = decode_layers(data[_HEADER.size : first_array], count)
     identity = Identity(board_index, structure, counter, model)
     is_encrypted = bool(flags & _ENCRYPTED)

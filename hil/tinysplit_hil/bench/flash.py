@@ -13,6 +13,7 @@ from tinysplit.boards.debug_port import FOR_EVER, UNPROTECTED, DebugPort, load_d
 from tinysplit.build.elf import check_memory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
+from tinysplit.build.weights import own_weights_file
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.folder_lock import locked_folder
@@ -20,7 +21,6 @@ from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit.weights_file.file import read_weights_file
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
@@ -81,10 +81,12 @@ class Programmed:
 def targets_of(project: Project, folder: Path, rig_file: Path, *, weights_only: bool = False) -> tuple[Target, ...]:
     """Return the boards of a project with their probes. Raises InputError for a rig file without probes.
 
-    With `weights_only`, they get nothing but their configuration files: InputError where the project has none.
+    With `weights_only`, they get nothing but their configuration files: InputError where there are none.
     """
     if weights_only and project.weights_counter is None:
         raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
+    for board in project.boards if weights_only else ():
+        own_weights_file(board, folder)
     rig = read_rig_of_project(rig_file, project)
     if rig.runs_without_flashing:
         raise InputError(f"{rig_file}: {NOTHING_TO_FLASH}: give a rig file of real boards")
@@ -236,19 +238,12 @@ def _check_programs(targets: Iterable[Target], images: Mapping[int, RunningImage
 
 
 def _weights_bytes(targets: Iterable[Target], programmer: Programmer) -> dict[int, int]:
-    """Return the bytes of each configuration file. Raises InputError for one that is not that of the project.
-
-    Raises UsageError for a programmer that cannot write it.
-    """
+    """Return the bytes of each configuration file. Raises UsageError for a programmer that cannot write it."""
     check_writes(programmer)
     sizes = {}
     for target in targets:
-        own = target.board.weights_file
-        if target.weights and own:
-            found = read_weights_file(target.weights)
-            if found.crc != own.crc:
-                raise InputError(f"{target.weights} is not the file of this project: generate the folder again")
-            sizes[target.board.number] = own.size_bytes
+        if target.weights and target.board.weights_file:
+            sizes[target.board.number] = target.board.weights_file.size_bytes
     return sizes
 
 

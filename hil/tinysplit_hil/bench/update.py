@@ -7,11 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
+from tinysplit.build.weights import own_weights_file
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit.weights_file.file import HEADER_BYTES, read_weights_file
+from tinysplit.weights_file.file import HEADER_BYTES
 from tinysplit_hil.boards import check_identity, check_version
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.protocol import ErrorCode
@@ -81,14 +82,13 @@ def _files(project: Project, folder: Path) -> Mapping[int, bytes]:
         raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
     files = {}
     for board in project.boards:
-        path, own = board.weights_path(folder), board.weights_file
+        own = board.weights_file
         if own is None or not own.is_updatable:
             raise InputError(
                 f"{board.title}: its weights lie in sectors of different sizes: use `tinysplit flash --weights-only`"
             )
-        if read_weights_file(path).crc != own.crc:
-            raise InputError(f"{path} is not the file of this project: generate the folder again")
-        files[board.number] = path.read_bytes()
+        own_weights_file(board, folder)
+        files[board.number] = board.weights_path(folder).read_bytes()
     return files
 
 
