@@ -13,7 +13,7 @@ from gcm_messages import Message
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from virtual_firmware import build, symbols
+from virtual_firmware import build, clock_settings, symbols
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("aes.c", "gcm.c")
@@ -105,14 +105,6 @@ class Decrypted:
 
 def c_array(data: bytes) -> str:
     return "{" + ", ".join(map(str, data)) + "}"
-
-
-def clock_settings(board: Board) -> str:
-    """Return the fields of `clock_settings_t` as the project's board.c has them."""
-    clock = board.clock
-    names = ("core_hz", "pll_m", "pll_n", "pll_r", "ahb_divider", "apb1_divider", "apb2_divider", "flash_wait_states")
-    settings = (*((name, getattr(clock, name)) for name in names), *clock.settings)
-    return ", ".join(f".{name} = {value}" for name, value in settings)
 
 
 def program(board: Board, messages: Sequence[Message], place: str, begun: str = "", *, from_flash: bool) -> str:

@@ -8,7 +8,7 @@ import pytest
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from virtual_firmware import build, symbols
+from virtual_firmware import build, clock_settings, symbols
 
 CHECKED_BYTES = 64 << 10  # of flash, its begin; 128 KB take twice as long
 TARGET_S = 0.010  # for 128 KB at 64 MHz
@@ -32,14 +32,6 @@ void reset(void) {{
   for (;;) __asm volatile("wfi");
 }}
 """
-
-
-def clock_settings(board: Board) -> str:
-    """Return the fields of `clock_settings_t` as the project's board.c has them."""
-    clock = board.clock
-    names = ("core_hz", "pll_m", "pll_n", "pll_r", "ahb_divider", "apb1_divider", "apb2_divider", "flash_wait_states")
-    settings = (*((name, getattr(clock, name)) for name in names), *clock.settings)
-    return ", ".join(f".{name} = {value}" for name, value in settings)
 
 
 @pytest.mark.parametrize("name", ["nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi"])

@@ -13,8 +13,8 @@ import example
 from command_line import BAD_INPUT, TOOL, USAGE, run
 from profiles import cases
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE, Encrypted
-from tinysplit.weights_file.file import SECURITY_BYTES, read_weights_file
+from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE, NONCE_BYTES, TAG_BYTES, Encrypted
+from tinysplit.weights_file.file import CRC_BYTES, SECURITY_BYTES, read_weights_file
 from tinysplit_hil.bench.update import update_boards
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import ClientError
@@ -25,7 +25,6 @@ from weights_folders import KEY, generate, other_model, shared_binary, shared_en
 F4, L4, G0 = "nucleo_f401re", "nucleo_l452re", "nucleo_g071rb"
 SAMPLES = ("--samples", str(example.SAMPLES), "--sample-count", "3")
 QUIET = Console(quiet=True)
-CRC_BYTES, NONCE_BYTES, TAG_BYTES = 4, 12, 16
 
 
 @pytest.fixture

@@ -95,3 +95,11 @@ def symbols(elf: Path) -> dict[str, int]:
     command = ["arm-none-eabi-nm", "--defined-only", str(elf)]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {name: int(address, 16) for address, _, name in map(str.split, table.splitlines())}
+
+
+def clock_settings(board: Board) -> str:
+    """Return the fields of `clock_settings_t` as the project's board.c has them."""
+    clock = board.clock
+    names = ("core_hz", "pll_m", "pll_n", "pll_r", "ahb_divider", "apb1_divider", "apb2_divider", "flash_wait_states")
+    settings = (*((name, getattr(clock, name)) for name in names), *clock.settings)
+    return ", ".join(f".{name} = {value}" for name, value in settings)

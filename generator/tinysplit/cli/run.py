@@ -99,7 +99,6 @@ class ProgramsOfSplit:
         structure = Structure.read(self.structure_of) if self.structure_of else None
         if structure and self.weights not in (WeightsIn.ARRAYS, structure.weights):
             raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave --weights out")
-
         is_encrypted = structure.is_encrypted if structure else self.weights.are_encrypted
         if is_encrypted and mlperf:
             raise UsageError(
