@@ -70,6 +70,13 @@ typedef struct {
   uint8_t header[FRAME_HEADER_BYTES];
 } frame_transmitter_t;
 
+/* Numbers in a payload, little endian and anywhere. */
+static inline uint16_t frame_u16(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
+
+static inline uint32_t frame_u32(const uint8_t *bytes) {
+  return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
 /* Updates CRC-16/CCITT-FALSE (polynomial 0x1021, not reflected) by a byte, without a table: 10 instructions, no
  * loads. */
 static inline uint16_t frame_crc(uint16_t crc, uint8_t byte) {

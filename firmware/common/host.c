@@ -8,30 +8,27 @@
 #include "error_codes.h"
 #include "exchange.h"
 #include "frames.h"
+#include "host_diagnostics.h"
 #include "host_send.h"
 #include "interrupts.h"
 #include "network.h"
 #include "reset.h"
 #include "run.h"
 #include "schedule.h"
-#include "stack.h"
 #include "ticker.h"
-#include "times.h"
 #include "transfers.h"
 #include "weights_file.h"
 #include "weights_key.h"
 #include "weights_update.h"
 
-/* What IDENTIFY and READ_STAMPS ask for. */
+/* What IDENTIFY asks for. */
 enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS, IDENTIFY_STAGING };
-enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS };
 
 enum {
   PROTOCOL_VERSION = 2,
   IDENTITY_WORDS = 15,
   REQUEST_BYTES = 10, /* without the data of LOAD, which goes to its place at once */
   LARGEST_OUTPUT_PART = FRAME_MAX_PAYLOAD,
-  RECORDS_PER_REPLY = FRAME_MAX_PAYLOAD / 8,
   REBOOT_MS = 10 /* for the reply to leave */
 };
 
@@ -40,12 +37,6 @@ static uint8_t request[REQUEST_BYTES];
 static uint8_t load_error; /* of the LOAD or the part of weights that is being received */
 static uint32_t identity[IDENTITY_WORDS];
 static volatile uint8_t reboot_ms; /* until the board resets itself; 0: not at all */
-
-static uint32_t read_u32(const uint8_t *bytes) {
-  return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-static uint16_t read_u16(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
 
 static void refuse(const frame_header_t *header, uint8_t code) {
   host_send_error(header->sequence, code, header->type);
@@ -119,11 +110,6 @@ static void send_identity(const frame_header_t *header) {
   host_send_reply(header, identity, sizeof identity);
 }
 
-static void send_stack(const frame_header_t *to) {
-  host_frame_t outgoing = host_two_words(to->type | FRAME_REPLY, to->sequence, stack_bytes(), stack_used_bytes());
-  host_send(&outgoing);
-}
-
 static void send_weights(const frame_header_t *to) {
   if (!weights_file_identify) {
     refuse(to, ERROR_BAD_RANGE);
@@ -150,7 +136,13 @@ static void identify(const frame_header_t *header) {
   switch (what) {
     case IDENTIFY_STATE: send_identity(header); break;
     case IDENTIFY_NOTE: host_send_reply(header, network_note, network_note_bytes); break;
-    case IDENTIFY_STACK: send_stack(header); break;
+    case IDENTIFY_STACK:
+      if (host_diagnostics_send_stack) {
+        host_diagnostics_send_stack(header);
+      } else {
+        refuse(header, ERROR_BAD_RANGE);
+      }
+      break;
     case IDENTIFY_WEIGHTS: send_weights(header); break;
     case IDENTIFY_STAGING: send_staging(header); break;
     default: refuse(header, ERROR_BAD_RANGE);
@@ -160,7 +152,7 @@ static void identify(const frame_header_t *header) {
 static void command(const frame_header_t *header) {
   run_request_t command = {.type = header->type, .sequence = header->sequence};
   if (header->type == FRAME_RESET) {
-    command.run = read_u32(request);
+    command.run = frame_u32(request);
     if (command.run == 0) {
       refuse(header, ERROR_BAD_RANGE);
       return;
@@ -179,20 +171,20 @@ static void answer_exchange(const frame_header_t *header, uint8_t code, uint32_t
 }
 
 static void load(const frame_header_t *header) {
-  if (!load_error) exchange_loaded(read_u32(request + 4), header->length - (uint32_t)FRAME_HEAD_BYTES);
+  if (!load_error) exchange_loaded(frame_u32(request + 4), header->length - (uint32_t)FRAME_HEAD_BYTES);
   answer_exchange(header, load_error, exchange_inputs_taken);
 }
 
 static void start(const frame_header_t *header) {
-  answer_exchange(header, exchange_start(read_u32(request), read_u32(request + 4)), exchange_inputs_taken);
+  answer_exchange(header, exchange_start(frame_u32(request), frame_u32(request + 4)), exchange_inputs_taken);
 }
 
 static void read_output(const frame_header_t *header) {
   const uint8_t *from;
-  uint32_t length = read_u16(request + 8);
+  uint32_t length = frame_u16(request + 8);
   uint8_t code = length > LARGEST_OUTPUT_PART
                      ? ERROR_BAD_RANGE
-                     : exchange_read(read_u32(request), read_u32(request + 4), length, &from);
+                     : exchange_read(frame_u32(request), frame_u32(request + 4), length, &from);
   if (code) {
     answer_exchange(header, code, exchange_outputs_done);
   } else {
@@ -200,46 +192,11 @@ static void read_output(const frame_header_t *header) {
   }
 }
 
-static void read_times(const frame_header_t *header) {
-  uint16_t first = read_u16(request);
-  if (first > network_step_count) {
-    refuse(header, ERROR_BAD_RANGE);
-    return;
-  }
-  uint32_t count = (uint32_t)network_step_count - first;
-  if (count > RECORDS_PER_REPLY) count = RECORDS_PER_REPLY;
-  host_send_reply(header, network_times + first, count * sizeof network_times[0]);
-}
-
-static void read_clock(const frame_header_t *header) {
-  times_keep_clock = request[0];
-  uint64_t now = cycle_counter_now();
-  host_frame_t outgoing =
-      host_two_words(FRAME_READ_CLOCK | FRAME_REPLY, header->sequence, (uint32_t)now, (uint32_t)(now >> 32));
-  host_send(&outgoing);
-}
-
-/* From the byte that is asked for. */
-static void read_stamps(const frame_header_t *header) {
-  const void *stamps = network_ended;
-  uint32_t bytes = network_step_count * (uint32_t)sizeof network_ended[0];
-  if (request[0] == STAMPS_SENDINGS) bytes = transfers_stamps(&stamps);
-  if (request[0] == STAMPS_LINK_TICKS) stamps = network_link_ticks;
-  uint32_t first = read_u16(request + 1);
-  if (request[0] > STAMPS_LINK_TICKS || first > bytes) {
-    refuse(header, ERROR_BAD_RANGE);
-    return;
-  }
-  bytes -= first;
-  host_send_reply(header, (const uint8_t *)stamps + first, bytes < FRAME_MAX_PAYLOAD ? bytes : FRAME_MAX_PAYLOAD);
-}
-
 static void reboot(const frame_header_t *header) {
   host_send_reply(header, NULL, 0);
   reboot_ms = REBOOT_MS;
   ticker_start();
 }
-
 
 /* The board replies when it has executed the request. */
 static void update(const frame_header_t *header) {
@@ -250,7 +207,7 @@ static void update(const frame_header_t *header) {
   } else if (header->type == FRAME_KEY) {
     weights_key_request(header->sequence, bytes);
   } else {
-    uint32_t value = has_bytes ? read_u32(request) : 0;
+    uint32_t value = has_bytes ? frame_u32(request) : 0;
     if (!weights_update_request(header->type, header->sequence, value, bytes)) refuse(header, ERROR_BUSY);
   }
 }
@@ -263,10 +220,12 @@ static void obey(const frame_header_t *header) {
     case FRAME_LOAD: load(header); break;
     case FRAME_START: start(header); break;
     case FRAME_READ_OUTPUT: read_output(header); break;
-    case FRAME_READ_TIMES: read_times(header); break;
     case FRAME_CHECK: schedule_check(header->sequence); break;
-    case FRAME_READ_CLOCK: read_clock(header); break;
-    case FRAME_READ_STAMPS: read_stamps(header); break;
+    case FRAME_READ_TIMES:
+    case FRAME_READ_CLOCK:
+    case FRAME_READ_STAMPS:
+      if (!host_diagnostics_obey(header, request)) refuse(header, ERROR_BAD_RANGE);
+      break;
     case FRAME_REBOOT: reboot(header); break;
     default: update(header);
   }
@@ -275,8 +234,16 @@ static void obey(const frame_header_t *header) {
 /* Receiving */
 
 static bool is_known(uint8_t type) {
-  if (type == FRAME_KEY) return weights_key_request;
-  return type >= FRAME_IDENTIFY && type <= (weights_update_request ? FRAME_COMMIT_WEIGHTS : FRAME_READ_STAMPS);
+  switch (type) {
+    case FRAME_READ_TIMES:
+    case FRAME_READ_CLOCK:
+    case FRAME_READ_STAMPS: return host_diagnostics_obey;
+    case FRAME_BEGIN_WEIGHTS:
+    case FRAME_WRITE_WEIGHTS:
+    case FRAME_COMMIT_WEIGHTS: return weights_update_request;
+    case FRAME_KEY: return weights_key_request;
+    default: return type >= FRAME_IDENTIFY && type < FRAME_READ_CLOCK;
+  }
 }
 
 /* Behind FRAME_HEAD_BYTES. */
@@ -318,7 +285,7 @@ static uint8_t *find_place(const frame_header_t *header) {
     load_error = to ? ERROR_NONE : has_length ? ERROR_BUSY : ERROR_BAD_LENGTH;
     return to;
   }
-  load_error = exchange_load(read_u32(request), read_u32(request + 4), bytes, &to);
+  load_error = exchange_load(frame_u32(request), frame_u32(request + 4), bytes, &to);
   return to;
 }
 

@@ -33,7 +33,7 @@ READ_CLOCK, READ_STAMPS = MessageType.READ_CLOCK, MessageType.READ_STAMPS
 DONE, TAKEN, ERROR = MessageType.DONE, MessageType.TAKEN, MessageType.ERROR
 INPUT = bytes(i % 199 for i in range(300))
 OUTPUT = bytes((x + 1) % 256 for x in INPUT[:260])
-SOURCES = ("host", "host_send", "frames", "schedule", "run", "exchange", "times", "words", "crc32")
+SOURCES = ("host", "host_diagnostics", "host_send", "frames", "schedule", "run", "exchange", "times", "words", "crc32")
 Request = tuple[int, bytes]
 
 
@@ -48,8 +48,9 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_port(tmp_path_factory.mktemp("blocking"), is_staged=False)
 
 
-def compile_port(folder: Path, *, is_staged: bool) -> Path:
-    return compile_host(folder, "host_port", *(f"{name}.c" for name in SOURCES), defines=(f"STAGED={is_staged:d}",))
+def compile_port(folder: Path, *, is_staged: bool, without: str = "") -> Path:
+    sources = (f"{name}.c" for name in SOURCES if name != without)
+    return compile_host(folder, "host_port", *sources, defines=(f"STAGED={is_staged:d}",))
 
 
 def ask(port: Path, *requests: Request) -> list[Frame]:
@@ -293,6 +294,15 @@ def test_other_lengths_than_a_type_has_are_refused(port: Path, kind: MessageType
     right |= {READ_CLOCK: [1], READ_STAMPS: [3]}
     for size in sorted({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 252, 1024} - set(right.get(kind, [0]))):
         assert ask(port, (kind, bytes(size))) == [error(1, ErrorCode.BAD_LENGTH, kind)]
+
+
+def test_without_diagnostics_there_are_no_requests_for_them(tmp_path: Path) -> None:
+    port = compile_port(tmp_path, is_staged=True, without="host_diagnostics")
+    requests = (READ_TIMES, bytes(2)), (READ_CLOCK, b"\1"), (READ_STAMPS, pack_stamps(Stamps.ENDS, 0))
+    frames = ask(port, *requests, (IDENTIFY, IDENTIFY_STACK), reset(), *inference(0), read(0, 0, 260))
+    assert frames[:3] == [error(number, ErrorCode.UNKNOWN_TYPE, kind) for number, (kind, _) in enumerate(requests, 1)]
+    assert frames[3] == error(4, ErrorCode.BAD_RANGE, IDENTIFY)
+    assert frames[-1] == Frame(READ_OUTPUT | REPLY, 8, OUTPUT)
 
 
 def test_a_damaged_request_is_asked_for_again(port: Path) -> None:

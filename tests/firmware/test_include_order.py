@@ -81,6 +81,7 @@ PARTS = {
     "clock_source": "clock",
     "pins": "board",
     "flash_family": "flash_memory",
+    "host_diagnostics": "host",
     "host_send": "host",
     "weights_key": "weights_file",
     "no_transfers": "transfers",

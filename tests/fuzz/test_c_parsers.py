@@ -17,9 +17,10 @@ HERE = Path(__file__).parent
 N_INPUTS = cases(quick=2_000, full=50_000, nightly=1_000_000)
 SEED = 1
 RUN = ("schedule", "run", "exchange", "times", "words", "crc32")
+HOST = ("host", "host_diagnostics", "host_send", "frames", *RUN)
 PARSERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "host": ("host", tuple(f"{name}.c" for name in ("host", "host_send", "frames", *RUN)), ("STAGED=1",)),
-    "host-unstaged": ("host", tuple(f"{name}.c" for name in ("host", "host_send", "frames", *RUN)), ("STAGED=0",)),
+    "host": ("host", tuple(f"{name}.c" for name in HOST), ("STAGED=1",)),
+    "host-unstaged": ("host", tuple(f"{name}.c" for name in HOST), ("STAGED=0",)),
     "mlperf": (
         "mlperf",
         tuple(f"{name}.c" for name in ("mlperf_host", "mlperf_infer", "text_out", *RUN)),

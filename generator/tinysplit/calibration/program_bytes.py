@@ -38,6 +38,7 @@ class Case:
     returns_output: bool = False
     mlperf: Mlperf | None = None
     has_markers: bool = False
+    has_diagnostics: bool = True
     code_memory: CodeMemory | None = CodeMemory.FLASH
 
 
@@ -48,6 +49,7 @@ ALONE = (
     Case(3, bits=16),
     Case(4),
     Case(0, has_markers=True),
+    Case(0, has_diagnostics=False),
     Case(1, mlperf=Mlperf("kws01")),
 )
 LINKED = (
@@ -94,10 +96,13 @@ def _programs(case: Case, board: Board) -> Iterator[tuple[Program, ElfSizes]]:
     assignment = tuple(number * case.boards // count for number in range(count))
     planned = plan_network(quantized, (board,) * case.boards, assignment, settings)
     sources = layer_sources(quantized, planned.plan)
-    options = ProgramOptions(mlperf=case.mlperf, has_markers=case.has_markers)
+    options = ProgramOptions(mlperf=case.mlperf, has_markers=case.has_markers, has_diagnostics=case.has_diagnostics)
     with tempfile.TemporaryDirectory() as name:
         project, report = planned.build(Path(name) / "out", options)
     for own, built, described in zip(planned.plan.boards, report.boards, project.boards, strict=True):
         program = board_program(quantized, planned.plan, own, sources)
         host = project.host_protocol if described.takes_input else HostProtocol.TINYSPLIT
-        yield replace(program, host=host, has_markers=case.has_markers), built.sizes
+        yield (
+            replace(program, host=host, has_markers=case.has_markers, has_diagnostics=case.has_diagnostics),
+            built.sizes,
+        )

@@ -206,6 +206,15 @@ Markers = Annotated[
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
+Diagnostics = Annotated[
+    bool,
+    typer.Option(
+        "--diagnostics/--no-diagnostics",
+        help="Requests of the host port that only `measure` needs: times of layers and transfers, the clock, and how "
+        "much of the stack was used.",
+        rich_help_panel=Heading.PROGRAMS,
+    ),
+]
 WeightsOption = Annotated[
     WeightsIn,
     typer.Option(

@@ -20,6 +20,7 @@ from tinysplit.cli.options import (
     CodeMemoryChoice,
     CodeMemoryOfSplit,
     CodeMemoryOption,
+    Diagnostics,
     HostBaud,
     HostOptions,
     KernelOption,
@@ -87,6 +88,7 @@ class ProgramsOfSplit:
     code_memory: CodeMemoryOfSplit = None
     clock: ClockOfSplit = None
     markers: Markers = False
+    diagnostics: Diagnostics = True
     weights: WeightsOption = WeightsIn.ARRAYS
     structure_of: StructureOf = None
 
@@ -95,10 +97,13 @@ class ProgramsOfSplit:
         from tinysplit.codegen.program_options import ProgramOptions
         from tinysplit.project.structure import Structure
 
-        chosen = ProgramOptions(mlperf=mlperf, has_markers=self.markers)
         structure = Structure.read(self.structure_of) if self.structure_of else None
+        has_diagnostics = structure.project.has_diagnostics if structure else self.diagnostics
+        chosen = ProgramOptions(mlperf=mlperf, has_markers=self.markers, has_diagnostics=has_diagnostics)
         if structure and self.weights not in (WeightsIn.ARRAYS, structure.weights):
             raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave --weights out")
+        if has_diagnostics and not self.diagnostics:
+            raise UsageError(f"the programs of {self.structure_of} have diagnostics: leave --no-diagnostics out")
         is_encrypted = structure.is_encrypted if structure else self.weights.are_encrypted
         if is_encrypted and mlperf:
             raise UsageError(

@@ -181,7 +181,7 @@ _DRIVER_SOURCES = {
 _TRANSFERS = {"transfers.c", "transfers_status.c"}
 LINK_SOURCES = ("link", "uart_link", "network_links", "row_stream")
 _HOST_SOURCES = {
-    HostProtocol.TINYSPLIT: {"host.c", "host_send.c", "frames.c"},
+    HostProtocol.TINYSPLIT: {"host.c", "host_diagnostics.c", "host_send.c", "frames.c"},
     HostProtocol.MLPERF: {
         *("mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h", "mlperf_settings.h"),
         *("text_out.c", "text_out.h"),
@@ -197,13 +197,15 @@ def firmware_sources(
     has_external: bool = False,
     weights: FlashSlots | None = None,
     is_encrypted: bool = False,
+    has_diagnostics: bool = True,
 ) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
     Of the drivers of links only `driver` is there, of the protocols with a host only `protocol`; without links (None)
     nothing of links is; the driver of the external memory is there only with `has_external`, what checks the
     configuration file only with `weights`, what takes a new one only where the
-    sectors of these slots are alike, what decrypts it only with `is_encrypted`.
+    sectors of these slots are alike, what decrypts it only with `is_encrypted`; the requests that only measuring needs
+    are there only with `has_diagnostics`.
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
@@ -213,6 +215,7 @@ def firmware_sources(
     unused |= set() if weights else {"weights_file.c", "crc_unit.c"}
     is_updatable = weights and weights.sector_bytes and protocol is HostProtocol.TINYSPLIT
     unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
+    unused |= set() if has_diagnostics else {"host_diagnostics.c"}
     unused |= set() if is_encrypted else {"weights_key.c", "gcm.c", "aes.c"}
     used = [
         file

@@ -12,13 +12,14 @@ class ProgramOptions:
     """Options of all programs of a project.
 
     With `mlperf`, the board that reads the input speaks MLPerf Tiny's protocol; with `has_markers`, pins of all boards
-    are high while layers and transfers run. With `weights_counter`, the weights are in configuration files, which have
-    this counter, encrypted with `weights_key` if there is one; with `structure`, the programs have to be those of this
-    structure.
+    are high while layers and transfers run; without `has_diagnostics`, no board has the requests that only measuring
+    needs. With `weights_counter`, the weights are in configuration files, which have this counter, encrypted with
+    `weights_key` if there is one; with `structure`, the programs have to be those of this structure.
     """
 
     mlperf: Mlperf | None = None
     has_markers: bool = False
+    has_diagnostics: bool = True
     weights_counter: int | None = None
     weights_key: SecretKey | None = None
     structure: Structure | None = None

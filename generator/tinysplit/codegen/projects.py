@@ -100,6 +100,7 @@ def _with_options(project: Project, options: ProgramOptions) -> Project:
     boards = tuple(board.model_copy(update={"has_markers": options.has_markers}) for board in project.boards)
     protocol = HostProtocol.MLPERF if options.mlperf else HostProtocol.TINYSPLIT
     update = {"boards": boards, "host_protocol": protocol, "weights_counter": options.weights_counter}
+    update |= {"has_diagnostics": options.has_diagnostics}
     return project.model_copy(update=update)
 
 
@@ -119,7 +120,9 @@ def _with_predictions(
     ):
         host = project.host_protocol if board_plan.takes_input else HostProtocol.TINYSPLIT
         program = board_program(quantized, plan, board_plan, of_copy)
-        found = replace(program, host=host, has_markers=project.has_markers).predicted
+        found = replace(
+            program, host=host, has_markers=project.has_markers, has_diagnostics=project.has_diagnostics
+        ).predicted
         update = {
             "predicted_flash_bytes": found.flash_bytes + flash_bytes,
             "predicted_ram_bytes": found.ram_bytes + ram_bytes,
@@ -198,6 +201,7 @@ def _write_boards(
             has_external=bool(board_plan.external),
             weights=file.slots if file else None,
             is_encrypted=bool(file and file.key),
+            has_diagnostics=project.has_diagnostics,
         )
         write_files(directory, texts, used)
 

@@ -51,6 +51,7 @@ class Program:
     layers: Mapping[int, LayerProgram]
     host: HostProtocol = HostProtocol.TINYSPLIT
     has_markers: bool = False
+    has_diagnostics: bool = True
 
     @property
     def predicted(self) -> PredictedMemory:
@@ -101,8 +102,8 @@ class Program:
 
         Entries of tables: `steps`, `transfers`, `waits`, `links` after the first one, bytes of `bitmaps`. Code: `calls`
         of kernels and their `arguments`, `moves`, `copies` of constants, `fused` layers, `streams` of rows, and once
-        what these need; calls to code in RAM; the protocol of the host port, `markers`, and the driver of links, which
-        send, receive or both.
+        what these need; calls to code in RAM; the protocol of the host port with its `diagnostics`, `markers`, and the
+        driver of links, which send, receive or both.
         """
         return {name: float(count) for part in (self._step_parts, self._link_parts) for name, count in part.items()}
 
@@ -116,6 +117,7 @@ class Program:
         copied = [each for each in plan.constants.values() if each.is_copied and not each.is_reused]
         return {
             f"host_{self.host}{'_linked' if plan.links else ''}": 1,
+            "diagnostics": self.has_diagnostics and self.host is HostProtocol.TINYSPLIT,
             "markers": self.has_markers,
             "steps": len(self.layers) + transfers + plan.takes_input + gives_output,
             "calls": len(self.layers),

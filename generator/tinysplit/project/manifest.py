@@ -231,6 +231,7 @@ class Project(FileModel):
     baud: int
     host_baud: int
     host_protocol: HostProtocol = HostProtocol.TINYSPLIT  # of the board that reads the input
+    has_diagnostics: bool = True  # requests that only measuring needs
     calibration_samples: int
     predicted_compiler: str = ""  # for which memory is predicted
     project_hash: int
@@ -326,11 +327,16 @@ class Project(FileModel):
         return self.host_protocol is HostProtocol.MLPERF and number in self.pipelines[0].input_boards
 
     def check_measurable(self, folder: Path) -> None:
-        """Raise InputError where the host port speaks another protocol than that of `tinysplit measure`."""
+        """Raise InputError where the host port has not the protocol and the requests that `tinysplit measure` needs."""
         if self.host_protocol is HostProtocol.MLPERF:
             raise InputError(
                 f"{folder} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/mlperf.md), or generate it "
                 "with --host-protocol tinysplit"
+            )
+        if not self.has_diagnostics:
+            raise InputError(
+                f"{folder} was generated with --no-diagnostics: its programs have no requests for times; generate it "
+                "without --no-diagnostics in another folder, and measure that"
             )
 
     def write(self, folder: Path) -> None:
