@@ -3,7 +3,7 @@
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -47,10 +47,14 @@ class FirmwareAnswers:
 
 
 class WiredFirmware:
-    """Two virtual boards whose USART1 are connected; they boot when both are flashed with a project in `out`."""
+    """Two virtual boards whose USART1 are connected; they boot when both are flashed with a project in `out`.
 
-    def __init__(self, out: Path) -> None:
+    `on_boot` is called then.
+    """
+
+    def __init__(self, out: Path, on_boot: Callable[[], None]) -> None:
         self._out = out
+        self._on_boot = on_boot
         self._images = ["", ""]
         self._rig: VirtualRig | None = None
         self._lock = threading.Lock()
@@ -82,6 +86,7 @@ class WiredFirmware:
         rig = VirtualRig(loaded, [Wire((0, "USART1"), (1, "USART1"))])
         for index in range(len(loaded)):
             rig.set_baud(index, project.host_baud)
+        self._on_boot()
         return rig
 
 
@@ -89,16 +94,17 @@ class WiredFirmware:
 def wired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Desk, Path]]:
     """Two blank boards on a desk, wired to each other, and a folder to generate into.
 
-    The time-outs are for emulators on a busy machine, which are slower than boards.
+    The time-outs are for emulators on a busy machine, which are slower than boards. Blank boards answer nothing: they
+    are asked as often as usual.
     """
     monkeypatch.setattr(flash, "BOOT_S", 60.0)
-    monkeypatch.setattr(request_port, "ATTEMPTS", 60)
     monkeypatch.setattr(boards, "LINK_TIMEOUT_S", 60.0)
     monkeypatch.setattr(wiring_client, "TIMEOUT_S", 60.0)
     monkeypatch.setattr(wiring_client, "MARGIN_S", 1.0)
     out = tmp_path / "out"
     shared, folder = shared_example(BOARD, BOARD)
-    with desk_in(tmp_path / "desk", monkeypatch, WiredFirmware(out).add_board, (shared, folder)) as desk:
+    firmware = WiredFirmware(out, lambda: monkeypatch.setattr(request_port, "ATTEMPTS", 60))
+    with desk_in(tmp_path / "desk", monkeypatch, firmware.add_board, (shared, folder)) as desk:
         yield desk, out
 
 
