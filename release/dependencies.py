@@ -8,6 +8,8 @@ from importlib import metadata
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tinysplit.common.errors import CheckFailedError
+
 PROJECT = "tinysplit"
 DEVELOPMENT_EXTRAS = frozenset({"dev", "docs"})  # for whoever changes tinysplit
 EXTRAS_NOT_IN_TESTS = frozenset({"labgrid", "plots", "train"})  # `./run test` does not install them
@@ -15,7 +17,7 @@ EXTRAS_NOT_IN_TESTS = frozenset({"labgrid", "plots", "train"})  # `./run test` d
 Graph = Mapping[str, frozenset[str]]
 
 
-class MissingPackageError(Exception):
+class MissingPackageError(CheckFailedError):
     """A required package is not installed."""
 
 
@@ -34,7 +36,7 @@ def dependency_graph(extras: Iterable[str] = ()) -> Graph:
         name, wanted = queue.pop()
         new = {"", *wanted} - done[name]
         done[name] |= new
-        for requirement in _requirements(name, new):
+        for requirement in _requirements(name, new) if new else ():
             required = canonicalize_name(requirement.name)
             if not is_installed(required):
                 raise MissingPackageError(f"{required}, required by {name}, is not installed: ./run check installs it")

@@ -73,15 +73,15 @@ def read_list(path: Path = PATH) -> Sections:
     }
 
 
-def claim(fields: Message) -> Claim:
+def claim(fields: Message | metadata.PackageMetadata) -> Claim:
     """Return what core metadata claims by `License-Expression`, else by `License` and the classifiers together.
 
     They are clear if there is exactly one licence that each of them may mean. A `License` of several lines is the
     text of a licence, which may be any.
     """
-    if expression := fields.get("License-Expression"):
-        return Claim(canonicalize_license_expression(expression), expression)
-    words = [text for text in [fields.get("License", "")] if text not in {"", "UNKNOWN"} and "\n" not in text]
+    for expression in fields.get_all("License-Expression") or []:
+        return Claim(next(iter(_meanings(expression)), None), expression)
+    words = [text for text in fields.get_all("License") or [] if text not in {"", "UNKNOWN"} and "\n" not in text]
     classifiers = [text.split(" :: ") for text in fields.get_all("Classifier") or []]
     words += [parts[-1] for parts in classifiers if parts[0] == "License" and parts[-1] not in _NAME_NO_LICENSE]
     meanings = [_meanings(text) for text in words]
@@ -135,9 +135,9 @@ def problems(sections: Sections, installed: Mapping[str, InstalledPackage]) -> I
                 f"{who}: its metadata says '{package.claim.words}', which is neither the licence nor the `metadata` of "
                 f"{PATH.name}: read its licence, then correct the entry to {name} = {_proposed(package.claim)}"
             )
-    for section in sections.keys() - {"not_in_tests"}:
-        for name, listed in sorted(sections[section].items()):
-            if name not in installed and listed.is_expected:
+    for section, entries in sections.items():
+        for name, listed in entries.items():
+            if section != "not_in_tests" and name not in installed and listed.is_expected:
                 yield f"{name} is in {PATH.name}, and nothing that is installed requires it: remove it from [{section}]"
 
 

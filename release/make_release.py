@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from bill_of_materials import DistributionFile, Files, bill_of_materials
 from build_hook import BILL_VARIABLE
-from dependencies import PROJECT, MissingPackageError, dependency_graph, users_extras
+from dependencies import PROJECT, dependency_graph, users_extras
 from licenses import installed_packages, problems, read_list
 from tinysplit import __version__
 from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
@@ -29,18 +29,12 @@ def main() -> int:
         check_licenses()
         check_committed()
         files = build(ROOT / "dist", published_files(bill_requirements()), release_time())
-    except MissingPackageError as error:
-        return _failed(CheckFailedError(str(error)))
     except TinysplitError as error:
-        return _failed(error)
+        sys.stderr.write(f"release: {error}\n")
+        return error.exit_code
     for path in files:
         sys.stdout.write(f"{_file(path).sha256}  {path.relative_to(ROOT)}\n")
     return 0
-
-
-def _failed(error: TinysplitError) -> int:
-    sys.stderr.write(f"release: {error}\n")
-    return error.exit_code
 
 
 def check_licenses() -> None:
