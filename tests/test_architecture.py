@@ -48,7 +48,7 @@ MAX_FUNCTION_LINES = 40
 
 def sources() -> list[Path]:
     """Return all Python files of the project but the generated ones."""
-    folders = ("generator", "hil", "tests", "benchmarks", "examples", "boards")
+    folders = ("generator", "hil", "release", "tests", "benchmarks", "examples", "boards")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -12,8 +12,8 @@ def test_help_needs_no_environment_and_no_working_directory(tmp_path: Path) -> N
     result = subprocess.run(
         [str(ROOT / "run"), "help"], cwd=tmp_path, env={}, capture_output=True, text=True, check=True
     )
-    commands = {line[:11].strip() for line in result.stdout.splitlines()}
-    assert {"./run demo", "./run check", "./run test", "./run setup"} <= commands
+    commands = {" ".join(line.split()[:2]) for line in result.stdout.splitlines()}
+    assert {"./run demo", "./run check", "./run test", "./run setup", "./run release"} <= commands
     assert not result.stderr
 
 

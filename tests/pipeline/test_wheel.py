@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import built_release
 import tinysplit
 
 pytestmark = pytest.mark.slow
@@ -20,12 +21,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
-    return path
+def wheel() -> Path:
+    return built_release.wheel()
 
 
 @pytest.fixture(scope="module")

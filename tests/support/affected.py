@@ -27,6 +27,9 @@ FOLDERS = {  # tests of what is no package of the generator
     ),
     "tests/mutants.toml": ("test_mutants.py",),
     "tests/golden": ("kernels/test_kernels.py", "kernels/test_golden_kernels.py"),
+    "licenses.toml": ("release",),
+    "pyproject.toml": ("release", "pipeline/test_wheel.py"),
+    "release": ("release", "pipeline/test_wheel.py"),
     "run": ("cli/test_run.py",),
     ".ci": ("cli/test_run.py",),
 }
