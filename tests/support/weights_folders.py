@@ -5,6 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 from onnx import numpy_helper
 from rich.console import Console
 
@@ -14,12 +22,24 @@ from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.secret_key import SecretKey
+from tinysplit.common.signing_key import SigningKey
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.structure import Structure
 from tinysplit.slices.settings import Search
 
 KEY = SecretKey(bytes(range(16)))
+
+
+def signer(seed: int = 1) -> SigningKey:
+    """Return a private key, the same for the same seed."""
+    return SigningKey.from_pem(pem_of(Ed25519PrivateKey.from_private_bytes(bytes([seed] * 32))), "the test's key")
+
+
+def pem_of(key: PrivateKeyTypes, password: bytes | None = None) -> bytes:
+    """Return a private key as OpenSSL writes it."""
+    encryption = BestAvailableEncryption(password) if password else NoEncryption()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
 
 
 def shared_binary(*boards: str) -> tuple[Project, Path]:
@@ -42,16 +62,31 @@ def shared_encrypted(*boards: str) -> tuple[Project, Path]:
     return Project.read(folder), folder
 
 
+def shared_signed(*boards: str) -> tuple[Project, Path]:
+    """Return the same with files that are encrypted with KEY and signed by signer()."""
+
+    def make(out: Path) -> None:
+        build_folder(generate(out, *boards, key=KEY, signer=signer()), out, Console(quiet=True)).check()
+
+    folder = made_once("-".join(("signed", *boards)), make)
+    return Project.read(folder), folder
+
+
 def generate(
-    out: Path, *boards: str, model: Path = example.MODEL, structure: Path | None = None, key: SecretKey | None = None
+    out: Path,
+    *boards: str,
+    model: Path = example.MODEL,
+    structure: Path | None = None,
+    key: SecretKey | None = None,
+    signer: SigningKey | None = None,
 ) -> Project:
     """Generate a network as the example is split over boards: every one gets a layer."""
     context = pipeline.Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
-    options = ProgramOptions(weights_counter=1, weights_key=key)
+    options = ProgramOptions(weights_counter=1, weights_key=key, weights_signer=signer)
     if structure:
         kept = Structure.read(structure)
-        options = ProgramOptions(weights_counter=kept.next_counter, structure=kept, weights_key=key)
+        options = replace(options, weights_counter=kept.next_counter, structure=kept)
     context = replace(context, programs=options)
     return pipeline.generate_folder(context, split, example.CALIBRATION, out)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.common.secret_key import SecretKey
+from tinysplit.common.signing_key import SigningKey
 from tinysplit.project.structure import Structure
 
 
@@ -13,14 +14,15 @@ class ProgramOptions:
 
     With `mlperf`, the board that reads the input speaks MLPerf Tiny's protocol; with `has_markers`, pins of all boards
     are high while layers and transfers run. With `weights_counter`, the weights are in configuration files, which have
-    this counter, encrypted with `weights_key` if there is one; with `structure`, the programs have to be those of this
-    structure.
+    this counter, encrypted with `weights_key` and signed by `weights_signer` if there are such; with `structure`, the
+    programs have to be those of this structure.
     """
 
     mlperf: Mlperf | None = None
     has_markers: bool = False
     weights_counter: int | None = None
     weights_key: SecretKey | None = None
+    weights_signer: SigningKey | None = None
     structure: Structure | None = None
 
 
