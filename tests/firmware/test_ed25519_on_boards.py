@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from firmware_build import FLAGS, WARNINGS
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from virtual_firmware import build, clock_settings, symbols
+from virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
 
 COMMON = Path(__file__).parents[2] / "firmware" / "common"
 SOURCES = ("ed25519.c", "sha512.c")
-G0, L4PLUS, F4, H7 = "nucleo_g071rb", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_h743zi"
+G0, L4PLUS, H7 = "nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi"
 TEXT_BYTES = 2048
 END_PS = 2 * 10**12
 GOOD, BAD = 1, 2
@@ -33,23 +33,7 @@ static const uint8_t signatures[][ED25519_SIGNATURE_BYTES] = {{{signatures}}};
 static ed25519_t check;
 volatile uint32_t good[2];
 
-void *memset(void *to, int value, size_t size) {{
-  for (volatile uint8_t *byte = to; size > 0; size--) *byte++ = (uint8_t)value;
-  return to;
-}}
-
-void *memcpy(void *to, const void *from, size_t size) {{
-  volatile uint8_t *byte = to;
-  for (const uint8_t *source = from; size > 0; size--) *byte++ = *source++;
-  return to;
-}}
-
-int memcmp(const void *a, const void *b, size_t size) {{
-  const volatile uint8_t *x = a, *y = b;
-  for (; size > 0; size--, x++, y++) if (*x != *y) return 1;
-  return 0;
-}}
-
+{memory}
 __attribute__((noinline)) void mark(void) {{ __asm volatile("" ::: "memory"); }}
 
 void reset(void) {{
@@ -89,6 +73,7 @@ def run(folder: Path, board_name: str) -> Verified:
     board = load_board(board_name)
     source = PROGRAM.format(
         clock=clock_settings(board),
+        memory=MEMORY_FUNCTIONS,
         key=c_array(key.public_key().public_bytes_raw()),
         text=c_array(text),
         signatures=", ".join(f"{{{c_array(each)}}}" for each in (right, wrong)),
@@ -107,17 +92,28 @@ def run(folder: Path, board_name: str) -> Verified:
 @pytest.mark.parametrize(
     ("board_name", "most_hash_cycles", "most_end_cycles"),
     [
-        (G0, 300, 40_000_000),
-        (F4, 300, 40_000_000),
-        (L4PLUS, 300, 40_000_000),
-        (H7, 300, 40_000_000),
+        (G0, 275, 26_000_000),
+        (L4PLUS, 150, 13_000_000),
+        (H7, 75, 10_200_000),
     ],
 )
 def test_boards_verify_within_cycles(
     tmp_path: Path, board_name: str, most_hash_cycles: int, most_end_cycles: int
 ) -> None:
     found = run(tmp_path, board_name)
-    print(found, found.hash_cycles / TEXT_BYTES)
     assert found.results == (GOOD, BAD)
     assert found.hash_cycles <= most_hash_cycles * TEXT_BYTES
     assert found.end_cycles <= most_end_cycles
+
+
+@pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4", "cortex-m7"])
+def test_code_and_memory_are_small(tmp_path: Path, core: str) -> None:
+    (tmp_path / "check.c").write_text('#include "ed25519.h"\nextern ed25519_t check;\ned25519_t check;\n')
+    compiler = ("arm-none-eabi-gcc", f"-mcpu={core}", *FLAGS, *WARNINGS, f"-I{COMMON}")
+    for source in (*(COMMON / name for name in SOURCES), tmp_path / "check.c"):
+        subprocess.run([*compiler, "-c", source], cwd=tmp_path, check=True)
+    used = [size for name in ("ed25519.o", "sha512.o") for size in symbol_sizes(tmp_path / name, "tTrRbBdD")]
+    assert 0 < sum(used) <= MOST_CODE_BYTES
+    assert not [size for name in ("ed25519.o", "sha512.o") for size in symbol_sizes(tmp_path / name, "bBdD")]
+    [check_bytes] = symbol_sizes(tmp_path / "check.o", "B")
+    assert check_bytes <= MOST_RAM_BYTES
