@@ -18,6 +18,7 @@ from onnx import numpy_helper
 from rich.console import Console
 
 import example
+import firmware_build
 from shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
@@ -43,7 +44,8 @@ def signer(seed: int = 1) -> SigningKey:
 def pem_of(key: PrivateKeyTypes, password: bytes | None = None) -> bytes:
     """Return a private key as OpenSSL writes it."""
     encryption = BestAvailableEncryption(password) if password else NoEncryption()
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+    pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+    return pem
 
 
 def shared_binary(*boards: str) -> tuple[Project, Path]:
@@ -70,7 +72,7 @@ def shared_signed(*boards: str) -> tuple[Project, Path]:
     """Return the same with files that are encrypted with KEY and signed by signer()."""
 
     def make(out: Path) -> None:
-        build_folder(generate(out, *boards, key=KEY, signer=signer()), out, Console(quiet=True)).check()
+        firmware_build.build_folder(generate(out, *boards, key=KEY, signer=signer()), out)
 
     folder = made_once("-".join(("signed", *boards)), make)
     return Project.read(folder), folder

@@ -98,9 +98,12 @@ def _described(graph: Graph, model: bytes, parameters: bytes) -> ProjectModel:
 def _with_options(project: Project, options: ProgramOptions) -> Project:
     boards = tuple(board.model_copy(update={"has_markers": options.has_markers}) for board in project.boards)
     protocol = HostProtocol.MLPERF if options.mlperf else HostProtocol.TINYSPLIT
-    update = {"boards": boards, "host_protocol": protocol, "weights_counter": options.weights_counter}
-    if options.weights_signer:
-        update["signing_key"] = options.weights_signer.public_key.hex()
+    update = {
+        "boards": boards,
+        "host_protocol": protocol,
+        "weights_counter": options.weights_counter,
+        "signing_key": options.weights_signer.public_key.hex() if options.weights_signer else None,
+    }
     return project.model_copy(update=update)
 
 

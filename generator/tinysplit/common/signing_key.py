@@ -58,11 +58,13 @@ class SigningKey:
     @property
     def public_key(self) -> bytes:
         """The public key, PUBLIC_KEY_BYTES."""
-        return self._key.public_key().public_bytes_raw()
+        public: bytes = self._key.public_key().public_bytes_raw()
+        return public
 
     def sign(self, data: bytes) -> bytes:
         """Return the signature of `data`, SIGNATURE_BYTES."""
-        return self._key.sign(data)
+        signature: bytes = self._key.sign(data)
+        return signature
 
 
 def signing_key() -> SigningKey:
