@@ -18,9 +18,9 @@ from shared_folder import made_once
 from tinysplit.build.weights import check_weights_file
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.project_files import SPLIT_NAME
-from tinysplit.common.signing_key import SIGNATURE_BYTES, SIGNING_KEY_FILE_VARIABLE, SIGNING_KEY_VARIABLE
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.file import CRC_BYTES, HEADER_BYTES, read_weights_file
+from tinysplit.weights_file.signing_key import SIGNATURE_BYTES, SIGNING_KEY_FILE_VARIABLE, SIGNING_KEY_VARIABLE
 from tinysplit_hil.bench.flash import targets_of
 from tinysplit_hil.bench.update import ERASED, UNIT_BYTES, update_boards
 from tinysplit_hil.client import BoardClient

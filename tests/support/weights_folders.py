@@ -24,11 +24,11 @@ from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.secret_key import SecretKey
-from tinysplit.common.signing_key import SigningKey
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.structure import Structure
 from tinysplit.slices.settings import Search
+from tinysplit.weights_file.signing_key import SigningKey
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import Task, run_tasks

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from tinysplit.codegen.mlperf import Mlperf
     from tinysplit.codegen.program_options import ProgramOptions
     from tinysplit.common.secret_key import SecretKey
-    from tinysplit.common.signing_key import SigningKey
     from tinysplit.pipeline import RunRequest
     from tinysplit.project.split_file import SplitFile
     from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+    from tinysplit.weights_file.signing_key import SigningKey
     from tinysplit_hil.results.files import ResultFiles
     from tinysplit_hil.results.run_report import RunReport
 
@@ -132,7 +132,7 @@ def _key(*, is_needed: bool) -> "SecretKey | None":
 
 def _signer(weights: WeightsIn, *, is_needed: bool) -> "SigningKey | None":
     """Return the key that signs the weights, if they are to be signed. Raises UsageError for weights in arrays."""
-    from tinysplit.common.signing_key import signing_key
+    from tinysplit.weights_file.signing_key import signing_key
 
     if is_needed and weights is WeightsIn.ARRAYS:
         raise UsageError("--sign signs weights files: add --weights binary or --weights encrypted")

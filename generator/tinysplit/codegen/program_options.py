@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.common.secret_key import SecretKey
-from tinysplit.common.signing_key import SigningKey
 from tinysplit.project.structure import Structure
+from tinysplit.weights_file.signing_key import SigningKey
 
 
 @dataclass(frozen=True, kw_only=True)

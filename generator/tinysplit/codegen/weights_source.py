@@ -10,7 +10,6 @@ from tinysplit.codegen.layer_source import LayerSource, own_arrays
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.project_files import WEIGHTS_IN_PROJECT
 from tinysplit.common.secret_key import SecretKey
-from tinysplit.common.signing_key import SigningKey
 from tinysplit.common.templates import render
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -18,6 +17,7 @@ from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.structure import CONTENT_HEADER
 from tinysplit.weights_file.file import Identity, Layout, encode, header_flags
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
+from tinysplit.weights_file.signing_key import SigningKey
 
 EXPECTED_CODE_BYTES = 340  # of firmware/common/weights_file.c and crc_unit.c, on all cores
 EXPECTED_UPDATE_CODE_BYTES = 1490  # of weights_update.c and flash_family.c

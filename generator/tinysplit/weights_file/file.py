@@ -14,9 +14,9 @@ from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import WEIGHTS_FILE_BYTES, read_limited
 from tinysplit.common.secret_key import SecretKey
-from tinysplit.common.signing_key import SIGNATURE_BYTES, SigningKey, is_signed_by
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.weights_file.layers import LayerEntry, decode_layers, encode_layers
+from tinysplit.weights_file.signing_key import SIGNATURE_BYTES, SigningKey, is_signed_by
 
 MODEL_DIGITS = 8  # of the SHA-256 of the network, in hexadecimal
 MAGIC, VERSION = b"TSWF", 1

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tinysplit.common.errors import InputError, ToolError
-from tinysplit.common.signing_key import (
+from tinysplit.weights_file.signing_key import (
     SIGNING_KEY_FILE_VARIABLE,
     SIGNING_KEY_VARIABLE,
     SigningKey,
