@@ -72,8 +72,10 @@ static void multiply(field_t *out, const field_t *a, const field_t *b) {
   for (uint32_t i = 0; i < 2 * ED25519_LIMBS - 1; i++) {
     uint32_t first = i < ED25519_LIMBS ? 0 : i - (ED25519_LIMBS - 1);
     const uint16_t *x = a->limbs + first, *y = b->limbs + (i - first), *last = a->limbs + (i - first);
-    do column += (uint32_t)*x * *y--;
-    while (x++ != last);
+    do {
+      uint32_t term = (uint32_t)*x * *y--; /* 32 bits hold it: one instruction on all cores */
+      column += term;
+    } while (x++ != last);
     product[i] = (uint16_t)column;
     column >>= 16;
   }

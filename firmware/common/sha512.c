@@ -50,7 +50,7 @@ static inline uint64_t lower_1(uint64_t x) { return rotated(x, 19) ^ rotated(x, 
 /* Section 6.4.2. The eight variables lie in a window that moves down by a word each round: only two of them are written. */
 static void add_block(sha512_t *sha) {
   uint64_t words[SHA512_STATE_WORDS + MOVES], *window = words + MOVES;
-  memcpy(window, sha->state, sizeof sha->state);
+  for (uint32_t i = 0; i < SHA512_STATE_WORDS; i++) window[i] = sha->state[i];
   for (uint32_t i = 0; i < SHA512_BLOCK_WORDS; i++) sha->block[i] = __builtin_bswap64(sha->block[i]);
   for (uint32_t round = 0; round < ROUNDS; round++) {
     uint64_t *word = &sha->block[round % SHA512_BLOCK_WORDS];
@@ -64,7 +64,7 @@ static void add_block(sha512_t *sha) {
     *--window = sum + upper_0(a) + ((a & b) | (c & (a | b)));
     if (window == words) {
       window = words + MOVES;
-      memcpy(window, words, sizeof sha->state);
+      for (uint32_t i = 0; i < SHA512_STATE_WORDS; i++) window[i] = words[i];
     }
   }
   for (uint32_t i = 0; i < SHA512_STATE_WORDS; i++) sha->state[i] += window[i];

@@ -92,9 +92,9 @@ def run(folder: Path, board_name: str) -> Verified:
 @pytest.mark.parametrize(
     ("board_name", "most_hash_cycles", "most_end_cycles"),
     [
-        (G0, 275, 26_000_000),
-        (L4PLUS, 150, 13_000_000),
-        (H7, 75, 10_200_000),
+        (G0, 240, 26_000_000),
+        (L4PLUS, 133, 13_000_000),
+        (H7, 69, 10_200_000),
     ],
 )
 def test_boards_verify_within_cycles(
