@@ -25,7 +25,7 @@ typedef struct {
   ed25519_field_t x, y, z, t;
 } ed25519_point_t;
 
-/* A signature that is verified: 528 bytes, too many for small stacks. */
+/* A signature that is verified: 520 bytes, too many for small stacks. */
 typedef struct {
   const uint8_t *signature;
   const uint8_t *key;

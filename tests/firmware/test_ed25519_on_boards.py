@@ -19,7 +19,7 @@ G0, L4PLUS, H7 = "nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi"
 TEXT_BYTES = 2048
 END_PS = 2 * 10**12
 GOOD, BAD = 1, 2
-MOST_CODE_BYTES, MOST_RAM_BYTES = 4300, 528  # of code with its constants, and of ed25519_t
+MOST_CODE_BYTES, MOST_RAM_BYTES = 4200, 520  # of code with its constants, and of ed25519_t
 
 # The text is read where it lies, in flash.
 PROGRAM = """
@@ -92,9 +92,9 @@ def run(folder: Path, board_name: str) -> Verified:
 @pytest.mark.parametrize(
     ("board_name", "most_hash_cycles", "most_end_cycles"),
     [
-        (G0, 240, 26_000_000),
-        (L4PLUS, 133, 13_000_000),
-        (H7, 69, 10_200_000),
+        (G0, 240, 26_000_000),  # 59 ms for 16 KB, and 0.38 s
+        (L4PLUS, 133, 13_000_000),  # 17 ms, and 0.10 s
+        (H7, 69, 10_200_000),  # 2.2 ms, and 0.02 s
     ],
 )
 def test_boards_verify_within_cycles(
