@@ -14,8 +14,8 @@
 
 enum { ED25519_KEY_BYTES = 32, ED25519_SIGNATURE_BYTES = 64, ED25519_LIMBS = 16 };
 
-/* An integer modulo 2^255 - 19, below 2^256: limbs of 16 bits, whose products a core without a long multiplication has in
- * one instruction. */
+/* An integer modulo 2^255 - 19, below 2^256: limbs of 16 bits, whose products take one instruction also on a core
+ * without a long multiplication. */
 typedef struct {
   uint16_t limbs[ED25519_LIMBS];
 } ed25519_field_t;

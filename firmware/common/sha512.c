@@ -47,7 +47,7 @@ static inline uint64_t upper_1(uint64_t x) { return rotated(x, 14) ^ rotated(x, 
 static inline uint64_t lower_0(uint64_t x) { return rotated(x, 1) ^ rotated(x, 8) ^ x >> 7; }
 static inline uint64_t lower_1(uint64_t x) { return rotated(x, 19) ^ rotated(x, 61) ^ x >> 6; }
 
-/* Section 6.4.2. The eight variables lie in a window that moves down by a word each round: only two of them are written. */
+/* Section 6.4.2. The eight variables lie in a window that moves down by a word each round: two of them are written. */
 static void add_block(sha512_t *sha) {
   uint64_t words[SHA512_STATE_WORDS + MOVES], *window = words + MOVES;
   for (uint32_t i = 0; i < SHA512_STATE_WORDS; i++) window[i] = sha->state[i];

@@ -1,6 +1,6 @@
-/* Reads records and writes for each its SHA-512, or whether its signature is good. A record is a kind and the bytes of a
- * part (one each), the number of bytes (four, little endian), for a signature public key and signature, and the bytes,
- * which are added in parts; 0: in one.
+/* Reads records and writes for each its SHA-512, or whether its signature is good. A record is a kind and the bytes of
+ * a part (one each), the number of bytes (four, little endian), for a signature public key and signature, and the
+ * bytes, which are added in parts; 0: in one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +16,14 @@ static void need(bool is_true) {
 
 static void take(void *to, size_t size) { need(size == 0 || fread(to, size, 1, stdin) == 1); }
 
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 static void hash(const uint8_t *data, uint32_t bytes, uint32_t part) {
   sha512_t sha;
   uint8_t digest[SHA512_BYTES];
   memset(&sha, 0xA5, sizeof sha);
   sha512_begin(&sha);
-  for (uint32_t done = 0; done < bytes; done += part) sha512_add(&sha, data + done, part < bytes - done ? part : bytes - done);
+  for (uint32_t done = 0; done < bytes; done += part) sha512_add(&sha, data + done, least(part, bytes - done));
   sha512_end(&sha, digest);
   need(fwrite(digest, sizeof digest, 1, stdout) == 1);
 }
@@ -30,7 +32,7 @@ static void verify(const uint8_t *key, const uint8_t *signature, const uint8_t *
   ed25519_t check;
   memset(&check, 0xA5, sizeof check);
   ed25519_begin(&check, signature, key);
-  for (uint32_t done = 0; done < bytes; done += part) ed25519_add(&check, data + done, part < bytes - done ? part : bytes - done);
+  for (uint32_t done = 0; done < bytes; done += part) ed25519_add(&check, data + done, least(part, bytes - done));
   putchar(ed25519_end(&check));
 }
 
