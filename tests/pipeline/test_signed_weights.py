@@ -1,6 +1,7 @@
 """Signed weights on boards: they take those of their owner over the host port, no others and no older ones."""
 
 import json
+import re
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -14,7 +15,9 @@ from rich.console import Console
 
 import example
 from command_line import BAD_INPUT, USAGE, run
+from firmware_build import linked_elf
 from shared_folder import made_once
+from tinysplit.boards.catalog import load_board
 from tinysplit.build.weights import check_weights_file
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.project_files import SPLIT_NAME
@@ -109,6 +112,27 @@ def test_boards_take_what_their_owner_has_signed_and_nothing_else() -> None:
             update_boards(before, old, rig, QUIET, may_be_older=False)
         with pytest.raises(UsageError, match="--allow-older: boards take no older signed weights"):
             update_boards(before, old, rig, QUIET, may_be_older=True)
+
+
+@pytest.mark.slow
+def test_a_board_with_one_slot_keeps_its_weights(tmp_path: Path) -> None:
+    """Its old file, with the counter, would be erased before the new one is verified."""
+    project, old = shared_signed(G0, L4)
+    new, newer = shared_newer()
+    folder = tmp_path / "one_slot"
+    shutil.copytree(old, folder)
+    board = project.boards[SMALL]
+    script = folder / board.directory / "linker.ld"
+    text = re.sub(r"weights_staging = .*;", "weights_staging = 0;", script.read_text())
+    assert text != script.read_text()
+    script.write_text(text)
+    linked_elf(folder / board.directory, load_board(board.name)).replace(board.elf(folder))
+    with board_of(project, folder, SMALL) as (rig, _, client):
+        with pytest.raises(ToolError, match="its flash has no second slot for signed weights: `tinysplit flash --w"):
+            update_boards(one_board(new, SMALL), newer, rig, QUIET, may_be_older=False)
+        assert client.run(client.staging()).slot_bytes == 0
+        client.run(client.give_key(KEY.data))
+        assert client.run(client.weights()).counter == 1
 
 
 def test_a_file_of_somebody_else_leaves_no_folder(tmp_path: Path) -> None:
