@@ -18,8 +18,13 @@ enum {
   WEIGHTS_CORRUPT = 6,
   WEIGHTS_OLDER = 7,
   WEIGHTS_NO_KEY = 8,
-  WEIGHTS_WRONG_KEY = 9
+  WEIGHTS_WRONG_KEY = 9,
+  WEIGHTS_NOT_SIGNED = 10,
+  WEIGHTS_NO_STAGING = 11
 };
+
+/* The flags of a header, and the bytes of a signature, which stands before the CRC-32. */
+enum { WEIGHTS_ARE_ENCRYPTED = 1, WEIGHTS_ARE_SIGNED = 2, WEIGHTS_SIGNATURE_BYTES = 64 };
 
 /* The begin of the file; its last word is the CRC-32 of all words before. */
 typedef struct {
@@ -32,7 +37,7 @@ typedef struct {
   uint32_t counter;     /* of the files for this structure */
   uint32_t model;       /* first bytes of the SHA-256 of the network */
   uint16_t layers;      /* in the layer graph that follows */
-  uint16_t flags;       /* 1: encrypted */
+  uint16_t flags;       /* as above */
 } weights_header_t;
 
 /* Of the generated src/weights.c: the file, which begins with its header, and the bytes that it has there. */
@@ -43,6 +48,12 @@ extern const uint32_t weights_file_bytes;
 extern const uint32_t weights_first_array;
 extern const uint16_t weights_layers;
 extern const uint16_t weights_flags;
+
+/* The bytes of the arrays, from the first one. */
+static inline uint32_t weights_arrays_bytes(void) {
+  uint32_t behind = (uint32_t)sizeof(uint32_t) + (weights_flags & WEIGHTS_ARE_SIGNED ? WEIGHTS_SIGNATURE_BYTES : 0u);
+  return weights_file_bytes - weights_first_array - behind;
+}
 
 /* What is wrong with a header. */
 uint32_t weights_header_reason(const volatile weights_header_t *header);

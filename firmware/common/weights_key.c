@@ -40,12 +40,10 @@ static void wipe_key(void) {
   for (volatile uint8_t *byte = key; byte < key + LONGEST_KEY_BYTES; byte++) *byte = 0;
 }
 
-static uint32_t plain_bytes(void) { return weights_file_bytes - weights_first_array - (uint32_t)sizeof(uint32_t); }
-
 static bool decrypt(void) {
   const uint8_t *file = (const uint8_t *)weights_file;
   uint32_t first = weights_first_array; /* not that of the file, whose CRC anybody can make right */
-  uint32_t bytes = plain_bytes();
+  uint32_t bytes = weights_arrays_bytes();
   const uint8_t *security = file + first - SECURITY_BYTES;
   if (!gcm_begin(&gcm, key, key_bytes, security)) return false;
   gcm_add(&gcm, file, first - SECURITY_BYTES);
@@ -74,7 +72,7 @@ void weights_key_drop(void) {
 
 void weights_key_forget(void) {
   is_decrypted = false;
-  memset(weights_plain, 0, plain_bytes());
+  memset(weights_plain, 0, weights_arrays_bytes());
 }
 
 void weights_key_obey(void) {

@@ -11,6 +11,7 @@
 #include "watchdog.h"
 #include "weights_file.h"
 #include "weights_key.h"
+#include "weights_signature.h"
 
 enum { LONGEST_ERASE_MS = 30000 }; /* of a sector, several times: the core may stand still meanwhile */
 
@@ -82,7 +83,8 @@ void weights_update_finish(void) {
 /* Requests */
 
 static uint8_t begin(uint32_t *detail) {
-  bool may_be_older = request.value != 0;
+  bool is_signed = weights_signature_is_good != NULL;
+  bool may_be_older = request.value != 0 && !is_signed; /* who reaches the port need not be the owner */
   is_open = false;
   if (request.bytes != sizeof header) return ERROR_BAD_LENGTH;
   memcpy(&header, data, sizeof header);
@@ -90,6 +92,7 @@ static uint8_t begin(uint32_t *detail) {
   uint32_t crc, counter;
   weights_file_identify(&crc, &counter);
   bool has_file = weights_header_reason((const volatile weights_header_t *)weights_file) == WEIGHTS_GOOD;
+  if (!*detail && is_signed && !weights_staging) *detail = WEIGHTS_NO_STAGING; /* the old file would be gone before */
   if (!*detail && !may_be_older && has_file && header.counter < counter) *detail = WEIGHTS_OLDER;
   if (*detail) return ERROR_WEIGHTS;
   if (network_watchdog_ms) watchdog_begin(LONGEST_ERASE_MS);
@@ -131,6 +134,8 @@ static uint8_t commit(uint32_t *detail) {
   if (!is_open || written != padded_bytes()) return ERROR_BAD_RANGE;
   *detail = WEIGHTS_CORRUPT;
   if (!has_header(first_unit) || !is_whole()) return ERROR_WEIGHTS;
+  *detail = WEIGHTS_NOT_SIGNED;
+  if (weights_signature_is_good && !weights_signature_is_good(target(), first_unit)) return ERROR_WEIGHTS;
   is_open = false;
   flash_memory_open();
   bool is_good = flash_memory_program(offset_of(target()), first_unit);

@@ -8,7 +8,15 @@ _WEIGHTS = struct.Struct("<II")
 _STAGING = struct.Struct("<II")
 _PART_OF_WEIGHTS = struct.Struct("<I4x")
 
-WEIGHTS_MISSING, WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY = 1, 7, 8, 9  # details of WEIGHTS
+# Details of WEIGHTS.
+WEIGHTS_MISSING, WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY, WEIGHTS_NOT_SIGNED, WEIGHTS_NO_STAGING = (
+    1,
+    7,
+    8,
+    9,
+    10,
+    11,
+)
 _FLASH_IT = "flash it again (`tinysplit flash --weights-only`)"
 _WEIGHTS_REASONS = {
     WEIGHTS_MISSING: "its flash has no weights file",
@@ -19,9 +27,12 @@ _WEIGHTS_REASONS = {
     6: "its weights file has changed: its CRC-32 is wrong",
 }
 _WEIGHTS_REMEDIES = {
-    WEIGHTS_OLDER: "the new weights file is older than its own: `tinysplit update --allow-older` takes it",
+    WEIGHTS_OLDER: "the new weights file is older than its own: `tinysplit update --allow-older` takes it, "
+    "for signed weights only `tinysplit flash --weights-only`",
     WEIGHTS_NO_KEY: "its weights are encrypted, and it has no key since its start: measure it again",
     WEIGHTS_WRONG_KEY: "its weights are encrypted with another key, or have changed: set the right key, or flash it",
+    WEIGHTS_NOT_SIGNED: "the new weights file is not signed by the owner of its program: sign it with the right key",
+    WEIGHTS_NO_STAGING: "its flash has no second slot for signed weights: `tinysplit flash --weights-only` writes them",
 }
 
 

@@ -13,7 +13,7 @@ from gcm_messages import Message
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from virtual_firmware import build, clock_settings, symbols
+from virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("aes.c", "gcm.c")
@@ -49,17 +49,7 @@ gcm_t begun; /* as it was */
 uint8_t texts[MESSAGES][TEXT_BYTES] __attribute__((aligned(4)));
 volatile uint32_t good[MESSAGES];
 
-void *memset(void *to, int value, size_t size) {{
-  for (volatile uint8_t *byte = to; size > 0; size--) *byte++ = (uint8_t)value;
-  return to;
-}}
-
-void *memcpy(void *to, const void *from, size_t size) {{
-  volatile uint8_t *byte = to;
-  for (const uint8_t *source = from; size > 0; size--) *byte++ = *source++;
-  return to;
-}}
-
+{memory}
 __attribute__((noinline)) void mark(void) {{ __asm volatile("" ::: "memory"); }}
 
 __attribute__((noinline)) static uint32_t decrypt(const uint8_t *text) {{
@@ -116,6 +106,7 @@ def program(board: Board, messages: Sequence[Message], place: str, begun: str = 
         added_bytes=len(messages[0].added),
         text_bytes=len(messages[0].text),
         clock=clock_settings(board),
+        memory=MEMORY_FUNCTIONS,
         values=", ".join(values),
         place=place,
         begun=begun,
@@ -245,11 +236,3 @@ def test_code_and_memory_are_small(tmp_path: Path, core: str) -> None:
     assert 0 < sum(code) <= MOST_CODE_BYTES
     [message_bytes] = symbol_sizes(tmp_path / "message.o", "B")
     assert message_bytes <= MOST_RAM_BYTES
-
-
-def symbol_sizes(file: Path, kinds: str) -> list[int]:
-    """Return the sizes of the symbols of these kinds, as nm names them."""
-    command = ["arm-none-eabi-nm", "--print-size", "--defined-only", str(file)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    rows = [line.split() for line in lines]
-    return [int(row[1], 16) for row in rows if len(row) == 4 and row[2] in kinds]

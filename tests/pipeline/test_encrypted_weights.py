@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +15,9 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE, NONCE_BYTES, TAG_BYTES, Encrypted
 from tinysplit.weights_file.file import CRC_BYTES, SECURITY_BYTES, read_weights_file
 from tinysplit_hil.bench.update import update_boards
-from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import ClientError
-from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.tasks import Task, run_tasks
-from weights_folders import KEY, generate, other_model, shared_binary, shared_encrypted
+from tinysplit_hil.rig import open_rig
+from weights_folders import KEY, generate, other_model, run_beside_others, shared_binary, shared_encrypted
 
 F4, L4, G0 = "nucleo_f401re", "nucleo_l452re", "nucleo_g071rb"
 SAMPLES = ("--samples", str(example.SAMPLES), "--sample-count", "3")
@@ -77,16 +74,6 @@ def test_a_board_has_no_weights_until_it_has_the_key() -> None:
         run_beside_others(rig, clients, client.reset(2))
         with pytest.raises(ClientError, match="BUSY"):
             run_beside_others(rig, clients, client.give_key(KEY.data))
-
-
-def run_beside_others(rig: Rig, clients: Mapping[int, BoardClient], task: Task[None]) -> None:
-    """Run a task, and read what the other boards say: else no time passes on virtual boards."""
-
-    def poll() -> None:
-        for client in clients.values():
-            client.poll()
-
-    run_tasks(rig.clock, poll, [task])
 
 
 def test_no_key_is_in_a_generated_folder() -> None:

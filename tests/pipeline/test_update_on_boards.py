@@ -1,11 +1,9 @@
 """New weights over the host port: what boards take and refuse, and supplies that fail while flash changes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import serial
 from rich.console import Console
 
 from command_line import BAD_INPUT, USAGE, run
@@ -17,9 +15,7 @@ from tinysplit_hil.bench import update
 from tinysplit_hil.bench.update import UpdatedBoard, update_boards
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.virtual import VirtualRig, open_registered
-from tinysplit_hil.virtual.host_clock import VirtualClock
-from tinysplit_hil.virtual.project_rig import project_rig
+from updated_boards import board_of, one_board
 from weights_folders import generate, other_model, shared_binary
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
@@ -86,7 +82,7 @@ def test_the_command_names_what_is_missing(tmp_path: Path) -> None:
 def test_a_board_refuses_parts_that_do_not_follow() -> None:
     project, folder = shared_binary(G0, F4)
     file = project.boards[SMALL].weights_path(folder).read_bytes()
-    with board_of(project, folder) as (rig, _, client):
+    with board_of(project, folder, SMALL) as (rig, _, client):
         del rig
         for task in (client.write_weights(0, file[:32]), client.commit_weights()):
             with pytest.raises(ToolError, match="BAD_RANGE"):
@@ -106,22 +102,6 @@ def test_a_board_refuses_parts_that_do_not_follow() -> None:
                 client.run(client.begin_weights(bytes(header), may_be_older=True))
 
 
-@contextmanager
-def board_of(project: Project, folder: Path) -> Iterator[tuple[Rig, VirtualRig, BoardClient]]:
-    """Open the port of the board SMALL alone, of all boards of a project with debug ports."""
-    virtual = project_rig(project, folder, is_debuggable=True)
-    own = one_board(project)
-    with open_registered("update", virtual):
-        port = serial.serial_for_url(f"virtual://update/{SMALL}", project.host_baud, timeout=0)
-        rig = Rig("virtual", "", "real", {own.boards[0].number: port}, VirtualClock(virtual))
-        yield rig, virtual, next(iter(rig.clients(own).values()))
-        port.close()
-
-
-def one_board(project: Project) -> Project:
-    return project.model_copy(update={"boards": (project.boards[SMALL],)})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "boards",
@@ -138,8 +118,8 @@ def test_supplies_may_fail_at_any_change_of_the_flash(
     monkeypatch.setattr(update, "RESTART_S", 10.0)
     project, old = shared_binary(*boards)
     new = new_weights(tmp_path, *boards)
-    files = [(one_board(new), tmp_path / "new"), (one_board(project), old)]
-    with board_of(project, old) as (rig, virtual, client):
+    files = [(one_board(new, SMALL), tmp_path / "new"), (one_board(project, SMALL), old)]
+    with board_of(project, old, SMALL) as (rig, virtual, client):
         flash = FailingFlash(virtual, SMALL, seed=len(boards))
         update_all(rig, *files[0])
         whole = flash.changes

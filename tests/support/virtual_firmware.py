@@ -26,6 +26,25 @@ SECTIONS {{
   /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.attributes) }}
 }}
 """
+# What compilers call in programs without a C library, which include <stddef.h> and <stdint.h>.
+MEMORY_FUNCTIONS = """
+void *memset(void *to, int value, size_t size) {
+  for (volatile uint8_t *byte = to; size > 0; size--) *byte++ = (uint8_t)value;
+  return to;
+}
+
+void *memcpy(void *to, const void *from, size_t size) {
+  volatile uint8_t *byte = to;
+  for (const uint8_t *source = from; size > 0; size--) *byte++ = *source++;
+  return to;
+}
+
+int memcmp(const void *a, const void *b, size_t size) {
+  const volatile uint8_t *x = a, *y = b;
+  for (; size > 0; size--, x++, y++) if (*x != *y) return 1;
+  return 0;
+}
+"""
 _VECTORS = """
 .section .vectors, "a"
 .word stack_top
@@ -95,6 +114,14 @@ def symbols(elf: Path) -> dict[str, int]:
     command = ["arm-none-eabi-nm", "--defined-only", str(elf)]
     table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {name: int(address, 16) for address, _, name in map(str.split, table.splitlines())}
+
+
+def symbol_sizes(file: Path, kinds: str) -> list[int]:
+    """Return the sizes of the symbols of these kinds, as nm names them."""
+    command = ["arm-none-eabi-nm", "--print-size", "--defined-only", str(file)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split() for line in lines]
+    return [int(row[1], 16) for row in rows if len(row) == 4 and row[2] in kinds]
 
 
 def clock_settings(board: Board) -> str:

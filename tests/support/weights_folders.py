@@ -1,14 +1,24 @@
 """Folders generated with `--weights binary`: the example, and another network of the same structure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
 from onnx import numpy_helper
 from rich.console import Console
 
 import example
+import firmware_build
 from shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
@@ -18,8 +28,24 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.structure import Structure
 from tinysplit.slices.settings import Search
+from tinysplit.weights_file.signing_key import SigningKey
+from tinysplit_hil.client import BoardClient
+from tinysplit_hil.rig import Rig
+from tinysplit_hil.tasks import Task, run_tasks
 
 KEY = SecretKey(bytes(range(16)))
+
+
+def signer(seed: int = 1) -> SigningKey:
+    """Return a private key, the same for the same seed."""
+    return SigningKey.from_pem(pem_of(Ed25519PrivateKey.from_private_bytes(bytes([seed] * 32))), "the test's key")
+
+
+def pem_of(key: PrivateKeyTypes, password: bytes | None = None) -> bytes:
+    """Return a private key as OpenSSL writes it."""
+    encryption = BestAvailableEncryption(password) if password else NoEncryption()
+    pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+    return pem
 
 
 def shared_binary(*boards: str) -> tuple[Project, Path]:
@@ -42,16 +68,31 @@ def shared_encrypted(*boards: str) -> tuple[Project, Path]:
     return Project.read(folder), folder
 
 
+def shared_signed(*boards: str) -> tuple[Project, Path]:
+    """Return the same with files that are encrypted with KEY and signed by signer()."""
+
+    def make(out: Path) -> None:
+        firmware_build.build_folder(generate(out, *boards, key=KEY, signer=signer()), out)
+
+    folder = made_once("-".join(("signed", *boards)), make)
+    return Project.read(folder), folder
+
+
 def generate(
-    out: Path, *boards: str, model: Path = example.MODEL, structure: Path | None = None, key: SecretKey | None = None
+    out: Path,
+    *boards: str,
+    model: Path = example.MODEL,
+    structure: Path | None = None,
+    key: SecretKey | None = None,
+    signer: SigningKey | None = None,
 ) -> Project:
     """Generate a network as the example is split over boards: every one gets a layer."""
     context = pipeline.Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
-    options = ProgramOptions(weights_counter=1, weights_key=key)
+    options = ProgramOptions(weights_counter=1, weights_key=key, weights_signer=signer)
     if structure:
         kept = Structure.read(structure)
-        options = ProgramOptions(weights_counter=kept.next_counter, structure=kept, weights_key=key)
+        options = replace(options, weights_counter=kept.next_counter, structure=kept)
     context = replace(context, programs=options)
     return pipeline.generate_folder(context, split, example.CALIBRATION, out)
 
@@ -67,3 +108,13 @@ def other_model(folder: Path, low: float = 0.8, high: float = 1.1) -> Path:
     model.graph.name = "another"
     onnx.save(model, folder / "other.onnx")
     return folder / "other.onnx"
+
+
+def run_beside_others(rig: Rig, clients: Mapping[int, BoardClient], task: Task[None]) -> None:
+    """Run a task, and read what the other boards say: else no time passes on virtual boards."""
+
+    def poll() -> None:
+        for client in clients.values():
+            client.poll()
+
+    run_tasks(rig.clock, poll, [task])

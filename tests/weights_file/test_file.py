@@ -4,16 +4,21 @@ import struct
 import subprocess
 import zlib
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from firmware_on_host import compile_host
+from profiles import cases
 from tinysplit.common.errors import InputError
+from tinysplit.common.secret_key import SecretKey
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.weights_file.file import Identity, Layout, decode, encode, read_weights_file
 from tinysplit.weights_file.layers import KINDS, LayerEntry, decode_layers, encode_layers
+from tinysplit.weights_file.signing_key import is_signed_by
+from weights_folders import KEY, signer
 
 IDENTITY = Identity(board_index=1, structure=0x12345678, counter=3, model=0xCAFE0001)
 LAYERS = (
@@ -29,6 +34,7 @@ ARRAYS: dict[str, IntArray] = {
     "layer_301_corrections": RNG.integers(0, 2**16, 5).astype(np.uint16),
 }
 FILE = encode(IDENTITY, LAYERS, ARRAYS)
+EMPTY = encode(IDENTITY, (), {})
 REASONS = ("good", "missing", "other version", "other board", "other structure", "wrong length", "corrupt")
 CHANGES = 10_000
 
@@ -74,6 +80,8 @@ def test_every_kind_of_layer_has_a_code() -> None:
         (FILE + b"\0", f"has {len(FILE) + 1} bytes, its header says {len(FILE)}"),
         (FILE[:-1] + bytes([FILE[-1] ^ 1]), "has changed: its CRC-32 is"),
         (changed(24, 999, 2), "the list of its layers is not whole"),
+        (changed(26, 4, 2), "a header that this version does not know"),
+        (with_crc(EMPTY[:26] + b"\2" + EMPTY[27:]), "a header that this version does not know"),  # no room to sign
         (changed(29, len(KINDS)), "kind 19, which this version does not know"),
     ],
 )
@@ -87,6 +95,27 @@ def test_a_bad_file_is_refused_with_its_name_and_the_reason(data: bytes, reason:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.bin cannot be read"):
         read_weights_file(tmp_path / "absent.bin")
+
+
+@pytest.mark.parametrize("key", [None, KEY])
+def test_a_signature_covers_all_before_it(key: SecretKey | None) -> None:
+    data = encode(IDENTITY, LAYERS, ARRAYS, key, signer())
+    found, public_key = decode(data), signer().public_key
+    layout = Layout.of(encode_layers(LAYERS), ARRAYS, is_encrypted=key is not None, is_signed=True)
+    assert (found.identity, found.layers, found.size_bytes) == (IDENTITY, LAYERS, len(data))
+    assert (layout.size_bytes, layout.arrays_bytes) == (len(data), len(found.data))
+    assert (found.is_encrypted, data[26]) == (key is not None, 3 if key else 2)
+    assert (found.manifest, found.signature) == (data[:-68], data[-68:-4])
+    assert is_signed_by(public_key, found.signature, data[:-68])
+    assert found.is_signed_by(public_key)
+    assert not found.is_signed_by(signer(2).public_key)
+    assert not decode(FILE).is_signed_by(public_key)
+    rng = np.random.default_rng(2)
+    for _ in range(cases(quick=20, full=200, nightly=5000)):
+        offset = int(rng.integers(5, len(data) - 4))
+        changed = data[:offset] + bytes([data[offset] ^ int(rng.integers(1, 256))]) + data[offset + 1 :]
+        with suppress(ValueError):  # of the header and the layers
+            assert not decode(with_crc(changed)).is_signed_by(public_key)
 
 
 def random_changes() -> list[tuple[int, int]]:
@@ -132,7 +161,9 @@ def test_a_board_names_what_is_wrong(board: Path) -> None:
     assert board_reasons(board, list(files.values())) == list(files)
 
 
-@pytest.mark.parametrize(("offset", "size", "value"), [(6, 2, 0), (6, 2, 64), (6, 2, 65535), (24, 2, 9999), (26, 2, 1)])
+@pytest.mark.parametrize(
+    ("offset", "size", "value"), [(6, 2, 0), (6, 2, 64), (6, 2, 65535), (24, 2, 9999), (26, 2, 1), (26, 2, 2)]
+)
 def test_a_board_takes_no_header_of_another_layout(offset: int, size: int, value: int, board: Path) -> None:
     assert board_reasons(board, [changed(offset, value, size)]) == ["other structure"]
 

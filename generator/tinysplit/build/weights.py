@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
-from tinysplit.project.manifest import ProjectBoard
+from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.weights_file.file import WeightsFile, read_weights_file
 
 
@@ -19,3 +19,18 @@ def own_weights_file(board: ProjectBoard, folder: Path) -> WeightsFile | None:
     if found.crc != board.weights_file.crc:
         raise InputError(f"{path} is not the file of this project: generate the folder again")
     return found
+
+
+def check_weights_file(project: Project, board: ProjectBoard, folder: Path) -> None:
+    """Check the file of a board before it leaves `folder`: that it is the right one, and signed where files are.
+
+    Raises InputError for another one, and ToolError without the package that verifies signatures.
+    """
+    found = own_weights_file(board, folder)
+    if not found or not project.signing_key or found.is_signed_by(bytes.fromhex(project.signing_key)):
+        return
+    what = "its signature is wrong, or that of another key" if found.signature else "it has no signature"
+    raise InputError(
+        f"{board.weights_path(folder)} is not signed by the owner of the programs (public key {project.signing_key}): "
+        f"{what}: generate the folder again"
+    )

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from tinysplit.cli.basic_options import Json, emit
+from tinysplit.common.project_files import MANIFEST_NAME
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.description import describe
 from tinysplit.weights_file.file import MAGIC, read_weights_file
@@ -45,7 +46,15 @@ def _note_of_file(path: Path) -> dict[str, Any]:
     """Return the facts of an ELF file or a weights file. Raises InputError for any other."""
     with path.open("rb") as stream:
         is_weights = stream.read(len(MAGIC)) == MAGIC
-    return describe(read_weights_file(path)) if is_weights else note_of_elf(path)
+    return describe(read_weights_file(path), _signing_key(path)) if is_weights else note_of_elf(path)
+
+
+def _signing_key(path: Path) -> str | None:
+    """Return the public key of the owner of a weights file that lies in a generated folder."""
+    folder = (
+        path.absolute().parent.parent.parent
+    )  # WEIGHTS_IN_PROJECT has one folder, and that of the board is above it
+    return Project.read(folder).signing_key if (folder / MANIFEST_NAME).is_file() else None
 
 
 def _print(notes: list[dict[str, Any]], console: Console) -> None:

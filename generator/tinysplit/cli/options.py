@@ -224,6 +224,15 @@ WeightsOption = Annotated[
         rich_help_panel=Heading.PROGRAMS,
     ),
 ]
+SignOption = Annotated[
+    bool,
+    typer.Option(
+        "--sign",
+        help="Sign the weights files with the private key (Ed25519, PEM) of the file TINYSPLIT_SIGNING_KEY_FILE or of "
+        "TINYSPLIT_SIGNING_KEY: the programs take no others over their host ports (docs/weights_file.md).",
+        rich_help_panel=Heading.PROGRAMS,
+    ),
+]
 StructureOf = Annotated[
     Path | None,
     typer.Option(

@@ -30,6 +30,7 @@ from tinysplit.cli.options import (
     PrecisionOptions,
     ProgrammerOption,
     SamplesOptions,
+    SignOption,
     SplitPath,
     StructureOf,
     WeightsOption,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from tinysplit.pipeline import RunRequest
     from tinysplit.project.split_file import SplitFile
     from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+    from tinysplit.weights_file.signing_key import SigningKey
     from tinysplit_hil.results.files import ResultFiles
     from tinysplit_hil.results.run_report import RunReport
 
@@ -70,14 +72,19 @@ class ProgramChoice:
     code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO
     markers: Markers = False
     weights: WeightsOption = WeightsIn.ARRAYS
+    sign: SignOption = False
 
     @property
     def options(self) -> "ProgramOptions":
         """The options of `pipeline.run`."""
         from tinysplit.codegen.program_options import ProgramOptions
 
-        key = _key(is_needed=self.weights.are_encrypted)
-        return ProgramOptions(has_markers=self.markers, weights_counter=self.weights.first_counter, weights_key=key)
+        return ProgramOptions(
+            has_markers=self.markers,
+            weights_counter=self.weights.first_counter,
+            weights_key=_key(is_needed=self.weights.are_encrypted),
+            weights_signer=_signer(self.weights, is_needed=self.sign),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +97,7 @@ class ProgramsOfSplit:
     markers: Markers = False
     diagnostics: Diagnostics = True
     weights: WeightsOption = WeightsIn.ARRAYS
+    sign: SignOption = False
     structure_of: StructureOf = None
 
     def options(self, mlperf: "Mlperf | None") -> "ProgramOptions":
@@ -109,16 +117,31 @@ class ProgramsOfSplit:
             raise UsageError(
                 "--host-protocol mlperf has no request for a key: encrypted weights need tinysplit's protocol"
             )
-        key = _key(is_needed=is_encrypted)
+        chosen = replace(chosen, weights_key=_key(is_needed=is_encrypted))
         if structure is None:
-            return replace(chosen, weights_counter=self.weights.first_counter, weights_key=key)
-        return replace(chosen, structure=structure, weights_counter=structure.next_counter, weights_key=key)
+            signer = _signer(self.weights, is_needed=self.sign)
+            return replace(chosen, weights_counter=self.weights.first_counter, weights_signer=signer)
+        if self.sign and not structure.is_signed:
+            raise UsageError(f"the weights of {structure.folder} are not signed: leave --sign out")
+        signer = _signer(structure.weights, is_needed=structure.is_signed)
+        if signer:
+            structure.check_signer(signer.public_key)
+        return replace(chosen, structure=structure, weights_counter=structure.next_counter, weights_signer=signer)
 
 
 def _key(*, is_needed: bool) -> "SecretKey | None":
     from tinysplit.common.secret_key import weights_key
 
     return weights_key() if is_needed else None
+
+
+def _signer(weights: WeightsIn, *, is_needed: bool) -> "SigningKey | None":
+    """Return the key that signs the weights, if they are to be signed. Raises UsageError for weights in arrays."""
+    from tinysplit.weights_file.signing_key import signing_key
+
+    if is_needed and weights is WeightsIn.ARRAYS:
+        raise UsageError("--sign signs weights files: add --weights binary or --weights encrypted")
+    return signing_key() if is_needed else None
 
 
 @flattened

@@ -198,14 +198,15 @@ def firmware_sources(
     weights: FlashSlots | None = None,
     is_encrypted: bool = False,
     has_diagnostics: bool = True,
+    is_signed: bool = False,
 ) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
     Of the drivers of links only `driver` is there, of the protocols with a host only `protocol`; without links (None)
     nothing of links is; the driver of the external memory is there only with `has_external`, what checks the
     configuration file only with `weights`, what takes a new one only where the
-    sectors of these slots are alike, what decrypts it only with `is_encrypted`; the requests that only measuring needs
-    are there only with `has_diagnostics`.
+    sectors of these slots are alike, what decrypts it only with `is_encrypted`, what verifies the signature of a new
+    one only with `is_signed`; the requests that only measuring needs are there only with `has_diagnostics`.
     """
     folder = package_files.firmware()
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
@@ -217,6 +218,7 @@ def firmware_sources(
     unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
     unused |= set() if has_diagnostics else {"host_diagnostics.c"}
     unused |= set() if is_encrypted else {"weights_key.c", "gcm.c", "aes.c"}
+    unused |= set() if is_updatable and is_signed else {"weights_signature.c", "ed25519.c", "sha512.c"}
     used = [
         file
         for file in sorted(sources)

@@ -38,6 +38,7 @@ def board_note(project: Project, own: ProjectBoard, board: Board) -> Note:
         "tinysplit": project.tinysplit_version,
         "protocol": PROTOCOL_VERSION,
         **({} if project.weights_counter else _model(project)),
+        **({"signing_key": project.signing_key} if project.signing_key else {}),
         "board": own.number,
         "name": board.name,
         "device": board.device.name,

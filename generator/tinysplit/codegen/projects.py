@@ -26,7 +26,6 @@ from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
-from tinysplit.common.secret_key import SecretKey
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -64,7 +63,7 @@ def generate(
     described = _described(quantized.graph, model_bytes, parameters)
     sources = [layer_sources(quantized, plan, in_file=options.weights_counter is not None) for plan in plans]
     project = build_manifest(quantized, sources, described, plans, bauds, calibration_samples)
-    weights = [] if options.weights_counter is None else _weights(quantized, plans, sources, options.weights_key)
+    weights = [] if options.weights_counter is None else _weights(quantized, plans, sources, options)
     project = _with_options(project, options)
     project = _with_predictions(project, quantized, plans, sources, weights)
     with whole_folder(out, force=force) as folder:
@@ -99,8 +98,13 @@ def _described(graph: Graph, model: bytes, parameters: bytes) -> ProjectModel:
 def _with_options(project: Project, options: ProgramOptions) -> Project:
     boards = tuple(board.model_copy(update={"has_markers": options.has_markers}) for board in project.boards)
     protocol = HostProtocol.MLPERF if options.mlperf else HostProtocol.TINYSPLIT
-    update = {"boards": boards, "host_protocol": protocol, "weights_counter": options.weights_counter}
-    update |= {"has_diagnostics": options.has_diagnostics}
+    update = {
+        "boards": boards,
+        "host_protocol": protocol,
+        "has_diagnostics": options.has_diagnostics,
+        "weights_counter": options.weights_counter,
+        "signing_key": options.weights_signer.public_key.hex() if options.weights_signer else None,
+    }
     return project.model_copy(update=update)
 
 
@@ -137,11 +141,12 @@ def _weights(
     quantized: QuantizedGraph,
     plans: Sequence[Plan],
     sources: Sequence[Sequence[LayerSource]],
-    key: SecretKey | None,
+    options: ProgramOptions,
 ) -> list[BoardWeights]:
     """Return the contents of the configuration file of each board."""
+    keys = (options.weights_key, options.weights_signer)
     return [
-        BoardWeights.of(quantized, board_plan, {index + 1: own[index] for index in board_plan.layers}, key)
+        BoardWeights.of(quantized, board_plan, {index + 1: own[index] for index in board_plan.layers}, *keys)
         for plan, own in zip(plans, sources, strict=True)
         for board_plan in plan.boards
     ]
@@ -202,6 +207,7 @@ def _write_boards(
             weights=file.slots if file else None,
             is_encrypted=bool(file and file.key),
             has_diagnostics=project.has_diagnostics,
+            is_signed=bool(file and file.signer),
         )
         write_files(directory, texts, used)
 

@@ -1,7 +1,7 @@
 """The configuration file of a board in its project: `weights.bin`, and `src/weights.c` that names the arrays in it."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,14 +15,17 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.structure import CONTENT_HEADER
-from tinysplit.weights_file.file import CRC_BYTES, Identity, Layout, encode
+from tinysplit.weights_file.file import Identity, Layout, encode, header_flags
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
+from tinysplit.weights_file.signing_key import SigningKey
 
 EXPECTED_CODE_BYTES = 340  # of firmware/common/weights_file.c and crc_unit.c, on all cores
 EXPECTED_UPDATE_CODE_BYTES = 1490  # of weights_update.c and flash_family.c
 EXPECTED_UPDATE_RAM_BYTES = 598  # mostly WEIGHTS_PART_BYTES
 EXPECTED_KEY_CODE_BYTES = 2700  # of weights_key.c, gcm.c and aes.c
 EXPECTED_KEY_RAM_BYTES = 860  # mostly gcm_t
+EXPECTED_SIGNATURE_CODE_BYTES = 4150  # of weights_signature.c, ed25519.c and sha512.c
+EXPECTED_SIGNATURE_RAM_BYTES = 520  # ed25519_t
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ class WeightsContext:
     arrays: tuple[PlacedArray, ...]
     first_array: int
     layers: int  # in the layer graph
+    flags: int  # in the header
     plain_bytes: int  # of RAM for decrypted arrays, 0 where they are not encrypted
+    public_key: bytes  # of who signs the files, b"" where they are not signed
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class BoardWeights:
     arrays: Mapping[str, IntArray]
     slots: FlashSlots
     key: SecretKey | None
+    signer: SigningKey | None
 
     @classmethod
     def of(
@@ -71,8 +77,11 @@ class BoardWeights:
         board_plan: BoardPlan,
         sources: Mapping[int, LayerSource],
         key: SecretKey | None = None,
+        signer: SigningKey | None = None,
     ) -> "BoardWeights":
-        """Place the weights of a board, encrypted if there is a `key`; `sources` are its layers by number from 1.
+        """Place the weights of a board; `sources` are its layers by number from 1.
+
+        They are encrypted if there is a `key`, and signed if there is a `signer`.
 
         Raises UsageError for weights in an external memory, CheckFailedError where they do not fit into the flash.
         """
@@ -88,17 +97,17 @@ class BoardWeights:
             if not source.quantized.layer.is_view
             for array in own_arrays(source, number)
         }
-        size_bytes = Layout.of(encode_layers(layers), arrays, is_encrypted=key is not None).size_bytes
+        size_bytes = _layout(layers, arrays, key, signer).size_bytes
         slots = last_slots(board.name, size_bytes)
         if slots is None:
             raise CheckFailedError(
                 f"{board.title}: weights of {size_bytes} bytes exceed its flash of {board.device.flash.size_bytes}"
             )
-        return cls(layers, arrays, slots, key)
+        return cls(layers, arrays, slots, key, signer)
 
     @property
     def _layout(self) -> Layout:
-        return Layout.of(encode_layers(self.layers), self.arrays, is_encrypted=self.key is not None)
+        return _layout(self.layers, self.arrays, self.key, self.signer)
 
     @property
     def size_bytes(self) -> int:
@@ -108,20 +117,21 @@ class BoardWeights:
     @property
     def plain_bytes(self) -> int:
         """Bytes of RAM for the decrypted arrays, 0 where they are not encrypted."""
-        layout = self._layout
-        return layout.size_bytes - layout.first_array - CRC_BYTES if self.key else 0
+        return self._layout.arrays_bytes if self.key else 0
 
     @property
     def added_bytes(self) -> int:
         """Expected bytes of flash that the file takes beside its arrays, with the code that checks and replaces it."""
         code_bytes = EXPECTED_CODE_BYTES + (EXPECTED_UPDATE_CODE_BYTES if self.slots.sector_bytes else 0)
         code_bytes += EXPECTED_KEY_CODE_BYTES if self.key else 0
+        code_bytes += EXPECTED_SIGNATURE_CODE_BYTES if self.slots.sector_bytes and self.signer else 0
         return self.size_bytes - sum(array.nbytes for array in self.arrays.values()) + code_bytes
 
     @property
     def added_ram_bytes(self) -> int:
         """Expected bytes of static RAM of the code that replaces or decrypts it, and of the decrypted arrays."""
         own_bytes = EXPECTED_UPDATE_RAM_BYTES if self.slots.sector_bytes else 0
+        own_bytes += EXPECTED_SIGNATURE_RAM_BYTES if self.slots.sector_bytes and self.signer else 0
         return own_bytes + (EXPECTED_KEY_RAM_BYTES + self.plain_bytes if self.key else 0)
 
     def check_ram(self, board_plan: BoardPlan, other_bytes: int) -> None:
@@ -136,20 +146,40 @@ class BoardWeights:
             )
 
     @property
+    def public_key(self) -> bytes:
+        """The key of who signs its files, b"" where they are not signed."""
+        return self.signer.public_key if self.signer else b""
+
+    @property
     def source(self) -> str:
         """The text of `src/weights.c`, which depends on the structure alone."""
         layout = self._layout
         placed = tuple(PlacedArray(symbol, *place) for symbol, place in layout.arrays.items())
-        places = (layout.first_array, len(self.layers), self.plain_bytes)
-        context = WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, self.slots, placed, *places)
+        context = WeightsContext(
+            file_name=WEIGHTS_IN_PROJECT.name,
+            size_bytes=layout.size_bytes,
+            slots=self.slots,
+            arrays=placed,
+            first_array=layout.first_array,
+            layers=len(self.layers),
+            flags=header_flags(is_encrypted=self.key is not None, is_signed=self.signer is not None),
+            plain_bytes=self.plain_bytes,
+            public_key=self.public_key,
+        )
         return render("project/weights.c.j2", context)
 
     def write(self, directory: Path, identity: Identity) -> int:
         """Write the file into the project of the board, and return its CRC-32."""
-        data = encode(identity, self.layers, self.arrays, self.key)
+        data = encode(identity, self.layers, self.arrays, self.key, self.signer)
         crc = zlib.crc32(data[:-4])
         path = directory / WEIGHTS_IN_PROJECT
         path.write_bytes(data)
         header = render("project/weights_crc.h.j2", WeightsCrcContext(path.name, crc))
         (path.parent / CONTENT_HEADER).write_text(header, encoding="utf-8")
         return crc
+
+
+def _layout(
+    layers: Sequence[LayerEntry], arrays: Mapping[str, IntArray], key: SecretKey | None, signer: SigningKey | None
+) -> Layout:
+    return Layout.of(encode_layers(layers), arrays, is_encrypted=key is not None, is_signed=signer is not None)

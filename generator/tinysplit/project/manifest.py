@@ -236,6 +236,7 @@ class Project(FileModel):
     predicted_compiler: str = ""  # for which memory is predicted
     project_hash: int
     weights_counter: int | None = None  # of the configuration files, if there are any: it rises with each network
+    signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None  # public key of who signs these files
     estimated_period_s: float
     one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none
     copies: tuple[tuple[int, ...], ...]  # boards of each copy of the network

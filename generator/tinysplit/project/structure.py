@@ -59,9 +59,22 @@ class Structure:
         return any(board.weights_file and board.weights_file.is_encrypted for board in self.project.boards)
 
     @property
+    def is_signed(self) -> bool:
+        """Whether its configuration files are signed."""
+        return self.project.signing_key is not None
+
+    @property
     def weights(self) -> WeightsIn:
         """Where its programs have the weights."""
         return WeightsIn.ENCRYPTED if self.is_encrypted else WeightsIn.BINARY
+
+    def check_signer(self, public_key: bytes) -> None:
+        """Raise InputError unless this is the public key of who signs its configuration files."""
+        if public_key.hex() != self.project.signing_key:
+            raise InputError(
+                f"the weights of {self.folder} are signed with the key {self.project.signing_key}, and the signing key "
+                f"that is set is {public_key.hex()}: set the right one"
+            )
 
     @property
     def next_counter(self) -> int:

@@ -1,6 +1,6 @@
-"""`weights.bin`: a header, the layer graph, the constants of the layers, and a CRC-32 over all of it (little endian).
+"""`weights.bin`: header, layer graph, constants of the layers, the owner's signature if it is signed, CRC-32 of all.
 
-The firmware reads the constants where they lie (firmware/common/weights_file.h).
+Numbers are little endian. The firmware reads the constants where they lie (firmware/common/weights_file.h).
 """
 
 import struct
@@ -16,11 +16,13 @@ from tinysplit.common.input_files.limits import WEIGHTS_FILE_BYTES, read_limited
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.weights_file.layers import LayerEntry, decode_layers, encode_layers
+from tinysplit.weights_file.signing_key import SIGNATURE_BYTES, SigningKey, is_signed_by
 
 MODEL_DIGITS = 8  # of the SHA-256 of the network, in hexadecimal
 MAGIC, VERSION = b"TSWF", 1
 _HEADER = struct.Struct("<4sBBHIIIIHH")  # the last numbers: layers, flags
 _ENCRYPTED = 1  # a flag: the arrays are encrypted, and a block before them has nonce and tag
+_SIGNED = 2  # a flag: a signature of all bytes before it comes before the CRC
 SECURITY_BYTES = 32
 HEADER_BYTES = _HEADER.size
 _CRC = struct.Struct("<I")
@@ -44,21 +46,29 @@ class Identity:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the arrays of a file lie: offset and bytes by symbol; the file has `size_bytes` with its CRC."""
+    """Where the arrays of a file lie: offset and bytes by symbol; the file has `size_bytes` with signature and CRC."""
 
     first_array: int
     arrays: Mapping[str, tuple[int, int]]
+    arrays_end: int
     size_bytes: int
 
     @classmethod
-    def of(cls, layers: bytes, arrays: Mapping[str, IntArray], *, is_encrypted: bool = False) -> Self:
+    def of(
+        cls, layers: bytes, arrays: Mapping[str, IntArray], *, is_encrypted: bool = False, is_signed: bool = False
+    ) -> Self:
         """Place arrays, each in whole words, behind the layer graph."""
         begin = offset = _first_array(len(layers)) + (SECURITY_BYTES if is_encrypted else 0)
         places = {}
         for symbol, values in arrays.items():
             places[symbol] = (offset, values.nbytes)
             offset += aligned(values.nbytes)
-        return cls(begin, places, offset + _CRC.size)
+        return cls(begin, places, offset, offset + is_signed * SIGNATURE_BYTES + _CRC.size)
+
+    @property
+    def arrays_bytes(self) -> int:
+        """Bytes of all arrays, with what is between them."""
+        return self.arrays_end - self.first_array
 
 
 @dataclass(frozen=True)
@@ -67,16 +77,21 @@ class WeightsFile:
 
     identity: Identity
     layers: tuple[LayerEntry, ...]
-    data: bytes  # the arrays, from the first one to the CRC
+    data: bytes  # the arrays, from the first one to the signature or the CRC
     crc: int
 
-    first_array: int
+    manifest: bytes  # all bytes before signature and CRC
+    signature: bytes = b""  # of the manifest, b"" if it is not signed
     is_encrypted: bool = False
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the whole file."""
-        return self.first_array + len(self.data) + _CRC.size
+        return len(self.manifest) + len(self.signature) + _CRC.size
+
+    def is_signed_by(self, public_key: bytes) -> bool:
+        """Return whether the owner of a key has signed it. Raises ToolError without the package `cryptography`."""
+        return bool(self.signature) and is_signed_by(public_key, self.signature, self.manifest)
 
 
 def _first_array(layers_bytes: int) -> int:
@@ -85,22 +100,36 @@ def _first_array(layers_bytes: int) -> int:
 
 
 def encode(
-    identity: Identity, layers: Sequence[LayerEntry], arrays: Mapping[str, IntArray], key: SecretKey | None = None
+    identity: Identity,
+    layers: Sequence[LayerEntry],
+    arrays: Mapping[str, IntArray],
+    key: SecretKey | None = None,
+    signer: SigningKey | None = None,
 ) -> bytes:
-    """Return the bytes of a file; `arrays` by symbol, in the order of their places, encrypted if there is a `key`."""
+    """Return the bytes of a file; `arrays` by symbol, in the order of their places.
+
+    The arrays are encrypted if there is a `key`; then the file is signed if there is a `signer`.
+    """
     graph = encode_layers(layers)
-    layout = Layout.of(graph, arrays, is_encrypted=key is not None)
+    layout = Layout.of(graph, arrays, is_encrypted=key is not None, is_signed=signer is not None)
     fields = (VERSION, identity.board_index, layout.first_array, layout.size_bytes)
-    flags = _ENCRYPTED if key else 0
+    flags = header_flags(is_encrypted=key is not None, is_signed=signer is not None)
     header = _HEADER.pack(MAGIC, *fields, identity.structure, identity.counter, identity.model, len(layers), flags)
-    data = bytearray(layout.size_bytes - _CRC.size)
+    data = bytearray(layout.arrays_end)
     data[: len(header) + len(graph)] = header + graph
     for symbol, values in arrays.items():
         offset, n_bytes = layout.arrays[symbol]
         data[offset : offset + n_bytes] = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
     if key:
         _encrypt(data, layout.first_array, key)
+    if signer:
+        data += signer.sign(bytes(data))
     return bytes(data) + _CRC.pack(zlib.crc32(data))
+
+
+def header_flags(*, is_encrypted: bool, is_signed: bool) -> int:
+    """Return the flags in the header of a file."""
+    return (_ENCRYPTED if is_encrypted else 0) | (_SIGNED if is_signed else 0)
 
 
 def _encrypt(data: bytearray, first_array: int, key: SecretKey) -> None:
@@ -134,9 +163,10 @@ def decode(data: bytes) -> WeightsFile:
     found = zlib.crc32(data[: -_CRC.size])
     if crc != found:
         raise ValueError(f"the weights file has changed: its CRC-32 is {found:08x} instead of {crc:08x}")
-    if not _HEADER.size <= first_array <= size - _CRC.size or flags & ~_ENCRYPTED:
+    end = size - _CRC.size - (SIGNATURE_BYTES if flags & _SIGNED else 0)  # of the arrays
+    if not _HEADER.size <= first_array <= end or flags & ~(_ENCRYPTED | _SIGNED):
         raise ValueError("the weights file has a header that this version does not know")
     layers = decode_layers(data[_HEADER.size : first_array], count)
     identity = Identity(board_index, structure, counter, model)
-    is_encrypted = bool(flags & _ENCRYPTED)
-    return WeightsFile(identity, layers, data[first_array : -_CRC.size], crc, first_array, is_encrypted)
+    manifest, signature = data[:end], data[end : -_CRC.size]
+    return WeightsFile(identity, layers, data[first_array:end], crc, manifest, signature, bool(flags & _ENCRYPTED))

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from tinysplit.build.weights import own_weights_file
-from tinysplit.common.errors import InputError, ToolError
+from tinysplit.build.weights import check_weights_file
+from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.project.manifest import Project, ProjectBoard
@@ -26,6 +26,7 @@ RESTART_S = 60.0  # until a board has copied the file: 2 MB are erased and progr
 ASK_AGAIN_S = 0.2
 UNIT_BYTES = 32  # that boards program at a time: parts are multiples of it
 ERASED = b"\xff"
+USE_PROBES = "use `tinysplit flash --weights-only`"
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,11 @@ def update_boards(
     """Replace the configuration files of all boards that have others than those of `folder`.
 
     No board is changed unless all can be: raises InputError for a folder without such files, or with a damaged one,
-    and ToolError for boards with other programs or newer files, unless these may be replaced.
+    and ToolError for boards with other programs or newer files, unless these may be replaced; UsageError where these
+    are to be replaced and files are signed.
     """
+    if may_be_older and project.signing_key:
+        raise UsageError(f"--allow-older: boards take no older signed weights over their host ports: {USE_PROBES}")
     files = _files(project, folder)
     updates = [
         _Update(project, board, files[board.number], client)
@@ -84,10 +88,8 @@ def _files(project: Project, folder: Path) -> Mapping[int, bytes]:
     for board in project.boards:
         own = board.weights_file
         if own is None or not own.is_updatable:
-            raise InputError(
-                f"{board.title}: its weights lie in sectors of different sizes: use `tinysplit flash --weights-only`"
-            )
-        own_weights_file(board, folder)
+            raise InputError(f"{board.title}: its weights lie in sectors of different sizes: {USE_PROBES}")
+        check_weights_file(project, board, folder)
         files[board.number] = board.weights_path(folder).read_bytes()
     return files
 
@@ -138,9 +140,10 @@ class _Update:
         except ReportedError as error:
             if (error.error.code, error.error.detail) != (ErrorCode.WEIGHTS, WEIGHTS_OLDER):
                 raise
+            remedy = USE_PROBES if self._project.signing_key else "--allow-older takes them all the same"
             raise ToolError(
                 f"{self.client.name} has weights with counter {self._before.counter}, newer than those of the folder "
-                f"({self._project.weights_counter}): no board was changed; --allow-older takes them all the same"
+                f"({self._project.weights_counter}): no board was changed; {remedy}"
             ) from None
 
     def write(self) -> Task[None]:

@@ -1,0 +1,31 @@
+"""One board of a project, which takes new weights over its host port while the others are silent."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import serial
+
+from tinysplit.project.manifest import Project
+from tinysplit_hil.client import BoardClient
+from tinysplit_hil.rig import Rig
+from tinysplit_hil.virtual import VirtualRig, open_registered
+from tinysplit_hil.virtual.host_clock import VirtualClock
+from tinysplit_hil.virtual.project_rig import project_rig
+
+
+@contextmanager
+def board_of(project: Project, folder: Path, index: int) -> Iterator[tuple[Rig, VirtualRig, BoardClient]]:
+    """Open the port of one board alone, of all boards of a project with debug ports."""
+    virtual = project_rig(project, folder, is_debuggable=True)
+    own = one_board(project, index)
+    with open_registered("update", virtual):
+        port = serial.serial_for_url(f"virtual://update/{index}", project.host_baud, timeout=0)
+        rig = Rig("virtual", "", "real", {own.boards[0].number: port}, VirtualClock(virtual))
+        yield rig, virtual, next(iter(rig.clients(own).values()))
+        port.close()
+
+
+def one_board(project: Project, index: int) -> Project:
+    """Return the manifest of a board, as if the project had no other."""
+    return project.model_copy(update={"boards": (project.boards[index],)})
