@@ -28,10 +28,11 @@ class Chip:
 
     def __post_init__(self) -> None:
         self.flash = bytearray([self.fill]) * self.size
+        self.torn = bytearray(self.size)
         self.reset()
 
     def reset(self) -> None:
-        cells = FlashCells(memoryview(self.flash), self.options, lambda _offset, _size: None)
+        cells = FlashCells(memoryview(self.flash), self.options, self.torn, lambda _offset, _size: None)
         self.controller = self.make(cells, lambda cycle, ps: cycle + ps // 10**6)
 
     def write(self, offset: int, *values: int) -> None:

@@ -140,7 +140,7 @@ def test_supplies_may_fail_at_any_change_of_the_flash(
     new = new_weights(tmp_path, *boards)
     files = [(one_board(new), tmp_path / "new"), (one_board(project), old)]
     with board_of(project, old) as (rig, virtual, client):
-        flash = FailingFlash(virtual, SMALL, seed=len(boards))
+        flash = FailingFlash(virtual, SMALL)
         update_all(rig, *files[0])
         whole = flash.changes
         update_all(rig, *files[1])
