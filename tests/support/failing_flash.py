@@ -8,9 +8,11 @@ from tinysplit_hil.virtual.machine import Machine
 from tinysplit_hil.virtual.peripherals.flash.cells import Change
 from tinysplit_hil.virtual.peripherals.reset import ResetCause
 
+_UNIT_BYTES = 32  # FLASH_UNIT_BYTES of the firmware
+
 
 class FailingFlash:
-    """Records the changes of a board's flash; afterwards its supply can fail at each of them, which is left half done."""
+    """Records the changes of a board's flash until its supply fails at one of them, which is left half done."""
 
     def __init__(self, rig: VirtualRig, index: int) -> None:
         self._rig, self._index = rig, index
@@ -23,7 +25,9 @@ class FailingFlash:
 
         part.attach = attach_and_wrap  # type: ignore[method-assign]
         self._wrap()
-        self.record()
+        self._is_recording = True
+        self._before = bytes(self._machine.emulator.flash)
+        self._changes: list[tuple[Change, bytes]] = []  # with the contents that it gives
 
     @property
     def _machine(self) -> Machine:
@@ -34,17 +38,19 @@ class FailingFlash:
         """Number of changes that are recorded."""
         return len(self._changes)
 
-    def record(self) -> None:
-        """Record the changes from now on."""
-        self._before = bytes(self._machine.emulator.flash)
-        self._changes: list[tuple[Change, bytes]] = []  # with the contents that it gives
+    def decisive(self, others: int) -> list[int]:
+        """Return the changes that erase, or program the first bytes of what was erased, and at least so many others."""
+        starts = {change.offset for change, _ in self._changes if not change.before}
+        firsts = {start + offset for start in starts for offset in range(_UNIT_BYTES)}
+        found = {number for number, (change, _) in enumerate(self._changes) if change.offset in firsts}
+        return sorted(found.union(range(0, self.changes, max(1, self.changes // others))))
 
     def _wrap(self) -> None:
         controller, flash = self._machine.chip.flash, self._machine.emulator.flash
         occupy = controller.occupy
 
         def recording(now: int, us: int, changes: Sequence[Change], done: Callable[[], None]) -> None:
-            for change in changes:
+            for change in changes if self._is_recording else ():
                 erased = b"\xff" * change.size
                 after = bytes(flash[change.offset : change.offset + change.size]) if change.before else erased
                 self._changes.append((change, after))
@@ -54,6 +60,7 @@ class FailingFlash:
 
     def fail_at(self, number: int) -> None:
         """Let the board start as if its supply had failed at change `number`, from 0."""
+        self._is_recording = False
         flash, chip = self._machine.emulator.flash, self._machine.chip
         flash[:] = self._before
         for change, after in self._changes[:number]:
