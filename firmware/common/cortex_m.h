@@ -54,6 +54,7 @@ typedef struct {
 #define SCB ((SCB_Type *)SCB_BASE)
 #define SysTick ((SysTick_Type *)SysTick_BASE)
 
+#define SCB_CCR_BFHFNMIGN_Msk 0x00000100u
 #define SCB_ICSR_PENDSTSET_Msk 0x04000000u
 #define SCB_ICSR_PENDSVSET_Msk 0x10000000u
 #define SCB_AIRCR_SYSRESETREQ_Msk 0x00000004u
@@ -100,6 +101,10 @@ static inline uint32_t __get_PRIMASK(void) {
 }
 
 static inline void __set_PRIMASK(uint32_t value) { __asm volatile("msr primask, %0" ::"r"(value) : "memory"); }
+
+#if __CORTEX_M >= 3
+static inline void __set_FAULTMASK(uint32_t value) { __asm volatile("msr faultmask, %0" ::"r"(value) : "memory"); }
+#endif
 
 static inline void NVIC_EnableIRQ(IRQn_Type interrupt) {
   uint32_t number = (uint32_t)interrupt;

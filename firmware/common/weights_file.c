@@ -1,32 +1,49 @@
 #include "weights_file.h"
 
 #include "crc_unit.h"
+#include "flash_errors.h"
 #include "network.h"
 #include "watchdog.h"
 #include "weights_key.h"
 
 #define MAGIC 0x46575354u /* "TSWF" */
 #define VERSION 1u
-#define PART_WORDS 2048u
+#define PART_WORDS 512u /* between two refreshes of the watchdog */
 
 static uint32_t crc_index(void) { return weights_file_bytes / (uint32_t)sizeof(uint32_t) - 1u; }
 
-/* The compiler must not take what it knows of the file for what is in flash. */
-static uint32_t word(const uint32_t *file, uint32_t index) { return *(const volatile uint32_t *)&file[index]; }
-
-static bool has_right_crc(const uint32_t *file) {
-  uint32_t count = crc_index();
-  uint32_t crc = 0;
-  crc_unit_begin();
-  for (uint32_t done = 0; done < count; done += PART_WORDS) {
-    uint32_t left = count - done;
-    crc = crc_unit_add(file + done, left < PART_WORDS ? left : PART_WORDS);
-    watchdog_refresh();
-  }
-  return crc == word(file, count);
+/* Copies words of a file, which may have been written halfway. The compiler must not take what it knows of the file for
+ * what is in flash. */
+static bool read_words(uint32_t *to, const volatile uint32_t *from, uint32_t count) {
+  flash_errors_begin((const uint32_t *)from, count * (uint32_t)sizeof *to);
+  for (uint32_t i = 0; i < count; i++) to[i] = from[i];
+  return !flash_errors_end();
 }
 
-uint32_t weights_header_reason(const volatile weights_header_t *header) {
+bool weights_add_crc(const uint32_t *words, uint32_t count, uint32_t *crc) {
+  bool is_readable = true;
+  for (uint32_t done = 0; done < count; done += PART_WORDS) {
+    uint32_t left = count - done;
+    uint32_t part = left < PART_WORDS ? left : PART_WORDS;
+    flash_errors_begin(words + done, part * (uint32_t)sizeof *words);
+    *crc = crc_unit_add(words + done, part);
+    if (flash_errors_end()) is_readable = false;
+    watchdog_refresh();
+  }
+  return is_readable;
+}
+
+static bool has_right_crc(const uint32_t *file) {
+  uint32_t crc = 0, right;
+  crc_unit_begin();
+  return weights_add_crc(file, crc_index(), &crc) && read_words(&right, file + crc_index(), 1) && crc == right;
+}
+
+bool weights_header(const uint32_t *file, weights_header_t *header) {
+  return read_words((uint32_t *)header, file, sizeof *header / sizeof(uint32_t));
+}
+
+uint32_t weights_header_reason(const weights_header_t *header) {
   if (header->magic != MAGIC) return WEIGHTS_MISSING;
   if (header->version != VERSION) return WEIGHTS_OTHER_VERSION;
   if (header->board_index != network_board_index) return WEIGHTS_OTHER_BOARD;
@@ -37,12 +54,17 @@ uint32_t weights_header_reason(const volatile weights_header_t *header) {
 }
 
 uint32_t weights_reason(const uint32_t *file) {
-  uint32_t reason = weights_header_reason((const volatile weights_header_t *)file);
+  weights_header_t header;
+  if (!weights_header(file, &header)) return WEIGHTS_CORRUPT;
+  uint32_t reason = weights_header_reason(&header);
   if (reason) return reason;
   return has_right_crc(file) ? WEIGHTS_GOOD : WEIGHTS_CORRUPT;
 }
 
-uint32_t weights_crc(const uint32_t *file) { return word(file, crc_index()); }
+uint32_t weights_crc(const uint32_t *file) {
+  uint32_t crc;
+  return read_words(&crc, file + crc_index(), 1) ? crc : 0;
+}
 
 bool weights_file_check(uint32_t *reason) {
   *reason = weights_reason(weights_file);
@@ -50,10 +72,10 @@ bool weights_file_check(uint32_t *reason) {
   return *reason == WEIGHTS_GOOD;
 }
 
-/* Without a header, words behind it may be half programmed: nobody reads them. */
+/* A file that was written halfway has no header. */
 void weights_file_identify(uint32_t *crc, uint32_t *counter) {
-  const volatile weights_header_t *header = (const volatile weights_header_t *)weights_file;
-  bool has_file = header->magic == MAGIC;
+  weights_header_t header;
+  bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
   *crc = has_file ? weights_crc(weights_file) : 0;
-  *counter = has_file ? header->counter : 0;
+  *counter = has_file ? header.counter : 0;
 }

@@ -55,13 +55,19 @@ static inline uint32_t weights_arrays_bytes(void) {
   return weights_file_bytes - weights_first_array - behind;
 }
 
+/* Copies the header of a file; false if words of it cannot be read, as their programming was interrupted. */
+bool weights_header(const uint32_t *file, weights_header_t *header);
+
 /* What is wrong with a header. */
-uint32_t weights_header_reason(const volatile weights_header_t *header);
+uint32_t weights_header_reason(const weights_header_t *header);
 
 /* What is wrong with a file, its CRC included. */
 uint32_t weights_reason(const uint32_t *file);
 
-/* The CRC-32 that a file has as its last word. */
+/* Lets the CRC unit go on over words of a file; false if some cannot be read. */
+bool weights_add_crc(const uint32_t *words, uint32_t count, uint32_t *crc);
+
+/* The CRC-32 that a file has as its last word; 0 if that cannot be read. */
 uint32_t weights_crc(const uint32_t *file);
 
 /* In programs without such a file, these functions are absent. */

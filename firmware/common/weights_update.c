@@ -65,13 +65,13 @@ static bool copy(const uint32_t *to, const uint32_t *from) {
   return flash_memory_program(offset_of(to), unit);
 }
 
-/* A file that is the same in both slots was copied before: the staging slot must not have it any more, or it would
- * come back after a debugger has flashed another one. */
+/* A good file in the staging slot has not been copied to the end. It is not compared with the other one: bits that were
+ * programmed halfway may read well today. The staging slot must not have it any more when it was copied, or it would come
+ * back after a debugger has flashed another one. */
 void weights_update_finish(void) {
   if (!weights_staging || weights_reason(weights_staging) != WEIGHTS_GOOD) return;
   flash_memory_open();
-  bool is_good = weights_reason(weights_file) == WEIGHTS_GOOD;
-  if (!is_good || weights_crc(weights_file) != weights_crc(weights_staging)) copy(weights_file, weights_staging);
+  copy(weights_file, weights_staging);
   flash_memory_close(offset_of(weights_file), weights_slot_bytes);
   if (weights_reason(weights_file) == WEIGHTS_GOOD) {
     flash_memory_open();
@@ -89,11 +89,10 @@ static uint8_t begin(uint32_t *detail) {
   if (request.bytes != sizeof header) return ERROR_BAD_LENGTH;
   memcpy(&header, data, sizeof header);
   *detail = weights_header_reason(&header);
-  uint32_t crc, counter;
-  weights_file_identify(&crc, &counter);
-  bool has_file = weights_header_reason((const volatile weights_header_t *)weights_file) == WEIGHTS_GOOD;
+  weights_header_t old;
+  bool has_file = weights_header(weights_file, &old) && weights_header_reason(&old) == WEIGHTS_GOOD;
   if (!*detail && is_signed && !weights_staging) *detail = WEIGHTS_NO_STAGING; /* the old file would be gone before */
-  if (!*detail && !may_be_older && has_file && header.counter < counter) *detail = WEIGHTS_OLDER;
+  if (!*detail && !may_be_older && has_file && header.counter < old.counter) *detail = WEIGHTS_OLDER;
   if (*detail) return ERROR_WEIGHTS;
   if (network_watchdog_ms) watchdog_begin(LONGEST_ERASE_MS);
   if (target() == weights_file && weights_key_forget) weights_key_forget();
@@ -122,18 +121,25 @@ static uint8_t write(void) {
 static bool is_whole(void) {
   uint32_t words = weights_file_bytes / 4u - 1u; /* before the CRC */
   crc_unit_begin();
-  crc_unit_add(first_unit, FLASH_UNIT_WORDS);
-  return crc_unit_add(target() + FLASH_UNIT_WORDS, words - FLASH_UNIT_WORDS) == weights_crc(target());
+  uint32_t crc = crc_unit_add(first_unit, FLASH_UNIT_WORDS);
+  bool is_readable = weights_add_crc(target() + FLASH_UNIT_WORDS, words - FLASH_UNIT_WORDS, &crc);
+  return is_readable && crc == weights_crc(target());
 }
 
-static bool has_header(const uint32_t *file) { return memcmp(file, &header, sizeof header) == 0; }
+static bool is_header(const void *found) { return memcmp(found, &header, sizeof header) == 0; }
+
+/* COMMIT_WEIGHTS has come before: the reply was lost. */
+static bool is_committed(void) {
+  weights_header_t found;
+  bool has_header = !is_open && weights_header(target(), &found) && is_header(&found);
+  return has_header && weights_reason(target()) == WEIGHTS_GOOD;
+}
 
 static uint8_t commit(uint32_t *detail) {
-  bool is_again = !is_open && has_header(target()) && weights_reason(target()) == WEIGHTS_GOOD; /* the reply was lost */
-  if (is_again) return ERROR_NONE;
+  if (is_committed()) return ERROR_NONE;
   if (!is_open || written != padded_bytes()) return ERROR_BAD_RANGE;
   *detail = WEIGHTS_CORRUPT;
-  if (!has_header(first_unit) || !is_whole()) return ERROR_WEIGHTS;
+  if (!is_header(first_unit) || !is_whole()) return ERROR_WEIGHTS;
   *detail = WEIGHTS_NOT_SIGNED;
   if (weights_signature_is_good && !weights_signature_is_good(target(), first_unit)) return ERROR_WEIGHTS;
   is_open = false;

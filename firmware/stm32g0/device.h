@@ -16,6 +16,11 @@
 #define CRC_CLOCK RCC->AHBENR
 #define CRC_CLOCK_ENABLE RCC_AHBENR_CRCEN
 
+/* Where the error correction of the flash has failed, in the low bits of ECCR: the number of a double word. */
+#define FLASH_CORRECTED_BYTES 8u
+#define FLASH_FAILED_UNIT 8u
+#define FLASH_FAILED_MASK 0x1FFFFu
+
 #define WATCHDOG IWDG
 
 /* Causes of the last reset. */

@@ -27,6 +27,7 @@ typedef struct {
   volatile uint32_t reserved_1;
   volatile uint32_t SR; /* 0x10 */
   volatile uint32_t CR;
+  volatile uint32_t ECCR;
 } FLASH_TypeDef;
 
 typedef struct {
@@ -208,6 +209,8 @@ typedef struct {
 #define FLASH_CR_PNB_Pos 3u
 #define FLASH_CR_STRT (1u << 16)
 #define FLASH_CR_LOCK (1u << 31)
+#define FLASH_ECCR_ECCC (1u << 30)
+#define FLASH_ECCR_ECCD (1u << 31)
 
 #define TIM_CR1_CEN (1u << 0)
 #define TIM_EGR_UG (1u << 0)

@@ -280,6 +280,7 @@ typedef struct {
 #define FLASH_ACR_LATENCY (0xFu << 0)
 #define FLASH_OPTSR2_CPUFREQ_BOOST (1u << 2)
 #define FLASH_SR_QW (1u << 2)
+#define FLASH_SR_DBECCERR (1u << 26)
 #define FLASH_CR_LOCK (1u << 0)
 #define FLASH_CR_PG (1u << 1)
 #define FLASH_CR_SER (1u << 2)

@@ -32,7 +32,8 @@ typedef struct {
   volatile uint32_t reserved_1;
   volatile uint32_t SR; /* 0x10 */
   volatile uint32_t CR;
-  volatile uint32_t reserved_2[2];
+  volatile uint32_t ECCR;
+  volatile uint32_t reserved_2;
   volatile uint32_t OPTR; /* 0x20 */
 } FLASH_TypeDef;
 
@@ -280,6 +281,8 @@ typedef struct {
 #define FLASH_CR_PNB_Pos 3u
 #define FLASH_CR_STRT (1u << 16)
 #define FLASH_CR_LOCK (1u << 31)
+#define FLASH_ECCR_ECCC (1u << 30)
+#define FLASH_ECCR_ECCD (1u << 31)
 
 #define PWR_CR2_IOSV (1u << 9)
 #define PWR_CR5_R1MODE (1u << 8)

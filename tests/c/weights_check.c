@@ -3,6 +3,7 @@
 
 #include "crc32.h"
 #include "crc_unit.h"
+#include "flash_errors.h"
 #include "network.h"
 #include "weights_file.h"
 
@@ -25,6 +26,14 @@ uint32_t crc_unit_add(const uint32_t *words, uint32_t count) {
   crc = crc32(crc, (const uint8_t *)words, count * (uint32_t)sizeof *words);
   return crc;
 }
+
+/* All words can be read. */
+void flash_errors_begin(const void *start, uint32_t bytes) {
+  (void)start;
+  (void)bytes;
+}
+
+bool flash_errors_end(void) { return false; }
 
 int main(void) {
   while (fread(flash, 1, sizeof flash, stdin) == sizeof flash) {

@@ -1,6 +1,7 @@
 /* The check of the configuration file of a board (weights_file.c): its header and words, with right and wrong CRCs.
  *
- * An input is the file but for its CRC, and a byte: whether the CRC is right.
+ * An input is the file but for its CRC, and a byte: whether the CRC is right, whether words cannot be corrected, and the
+ * first of them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "crc32.h"
 #include "crc_unit.h"
 #include "driver.h"
+#include "flash_errors.h"
 #include "network.h"
 #include "weights_file.h"
 
@@ -30,6 +32,16 @@ uint32_t crc_unit_add(const uint32_t *words, uint32_t count) {
   return crc;
 }
 
+static const uint32_t *torn; /* NULL: none */
+static bool has_read_torn;
+
+void flash_errors_begin(const void *start, uint32_t bytes) {
+  const uint32_t *first = start;
+  has_read_torn = torn >= first && torn < first + bytes / sizeof *first;
+}
+
+bool flash_errors_end(void) { return has_read_torn; }
+
 int main(int argc, char **argv) {
   fuzz_begin(argc, argv);
   size_t size;
@@ -38,12 +50,16 @@ int main(int argc, char **argv) {
     memcpy(flash, input, size < FILE_BYTES - 4 ? size : FILE_BYTES - 4);
     uint32_t right = crc32(0, (const uint8_t *)flash, FILE_BYTES - 4);
     flash[FILE_WORDS - 1] = size && input[size - 1] & 1 ? right : right + 1 + input[0];
+    torn = size && input[size - 1] & 2 ? flash + input[size - 1] / 4u % FILE_WORDS : NULL;
+    bool is_header_torn = torn && torn < flash + sizeof(weights_header_t) / sizeof *flash;
     uint32_t reason, found_crc, counter;
     bool is_good = weights_file_check(&reason);
     weights_file_identify(&found_crc, &counter);
     if (is_good != (reason == WEIGHTS_GOOD) || reason > WEIGHTS_CORRUPT) abort();
-    if (found_crc != (flash[0] == 0x46575354u ? flash[FILE_WORDS - 1] : 0)) abort();
-    if (is_good && (found_crc != right || flash[0] != 0x46575354u || flash[2] != FILE_BYTES)) abort();
+    bool is_readable = flash[0] == 0x46575354u && !is_header_torn && torn != flash + FILE_WORDS - 1;
+    if (found_crc != (is_readable ? flash[FILE_WORDS - 1] : 0)) abort();
+    if (is_header_torn && reason != WEIGHTS_CORRUPT) abort();
+    if (is_good && (torn || found_crc != right || flash[0] != 0x46575354u || flash[2] != FILE_BYTES)) abort();
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 """Flash controllers of virtual boards by their registers: what they do, and what the reference manuals forbid."""
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
 from tinysplit_hil.virtual.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController
 from tinysplit_hil.virtual.peripherals.flash.stm32f4 import FlashF4
 from tinysplit_hil.virtual.peripherals.flash.stm32h7 import FlashH743
-from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4Plus
+from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4TwoBanks
 
 KB = 1024
 LOCKED = 1 << 31  # CR of F4, G0 and L4
@@ -28,10 +29,11 @@ class Chip:
 
     def __post_init__(self) -> None:
         self.flash = bytearray([self.fill]) * self.size
+        self.torn = bytearray(self.size)
         self.reset()
 
     def reset(self) -> None:
-        cells = FlashCells(memoryview(self.flash), self.options, lambda _offset, _size: None)
+        cells = FlashCells(memoryview(self.flash), self.options, self.torn, lambda _offset, _size: None)
         self.controller = self.make(cells, lambda cycle, ps: cycle + ps // 10**6)
 
     def write(self, offset: int, *values: int) -> None:
@@ -284,3 +286,89 @@ def test_sectors_and_banks_of_the_h7() -> None:
     chip.write(0x100 + H7_CR, H7_BER | H7_START)
     chip.wait()
     assert chip.flash.count(0xFF) == 1024 * KB
+
+
+# Errors that cannot be corrected
+
+ECCR, ECCC, ECCD = 0x18, 1 << 30, 1 << 31
+SR_H7, CCR_H7, DBECCERR, BANK_2_H7 = 0x10, 0x14, 1 << 26, 0x100
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "offset", "address"),
+    [
+        (FlashG0, 128 * KB, 0x10004, 0x10000 // 8),
+        (FlashL4, 512 * KB, 0x10004, 0x10000),
+        (FlashL4TwoBanks, 1024 * KB, 0x90004, 0x10000 | 1 << 19),
+        (FlashL4Plus, 2048 * KB, 0x110004, 0x10000 | 1 << 21),
+    ],
+)
+def test_the_first_error_asks_for_an_nmi_until_it_is_cleared(
+    make: Callable[[FlashCells, Callable[[int, int], int]], FlashController], size: int, offset: int, address: int
+) -> None:
+    chip = Chip(make, size)
+    assert chip.controller.failed(offset)
+    assert chip.controller.failed(8)
+    assert chip.read(ECCR) == ECCD | address
+    assert chip.controller.has_nmi
+    chip.write(ECCR, ECCC)
+    assert chip.controller.has_nmi
+    chip.write(ECCR, ECCD)
+    assert not chip.controller.has_nmi
+
+
+def test_an_error_of_the_h7_is_a_bus_error_and_flagged_in_its_bank() -> None:
+    chip = Chip(FlashH743, 2048 * KB)
+    assert not chip.controller.failed(1 << 20)
+    assert not chip.controller.has_nmi
+    assert chip.read(SR_H7) == 0
+    assert chip.read(BANK_2_H7 + SR_H7) == DBECCERR
+    chip.write(BANK_2_H7 + CCR_H7, DBECCERR)
+    assert chip.read(BANK_2_H7 + SR_H7) == 0
+
+
+def test_an_interrupted_erase_leaves_words_that_cannot_be_corrected_and_another_one_mends_them(g0: Chip) -> None:
+    g0.write(CR, PER | 3 << 3)
+    g0.write(CR, PER | 3 << 3 | STRT)
+    g0.controller.interrupt(random.Random(1))
+    torn = [any(g0.torn[offset : offset + 8]) for offset in range(3 * 2 * KB, 4 * 2 * KB, 8)]
+    assert 0.6 < sum(torn) / len(torn) < 0.85
+    assert sum(g0.torn) == 8 * sum(torn)
+    g0.reset()
+    g0.write(KEYR, *KEYS)
+    g0.write(CR, PER | 3 << 3 | STRT)
+    g0.wait()
+    assert not any(g0.torn)
+    assert g0.flash == b"\xff" * 128 * KB
+
+
+def test_an_interrupted_word_has_bits_of_before_and_of_what_was_wanted(g0: Chip) -> None:
+    for offset in range(0, 800, 8):
+        g0.write(CR, PG)
+        g0.controller.program(offset, bytes(4), 0)
+        g0.controller.program(offset + 4, bytes(4), 0)
+        g0.controller.interrupt(random.Random(offset))
+        g0.reset()
+        g0.write(KEYR, *KEYS)
+    words = [bytes(g0.flash[offset : offset + 8]) for offset in range(0, 800, 8)]
+    assert len(set(words)) == len(words)
+    assert 0.4 < sum(each.bit_count() for word in words for each in word) / 6400 < 0.6
+    assert 60 < sum(g0.torn) / 8 < 85
+
+
+def test_a_torn_word_is_not_erased(g0: Chip) -> None:
+    g0.controller.cells.tear(16, 8)
+    g0.write(CR, PG)
+    g0.program(16, b"\x01" * 4, bytes(4))
+    assert g0.read(SR) & PROGERR
+
+
+def test_an_h7_word_that_is_programmed_twice_cannot_be_corrected() -> None:
+    chip = Chip(FlashH743, 2048 * KB, fill=0xFF)
+    for value in (0x0F, 0x03):
+        chip.write(0x04, *KEYS)
+        chip.write(0x0C, 2)
+        chip.program(0, *(bytes([value]) * 4 for _ in range(8)))
+        chip.write(0x0C, 1)
+    assert bytes(chip.flash[:32]) == b"\x03" * 32
+    assert sum(chip.torn) == 32

@@ -7,6 +7,7 @@ import pytest
 
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.virtual import VirtualBoard, VirtualRig
+from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from virtual_firmware import assembler, build
 
 M0PLUS, M4, M7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"
@@ -162,3 +163,49 @@ def test_registers_flags_and_floating_point_registers_survive_an_interrupt(tmp_p
     """
     )
     assert log(start(tmp_path, M4, source, {16: "handler"})) == [0x100, 11, 12, 11, 12]
+
+
+ERRORS = (
+    PROGRAM
+    % """
+#define CCR (*(volatile uint32_t *)0xE000ED14)
+#define WORD (*(volatile uint32_t *)0x08004008)
+%s
+void reset(void) {
+  LOG[0] = 0;
+  __asm volatile("cpsid i");
+  %s
+  note(WORD & 0);
+  for (int i = 0; i < 10; i++) __asm volatile("nop");
+  note(1);
+  %s
+  for (;;) __asm volatile("wfi");
+}
+"""
+)
+MASKS_FAULTS = '__asm volatile("msr faultmask, %0" :: "r"(1));'
+CLEARS = "void nmi(void) { note(2); *(volatile uint32_t *)0x40022018 = 1u << 31; }"
+KEEPS = "void nmi(void) { if (LOG[0] < 4) note(2); else *(volatile uint32_t *)0x40022018 = 1u << 31; }"
+
+
+def with_torn_word(folder: Path, board_name: str, parts: tuple[str, str, str], handlers: dict[int, str]) -> VirtualRig:
+    """Return a rig in which a program reads a word of flash whose error correction fails."""
+    board = load_board(board_name)
+    rig = VirtualRig([VirtualBoard(board, build(folder, board, ERRORS % parts, handlers))], is_debuggable=True)
+    rig.part(0).machine.chip.flash.cells.tear(0x4000, 32)
+    rig.reset_board(0, ResetCause.PIN)
+    rig.run_until(MS_PS)
+    return rig
+
+
+def test_an_error_of_the_flash_raises_an_nmi_which_nothing_masks_until_it_is_cleared(tmp_path: Path) -> None:
+    assert log(with_torn_word(tmp_path / "a", M0PLUS, (CLEARS, "", ""), {2: "nmi"})) == [0, 2, 1]
+    assert log(with_torn_word(tmp_path / "b", M0PLUS, (KEEPS, "", ""), {2: "nmi"})) == [0, 2, 2, 2, 1]
+
+
+def test_an_error_of_the_flash_of_an_h7_ends_the_program_unless_bus_faults_are_ignored(tmp_path: Path) -> None:
+    assert log(with_torn_word(tmp_path / "a", M7, ("", "", ""), {})) == []
+    ignoring = ("", "CCR |= 256;" + MASKS_FAULTS, "note(*(volatile uint32_t *)0x52002010 >> 26);")
+    assert log(with_torn_word(tmp_path / "b", M7, ignoring, {})) == [0, 1, 1]
+    masked = ("", MASKS_FAULTS, "")
+    assert log(with_torn_word(tmp_path / "c", M7, masked, {})) == []

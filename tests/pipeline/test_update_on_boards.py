@@ -3,22 +3,28 @@
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
+import serial
 from rich.console import Console
 
+import example
 from command_line import BAD_INPUT, USAGE, run
 from failing_flash import FailingFlash
 from profiles import cases
 from tinysplit.common.errors import InputError, ToolError
+from tinysplit.network.integer_reference import quantize_input, run_integer
+from tinysplit.network.samples import load_samples
+from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
-from tinysplit_hil.bench import update
 from tinysplit_hil.bench.update import UpdatedBoard, update_boards
 from tinysplit_hil.client import BoardClient
+from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import Rig, open_rig
 from updated_boards import board_of, one_board
 from weights_folders import generate, other_model, shared_binary
 
-G0, F4 = "nucleo_g071rb", "nucleo_f401re"
+G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"
 QUIET = Console(quiet=True)
 SMALL = 1  # index of the board with a weights file of 700 bytes
 
@@ -104,36 +110,26 @@ def test_a_board_refuses_parts_that_do_not_follow() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "boards",
-    [
-        (G0, G0),
-        pytest.param((G0, F4), marks=pytest.mark.nightly),
-        pytest.param((G0, "nucleo_h743zi"), marks=pytest.mark.nightly),
-    ],
+    "board",
+    [G0, "nucleo_h743zi", *(pytest.param(each, marks=pytest.mark.nightly) for each in (F4, L4, "nucleo_l4r5zi"))],
 )
-def test_supplies_may_fail_at_any_change_of_the_flash(
-    boards: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The board comes back with the old weights or the new ones, whole, and takes the new ones when asked again."""
-    monkeypatch.setattr(update, "RESTART_S", 10.0)
-    project, old = shared_binary(*boards)
-    new = new_weights(tmp_path, *boards)
-    files = [(one_board(new, SMALL), tmp_path / "new"), (one_board(project, SMALL), old)]
+def test_supplies_may_fail_at_any_change_of_the_flash(board: str, tmp_path: Path) -> None:
+    """The board comes back with the old weights or the new ones, whole, says which, and takes the new ones then."""
+    project, old = shared_binary(board, board)
+    new, folder = new_weights(tmp_path, board, board), tmp_path / "new"
     with board_of(project, old, SMALL) as (rig, virtual, client):
-        flash = FailingFlash(virtual, SMALL, seed=len(boards))
-        update_all(rig, *files[0])
-        whole = flash.changes
-        update_all(rig, *files[1])
-        points = range(0, whole, -(-whole // cases(quick=3, full=12, nightly=whole)))
-        kept = 0
-        for trial, point in enumerate(points):
-            (wanted, folder), (before, _) = files if trial % 2 == 0 else files[::-1]
-            flash.begin(point)
-            kept += came_back(rig, client, wanted, folder, before)
-            flash.begin(None)
-            update_all(rig, wanted, folder)
-        assert flash.failures == len(points)
+        flash = FailingFlash(virtual, SMALL)
+        update_all(rig, one_board(new, SMALL), folder)
+        kept, points = 0, flash.decisive(cases(quick=4, full=4, nightly=flash.changes))
+        for point in points:
+            flash.fail_at(point)
+            kept += comes_back_with(client, one_board(project, SMALL), one_board(new, SMALL)) == project.weights_counter
         assert 0 < kept < len(points)
+        flash.fail_at(points[1])
+        update_all(rig, one_board(new, SMALL), folder)
+        flash.fail_at(points[-2])
+        comes_back_with(client, one_board(new, SMALL))
+        run_bit_exactly(virtual, new, folder)
 
 
 def update_all(rig: Rig, project: Project, folder: Path) -> list[UpdatedBoard]:
@@ -142,16 +138,26 @@ def update_all(rig: Rig, project: Project, folder: Path) -> list[UpdatedBoard]:
     return found
 
 
-def came_back(rig: Rig, client: BoardClient, wanted: Project, folder: Path, before: Project) -> bool:
-    """Update a board whose supply fails meanwhile, and return whether it has its old weights then."""
-    with suppress(ToolError):
-        update_boards(wanted, folder, rig, QUIET, may_be_older=True)
+def comes_back_with(client: BoardClient, *allowed: Project) -> int:
+    """Wait for a board that starts, which has one of these files, and return the counter of its file."""
     for _ in range(40):
-        try:
+        with suppress(ToolError):
             found = client.run(client.weights())
             break
-        except ToolError:
-            continue
     client.run(client.check_flash())
-    assert [found.crc] in (crcs(before), crcs(wanted))
-    return [found.crc] == crcs(before)
+    assert [found.crc] in [crcs(project) for project in allowed]
+    return found.counter
+
+
+def run_bit_exactly(virtual: VirtualRig, project: Project, folder: Path) -> None:
+    """Run a sample on all boards, when the others have the same weights."""
+    urls = {board.number: f"virtual://update/{index}" for index, board in enumerate(project.boards)}
+    ports = {number: serial.serial_for_url(url, project.host_baud, timeout=0) for number, url in urls.items()}
+    rig = Rig("virtual", "", "real", ports, VirtualClock(virtual))
+    update_all(rig, project, folder)
+    quantized = read_quantized(folder, project)
+    samples = load_samples(example.SAMPLES, quantized.graph).x[:1]
+    found = measure(project, rig, quantize_input(quantized, samples), fail_fast=True).outputs
+    assert np.array_equal(found[0][quantized.graph.output_order], run_integer(quantized, samples)[0].ravel())
+    for port in ports.values():
+        port.close()

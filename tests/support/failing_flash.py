@@ -1,24 +1,21 @@
 """Flash of a virtual board whose supply fails while it is erased or programmed."""
 
 import random
+from collections.abc import Callable, Sequence
 
 from tinysplit_hil.virtual import VirtualRig
 from tinysplit_hil.virtual.machine import Machine
-from tinysplit_hil.virtual.peripherals.reset import BoardResetError, ResetCause
+from tinysplit_hil.virtual.peripherals.flash.cells import Change
+from tinysplit_hil.virtual.peripherals.reset import ResetCause
+
+_UNIT_BYTES = 32  # FLASH_UNIT_BYTES of the firmware
 
 
 class FailingFlash:
-    """Counts the changes of a board's flash; at change `fails_at`, from 0, its supply fails.
+    """Records the changes of a board's flash until its supply fails at one of them, which is left half done."""
 
-    That change is left half done: some bits of a word that is programmed stay as they were, and an erased sector has
-    random bits.
-    """
-
-    def __init__(self, rig: VirtualRig, index: int, seed: int) -> None:
-        self.changes = 0
-        self.fails_at: int | None = None
-        self.failures = 0
-        self._rig, self._index, self._random = rig, index, random.Random(seed)  # noqa: S311 (repeatable)
+    def __init__(self, rig: VirtualRig, index: int) -> None:
+        self._rig, self._index = rig, index
         part = rig.part(index)
         attach = part.attach
 
@@ -28,34 +25,49 @@ class FailingFlash:
 
         part.attach = attach_and_wrap  # type: ignore[method-assign]
         self._wrap()
+        self._is_recording = True
+        self._before = bytes(self._machine.emulator.flash)
+        self._changes: list[tuple[Change, bytes]] = []  # with the contents that it gives
 
-    def begin(self, fails_at: int | None) -> None:
-        """Count from 0."""
-        self.changes, self.fails_at = 0, fails_at
+    @property
+    def _machine(self) -> Machine:
+        return self._rig.part(self._index).machine
+
+    @property
+    def changes(self) -> int:
+        """Number of changes that are recorded."""
+        return len(self._changes)
+
+    def decisive(self, others: int) -> list[int]:
+        """Return the changes that erase, or program the first bytes of what was erased, and at least so many others."""
+        starts = {change.offset for change, _ in self._changes if not change.before}
+        firsts = {start + offset for start in starts for offset in range(_UNIT_BYTES)}
+        found = {number for number, (change, _) in enumerate(self._changes) if change.offset in firsts}
+        return sorted(found.union(range(0, self.changes, max(1, self.changes // others))))
 
     def _wrap(self) -> None:
-        cells = self._rig.part(self._index).machine.chip.flash.cells
-        program, erase = cells.program, cells.erase
+        controller, flash = self._machine.chip.flash, self._machine.emulator.flash
+        occupy = controller.occupy
 
-        def failing_program(offset: int, data: bytes) -> None:
-            if self._is_last():
-                program(offset, bytes(byte | self._random.randrange(256) for byte in data))
-                self._fail()
-            program(offset, data)
+        def recording(now: int, us: int, changes: Sequence[Change], done: Callable[[], None]) -> None:
+            for change in changes if self._is_recording else ():
+                erased = b"\xff" * change.size
+                after = bytes(flash[change.offset : change.offset + change.size]) if change.before else erased
+                self._changes.append((change, after))
+            occupy(now, us, changes, done)
 
-        def failing_erase(offset: int, size: int) -> None:
-            if self._is_last():
-                cells.put(offset, self._random.randbytes(size))
-                self._fail()
-            erase(offset, size)
+        controller.occupy = recording  # type: ignore[method-assign]
 
-        cells.program, cells.erase = failing_program, failing_erase  # type: ignore[method-assign]
-
-    def _is_last(self) -> bool:
-        self.changes += 1
-        return self.changes - 1 == self.fails_at
-
-    def _fail(self) -> None:
-        self.fails_at = None
-        self.failures += 1
-        raise BoardResetError(ResetCause.POWER_UP)
+    def fail_at(self, number: int) -> None:
+        """Let the board start as if its supply had failed at change `number`, from 0."""
+        self._is_recording = False
+        flash, chip = self._machine.emulator.flash, self._machine.chip
+        flash[:] = self._before
+        for change, after in self._changes[:number]:
+            flash[change.offset : change.offset + change.size] = after
+        change, after = self._changes[number]
+        if change.before:
+            flash[change.offset : change.offset + change.size] = after
+        chip.flash.cells.torn[:] = bytes(len(flash))
+        chip.flash.cells.interrupt(change, chip.flash.corrected_bytes, random.Random(number))  # noqa: S311 (repeatable)
+        self._rig.reset_board(self._index, ResetCause.POWER_UP)

@@ -27,6 +27,7 @@ _LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")  # generated layers and what the
 _PORT_REGISTERS = {"stm32g0": "IOPENR", "stm32f4": "AHB1ENR", "stm32l4": "AHB2ENR", "stm32h7": "AHB4ENR"}
 
 # Vectors 2 to 15 (Arm DDI 0403, B1.5.2).
+_FAMILIES_WITH_NMI = ("stm32g0", "stm32l4")  # of flash_errors.c
 _CORE_EXCEPTIONS = (
     *("NMI", "HardFault", "MemManage", "BusFault", "UsageFault"),
     *("reserved",) * 4,
@@ -84,9 +85,10 @@ class Vector:
 
 @dataclass(frozen=True)
 class VectorsContext:
-    """The names of `board/vectors.c.j2`; `handlers` are the names of the interrupts that are used."""
+    """The names of `board/vectors.c.j2`: handlers of the core's exceptions, and the names of the interrupts in use."""
 
     device: Device
+    core_handlers: Sequence[str]
     handlers: Sequence[str]
     core_entries: Sequence[Vector]
     entries: Sequence[Vector]
@@ -147,7 +149,7 @@ def render_board_files(
     return {
         **({"include/markers_pins.h": render("board/markers_pins.h.j2", markers)} if markers else {}),
         "src/board.c": _board_source(board, ports, driving, handlers, host_baud, markers, external),
-        "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers]),
+        "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers], has_weights=weights is not None),
         "linker.ld": _linker_script(board, arena, dma_memory, code, external_layers, weights),
     }
 
@@ -213,7 +215,7 @@ def firmware_sources(
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
     unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[protocol]
     unused |= set() if has_external else {"external_memory.c"}
-    unused |= set() if weights else {"weights_file.c", "crc_unit.c"}
+    unused |= set() if weights else {"weights_file.c", "crc_unit.c", "flash_errors.c"}
     is_updatable = weights and weights.sector_bytes and protocol is HostProtocol.TINYSPLIT
     unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
     unused |= set() if has_diagnostics else {"host_diagnostics.c"}
@@ -310,9 +312,12 @@ def _board_source(
     return render("board/board.c.j2", source)
 
 
-def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
+def _vectors_source(device: Device, handlers: Sequence[str], *, has_weights: bool) -> str:
     names = {interrupt.position: interrupt.name for interrupt in device.interrupts}
-    core_entries = [Vector(name, "SysTick_Handler" if name == "SysTick" else FAULTS) for name in _CORE_EXCEPTIONS]
+    own = {"SysTick": "SysTick_Handler"}
+    if has_weights and device.family in _FAMILIES_WITH_NMI:
+        own["NMI"] = "NMI_Handler"
+    core_entries = [Vector(name, own.get(name, FAULTS)) for name in _CORE_EXCEPTIONS]
     entries = [
         Vector(
             name=names.get(position, "reserved"),
@@ -321,7 +326,7 @@ def _vectors_source(device: Device, handlers: Sequence[str]) -> str:
         )
         for position in range(max(names) + 1)
     ]
-    return render("board/vectors.c.j2", VectorsContext(device, handlers, core_entries, entries))
+    return render("board/vectors.c.j2", VectorsContext(device, sorted(own.values()), handlers, core_entries, entries))
 
 
 def _linker_script(

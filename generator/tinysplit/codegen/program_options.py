@@ -15,7 +15,8 @@ class ProgramOptions:
     With `mlperf`, the board that reads the input speaks MLPerf Tiny's protocol; with `has_markers`, pins of all boards
     are high while layers and transfers run; without `has_diagnostics`, no board has the requests that only measuring
     needs. With `weights_counter`, the weights are in configuration files, which have this counter, encrypted with
-    `weights_key` and signed by `weights_signer` if there are such; with `structure`, the programs have to be those of this structure.
+    `weights_key` and signed by `weights_signer` if there are such; with `structure`, the programs have to be those of
+    this structure.
     """
 
     mlperf: Mlperf | None = None

@@ -30,6 +30,7 @@ class Firmware:
         self.image = bytearray(erased if elf is None else self.program.flash_image(board, elf))
         self.external = self.program.external_image(board)
         self.options: dict[int, int] = {}  # option bytes that were changed, by the offset of their register
+        self.torn = bytearray(len(self.image))  # 1 for each byte of a word whose error correction fails
         self._ram_code = self.program.ram_code(board)
         self.ram_code = (
             tuple(start for start, _ in self._ram()) if is_debuggable else tuple(self._ram_code)

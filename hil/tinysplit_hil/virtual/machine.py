@@ -1,6 +1,6 @@
 """One virtual board: core, peripherals and clock."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 
 from tinysplit.boards.board import Board
@@ -11,8 +11,8 @@ from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain
 from tinysplit_hil.virtual.core.loaded_code import LoadedCode
 from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
-from tinysplit_hil.virtual.core.native import Mark, Reason
-from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.core.native import Reason
+from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, NMI, Nvic
 from tinysplit_hil.virtual.core.run_control import RunControl
 from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
@@ -28,7 +28,6 @@ _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
-_MARKS = 4096  # recorded at most
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
@@ -80,10 +79,13 @@ class Machine:
         self.emulator.use_memory(self._memory)
         self.code = LoadedCode(self._blocks, self.emulator, board.code_ram)
         forget = partial(self.code.forget_in, board.device.flash.start)
-        cells, dma = FlashCells(self.emulator.flash, firmware.options, forget), self._dma_ports(board)
+        cells, dma = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget), self._dma_ports(board)
         changed = (self._forget_event, self._memory.clock_changed)
         chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
         chip.flash.launch = self._system_reset
+        chip.flash.nmi_changed = lambda: self.nvic.look(NMI)
+        self.nvic.connect(NMI, lambda: chip.flash.has_nmi)
+        self.emulator.watch_torn(board.device, firmware.torn, self._failed)
         for position, line in chip.interrupts:
             self.nvic.connect(FIRST_INTERRUPT + position, line)
         return chip
@@ -154,6 +156,15 @@ class Machine:
         except BaseException as error:  # noqa: BLE001
             self._fail(error)
 
+    def _failed(self, address: int) -> bool:
+        try:
+            goes_on = self.chip.flash.failed(address % len(self.emulator.flash))
+            self._look_ahead()
+        except BaseException as error:  # noqa: BLE001
+            self._fail(error)
+            return True
+        return goes_on or (self.emulator.has_fault_priority and self.control.ignores_bus_faults)
+
     def _store(self, address: int, size: int, value: int, now: int) -> None:
         if address >= _PERIPHERALS:
             self.bus.write(address, size, value, now)
@@ -217,13 +228,7 @@ class Machine:
     def mark(self, addresses: Iterable[int]) -> None:
         """Record cycles and stalls whenever the code at one of `addresses` begins, from the start of the board."""
         self._blocks.marked = frozenset(addresses)
-        self._marks = (Mark * _MARKS)()
-        self.state.marks, self.state.mark_limit = self._marks, _MARKS
-
-    def marks(self) -> Iterator[tuple[int, int, Stalls]]:
-        """Yield what was recorded: address, cycles and stalls since the start."""
-        for each in self._marks[: self.state.mark_count]:
-            yield each.address, each.cycles, Stalls(*each.stalls)
+        self.emulator.record_marks()
 
     @property
     def stalls(self) -> Stalls:
@@ -356,7 +361,7 @@ class Machine:
         self._advance(self.cycles)
         number = None if self._run_control.masks_interrupts else self.nvic.next()
         self.state.is_pending = number is not None
-        if number is None or self.emulator.is_masked:
+        if number is None or not self._may_enter(number):
             return
         link = _TO_HANDLER if self.nvic.active else _TO_THREAD
         if not self.emulator.enter_exception(self._handler(number), link, has_fpu=self.core.has_fpu):
@@ -371,7 +376,7 @@ class Machine:
         self._advance(self.cycles)
         self.nvic.leave()
         number = self.nvic.next()
-        if number is not None and not self.emulator.is_masked:
+        if number is not None and self._may_enter(number):
             self.emulator.jump(self._handler(number), link)
             self.nvic.enter(number)
             self.state.cycles += self.core.tail_chain_cycles
@@ -379,6 +384,9 @@ class Machine:
             self.state.cycles += self.core.exit_cycles
         else:
             raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be read by an exception return")
+
+    def _may_enter(self, number: int) -> bool:
+        return number == NMI or not self.emulator.is_masked
 
     def _handler(self, number: int) -> int:
         table = self.control.vector_table or self.flash_start

@@ -108,8 +108,8 @@ class VirtualRig:
 
     def reset(self) -> None:
         """Power up all boards, at time 0. What was flashed stays."""
-        for firmware, machine in zip(self._firmware, self._machines, strict=False):
-            firmware.image[:] = machine.emulator.flash
+        for index in range(len(self._machines)):
+            self._keep_flash(index)
         self.time_ps = 0
         self._starts = [0] * len(self._boards)
         self._resets: list[_Reset] = []
@@ -158,6 +158,12 @@ class VirtualRig:
         for signal, board, pin, trace in self._watched:
             if board == index:
                 machine.chip.watch_pin(pin, partial(_note, trace, signal, machine))
+
+    def _keep_flash(self, index: int) -> None:
+        """Keep the contents of a board's flash over a reset, which interrupts what changes it."""
+        machine = self._machines[index]
+        machine.chip.flash.interrupt(random.Random(f"{self._ram_seed}/{index}/{self._starts[index]}/flash"))  # noqa: S311
+        self._firmware[index].image[:] = machine.emulator.flash
 
     def _power_up_ram(self, index: int) -> dict[str, bytes]:
         """Return random contents of RAM, deterministic, and others at every power-up."""
@@ -239,7 +245,7 @@ class VirtualRig:
 
     def _reset_now(self, index: int, ps: int, cause: ResetCause, held_ps: int) -> None:
         before = self._machines[index]
-        self._firmware[index].image[:] = before.emulator.flash
+        self._keep_flash(index)
         self._machines[index] = self._started(index, ps + held_ps, cause, before)
         for name, uart in before.chip.uarts.items():
             self._uart(index, name).arrivals.extend(uart.arrivals)
@@ -306,7 +312,7 @@ class VirtualRig:
 
     def marks(self, index: int) -> list[tuple[int, int, Stalls]]:
         """Return what was recorded: address, cycles and stalls since the start."""
-        return list(self._machines[index].marks())
+        return list(self._machines[index].emulator.marks())
 
     def stalls(self, index: int) -> Stalls:
         """Core cycles that the memory of a board has cost since its last reset."""

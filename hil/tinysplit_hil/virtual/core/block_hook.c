@@ -19,6 +19,7 @@ enum {
   REG_CPSR = 3, REG_LR = 10, REG_PC = 11, REG_SP = 12, REG_D0 = 14, REG_FPSCR = 6,
   REG_R0 = 66, REG_CONTROL = 117,
   MEM_WRITE = 17, MEM_READ_UNMAPPED = 19, MEM_FETCH_UNMAPPED = 21, MEM_WRITE_PROT = 22, MEM_READ_PROT = 23, MEM_FETCH_PROT = 24,
+  MEM_READ_TORN = 25, /* own */
   PREFETCH_ABORT = 3, BKPT = 7,
 };
 
@@ -96,6 +97,7 @@ struct board {
   const block_t *(*describe)(uint32_t address, uint32_t size);
   uint32_t (*read)(uint32_t address, uint32_t size, uint64_t cycle);
   void (*write)(uint32_t address, uint32_t size, uint32_t value, uint64_t cycle);
+  bool (*failed)(uint32_t address); /* a word of flash cannot be corrected: false for a bus error */
   const code_t *code; /* of all windows */
   uint64_t cycles; /* at the start of `current`, or now if there is none */
   uint64_t deadline; /* stop before the first block that begins at this cycle or later */
@@ -142,6 +144,13 @@ typedef struct {
   uint32_t divisor;
   uint32_t is_signed;
 } division_t;
+
+/* Words of flash whose errors cannot be corrected, by bytes. */
+typedef struct {
+  board_t *board;
+  uint32_t start;
+  const uint8_t *is_torn;
+} torn_t;
 
 typedef struct {
   board_t *board;
@@ -386,6 +395,26 @@ void on_data(void *uc, int type, uint64_t address, int size, int64_t value, void
   board->stalls += (type == MEM_WRITE ? memory->write : memory->read)(memory, (uint32_t)address, cycle);
 }
 
+static void stop_at_read(board_t *board, uint32_t kind, uint64_t address, int size) {
+  board->fault_kind = kind;
+  board->fault_address = (uint32_t)address;
+  board->fault_size = (uint32_t)size;
+  stop(board, BAD_ACCESS);
+}
+
+void on_torn(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
+  (void)uc;
+  (void)type;
+  (void)value;
+  const torn_t *torn = user;
+  board_t *board = torn->board;
+  uint32_t first = (uint32_t)address - torn->start;
+  if (!torn->is_torn[first] && !torn->is_torn[first + (uint32_t)size - 1u]) return;
+  board->access_pc = read_pc(board);
+  board->touched = 1;
+  if (!board->failed((uint32_t)address)) stop_at_read(board, MEM_READ_TORN, address, size);
+}
+
 /* A read of the external memory. */
 void on_external(void *uc, int type, uint64_t address, int size, int64_t value, void *user) {
   (void)uc;
@@ -394,10 +423,7 @@ void on_external(void *uc, int type, uint64_t address, int size, int64_t value, 
   board_t *board = user;
   if (!board->external->is_mapped) {
     board->access_pc = read_pc(board);
-    board->fault_kind = MEM_READ_UNMAPPED;
-    board->fault_address = (uint32_t)address;
-    board->fault_size = (uint32_t)size;
-    stop(board, BAD_ACCESS);
+    stop_at_read(board, MEM_READ_UNMAPPED, address, size);
   } else if (board->current && board->memory) {
     uint64_t cycle = data_cycle(board);
     uint64_t ready = external_ready(board->external, (uint32_t)address, (uint32_t)size, cycle);

@@ -1,7 +1,7 @@
 """A Unicorn engine as the core of one board: memories, peripheral pages and C hooks."""
 
 import ctypes
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from ctypes import c_void_p
 
 import unicorn
@@ -11,20 +11,24 @@ from unicorn.unicorn_py3.unicorn import uclib
 from tinysplit.boards.board import Board, Device
 from tinysplit.boards.parts import Memory
 from tinysplit_hil.virtual.core.divisions import Operands
-from tinysplit_hil.virtual.core.memory_timing import IdealMemory
+from tinysplit_hil.virtual.core.memory_timing import IdealMemory, Stalls
 from tinysplit_hil.virtual.core.native import (
     UNICORN_FUNCTIONS,
     BoardState,
     DescribeCallback,
     Division,
     ExternalFlash,
+    FailedCallback,
+    Mark,
     ReadCallback,
     Region,
+    TornWords,
     WriteCallback,
     library,
 )
 
 _PAGE = 0x1000
+_MARKS = 4096  # recorded at most
 _ALL = (1, 0)  # begin and end of a hook on every address
 _READ, _WRITE = unicorn.UC_HOOK_MEM_READ, unicorn.UC_HOOK_MEM_WRITE
 _HOOKS = (
@@ -119,6 +123,32 @@ class Emulator:
             kind = _READ | _WRITE if each.is_writable else _READ
             self._add_hook(kind, function, user, (each.start, each.start + each.size_bytes - 1))
 
+    def watch_torn(self, device: Device, torn: bytearray, failed: Callable[[int], bool]) -> None:
+        """Call `failed` with the address of each read of a byte of flash that is 1 in `torn`.
+
+        It returns whether the core goes on, or has a bus error. Without such bytes nothing is watched.
+        """
+        first, last = torn.find(1), torn.rfind(1)
+        if first < 0:
+            return
+        self.state.failed = FailedCallback(failed)
+        function = ctypes.cast(library().on_torn, c_void_p)
+        for start in self._flash_addresses(device):
+            watched = TornWords(ctypes.pointer(self.state), start, (ctypes.c_uint8 * len(torn)).from_buffer(torn))
+            self._kept.append(watched)
+            user = ctypes.cast(ctypes.pointer(watched), c_void_p)
+            self._add_hook(_READ, function, user, (start + first, start + last))
+
+    def record_marks(self) -> None:
+        """Record cycles and stalls whenever a marked block begins."""
+        self._marks = (Mark * _MARKS)()
+        self.state.marks, self.state.mark_limit = self._marks, _MARKS
+
+    def marks(self) -> Iterator[tuple[int, int, Stalls]]:
+        """Yield what was recorded: address, cycles and stalls since the start."""
+        for each in self._marks[: self.state.mark_count]:
+            yield each.address, each.cycles, Stalls(*each.stalls)
+
     def time_divisions(self, divisions: Mapping[int, Operands]) -> None:
         """Add the cycles that the operands of a division require to its shortest duration, for those at addresses."""
         function = ctypes.cast(library().on_division, c_void_p)
@@ -210,8 +240,13 @@ class Emulator:
 
     @property
     def is_masked(self) -> bool:
-        """PRIMASK."""
-        return bool(self._uc.reg_read(arm_const.UC_ARM_REG_PRIMASK))
+        """PRIMASK or FAULTMASK."""
+        return bool(self._uc.reg_read(arm_const.UC_ARM_REG_PRIMASK)) or self.has_fault_priority
+
+    @property
+    def has_fault_priority(self) -> bool:
+        """FAULTMASK."""
+        return bool(self._uc.reg_read(arm_const.UC_ARM_REG_FAULTMASK))
 
     def start_at(self, pc: int, stack: int) -> None:
         """Set the registers as after reset."""

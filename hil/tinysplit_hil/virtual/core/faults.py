@@ -17,6 +17,7 @@ _ACCESSES = {
     22: ("write", "is flash"),
     23: ("read", "is not readable"),
     24: ("execution", "has no code"),
+    25: ("read", "is in a word of flash whose errors cannot be corrected (ECC)"),
 }
 
 

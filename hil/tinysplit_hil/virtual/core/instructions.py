@@ -65,7 +65,7 @@ _NOT_MODELLED = frozenset(("wfe", "sev", "svc"))
 _ALWAYS = (arm.ARM_CC_AL, arm.ARM_CC_INVALID)
 _SPECIAL = frozenset((arm.ARM_INS_MRS, arm.ARM_INS_MSR, arm.ARM_INS_CPS))
 _SPECIAL_READABLE = frozenset(("apsr", "primask", "msp", "control"))
-_SPECIAL_WRITABLE = frozenset(("apsr", "apsr_nzcvq", "apsr_nzcvqg", "primask"))
+_SPECIAL_WRITABLE = frozenset(("apsr", "apsr_nzcvq", "apsr_nzcvqg", "primask", "faultmask"))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,19 @@ import hashlib
 import logging
 import subprocess
 import tempfile
-from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char_p,
+    c_int32,
+    c_size_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from enum import IntEnum, IntFlag
 from functools import lru_cache
 from pathlib import Path
@@ -112,6 +124,7 @@ class MemoryModel(Structure):
 DescribeCallback = CFUNCTYPE(c_void_p, c_uint32, c_uint32)
 ReadCallback = CFUNCTYPE(c_uint32, c_uint32, c_uint32, c_uint64)
 WriteCallback = CFUNCTYPE(None, c_uint32, c_uint32, c_uint32, c_uint64)
+FailedCallback = CFUNCTYPE(c_bool, c_uint32)
 
 # Functions of Unicorn's library, in the order of board_t.
 UNICORN_FUNCTIONS = (
@@ -145,6 +158,7 @@ class BoardState(Structure):
         ("describe", DescribeCallback),
         ("read", ReadCallback),
         ("write", WriteCallback),
+        ("failed", FailedCallback),
         ("code", POINTER(CodeWindow)),
         ("cycles", c_uint64),
         ("deadline", c_uint64),
@@ -183,6 +197,12 @@ class Division(Structure):
     """Mirror of division_t."""
 
     _fields_ = (("board", POINTER(BoardState)), ("dividend", c_uint32), ("divisor", c_uint32), ("is_signed", c_uint32))
+
+
+class TornWords(Structure):
+    """Mirror of torn_t."""
+
+    _fields_ = (("board", POINTER(BoardState)), ("start", c_uint32), ("is_torn", POINTER(c_uint8)))
 
 
 class Region(Structure):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-SYSTICK, PENDSV = 15, 14
+NMI, SYSTICK, PENDSV = 2, 15, 14
 FIRST_INTERRUPT = 16
 THREAD_PRIORITY = 0x100  # no handler is active
 
@@ -12,8 +12,8 @@ class Nvic:
 
     def __init__(self, priority_bits: int) -> None:
         self._mask = 0xFF & ~(0xFF >> priority_bits)
-        self.priorities: dict[int, int] = {}
-        self.enabled: set[int] = {SYSTICK, PENDSV}
+        self.priorities: dict[int, int] = {NMI: -2}
+        self.enabled: set[int] = {NMI, SYSTICK, PENDSV}
         self.pending: set[int] = set()
         self.active: list[int] = []
         self._lines: dict[int, list[Callable[[], bool]]] = {}
@@ -35,7 +35,7 @@ class Nvic:
         self.priorities[number] = priority & self._mask
 
     def next(self) -> int | None:
-        """Return the exception to enter next, regardless of PRIMASK, or None."""
+        """Return the exception to enter next, regardless of PRIMASK and FAULTMASK, or None."""
         if not self.pending:
             return None
         candidates = self.pending & self.enabled

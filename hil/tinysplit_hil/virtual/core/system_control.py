@@ -76,7 +76,7 @@ _CCSIDR, _CPACR, _DEMCR = 0xD80, 0xD88, 0xDFC
 _PLAIN_MAINLINE = (0xD24, 0xD28, 0xD2C, 0xD34, 0xD38, 0xD84, _CPACR, _DEMCR, 0xF34, 0xF38, 0xF3C)
 _CACHE_OPERATIONS = (0xF50, 0xF58, 0xF5C, 0xF60, 0xF64, 0xF68, 0xF6C, 0xF70, 0xF74, 0xF78)
 _BY_ADDRESS = {0xF5C: (False, True), 0xF64: (True, False), 0xF68: (True, False), 0xF70: (True, True)}
-_DC, _IC = 1 << 16, 1 << 17  # of CCR
+_BFHFNMIGN, _DC, _IC = 1 << 8, 1 << 16, 1 << 17  # of CCR
 _D_CACHE_16_KB = 0xF00FE019  # CCSIDR: 128 sets of 4 lines of 32 bytes
 _ISER, _ICER, _ISPR, _ICPR, _IABR, _IPR = 0x100, 0x180, 0x200, 0x280, 0x300, 0x400
 _BITMAP_BYTES, _IPR_BYTES = 0x20, 0xF0
@@ -109,6 +109,11 @@ class SystemControl(Peripheral):
     def fpu_is_on(self) -> bool:
         """Whether CPACR gives full access to the FPU."""
         return self._words.get(_CPACR, 0) & _FPU_ACCESS == _FPU_ACCESS
+
+    @property
+    def ignores_bus_faults(self) -> bool:
+        """Whether code with the priority of faults goes on after a bus fault of a load or store (CCR BFHFNMIGN)."""
+        return bool(self._words[_CCR] & _BFHFNMIGN)
 
     @property
     def trace_is_on(self) -> bool:

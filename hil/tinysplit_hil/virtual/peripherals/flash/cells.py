@@ -1,20 +1,37 @@
 """The cells of a flash memory."""
 
+import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 _ERASED = 0xFF
+# Of words with arbitrary bits: 72 of 256 syndromes are those of a wrong bit (64 bits and 8), 266 of 1024 (256 and 10).
+_UNCORRECTABLE = 0.72
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change that takes a while: an area that is erased, or (`before`) programmed over these bytes."""
+
+    offset: int
+    size: int
+    before: bytes = b""
 
 
 class FlashCells:
     """Contents of a flash: programming makes bits 0, erasing a whole area makes them 1.
 
     `changed` is called with offset and size in bytes. `options` are the option bytes that were changed, by the offset
-    of their register: like the contents, they stay when the board has no supply.
+    of their register: like the contents, they stay when the board has no supply. So does `torn`, a byte for each of the
+    contents, 1 in words whose error correction fails: their programming or erasing was interrupted.
     """
 
-    def __init__(self, content: memoryview, options: dict[int, int], changed: Callable[[int, int], None]) -> None:
+    def __init__(
+        self, content: memoryview, options: dict[int, int], torn: bytearray, changed: Callable[[int, int], None]
+    ) -> None:
         self._content = content
         self.options = options
+        self.torn = torn
         self._changed = changed
         self._stored: list[tuple[int, bytes]] = []
 
@@ -24,17 +41,36 @@ class FlashCells:
         return len(self._content)
 
     def is_erased(self, offset: int, size: int) -> bool:
-        """Whether all bits are 1."""
-        return all(byte == _ERASED for byte in self._content[offset : offset + size])
+        """Whether all bits are 1, those of the error correction included."""
+        area = slice(offset, offset + size)
+        return all(byte == _ERASED for byte in self._content[area]) and not any(self.torn[area])
 
-    def program(self, offset: int, data: bytes) -> None:
+    def program(self, offset: int, data: bytes) -> Change:
         """Make bits 0 that are 0 in `data`."""
-        before = self._content[offset : offset + len(data)]
+        before = bytes(self._content[offset : offset + len(data)])
         self.put(offset, bytes(old & new for old, new in zip(before, data, strict=True)))
+        return Change(offset, len(data), before)
 
     def erase(self, offset: int, size: int) -> None:
         """Make all bits of an area 1."""
         self.put(offset, bytes([_ERASED]) * size)
+        self.torn[offset : offset + size] = bytes(size)
+
+    def tear(self, offset: int, size: int) -> None:
+        """Let the error correction fail for a word."""
+        self.torn[offset : offset + size] = b"\x01" * size
+
+    def interrupt(self, change: Change, word_bytes: int, numbers: random.Random) -> None:
+        """Leave a change half done: random bits, and words of `word_bytes` (0: none) that cannot be corrected."""
+        self.settle()
+        bits = numbers.randbytes(change.size)
+        if change.before:
+            wanted = self._content[change.offset : change.offset + change.size]
+            bits = bytes(new | old & bit for new, old, bit in zip(wanted, change.before, bits, strict=True))
+        self.put(change.offset, bits)
+        for offset in range(change.offset, change.offset + change.size, word_bytes) if word_bytes else ():
+            if numbers.random() < _UNCORRECTABLE:
+                self.tear(offset, word_bytes)
 
     def keep(self, offset: int, size: int) -> None:
         """Keep what is there, whatever the core has tried to store."""

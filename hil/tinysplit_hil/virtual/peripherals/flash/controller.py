@@ -1,7 +1,8 @@
 """What the flash controllers of all families have in common: keys, locks, errors and the time of an operation."""
 
+import random
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from typing_extensions import override
 
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.base import Registers
-from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
+from tinysplit_hil.virtual.peripherals.flash.cells import Change, FlashCells
 
 KEYS = (0x45670123, 0xCDEF89AB)  # FLASH_KEYR, in all five reference manuals
 OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPTKEYR
@@ -49,6 +50,7 @@ class FlashController(Registers):
     option_defaults: ClassVar[Mapping[int, int]]  # as delivered, by the offset of their register
     protection_register: ClassVar[int]
     protection_shift: ClassVar[int]
+    corrected_bytes: ClassVar[int]  # of a word with an error correction of its own, 0 without
 
     def __init__(self, reset: Mapping[int, int], cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
         super().__init__("FLASH", {ACR: 0, **reset, **self.option_defaults, **cells.options})
@@ -57,6 +59,8 @@ class FlashController(Registers):
         self.changed: Callable[[], None] = lambda: None
         self.launch: Callable[[], None] = lambda: None
         self.programmed: Callable[[], None] = lambda: None  # a word
+        self.nmi_changed: Callable[[], None] = lambda: None
+        self._under_way: list[Change] = []
         self.is_busy = False
 
     @property
@@ -107,15 +111,33 @@ class FlashController(Registers):
     def take(self, offset: int, data: bytes, now: int) -> None:
         """Program what is written to the flash, or flag an error."""
 
-    def occupy(self, now: int, us: int, done: Callable[[], None]) -> None:
-        """Be busy for `us` microseconds, then call `done`."""
+    @property
+    def has_nmi(self) -> bool:
+        """Whether the controller asks for an NMI."""
+        return False
+
+    @abstractmethod
+    def failed(self, offset: int) -> bool:
+        """Note that a word with an error that cannot be corrected was read; return False for a bus error."""
+
+    def occupy(self, now: int, us: int, changes: Sequence[Change], done: Callable[[], None]) -> None:
+        """Be busy for `us` microseconds, with these changes of the cells, then call `done`."""
         self.is_busy = True
+        self._under_way += changes
 
         def end(_cycle: int) -> None:
             self.is_busy = False
+            for change in changes:
+                self._under_way.remove(change)
             done()
 
         self.later(self._cycle_after(now, us * PS_PER_US), end)
+
+    def interrupt(self, numbers: random.Random) -> None:
+        """Leave half done what is under way, as a reset or a supply that fails."""
+        self.cells.settle()
+        for change in self._under_way:
+            self.cells.interrupt(change, self.corrected_bytes, numbers)
 
     def change_options(self, values: Mapping[int, int]) -> None:
         """Program option bytes, by the offset of their register; without read-out protection all else is erased.

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
+from tinysplit_hil.virtual.peripherals.flash.cells import Change, FlashCells
 from tinysplit_hil.virtual.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController, Lock
 
 _KEYR, _OPTKEYR, _SR, _CR, _OPTCR = 0x04, 0x08, 0x0C, 0x10, 0x14
@@ -29,6 +29,7 @@ class FlashF4(FlashController):
 
     option_defaults: ClassVar[Mapping[int, int]] = {_OPTCR: 0x0FFFAAED}
     protection_register, protection_shift = _OPTCR, 8
+    corrected_bytes = 0
 
     def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
         super().__init__({_KEYR: 0, _OPTKEYR: 0, _SR: 0, _CR: _LOCK}, cells, cycle_after)
@@ -66,7 +67,8 @@ class FlashF4(FlashController):
             return
         areas = [self._sectors[number] for number in numbers]
         self.words[_SR] |= _BSY
-        self.occupy(now, sum(_ERASE_US[size // _KB] for _, size in areas), partial(self._erased, areas))
+        us = sum(_ERASE_US[size // _KB] for _, size in areas)
+        self.occupy(now, us, [Change(*area) for area in areas], partial(self._erased, areas))
 
     def _erased(self, areas: list[tuple[int, int]]) -> None:
         for offset, size in areas:
@@ -95,10 +97,14 @@ class FlashF4(FlashController):
             self.words[_SR] |= error
             self.cells.keep(offset, len(data))
             return
-        self.cells.program(offset, data)
+        change = self.cells.program(offset, data)
         self.words[_SR] |= _BSY
-        self.occupy(now, _WORD_US, self._ended)
+        self.occupy(now, _WORD_US, [change], self._ended)
         self.programmed()
+
+    @override
+    def failed(self, offset: int) -> bool:
+        raise AssertionError(offset)  # no error is found
 
     def _ended(self) -> None:
         self.words[_SR] &= ~_BSY
@@ -109,7 +115,7 @@ class FlashF4(FlashController):
             self._option_lock.close()
         elif value & _OPTSTRT:
             self.words[_SR] |= _BSY
-            self.occupy(now, _OPTIONS_US, partial(self._options_changed, value & ~_OPTSTRT | _OPTLOCK))
+            self.occupy(now, _OPTIONS_US, (), partial(self._options_changed, value & ~_OPTSTRT | _OPTLOCK))
 
     def _options_changed(self, value: int) -> None:
         self.change_options({_OPTCR: value})

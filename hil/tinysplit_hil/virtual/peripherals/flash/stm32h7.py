@@ -1,12 +1,12 @@
 """The flash controller of the STM32H743 (RM0433) and H723 (RM0468), section Embedded Flash memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
 from typing_extensions import override
 
-from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
+from tinysplit_hil.virtual.peripherals.flash.cells import Change, FlashCells
 from tinysplit_hil.virtual.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController, Lock
 
 _BANK_2 = 0x100  # offset of its registers
@@ -15,7 +15,7 @@ _OPTSR_CUR, _OPTSR_PRG, _OPTCCR, _WPSN_CUR = 0x1C, 0x20, 0x24, 0x38
 _PRG = 4  # from what is in force to what is programmed next
 _SHARED = (_OPTKEYR, _OPTCR, _OPTSR_CUR, _OPTSR_PRG, _OPTCCR)  # at the offsets of both banks
 _BSY, _WBNE, _QW = 1 << 0, 1 << 1, 1 << 2
-_WRPERR, _PGSERR, _INCERR = 1 << 17, 1 << 18, 1 << 21
+_WRPERR, _PGSERR, _INCERR, _DBECCERR = 1 << 17, 1 << 18, 1 << 21, 1 << 26
 _LOCK, _PG, _SER, _BER, _FW, _START = (1 << bit for bit in (0, 1, 2, 3, 6, 7))
 _SNB, _SNB_MASK = 8, 7
 _OPTLOCK, _OPTSTART, _OPT_BUSY = 1 << 0, 1 << 1, 1 << 0
@@ -43,7 +43,7 @@ class FlashH7(FlashController):
 
     protection_register, protection_shift = _OPTSR_CUR, 8
     option_defaults: ClassVar[Mapping[int, int]] = {_OPTSR_CUR: 0x1386AAF0, _WPSN_CUR: 0xFF}
-    banks = 1
+    banks, corrected_bytes = 1, _FLASH_WORD
 
     def __init__(
         self, cells: FlashCells, cycle_after: Callable[[int, int], int], other: Mapping[int, int] | None = None
@@ -101,13 +101,19 @@ class FlashH7(FlashController):
         if any(self._is_write_protected(bank, sector) for sector in sectors):
             self._flag(bank, _WRPERR)
         else:
-            self._busy(bank, now, _ERASE_US * len(sectors), partial(self._erased, bank, sectors))
+            areas = [Change(bank.start + sector * _SECTOR_BYTES, _SECTOR_BYTES) for sector in sectors]
+            self._busy(bank, now, _ERASE_US * len(areas), areas, partial(self._erased, areas))
 
-    def _erased(self, bank: _Bank, sectors: range | list[int]) -> None:
-        for sector in sectors:
-            self.cells.erase(bank.start + sector * _SECTOR_BYTES, _SECTOR_BYTES)
+    def _erased(self, areas: list[Change]) -> None:
+        for area in areas:
+            self.cells.erase(area.offset, area.size)
 
-    def _busy(self, bank: _Bank, now: int, us: int, done: Callable[[], None]) -> None:
+    @override
+    def failed(self, offset: int) -> bool:
+        self._flag(self._banks[offset // (_SECTORS * _SECTOR_BYTES)], _DBECCERR)
+        return False
+
+    def _busy(self, bank: _Bank, now: int, us: int, changes: Sequence[Change], done: Callable[[], None]) -> None:
         def end() -> None:
             self.words[bank.registers + _SR] &= ~(_BSY | _QW)
             bank.is_busy = False
@@ -115,7 +121,7 @@ class FlashH7(FlashController):
 
         self._flag(bank, _BSY | _QW)
         bank.is_busy = True
-        self.occupy(now, us, end)
+        self.occupy(now, us, changes, end)
 
     def _flag(self, bank: _Bank, bits: int) -> None:
         self.words[bank.registers + _SR] |= bits
@@ -147,10 +153,13 @@ class FlashH7(FlashController):
                 self._program_word(bank, now)
 
     def _program_word(self, bank: _Bank, now: int) -> None:
-        self.cells.program(bank.word_start, bytes(bank.word))
+        was_erased = self.cells.is_erased(bank.word_start, _FLASH_WORD)
+        change = self.cells.program(bank.word_start, bytes(bank.word))
+        if not was_erased:  # nothing refuses that: the bits of the error correction are those of both contents
+            self.cells.tear(bank.word_start, _FLASH_WORD)
         bank.word.clear()
         self.words[bank.registers + _SR] &= ~_WBNE
-        self._busy(bank, now, _WORD_US, lambda: None)
+        self._busy(bank, now, _WORD_US, [change], lambda: None)
         self.programmed()
 
     def _option_control(self, value: int, now: int) -> None:
@@ -159,7 +168,7 @@ class FlashH7(FlashController):
             self._option_lock.close()
         elif value & _OPTSTART:
             self.words[_OPTSR_CUR] |= _OPT_BUSY
-            self.occupy(now, _OPTIONS_US, self._options_changed)
+            self.occupy(now, _OPTIONS_US, (), self._options_changed)
 
     def _options_changed(self) -> None:
         changed = {offset: self.words[offset + _PRG] & ~_OPT_BUSY for offset in self.option_defaults}

@@ -1,12 +1,12 @@
 """The flash controllers of STM32L4 (RM0394), L4+ (RM0432) and G0 (RM0444), section Embedded Flash memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
 from typing_extensions import override
 
-from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
+from tinysplit_hil.virtual.peripherals.flash.cells import Change, FlashCells
 from tinysplit_hil.virtual.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController, Lock
 
 _PDKEYR, _KEYR, _OPTKEYR, _SR, _CR, _ECCR, _OPTR = 0x04, 0x08, 0x0C, 0x10, 0x14, 0x18, 0x20
@@ -21,6 +21,7 @@ _PNB, _PNB_MASK = 3, 0xFF
 _NO_AREA = 0xFF  # from the last page to the first
 _WORD, _DOUBLE_WORD = 4, 8
 _DBANK = 1 << 22  # of OPTR
+_ECCC, _ECCD = 1 << 30, 1 << 31  # of ECCR: corrected, detected
 _KB = 1024
 # Typical times of DS12232, DS11449 and DS12023 (Flash memory characteristics), rounded.
 _DOUBLE_WORD_US, _ERASE_US, _OPTIONS_US = 85, 22_000, 22_000
@@ -36,7 +37,8 @@ class FlashL4(FlashController):
         **dict.fromkeys(_WRP[0], _NO_AREA),
     }
     protection_register, protection_shift = _OPTR, 0
-    page_bytes, banks = 2 * _KB, 1
+    page_bytes, banks, corrected_bytes = 2 * _KB, 1, _DOUBLE_WORD
+    failed_bytes, failed_bank_bit = 1, 1 << 19  # of ECCR: the unit of its address, and the bit of bank 2
 
     def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
         plain = dict.fromkeys((_PDKEYR, _KEYR, _OPTKEYR, _SR, _ECCR), 0)
@@ -55,6 +57,9 @@ class FlashL4(FlashController):
             self.set_bits(_CR, _OPTLOCK, _OPTLOCK if self._option_lock.is_locked else 0)
         elif offset == _SR:
             self.words[_SR] &= ~(value & (_EOP | _ERRORS))
+        elif offset == _ECCR:
+            self.words[_ECCR] &= ~(value & (_ECCC | _ECCD))
+            self.nmi_changed()
         elif offset == _CR and not self._lock.is_locked and not self.is_busy:
             self._control(value, now)
         elif offset in self.option_defaults and not self._option_lock.is_locked:
@@ -73,7 +78,7 @@ class FlashL4(FlashController):
         elif value & _STRT:
             self._erase(value, now)
         elif value & _OPTSTRT and not options_are_locked:
-            self._busy(now, _OPTIONS_US, self._options_changed)
+            self._busy(now, _OPTIONS_US, (), self._options_changed)
         elif value & _OBL_LAUNCH and not options_are_locked:
             self.launch()
 
@@ -91,19 +96,34 @@ class FlashL4(FlashController):
         if any(page >= pages or self._is_write_protected(bank, page) for bank, page in wanted):
             self.words[_SR] |= _WRPERR
             return
-        self._busy(now, _ERASE_US, partial(self._erased, wanted))
+        areas = [Change(bank * self._bank_bytes + page * self.page_bytes, self.page_bytes) for bank, page in wanted]
+        self._busy(now, _ERASE_US, areas, partial(self._erased, areas))
 
-    def _erased(self, pages: list[tuple[int, int]]) -> None:
-        for bank, page in pages:
-            self.cells.erase(bank * self._bank_bytes + page * self.page_bytes, self.page_bytes)
+    def _erased(self, areas: list[Change]) -> None:
+        for area in areas:
+            self.cells.erase(area.offset, area.size)
 
-    def _busy(self, now: int, us: int, done: Callable[[], None]) -> None:
+    @property
+    @override
+    def has_nmi(self) -> bool:
+        return bool(self.words[_ECCR] & _ECCD)
+
+    @override
+    def failed(self, offset: int) -> bool:
+        if not self.has_nmi:
+            bank, inside = divmod(offset & -_DOUBLE_WORD, self._bank_bytes)
+            address = inside // self.failed_bytes | (self.failed_bank_bit if bank else 0)
+            self.words[_ECCR] = self.words[_ECCR] & _ECCC | _ECCD | address
+            self.nmi_changed()
+        return True
+
+    def _busy(self, now: int, us: int, changes: Sequence[Change], done: Callable[[], None]) -> None:
         def end() -> None:
             self.words[_SR] &= ~_BSY
             done()
 
         self.words[_SR] |= _BSY
-        self.occupy(now, us, end)
+        self.occupy(now, us, changes, end)
 
     def _is_write_protected(self, bank: int, page: int) -> bool:
         areas = [self.cells.options.get(offset, _NO_AREA) for offset in _WRP[bank]]
@@ -143,8 +163,7 @@ class FlashL4(FlashController):
         elif any(data) and not self.cells.is_erased(offset, _DOUBLE_WORD):
             self.words[_SR] |= _PROGERR
         else:
-            self.cells.program(offset, data)
-            self._busy(now, _DOUBLE_WORD_US, lambda: None)
+            self._busy(now, _DOUBLE_WORD_US, [self.cells.program(offset, data)], lambda: None)
             self.programmed()
 
     def _options_changed(self) -> None:
@@ -164,7 +183,7 @@ class FlashL4TwoBanks(FlashL4):
 
 
 class FlashG0(FlashL4):
-    """The G0: CR and SR as those of the L4, other option bytes."""
+    """The G0: CR and SR as those of the L4, other option bytes; ECCR has the number of a double word."""
 
     option_defaults: ClassVar[Mapping[int, int]] = {
         _OPTR: 0xFFFFFEAA,
@@ -172,6 +191,7 @@ class FlashG0(FlashL4):
         _PCROP1ER: 0,
         **dict.fromkeys(_WRP[0], _NO_AREA),
     }
+    failed_bytes = _DOUBLE_WORD
 
 
 class FlashL4Plus(FlashL4TwoBanks):
@@ -181,4 +201,4 @@ class FlashL4Plus(FlashL4TwoBanks):
         **FlashL4TwoBanks.option_defaults,
         _OPTR: FlashL4.option_defaults[_OPTR] | _DBANK,
     }
-    page_bytes = 4 * _KB
+    page_bytes, failed_bank_bit = 4 * _KB, 1 << 21
