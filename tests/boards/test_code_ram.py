@@ -46,7 +46,11 @@ def test_the_other_families_have_no_ram_on_the_code_buses(name: str) -> None:
         (0x081F0004, SRAM2, "sram2 at 0x081f0004 overlaps flash"),
         (0x00100000, SRAM2, "overlaps flash at address 0"),
         (0x20030000, SRAM2, "sram2 at 0x20030000 overlaps sram"),
-        (0x10000000, replace(SRAM2, size_bytes=48 * KB), "with 49152 bytes at 0x20030000 and 0x10000000 cannot be prot"),
+        (
+            0x10000000,
+            replace(SRAM2, size_bytes=48 * KB),
+            "with 49152 bytes at 0x20030000 and 0x10000000 cannot be prot",
+        ),
         (0x10008000, SRAM2, "with 65536 bytes at 0x20030000 and 0x10008000 cannot be protected: regions of the MPU"),
         (0x10000000, replace(SRAM2, size_bytes=KB), "here at least 2048"),
     ],

@@ -24,11 +24,13 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import ReportedError
 from tinysplit_hil.tasks import T, Task
+from virtual_firmware import address_of
 
 IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, TAKEN, ERROR = (*range(1, 8), 0xE0, 0xE1, 0xEE)
 REPLY = 0x80
 LAYER = 0
 UNKNOWN_TYPE, BAD_LENGTH, BAD_RANGE, BUSY, LINK_NO_ANSWER, BAD_CRC, FAULT, STOPPED = 1, 2, 3, 5, 6, 8, 10, 19
+STACK_OVERFLOW = 21
 QEMU_HZ = 168_000_000
 TIMEOUT_S = 120  # on a busy machine
 REPLY_TIMEOUT_S = 0.5
@@ -252,15 +254,54 @@ def test_a_missing_neighbour_is_reported_and_reset_clears_it(tmp_path: Path, sta
         assert infer(host, 0, bytes(16), 2 + 10 * run) == (ERROR, 0, struct.pack("<B3xI", LINK_NO_ANSWER, 0))
 
 
-def test_a_fault_is_reported_with_its_address(tmp_path: Path, start_board: Starter) -> None:
+def build_with(folder: Path, lines: str) -> tuple[Path, int]:
+    """Build a board whose layer 2 calls `fault_here` with these lines of assembly, and return the address of that."""
     network = network_source((SubModel(1, 2),), 16).replace(
         "static void run_layer_2", "extern void fault_here(void);\nstatic void run_layer_2"
     )
-    network += '__asm__(".thumb_func\\n.global fault_here\\nfault_here: udf #0\\n");\n'
+    network += (
+        f'__asm__(".syntax unified\\n.thumb_func\\n.global fault_here\\nfault_here: {lines}\\nbx lr\\n.ltorg\\n");\n'
+    )
     network = network.replace("y[i] = (uint8_t)(2 * x[i]);", "{ y[i] = x[i]; fault_here(); }")
-    elf = build(tmp_path, load_board("nucleo_f401re"), (), network)
-    names = subprocess.run(["arm-none-eabi-nm", elf], capture_output=True, text=True, check=True).stdout
-    address = next(int(line.split()[0], 16) for line in names.splitlines() if line.endswith(" fault_here"))
+    elf = build(folder, load_board("nucleo_f401re"), (), network)
+    return elf, address_of("fault_here", elf)
+
+
+# Lines of assembly, the error, and the program counter from fault_here on, None where it is lost with the frame.
+FAULTS = {
+    "undefined": ("udf #0", FAULT, 0),
+    "read of address 0": ("movs r0, #0\\nldr r0, [r0]", FAULT, 2),
+    "write to address 0": ("movs r0, #0\\nstr r0, [r0]", FAULT, 2),
+    "read of the end of the alias": ("ldr r0, =0x0007fffc\\nldr r0, [r0]", FAULT, 2),
+    "write to code": ("ldr r0, =fault_here\\nstr r0, [r0]", FAULT, 2),
+    "write behind all constants": ("ldr r0, =0x08070000\\nstr r0, [r0]", FAULT, 2),
+    "byte below the stack": ("ldr r0, =_stack_start - 1\\nstrb r0, [r0]", STACK_OVERFLOW, 2),
+    "first byte of the spare stack": ("ldr r0, =_spare_start\\nldrb r0, [r0]", STACK_OVERFLOW, 2),
+    "push": ("1: push {r4-r7}\\nb 1b", STACK_OVERFLOW, None),
+    "large frame": ("sub sp, #0x800\\nstr r0, [sp]", STACK_OVERFLOW, None),
+    "frame in the spare stack": ("ldr r0, =_stack_start - 8\\nmov sp, r0\\npush {r0}", STACK_OVERFLOW, None),
+    "frame below all RAM": ("ldr r0, =_spare_start - 0x1000\\nmov sp, r0\\npush {r0}", STACK_OVERFLOW, None),
+    "large push": (
+        "ldr r0, =_stack_start + 48\\nmov sp, r0\\npush {r0-r12, lr}",
+        STACK_OVERFLOW,
+        4,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_reported_with_its_address(tmp_path: Path, start_board: Starter, name: str) -> None:
+    lines, code, offset = FAULTS[name]
+    elf, address = build_with(tmp_path, lines)
     host = start_board(elf)
     reset(host, 1, 1)
-    assert infer(host, 0, bytes(16), 2) == (ERROR, 0, struct.pack("<B3xI", FAULT, address & ~1))
+    detail = 0 if offset is None else address + offset
+    assert infer(host, 0, bytes(16), 2) == (ERROR, 0, struct.pack("<B3xI", code, detail))
+
+
+def test_data_are_no_code(tmp_path: Path, start_board: Starter) -> None:
+    elf, _ = build_with(tmp_path, "ldr r0, =network_arena + 1\\nbx r0")
+    host = start_board(elf)
+    reset(host, 1, 1)
+    arena = address_of("network_arena", elf)
+    assert infer(host, 0, b"\x70\x47" * 8, 2) == (ERROR, 0, struct.pack("<B3xI", FAULT, arena))  # bx lr

@@ -89,8 +89,8 @@ def code_ram(alias: CodeAlias, memory: Memory, device: Device) -> CodeRam:
         place % memory.size_bytes for place in (_ADDRESSES, memory.start, alias.start)
     ):
         raise InputError(
-            f"{what} with {memory.size_bytes} bytes at 0x{memory.start:08x} and 0x{alias.start:08x} cannot be protected: "
-            f"regions of the MPU have a power of two of bytes, here at least {_LEAST_CODE_BYTES}, and begin at multiples"
+            f"{what} with {memory.size_bytes} bytes at 0x{memory.start:08x} and 0x{alias.start:08x} cannot be"
+            f" protected: regions of the MPU have 2^n bytes, here at least {_LEAST_CODE_BYTES}, at multiples of them"
         )
     return CodeRam(memory.name, alias.start, memory.start, memory.size_bytes)
 

@@ -1,6 +1,6 @@
 """One virtual board: core, peripherals and clock."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 
 from tinysplit.boards.board import Board
@@ -8,11 +8,12 @@ from tinysplit_hil.virtual.clock import FOREVER, Clock
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.emulator import Emulator
-from tinysplit_hil.virtual.core.faults import explain
+from tinysplit_hil.virtual.core.faults import explain, no_stack
 from tinysplit_hil.virtual.core.loaded_code import LoadedCode
 from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
-from tinysplit_hil.virtual.core.native import Mark, Reason
+from tinysplit_hil.virtual.core.native import Reason
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, Nvic
+from tinysplit_hil.virtual.core.protection import Protection
 from tinysplit_hil.virtual.core.run_control import RunControl
 from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
@@ -28,7 +29,6 @@ _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
-_MARKS = 4096  # recorded at most
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
@@ -61,6 +61,7 @@ class Machine:
         self._memory = memory_timing(board, is_ideal=has_ideal_memory)
         self.chip = self._plug_in(board, firmware)
         self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
+        self._protection = Protection(self.control.mpu, self.emulator, self.code)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.reset_by: ResetCause | None = None  # the board has reset itself
@@ -126,6 +127,7 @@ class Machine:
 
     def _describe(self, address: int, size: int) -> int:
         try:
+            self._protection.check_code(address, size)
             memory = self.emulator.read(address, size)
             return self._blocks.describe(address, memory, fpu_is_on=self.control.fpu_is_on)
         except BaseException as error:  # noqa: BLE001
@@ -217,13 +219,7 @@ class Machine:
     def mark(self, addresses: Iterable[int]) -> None:
         """Record cycles and stalls whenever the code at one of `addresses` begins, from the start of the board."""
         self._blocks.marked = frozenset(addresses)
-        self._marks = (Mark * _MARKS)()
-        self.state.marks, self.state.mark_limit = self._marks, _MARKS
-
-    def marks(self) -> Iterator[tuple[int, int, Stalls]]:
-        """Yield what was recorded: address, cycles and stalls since the start."""
-        for each in self._marks[: self.state.mark_count]:
-            yield each.address, each.cycles, Stalls(*each.stalls)
+        self.emulator.record_marks()
 
     @property
     def stalls(self) -> Stalls:
@@ -276,8 +272,9 @@ class Machine:
             self._known_event = None
 
     def _look_ahead(self) -> None:
-        """Update deadline and horizon after an access: it may change interrupts, the next event or the clock."""
-        self.state.deadline = 0 if self.nvic.next() is not None else self._next_event()
+        """Update deadline and horizon after an access: it may change interrupts, events, the clock or the MPU."""
+        has_to_settle = self.nvic.next() is not None or self._protection.has_changed
+        self.state.deadline = 0 if has_to_settle else self._next_event()
         self.state.horizon = self._horizon()
 
     # Running
@@ -354,13 +351,14 @@ class Machine:
     def _settle(self) -> None:
         """Process the events that are due, and enter a pending exception."""
         self._advance(self.cycles)
+        self._protection.settle()
         number = None if self._run_control.masks_interrupts else self.nvic.next()
         self.state.is_pending = number is not None
         if number is None or self.emulator.is_masked:
             return
         link = _TO_HANDLER if self.nvic.active else _TO_THREAD
         if not self.emulator.enter_exception(self._handler(number), link, has_fpu=self.core.has_fpu):
-            raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be written by an exception")
+            raise self._stopped(no_stack("written by an exception", self.state, self._protection))
         self.nvic.enter(number)
         self.state.cycles += self.core.entry_cycles
 
@@ -378,7 +376,7 @@ class Machine:
         elif self.emulator.leave_exception(link):
             self.state.cycles += self.core.exit_cycles
         else:
-            raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be read by an exception return")
+            raise self._stopped(no_stack("read by an exception return", self.state, self._protection))
 
     def _handler(self, number: int) -> int:
         table = self.control.vector_table or self.flash_start
@@ -392,8 +390,9 @@ class Machine:
     def _raise(self, reason: Reason) -> None:
         if reason == Reason.FAILED and not isinstance(self._error, NotModelledError):
             raise self._error or AssertionError(reason)
-        what, pc = (str(self._error), None) if reason == Reason.FAILED else explain(reason, self.state)
-        raise self._stopped(what, self.state.access_pc if pc is None else pc)
+        if reason == Reason.FAILED:
+            raise self._stopped(str(self._error), self.state.access_pc)
+        raise self._stopped(*explain(reason, self.state, self._protection))
 
     def _stopped(self, what: str, pc: int | None = None) -> BoardStoppedError:
         pc = self.emulator.pc if pc is None else pc

@@ -306,7 +306,7 @@ class VirtualRig:
 
     def marks(self, index: int) -> list[tuple[int, int, Stalls]]:
         """Return what was recorded: address, cycles and stalls since the start."""
-        return list(self._machines[index].marks())
+        return list(self._machines[index].emulator.marks())
 
     def stalls(self, index: int) -> Stalls:
         """Core cycles that the memory of a board has cost since its last reset."""
