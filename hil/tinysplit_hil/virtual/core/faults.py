@@ -20,8 +20,6 @@ _ACCESSES = {
     23: ("read", "is not readable"),
     24: ("execution", "has no code"),
 }
-
-
 _KINDS = {"read": Access.READ, "write": Access.WRITE, "execution": Access.EXECUTE}
 
 
@@ -31,6 +29,8 @@ def explain(reason: Reason, state: BoardState, protection: Protection) -> tuple[
         return _bad_access(state, protection)
     if reason == Reason.AT_BKPT:
         return _TRAPS[_BKPT], state.access_pc
+    if place := protection.describe(Access.EXECUTE, state.access_pc, 2):
+        return f"execution at 0x{state.access_pc:08x}, {place}", state.access_pc
     if reason == Reason.TRAPPED:
         return _TRAPS.get(state.fault_kind, f"exception {state.fault_kind}"), state.access_pc
     return "an instruction that this core lacks", state.access_pc
