@@ -30,7 +30,7 @@ void host_send_fault(uint8_t code, uint32_t program_counter) {{
 void reset(void) {{
   uint32_t sp = *(volatile uint32_t *){WANTED};
   *(volatile uint32_t *){STACK} = {GUARD};
-  if (sp >= {SPARE}) ((volatile uint32_t *)sp)[6] = {PC};
+  if (sp >= {SPARE}) ((volatile uint32_t *)sp)[0] = 0, ((volatile uint32_t *)sp)[6] = {PC};
   mpu_begin();
   __asm volatile("mov sp, %0; ldr r0, =faults_handler; bx r0; .ltorg" ::"r"(sp) : "r0", "r1", "r2");
 }}
