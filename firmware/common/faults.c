@@ -11,8 +11,6 @@
 
 _Noreturn void faults_report(uint32_t program_counter);
 
-extern uint32_t _spare_start[]; /* of the linker script */
-
 /* A push that the MPU has refused leaves the stack pointer where it was. ARMv6-M does not tell the address: there the frame
  * of the fault, below a stack pointer so near to the end, overwrites the guard word or does not fit.
  */

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "device.h"
+#include "stack.h"
 
 /* Arm DDI 0403 and DDI 0419, section B3.5. Of regions that overlap the one with the highest number counts; where there is
  * none, the default memory map does. NMI, faults and vector fetches use it everywhere.
@@ -38,7 +39,6 @@ enum {
 #endif
 
 /* Of the linker script; what is weak is 0 where all code stays in flash. */
-extern uint32_t _spare_start[];
 extern uint32_t _ram_code_start[] __attribute__((weak));
 extern uint32_t _code_ram_start[] __attribute__((weak));
 extern uint32_t _code_ram_data[] __attribute__((weak));

@@ -9,11 +9,10 @@ from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain, no_stack
-from tinysplit_hil.virtual.core.loaded_code import LoadedCode
+from tinysplit_hil.virtual.core.loaded_code import LoadedCode, Protection
 from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
 from tinysplit_hil.virtual.core.native import Reason
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, Nvic
-from tinysplit_hil.virtual.core.protection import Protection
 from tinysplit_hil.virtual.core.run_control import RunControl
 from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
 from tinysplit_hil.virtual.errors import BoardStoppedError, NotModelledError
@@ -61,7 +60,6 @@ class Machine:
         self._memory = memory_timing(board, is_ideal=has_ideal_memory)
         self.chip = self._plug_in(board, firmware)
         self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
-        self._protection = Protection(self.control.mpu, self.emulator, self.code)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.reset_by: ResetCause | None = None  # the board has reset itself
@@ -113,6 +111,7 @@ class Machine:
         self.bus.add(_SYSTEM_CONTROL, _PAGE, self.control)
         if self.core.has_mainline:
             self.bus.add(_DWT, _PAGE, Dwt(self.control, lambda: self.slept_cycles))
+        self._protection = Protection(self.control.mpu, self.emulator, self.code)
         self.emulator.connect(self.bus.pages(), self._describe, self._read, self._write)
 
     def _power_up(self, firmware: Firmware, finds_loops: bool) -> None:

@@ -1,8 +1,8 @@
 """Descriptions of faults at which Unicorn ends the emulation."""
 
+from tinysplit_hil.virtual.core.loaded_code import Protection
 from tinysplit_hil.virtual.core.mpu import Access
 from tinysplit_hil.virtual.core.native import Block, BoardState, Reason
-from tinysplit_hil.virtual.core.protection import Protection
 
 _BKPT = 7
 _TRAPS = {
