@@ -44,6 +44,7 @@ __attribute__((naked)) void faults_handler(void) {
       "movs r0, #0\n"
       "str r0, [r2]\n"
       "dsb\n"
+      "isb\n"
       "mov r1, sp\n"
       "ldr r2, =_stack_start\n"
       "cmp r1, r2\n"

@@ -170,6 +170,12 @@ def test_bytes_beside_protected_ones_are_read_and_written(board_name: str, *, is
 
 
 @pytest.mark.parametrize("board_name", BOARDS)
+def test_a_read_of_bytes_beside_protected_ones_does_not_open_these(board_name: str) -> None:
+    end = Board(board_name, [BEGIN, read(4, STACK), read(4, STACK), read(4, STACK - 4)]).end()
+    assert end.startswith(f"read of 4 bytes at 0x{STACK - 4:08x}, which the MPU protects (region 3: no access)")
+
+
+@pytest.mark.parametrize("board_name", BOARDS)
 def test_an_exception_does_not_write_its_frame_below_the_stack(board_name: str) -> None:
     place = f"0x{STACK - 8:08x}, which the MPU protects (region 3: no access),"
     end = Board(board_name, [BEGIN, (CALL, "pend_at", STACK + 0x18)]).end()
