@@ -2,8 +2,8 @@
 
 .venv/bin/python benchmarks/virtual_speed.py
 
-Real memory has the wait states, prefetch and caches that the firmware sets; the loop's values are where arenas lie, in
-the RAM next to the core. Times are CPU seconds of one core.
+Real memory has the wait states, prefetch and caches that the firmware sets, which also sets the regions of the MPU; the
+loop's values are where arenas lie, in the RAM next to the core. Times are CPU seconds of one core.
 """
 
 import argparse
@@ -25,8 +25,11 @@ INSTRUCTIONS_PER_ROUND = 12
 VALUES_OFFSET = 1024  # in the RAM next to the core, where arenas lie
 PROGRAM = f"""
 #include <stdint.h>
+#include "mpu.h"
+__asm__(".global _spare_start; .set _spare_start, %d");
 void reset(void) {{
 %s
+  mpu_begin();
   __asm volatile(
       "movs r0, #0\\n movs r1, #3\\n ldr r3, =%d\\n ldr r4, ={ROUNDS}\\n"
       "1:\\n"
@@ -44,10 +47,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")]
         for board, is_ideal in product(boards, (True, False)):
+            near = board.near_memory.start
             elf = build(
                 Path(folder) / f"{board.name}_{is_ideal}",
                 board,
-                PROGRAM % (set_memory(board), board.near_memory.start + VALUES_OFFSET),
+                PROGRAM % (near, set_memory(board), near + VALUES_OFFSET),
+                firmware=["mpu.c"],
             )
             rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=is_ideal)
             start = time.process_time()
@@ -55,7 +60,7 @@ def main() -> None:
                 rig.run_until(10**15)
             except BoardStoppedError as end:
                 spent = time.process_time() - start
-                if "bkpt" not in str(end):
+                if "BKPT" not in str(end):
                     raise
                 memory = "ideal memory" if is_ideal else "real memory"
                 print(f"{board.device.core:14} {memory:12} {ROUNDS * INSTRUCTIONS_PER_ROUND / spent / 1e6:6.0f} MIPS")

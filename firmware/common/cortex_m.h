@@ -26,19 +26,33 @@ typedef struct {
   volatile uint32_t CCR;
   volatile uint32_t reserved_0[2];
   volatile uint32_t SHPR3; /* CMSIS: the last word of SHPR[] */
+#if __CORTEX_M >= 3
+  volatile uint32_t reserved_1;
+  volatile uint32_t CFSR; /* 0xD28 */
+  volatile uint32_t reserved_2[2];
+  volatile uint32_t MMFAR; /* 0xD34 */
+#endif
 #if __CORTEX_M == 7
-  volatile uint32_t reserved_1[23];
+  volatile uint32_t reserved_3[18];
   volatile uint32_t CCSIDR; /* 0xD80 */
   volatile uint32_t CSSELR;
-  volatile uint32_t reserved_2[114];
+  volatile uint32_t reserved_4[114];
   volatile uint32_t ICIALLU; /* 0xF50 */
-  volatile uint32_t reserved_3[2];
+  volatile uint32_t reserved_5[2];
   volatile uint32_t DCIMVAC; /* 0xF5C */
   volatile uint32_t DCISW;
-  volatile uint32_t reserved_4;
+  volatile uint32_t reserved_6;
   volatile uint32_t DCCMVAC; /* 0xF68 */
 #endif
 } SCB_Type;
+
+typedef struct {
+  volatile uint32_t TYPE;
+  volatile uint32_t CTRL;
+  volatile uint32_t RNR;
+  volatile uint32_t RBAR;
+  volatile uint32_t RASR;
+} MPU_Type;
 
 typedef struct {
   volatile uint32_t CTRL;
@@ -49,10 +63,12 @@ typedef struct {
 #define NVIC_BASE 0xE000E100u
 #define SCB_BASE 0xE000ED00u
 #define SysTick_BASE 0xE000E010u
+#define MPU_BASE 0xE000ED90u
 
 #define NVIC ((NVIC_Type *)NVIC_BASE)
 #define SCB ((SCB_Type *)SCB_BASE)
 #define SysTick ((SysTick_Type *)SysTick_BASE)
+#define MPU ((MPU_Type *)MPU_BASE)
 
 #define SCB_CCR_BFHFNMIGN_Msk 0x00000100u
 #define SCB_ICSR_PENDSTSET_Msk 0x04000000u
@@ -61,6 +77,18 @@ typedef struct {
 #define SysTick_CTRL_ENABLE_Msk 0x00000001u
 #define SysTick_CTRL_TICKINT_Msk 0x00000002u
 #define SysTick_CTRL_CLKSOURCE_Msk 0x00000004u
+#define MPU_TYPE_DREGION_Pos 8u
+#define MPU_TYPE_DREGION_Msk 0x0000FF00u
+#define MPU_CTRL_ENABLE_Msk 0x00000001u
+#define MPU_CTRL_PRIVDEFENA_Msk 0x00000004u
+#define MPU_RASR_XN_Msk 0x10000000u
+#define MPU_RASR_AP_Pos 24u
+#define MPU_RASR_TEX_Pos 19u
+#define MPU_RASR_C_Msk 0x00020000u
+#define MPU_RASR_B_Msk 0x00010000u
+#define MPU_RASR_SRD_Pos 8u
+#define MPU_RASR_SIZE_Pos 1u
+#define MPU_RASR_ENABLE_Msk 0x00000001u
 
 #if __CORTEX_M >= 3
 typedef struct {
@@ -84,6 +112,7 @@ typedef struct {
 
 #define DWT ((DWT_Type *)DWT_BASE)
 #define CoreDebug ((CoreDebug_Type *)CoreDebug_BASE)
+#define SCB_CFSR_MMARVALID_Msk 0x00000080u
 #define DWT_CTRL_CYCCNTENA_Msk 0x00000001u
 #define CoreDebug_DEMCR_TRCENA_Msk 0x01000000u
 #endif

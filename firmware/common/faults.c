@@ -1,7 +1,9 @@
 #include "faults.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "device.h"
 #include "error_codes.h"
 #include "host.h"
 #include "interrupts.h"
@@ -9,34 +11,49 @@
 
 _Noreturn void faults_report(uint32_t program_counter);
 
+/* A push that the MPU has refused leaves the stack pointer where it was. ARMv6-M does not tell the address: there the frame
+ * of the fault, below a stack pointer so near to the end, overwrites the guard word or does not fit.
+ */
+static bool is_below_stack(void) {
+#if __CORTEX_M >= 3
+  uint32_t address = SCB->MMFAR; /* before it loses its validity */
+  bool is_known = SCB->CFSR & SCB_CFSR_MMARVALID_Msk;
+  return is_known && address >= (uintptr_t)_spare_start && address < (uintptr_t)_stack_start;
+#else
+  return false;
+#endif
+}
+
 /* With the watchdog, the board resets itself later. */
 _Noreturn void faults_report(uint32_t program_counter) {
   __disable_irq();
-  host_send_fault(stack_is_intact() ? ERROR_FAULT : ERROR_STACK_OVERFLOW, program_counter);
+  bool has_overflowed = !stack_is_intact() || is_below_stack();
+  host_send_fault(has_overflowed ? ERROR_STACK_OVERFLOW : ERROR_FAULT, program_counter);
   for (;;) {
   }
 }
 
-/* Passes on the stacked program counter, the seventh word at the stack pointer of the exception. When that has left the
- * stack, the spare stack below it is used; the guard word between them is overwritten then. Naked: the prologue of a
- * normal function would already use the stack.
+/* Switches the MPU off, which a handler of an interrupt still has on, and passes on the stacked program counter, the seventh
+ * word at the stack pointer of the exception. If that has left the stack, the frame was not written where the MPU is on:
+ * the program counter is not known, the spare stack below the stack is used, and the guard word is overwritten. Naked: the
+ * prologue of a normal function would already use the stack.
  */
 __attribute__((naked)) void faults_handler(void) {
   __asm volatile(
-      "mrs r1, msp\n"
+      "ldr r2, =0xE000ED94\n" /* MPU_CTRL */
       "movs r0, #0\n"
-      "ldr r2, =_spare_start\n"
-      "cmp r1, r2\n"
-      "blo 1f\n"
-      "ldr r0, [r1, #24]\n"
+      "str r0, [r2]\n"
+      "dsb\n"
+      "isb\n"
+      "mov r1, sp\n"
       "ldr r2, =_stack_start\n"
       "cmp r1, r2\n"
-      "bhs 2f\n"
+      "bhs 1f\n"
+      "mov sp, r2\n"
+      "str r0, [r2]\n"
+      "b 2f\n"
       "1:\n"
-      "ldr r2, =_stack_start\n"
-      "msr msp, r2\n"
-      "movs r3, #0\n"
-      "str r3, [r2]\n"
+      "ldr r0, [r1, #24]\n"
       "2:\n"
       "ldr r2, =faults_report\n"
       "bx r2\n"

@@ -1,5 +1,5 @@
-/* The stack: the guard word below it is overwritten when it has overflowed, and words that it never reached keep the
- * pattern that they have from the start.
+/* The stack: the guard word at its lower end is overwritten when it has overflowed, and words that it never reached keep
+ * the pattern that they have from the start. Below it lies the spare stack, that of the fault handler.
  */
 #ifndef STACK_H
 #define STACK_H
@@ -13,7 +13,7 @@
 #define STACK_UNUSED 0x57ACF4EEu
 enum { STACK_FRAME_WORDS = 32 }; /* room for the frame of main() below its address */
 
-extern volatile uint32_t _stack_start[], _estack[]; /* of the linker script */
+extern volatile uint32_t _spare_start[], _stack_start[], _estack[]; /* of the linker script */
 
 /* Fills all of the stack below the caller's frame; interrupts that use it begin later. */
 static inline void stack_begin(void) {

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "device.h"
+#include "mpu.h"
 
 /* Of the linker script; what is weak is 0 where all code stays in flash. */
 extern uint32_t _sidata[], _sdata[], _edata[], _sbss[], _ebss[], _vectors[];
@@ -25,5 +26,6 @@ static void initialize_memory(void) {
 void startup_reset(void) {
   initialize_memory();
   SCB->VTOR = (uint32_t)_vectors;
+  mpu_begin();
   main();
 }

@@ -1,4 +1,4 @@
-/* The reset handler: initialises .data, .bss and the vector table, then calls main. */
+/* The reset handler: initialises .data, .bss, the vector table and the MPU, then calls main. */
 #ifndef STARTUP_H
 #define STARTUP_H
 

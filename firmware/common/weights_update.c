@@ -6,6 +6,7 @@
 #include "error_codes.h"
 #include "flash_memory.h"
 #include "frames.h"
+#include "mpu.h"
 #include "network.h"
 #include "run.h"
 #include "watchdog.h"
@@ -42,6 +43,16 @@ static uint32_t offset_of(const uint32_t *file) { return (uint32_t)((uintptr_t)f
 
 static uint32_t padded_bytes(void) { return (weights_file_bytes + FLASH_UNIT_BYTES - 1u) & ~(FLASH_UNIT_BYTES - 1u); }
 
+static void open_flash(void) {
+  mpu_open_flash();
+  flash_memory_open();
+}
+
+static void close_flash(uint32_t offset, uint32_t bytes) {
+  flash_memory_close(offset, bytes);
+  mpu_close_flash();
+}
+
 /* Programs units of a slot, from `offset` in it, but the first one; erases each sector when it comes to its begin. */
 static bool program(const uint32_t *slot, uint32_t offset, const uint32_t *words, uint32_t bytes) {
   bool is_good = true;
@@ -70,13 +81,13 @@ static bool copy(const uint32_t *to, const uint32_t *from) {
  * back after a debugger has flashed another one. */
 void weights_update_finish(void) {
   if (!weights_staging || weights_reason(weights_staging) != WEIGHTS_GOOD) return;
-  flash_memory_open();
+  open_flash();
   copy(weights_file, weights_staging);
-  flash_memory_close(offset_of(weights_file), weights_slot_bytes);
+  close_flash(offset_of(weights_file), weights_slot_bytes);
   if (weights_reason(weights_file) == WEIGHTS_GOOD) {
-    flash_memory_open();
+    open_flash();
     flash_memory_erase(offset_of(weights_staging), &weights_sizes);
-    flash_memory_close(offset_of(weights_staging), weights_sizes.sector_bytes);
+    close_flash(offset_of(weights_staging), weights_sizes.sector_bytes);
   }
 }
 
@@ -109,9 +120,9 @@ static uint8_t write(void) {
   if (end <= written) return ERROR_NONE; /* again: the reply was lost */
   if (request.value != written) return ERROR_BAD_RANGE;
   if (written == 0) memcpy(first_unit, data, sizeof first_unit);
-  flash_memory_open();
+  open_flash();
   bool is_good = program(target(), written, data, request.bytes);
-  flash_memory_close(offset_of(target()) + written, request.bytes);
+  close_flash(offset_of(target()) + written, request.bytes);
   is_open = is_good;
   written = end;
   return is_good ? ERROR_NONE : ERROR_FLASH_WRITE;
@@ -143,9 +154,9 @@ static uint8_t commit(uint32_t *detail) {
   *detail = WEIGHTS_NOT_SIGNED;
   if (weights_signature_is_good && !weights_signature_is_good(target(), first_unit)) return ERROR_WEIGHTS;
   is_open = false;
-  flash_memory_open();
+  open_flash();
   bool is_good = flash_memory_program(offset_of(target()), first_unit);
-  flash_memory_close(offset_of(target()), FLASH_UNIT_BYTES);
+  close_flash(offset_of(target()), FLASH_UNIT_BYTES);
   return is_good ? ERROR_NONE : ERROR_FLASH_WRITE;
 }
 

@@ -140,7 +140,7 @@ _MEANINGS = {
     " and that it is the one of the board's file",
     ErrorCode.WEIGHTS: "{weights}",
     ErrorCode.FLASH_WRITE: "its flash cannot be erased or programmed: check its supply and write protection",
-    ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x}: build and flash the board again",
+    ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x} (0: not known): build and flash the board again",
 }
 
 

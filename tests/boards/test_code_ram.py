@@ -46,6 +46,13 @@ def test_the_other_families_have_no_ram_on_the_code_buses(name: str) -> None:
         (0x081F0004, SRAM2, "sram2 at 0x081f0004 overlaps flash"),
         (0x00100000, SRAM2, "overlaps flash at address 0"),
         (0x20030000, SRAM2, "sram2 at 0x20030000 overlaps sram"),
+        (
+            0x10000000,
+            replace(SRAM2, size_bytes=48 * KB),
+            "with 49152 bytes at 0x20030000 and 0x10000000 cannot be prot",
+        ),
+        (0x10008000, SRAM2, "with 65536 bytes at 0x20030000 and 0x10008000 cannot be protected: regions of the MPU"),
+        (0x10000000, replace(SRAM2, size_bytes=KB), "here at least 2048"),
     ],
 )
 def test_a_wrong_address_is_refused_in_one_line(start: int, memory: Memory, message: str) -> None:
@@ -53,6 +60,30 @@ def test_a_wrong_address_is_refused_in_one_line(start: int, memory: Memory, mess
         code_ram(ALIAS.model_copy(update={"start": start}), memory, load_board("nucleo_l4r5zi").device)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data_end", "free_bytes"),
+    [
+        (0x20000100, 64 * KB),
+        (0x20030000, 64 * KB),
+        (0x20030001, 63 * KB),
+        (0x20030400, 63 * KB),
+        (0x2003FC01, 0),
+        (0x20050000, 0),
+    ],
+)
+def test_code_begins_where_the_mpu_can_protect_it(data_end: int, free_bytes: int) -> None:
+    ram = CodeRam("sram2", 0x10000000, 0x20030000, 64 * KB)
+    assert ram.alignment == KB
+    assert ram.free_bytes(data_end) == free_bytes
+
+
+def test_data_leave_room_for_code_and_its_alignment() -> None:
+    ram = CodeRam("sram2", 0x10000000, 0x20030000, 64 * KB)
+    for code_bytes in (1, KB, KB + 1, 30_000):
+        assert ram.free_bytes(ram.data_end(code_bytes)) >= code_bytes
+        assert ram.free_bytes(ram.data_end(code_bytes)) < code_bytes + KB
 
 
 def test_memories_are_found_before_they_are_merged() -> None:

@@ -75,7 +75,7 @@ def test_it_links_into_firmware_whose_linker_script_knows_nothing_of_it(tmp_path
     assert ".arena" not in sections
     symbols = {line.split()[-1] for line in call("arm-none-eabi-nm", elf).decode().splitlines()}
     assert {"tinysplit_init", "tinysplit_run", "network_arena"} <= symbols
-    assert not {"host_begin", "uart_begin", "clock_begin", "startup_reset", "schedule_run"} & symbols
+    assert not {"host_begin", "uart_begin", "clock_begin", "startup_reset", "mpu_begin", "schedule_run"} & symbols
 
 
 def test_a_split_has_no_library(tmp_path: Path) -> None:

@@ -24,11 +24,13 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.request_port import ReportedError
 from tinysplit_hil.tasks import T, Task
+from virtual_firmware import address_of
 
 IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, TAKEN, ERROR = (*range(1, 8), 0xE0, 0xE1, 0xEE)
 REPLY = 0x80
 LAYER = 0
 UNKNOWN_TYPE, BAD_LENGTH, BAD_RANGE, BUSY, LINK_NO_ANSWER, BAD_CRC, FAULT, STOPPED = 1, 2, 3, 5, 6, 8, 10, 19
+STACK_OVERFLOW = 21
 QEMU_HZ = 168_000_000
 TIMEOUT_S = 120  # on a busy machine
 REPLY_TIMEOUT_S = 0.5
@@ -252,15 +254,64 @@ def test_a_missing_neighbour_is_reported_and_reset_clears_it(tmp_path: Path, sta
         assert infer(host, 0, bytes(16), 2 + 10 * run) == (ERROR, 0, struct.pack("<B3xI", LINK_NO_ANSWER, 0))
 
 
-def test_a_fault_is_reported_with_its_address(tmp_path: Path, start_board: Starter) -> None:
-    network = network_source((SubModel(1, 2),), 16).replace(
-        "static void run_layer_2", "extern void fault_here(void);\nstatic void run_layer_2"
+# Lines of assembly, the error, and the program counter from their begin on, None where it is lost with the frame.
+FAULTS = {
+    "undefined instruction": ("udf #0", FAULT, 0),
+    "read of address 0": ("movs r0, #0; ldr r0, [r0]", FAULT, 2),
+    "write to address 0": ("movs r0, #0; str r0, [r0]", FAULT, 2),
+    "read of flash at its second address": ("ldr r0, =0x0007fffc; ldr r0, [r0]", FAULT, 2),
+    "write to code": ("ldr r0, =main - 1; str r0, [r0]", FAULT, 2),
+    "write behind all constants": ("ldr r0, =0x08070000; str r0, [r0]", FAULT, 2),
+    "write below the stack": ("ldr r0, =_stack_start - 1; strb r0, [r0]", STACK_OVERFLOW, 2),
+    "read of the spare stack": ("ldr r0, =_spare_start; ldrb r0, [r0]", STACK_OVERFLOW, 2),
+    "pushes": ("1: push {r4-r7}; b 1b", STACK_OVERFLOW, None),
+    "push of more than is left": ("ldr r0, =_stack_start + 48; mov sp, r0; push {r0-r12, lr}", STACK_OVERFLOW, 4),
+    "large frame": ("sub sp, #0x800; str r0, [sp]", STACK_OVERFLOW, None),
+    "frame in the spare stack": ("ldr r0, =_stack_start - 8; mov sp, r0; push {r0}", STACK_OVERFLOW, None),
+    "frame below all RAM": ("ldr r0, =_spare_start - 0x1000; mov sp, r0; push {r0}", STACK_OVERFLOW, None),
+}
+DATA_AS_CODE = "ldr r0, =network_arena + 1; bx r0"
+
+
+def fault_number(number: int, size: int) -> bytes:
+    """Return the input with which the board runs lines of assembly; layer 1 adds 1 to it."""
+    return bytes([number]) + bytes(size - 1)
+
+
+@pytest.fixture(scope="module")
+def faulty_elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a program whose layer 2 runs the lines that the input chooses."""
+    lines = [*(lines for lines, _, _ in FAULTS.values()), DATA_AS_CODE]
+    names = [f"fault_{number}" for number in range(len(lines))]
+    declared = (
+        f"extern void {'(void), '.join(names)}(void);\nstatic void (*const faults[])(void) = {{{', '.join(names)}}};\n"
     )
-    network += '__asm__(".thumb_func\\n.global fault_here\\nfault_here: udf #0\\n");\n'
-    network = network.replace("y[i] = (uint8_t)(2 * x[i]);", "{ y[i] = x[i]; fault_here(); }")
-    elf = build(tmp_path, load_board("nucleo_f401re"), (), network)
-    names = subprocess.run(["arm-none-eabi-nm", elf], capture_output=True, text=True, check=True).stdout
-    address = next(int(line.split()[0], 16) for line in names.splitlines() if line.endswith(" fault_here"))
-    host = start_board(elf)
+    network = network_source((SubModel(1, 2),), 16).replace(
+        "static void run_layer_2", declared + "static void run_layer_2"
+    )
+    network = network.replace("y[i] = (uint8_t)(2 * x[i]);", "{ y[i] = x[i]; faults[x[0] - 1](); }")
+    for name, each in zip(names, lines, strict=True):
+        network += f'__asm__(".syntax unified; .thumb_func; .global {name}; {name}: {each}; bx lr; .ltorg");\n'
+    return build(tmp_path_factory.mktemp("faulty"), load_board("nucleo_f401re"), (), network)
+
+
+RARE_FAULTS = ("read of flash at its second address", "write behind all constants", "frame below all RAM")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name in RARE_FAULTS else ()) for name in FAULTS]
+)
+def test_a_fault_is_reported_with_its_address(faulty_elf: Path, start_board: Starter, name: str) -> None:
+    _, code, offset = FAULTS[name]
+    number = list(FAULTS).index(name)
+    host = start_board(faulty_elf)
     reset(host, 1, 1)
-    assert infer(host, 0, bytes(16), 2) == (ERROR, 0, struct.pack("<B3xI", FAULT, address & ~1))
+    detail = 0 if offset is None else address_of(f"fault_{number}", faulty_elf) + offset
+    assert infer(host, 0, fault_number(number, 16), 2) == (ERROR, 0, struct.pack("<B3xI", code, detail))
+
+
+def test_data_are_not_executed(faulty_elf: Path, start_board: Starter) -> None:
+    host = start_board(faulty_elf)
+    reset(host, 1, 1)
+    detail = address_of("network_arena", faulty_elf)
+    assert infer(host, 0, fault_number(len(FAULTS), 16), 2) == (ERROR, 0, struct.pack("<B3xI", FAULT, detail))

@@ -22,6 +22,7 @@ ORDER = (
     "reset",
     "watchdog",
     "stack",
+    "mpu",
     "words",
     "crc32",
     "external_memory",

@@ -93,7 +93,10 @@ def test_code_lies_behind_data_that_reach_into_sram2(tmp_path: Path) -> None:
     data_bytes = built.sizes.ram[0].used_bytes - built.sizes.ram_code_bytes
     first = 0x10000000 + data_bytes - 48 * 1024
     in_ram = [address for address, _ in load_program(built.elf).functions if address >> 16 == 0x1000]
-    assert first <= min(in_ram) < first + 16
+    code_ram = load_board(project.boards[0].name).code_ram
+    assert code_ram
+    assert min(in_ram) % code_ram.alignment == 0
+    assert first <= min(in_ram) < first + code_ram.alignment
     measuring = MeasureSettings(sample_count=3)
     assert measure_folder(project, tmp_path / "out", SAMPLES, measuring, QUIET).outputs.bit_exact
 

@@ -21,6 +21,8 @@ from tinysplit_hil.bench.update import UpdatedBoard, update_boards
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import Rig, open_rig
+from tinysplit_hil.virtual import VirtualRig
+from tinysplit_hil.virtual.host_clock import VirtualClock
 from updated_boards import board_of, one_board
 from weights_folders import generate, other_model, shared_binary
 

@@ -13,6 +13,7 @@ from tinysplit.common.errors import InputError, UsageError
 
 BAUD_TOLERANCE = 0.02
 SUPPLY_V = 3.3  # of the MCU on every board
+MPU_PARTS = 8  # subregions of a region of the MPU
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,24 @@ class CodeRam:
     data_start: int  # address of the same bytes in the data RAM
     size_bytes: int
 
+    @property
+    def end(self) -> int:
+        """Address in the data RAM behind the last byte."""
+        return self.data_start + self.size_bytes
+
+    @property
+    def alignment(self) -> int:
+        """Bytes of which the code begins at a multiple: a 64th, which two regions of the MPU tell from data."""
+        return self.size_bytes // MPU_PARTS**2
+
     def free_bytes(self, data_end: int) -> int:
-        """Return the bytes that are free behind data that end at `data_end`."""
-        return max(0, self.data_start + self.size_bytes - max(self.data_start, data_end))
+        """Return the bytes that are free for code behind data that end at `data_end`."""
+        first = max(self.data_start, -(-data_end // self.alignment) * self.alignment)
+        return max(0, self.end - first)
+
+    def data_end(self, code_bytes: int) -> int:
+        """Return the address at which data end at the latest if `code_bytes` of code are behind them."""
+        return (self.end - code_bytes) // self.alignment * self.alignment
 
 
 class CodeMemory(StrEnum):

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tinysplit.boards.board import Caches, ClockTree, CodeRam, Device, MemoryLevel
+from tinysplit.boards.board import MPU_PARTS, Caches, ClockTree, CodeRam, Device, MemoryLevel
 from tinysplit.boards.family_schema import CodeAlias, MemorySystem
 from tinysplit.boards.parts import Memory
 from tinysplit.boards.schema import CacheSizes
 from tinysplit.common.errors import InputError
+
+_ADDRESSES = 1 << 32
+_LEAST_CODE_BYTES = MPU_PARTS * 256  # a region has parts from 256 bytes on (Arm DDI 0403, B3.5.3)
 
 
 def memory_levels(system: MemorySystem, device: Device, clock: ClockTree) -> tuple[MemoryLevel, ...]:
@@ -69,7 +72,8 @@ def caches(system: MemorySystem, sizes: CacheSizes | None) -> Caches:
 def code_ram(alias: CodeAlias, memory: Memory, device: Device) -> CodeRam:
     """Return `memory` with its address on the code buses.
 
-    Raises InputError unless it is a part of the data RAM, and its bytes on the code buses overlap no other memory.
+    Raises InputError unless it is a part of the data RAM that regions of the MPU can cover, and its bytes on the code
+    buses overlap no other memory.
     """
     what = f"{device.name}: code_alias of {device.family}.toml: {memory.name}"
     if not memory.size_bytes:
@@ -81,6 +85,13 @@ def code_ram(alias: CodeAlias, memory: Memory, device: Device) -> CodeRam:
     for other in (flash_at_0, device.flash, *device.ram):
         if _overlap(on_code_buses, other):
             raise InputError(f"{what} at 0x{alias.start:08x} overlaps {other.name}")
+    if memory.size_bytes < _LEAST_CODE_BYTES or any(
+        place % memory.size_bytes for place in (_ADDRESSES, memory.start, alias.start)
+    ):
+        raise InputError(
+            f"{what} with {memory.size_bytes} bytes at 0x{memory.start:08x} and 0x{alias.start:08x} cannot be"
+            f" protected: regions of the MPU have 2^n bytes, here at least {_LEAST_CODE_BYTES}, at multiples of them"
+        )
     return CodeRam(memory.name, alias.start, memory.start, memory.size_bytes)
 
 

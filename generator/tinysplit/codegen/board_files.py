@@ -18,7 +18,7 @@ from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement
 
 STACK_BYTES = 1792  # that the program can use
-SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed
+SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed: a region of the MPU (mpu.c)
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
 _LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")  # generated layers and what they share; CMake calls objects *.obj

@@ -73,7 +73,7 @@ class BoardPlan:
             return ByteRange(NEAR_BEGIN, NEAR_BEGIN + self.near_bytes - ahead_bytes)
         end = memory.end
         if code_ram and self.code.memory is CodeMemory.RAM:
-            end = min(end, code_ram.data_start + code_ram.size_bytes - self.code.ram_bytes)
+            end = min(end, code_ram.data_end(self.code.ram_bytes))
         used_bytes = self._firmware_bytes + self.near_arena_bytes + self.stages.size_bytes
         return ByteRange(0, end - memory.start - used_bytes - ahead_bytes)
 

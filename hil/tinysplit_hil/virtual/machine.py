@@ -8,8 +8,8 @@ from tinysplit_hil.virtual.clock import FOREVER, Clock
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.emulator import Emulator
-from tinysplit_hil.virtual.core.faults import explain
-from tinysplit_hil.virtual.core.loaded_code import LoadedCode
+from tinysplit_hil.virtual.core.faults import explain, no_stack
+from tinysplit_hil.virtual.core.loaded_code import LoadedCode, Protection
 from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
 from tinysplit_hil.virtual.core.native import Reason
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, NMI, Nvic
@@ -114,6 +114,7 @@ class Machine:
         self.bus.add(_SYSTEM_CONTROL, _PAGE, self.control)
         if self.core.has_mainline:
             self.bus.add(_DWT, _PAGE, Dwt(self.control, lambda: self.slept_cycles))
+        self._protection = Protection(self.control.mpu, self.emulator, self.code)
         self.emulator.connect(self.bus.pages(), self._describe, self._read, self._write)
 
     def _power_up(self, firmware: Firmware, finds_loops: bool) -> None:
@@ -128,6 +129,7 @@ class Machine:
 
     def _describe(self, address: int, size: int) -> int:
         try:
+            self._protection.check_code(address, size)
             memory = self.emulator.read(address, size)
             return self._blocks.describe(address, memory, fpu_is_on=self.control.fpu_is_on)
         except BaseException as error:  # noqa: BLE001
@@ -281,8 +283,9 @@ class Machine:
             self._known_event = None
 
     def _look_ahead(self) -> None:
-        """Update deadline and horizon after an access: it may change interrupts, the next event or the clock."""
-        self.state.deadline = 0 if self.nvic.next() is not None else self._next_event()
+        """Update deadline and horizon after an access: it may change interrupts, events, the clock or the MPU."""
+        has_to_settle = self.nvic.next() is not None or self._protection.has_changed
+        self.state.deadline = 0 if has_to_settle else self._next_event()
         self.state.horizon = self._horizon()
 
     # Running
@@ -359,13 +362,14 @@ class Machine:
     def _settle(self) -> None:
         """Process the events that are due, and enter a pending exception."""
         self._advance(self.cycles)
+        self._protection.settle()
         number = None if self._run_control.masks_interrupts else self.nvic.next()
         self.state.is_pending = number is not None
         if number is None or not self._may_enter(number):
             return
         link = _TO_HANDLER if self.nvic.active else _TO_THREAD
         if not self.emulator.enter_exception(self._handler(number), link, has_fpu=self.core.has_fpu):
-            raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be written by an exception")
+            raise self._stopped(no_stack("written by an exception", self.state, self._protection))
         self.nvic.enter(number)
         self.state.cycles += self.core.entry_cycles
 
@@ -383,7 +387,7 @@ class Machine:
         elif self.emulator.leave_exception(link):
             self.state.cycles += self.core.exit_cycles
         else:
-            raise self._stopped(f"the stack at 0x{self.state.fault_address:08x} cannot be read by an exception return")
+            raise self._stopped(no_stack("read by an exception return", self.state, self._protection))
 
     def _may_enter(self, number: int) -> bool:
         return number == NMI or not self.emulator.is_masked
@@ -400,8 +404,9 @@ class Machine:
     def _raise(self, reason: Reason) -> None:
         if reason == Reason.FAILED and not isinstance(self._error, NotModelledError):
             raise self._error or AssertionError(reason)
-        what, pc = (str(self._error), None) if reason == Reason.FAILED else explain(reason, self.state)
-        raise self._stopped(what, self.state.access_pc if pc is None else pc)
+        if reason == Reason.FAILED:
+            raise self._stopped(str(self._error), self.state.access_pc)
+        raise self._stopped(*explain(reason, self.state, self._protection))
 
     def _stopped(self, what: str, pc: int | None = None) -> BoardStoppedError:
         pc = self.emulator.pc if pc is None else pc

@@ -25,6 +25,7 @@ enum {
 
 enum { CORE_REGISTERS = 16, PROBE_BLOCKS = 16, PROBE_PAUSE_MIN = 32, PROBE_PAUSE_MAX = 8192 };
 
+#define FIRST_RAM 0x20000000u
 #define FIRST_PERIPHERAL 0x40000000u
 #define EXCEPTION_RETURN 0xFFFFFFE0u
 #define FLAGS_MASK 0xFE0FFC00u /* of CPSR: N Z C V Q, IT, GE */
@@ -81,6 +82,15 @@ typedef struct {
   uint32_t size;
 } code_t;
 
+/* Bytes that the MPU protects. */
+typedef struct {
+  uint32_t start;
+  uint32_t size;
+  uint32_t denied;
+} protected_t;
+
+enum { DENIES_READ = 1, DENIES_WRITE = 2 }; /* of protected_t */
+
 enum { CODE_WINDOWS = 64, WINDOW_BITS = 26 };
 
 typedef struct board board_t;
@@ -126,7 +136,8 @@ struct board {
   uint32_t steps; /* instructions of this run, 0 for no limit */
   uint32_t polled_by; /* program counter of the last read of a peripheral */
   uint32_t polled_value; /* that it gave */
-  uint32_t reserved;
+  uint32_t protected_count;
+  const protected_t *protected;
   const block_t *loop_head; /* while probing */
   uint64_t loop_cycles;
   uint32_t loop_blocks;
@@ -136,6 +147,15 @@ struct board {
   prediction_t predictions[PREDICTED_BRANCHES];
   prediction_t loop_predictions[PREDICTED_BRANCHES];
 };
+
+/* True if the MPU keeps data accesses of `kind` from one of the bytes. */
+static bool is_protected(const board_t *board, uint32_t kind, uint32_t address, uint32_t size) {
+  for (const protected_t *each = board->protected; each < board->protected + board->protected_count; each++) {
+    if (each->denied & kind && each->start - address < size) return true;
+    if (each->denied & kind && address - each->start < each->size) return true;
+  }
+  return false;
+}
 
 /* UDIV or SDIV at one address: registers of the operands. */
 typedef struct {
@@ -421,7 +441,7 @@ void on_external(void *uc, int type, uint64_t address, int size, int64_t value, 
   (void)type;
   (void)value;
   board_t *board = user;
-  if (!board->external->is_mapped) {
+  if (!board->external->is_mapped || is_protected(board, DENIES_READ, (uint32_t)address, (uint32_t)size)) {
     board->access_pc = read_pc(board);
     stop_at_read(board, MEM_READ_UNMAPPED, address, size);
   } else if (board->current && board->memory) {
@@ -458,6 +478,11 @@ static uint64_t access_cycle(board_t *board) {
   return cycle_in_block(board, board->access_pc);
 }
 
+/* An access to memory in a page in which the MPU protects other bytes. Unicorn goes on with a read, but makes no write. */
+static bool pass_by(board_t *board, bool is_write, uint32_t address, uint32_t size, uint64_t value) {
+  return !is_write || !board->mem_write(board->uc, address, &value, size);
+}
+
 /* Peripherals are mapped without permissions, because only in this hook Unicorn has the exact program counter. It makes a
  * write to flash itself, too: the flash controller puts right what it has not programmed so.
  */
@@ -468,7 +493,12 @@ bool on_protected(void *uc, int type, uint64_t address, int size, int64_t value,
   bool is_data = type == MEM_READ_PROT || type == MEM_WRITE_PROT;
   bool is_external = board->external && (uint32_t)address - board->external->start < board->external->size;
   if (is_data && (uint32_t)address >= FIRST_PERIPHERAL && !is_external) return true;
-  if (type == MEM_WRITE_PROT && !is_external) {
+  bool is_write = type == MEM_WRITE_PROT;
+  is_data &= !is_protected(board, is_write ? DENIES_WRITE : DENIES_READ, (uint32_t)address, (uint32_t)size);
+  if (is_data && (!is_write || (uint32_t)address >= FIRST_RAM) && !is_external) {
+    return pass_by(board, is_write, (uint32_t)address, (uint32_t)size, (uint64_t)value);
+  }
+  if (is_data && is_write && !is_external) {
     board->touched = 1;
     board->write((uint32_t)address, (uint32_t)size, (uint32_t)value, access_cycle(board));
     return true;
@@ -562,6 +592,8 @@ bool enter_exception(board_t *board, uint32_t handler, uint32_t link, uint32_t h
     write_register(board, REG_CONTROL, control & ~CONTROL_FPCA);
   }
   board->fault_address = top;
+  board->fault_size = 4 * words;
+  if (is_protected(board, DENIES_WRITE, top, 4 * words)) return false;
   if (board->mem_write(board->uc, top, frame, 4 * words)) return false;
   write_register(board, REG_SP, top);
   write_register(board, REG_LR, is_large ? link & ~0x10u : link);
@@ -576,6 +608,8 @@ bool leave_exception(board_t *board, uint32_t link) {
   bool is_large = !(link & 0x10u);
   uint32_t words = is_large ? FP_FRAME_WORDS : FRAME_WORDS;
   board->fault_address = sp;
+  board->fault_size = 4 * words;
+  if (is_protected(board, DENIES_READ, sp, 4 * words)) return false;
   if (board->mem_read(board->uc, sp, frame, 4 * words)) return false;
   for (int i = 0; i < FRAME_WORDS - 1; i++) write_register(board, stacked[i], frame[i] | (stacked[i] == REG_PC));
   if (is_large) {

@@ -26,6 +26,8 @@ class Core:
     tail_chain_cycles: int
     has_fpu: bool
     has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
+    mpu_regions: int  # as ST's devices have them
+    least_mpu_bytes: int  # of a region
     dma_wait_cycles: int  # for which a byte that DMA transfers stops the core
     cost: CostModel
     unaligned: Waits  # of loads
@@ -51,6 +53,9 @@ CORES = {
             tail_chain_cycles=10,
             has_fpu=False,
             has_mainline=False,
+            # PM0223, PM0214 and PM0253, Memory protection unit; the H7 has more than the F7.
+            mpu_regions=8,
+            least_mpu_bytes=256,
             # RM0444, bus matrix: round robin, so that a DMA access to SRAM makes the core wait for one cycle if both
             # want it at the same time. Pessimistic: they always do.
             dma_wait_cycles=1,
@@ -70,6 +75,8 @@ CORES = {
             tail_chain_cycles=6,
             has_fpu=True,
             has_mainline=True,
+            mpu_regions=8,
+            least_mpu_bytes=32,
             dma_wait_cycles=0,
             cost=m4_cost,
             unaligned=M4_WAITS,
@@ -88,6 +95,8 @@ CORES = {
             tail_chain_cycles=6,
             has_fpu=True,
             has_mainline=True,
+            mpu_regions=16,
+            least_mpu_bytes=32,
             dma_wait_cycles=0,
             cost=m7_cost,
             unaligned=M7_WAITS,

@@ -1,8 +1,9 @@
 """A Unicorn engine as the core of one board: memories, peripheral pages and C hooks."""
 
 import ctypes
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from ctypes import c_void_p
+from itertools import pairwise
 
 import unicorn
 from unicorn import arm_const
@@ -12,6 +13,7 @@ from tinysplit.boards.board import Board, Device
 from tinysplit.boards.parts import Memory
 from tinysplit_hil.virtual.core.divisions import Operands
 from tinysplit_hil.virtual.core.memory_timing import IdealMemory, Stalls
+from tinysplit_hil.virtual.core.mpu import Access, Protected
 from tinysplit_hil.virtual.core.native import (
     UNICORN_FUNCTIONS,
     BoardState,
@@ -20,6 +22,7 @@ from tinysplit_hil.virtual.core.native import (
     ExternalFlash,
     FailedCallback,
     Mark,
+    ProtectedBytes,
     ReadCallback,
     Region,
     TornWords,
@@ -28,6 +31,7 @@ from tinysplit_hil.virtual.core.native import (
 )
 
 _PAGE = 0x1000
+_PROTECTED_PAGE = 1024  # of Unicorn's M profile
 _MARKS = 4096  # recorded at most
 _ALL = (1, 0)  # begin and end of a hook on every address
 _READ, _WRITE = unicorn.UC_HOOK_MEM_READ, unicorn.UC_HOOK_MEM_WRITE
@@ -60,6 +64,8 @@ class Emulator:
         self._flash = ctypes.create_string_buffer(flash, len(flash))
         self._kept: list[object] = []  # referenced from C
         self.ram: dict[str, memoryview] = {}  # contents, by the names of the memories
+        # Flash and RAM: begin, end and permissions, and those of their pages with the MPU.
+        self._mapped: dict[tuple[int, int, int], tuple[tuple[int, int, int], ...]] = {}
         self._map_memories(board, ram, code)
         self.state = BoardState(uc=self._handle)
         for name in UNICORN_FUNCTIONS:
@@ -85,7 +91,7 @@ class Emulator:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
         size = len(self._flash)
         for start in self._flash_addresses(board.device):
-            self._uc.mem_map_ptr(start, size, read_only, ctypes.addressof(self._flash))
+            self._map(start, size, read_only, ctypes.addressof(self._flash))
         for memory in board.device.ram:
             buffer = ctypes.create_string_buffer(_whole_pages(memory.size_bytes))
             self._kept.append(buffer)
@@ -100,7 +106,32 @@ class Emulator:
         """Map `size` bytes at the address `content` of this process."""
         is_executable = any(start <= address < start + size for address in code)
         protection = unicorn.UC_PROT_READ | unicorn.UC_PROT_WRITE | (unicorn.UC_PROT_EXEC if is_executable else 0)
+        self._map(start, size, protection, content)
+
+    def _map(self, start: int, size: int, protection: int, content: int) -> None:
         self._uc.mem_map_ptr(start, size, protection, content)
+        self._mapped[start, start + size, protection] = ((start, start + size, protection),)
+
+    def memories(self) -> list[tuple[int, int]]:
+        """Return begin and end of flash and RAM, at each of their addresses."""
+        return [(start, end) for start, end, _ in self._mapped]
+
+    def protect(self, protected: Sequence[Protected]) -> None:
+        """Refuse reads and writes that the MPU does not allow. All accesses to pages with such bytes are looked at.
+
+        With ideal memory Unicorn reports reads of such a page only until one of them is allowed.
+        """
+        self._protected = (ProtectedBytes * len(protected))()
+        for number, each in enumerate(protected):
+            denied = (Access.READ | Access.WRITE) & ~each.allowed
+            self._protected[number] = ProtectedBytes(each.start, each.end - each.start, denied.value)
+        self.state.protected, self.state.protected_count = self._protected, len(protected)
+        for mapped, before in self._mapped.items():
+            runs = tuple(_permissions(*mapped, protected))
+            if runs != before:
+                self._mapped[mapped] = runs
+                for start, end, permission in runs:
+                    self._uc.mem_protect(start, end - start, permission)
 
     @staticmethod
     def _flash_addresses(device: Device) -> Iterable[int]:
@@ -177,6 +208,16 @@ class Emulator:
             on_write = ctypes.cast(library().on_write, c_void_p)
             _check(uclib.uc_mmio_map(self._handle, page, _PAGE, on_read, user, on_write, user))
             self._uc.mem_protect(page, _PAGE, unicorn.UC_PROT_NONE)
+
+    def record_marks(self) -> None:
+        """Record when marked blocks begin, from now on."""
+        self._marks = (Mark * _MARKS)()
+        self.state.marks, self.state.mark_limit = self._marks, _MARKS
+
+    def marks(self) -> Iterator[tuple[int, int, Stalls]]:
+        """Yield what was recorded: address, cycles and stalls since the start."""
+        for each in self._marks[: self.state.mark_count]:
+            yield each.address, each.cycles, Stalls(*each.stalls)
 
     def run(self) -> None:
         """Run until an event; state.reason is the reason for the end."""
@@ -258,6 +299,22 @@ class Emulator:
         """Jump to a handler without pushing a frame (tail-chaining)."""
         self._uc.reg_write(arm_const.UC_ARM_REG_LR, link)
         self._uc.reg_write(arm_const.UC_ARM_REG_PC, pc | 1)
+
+
+def _permissions(
+    start: int, end: int, permission: int, protected: Sequence[Protected]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the pages of a memory that allow no more than each byte of them does, in runs: begin, end, permission."""
+    inside = [each for each in protected if each.start < end and start < each.end]
+    pages = [(each.start & -_PROTECTED_PAGE, -(-each.end // _PROTECTED_PAGE) * _PROTECTED_PAGE) for each in inside]
+    edges = {start, end, *(min(max(edge, start), end) for both in pages for edge in both)}
+    for first, last in pairwise(sorted(edges)):
+        allowed = permission
+        for each, (page, behind) in zip(inside, pages, strict=True):
+            if page < last and first < behind:
+                allowed &= ~(0 if Access.READ in each.allowed else unicorn.UC_PROT_READ)
+                allowed &= ~(0 if Access.WRITE in each.allowed else unicorn.UC_PROT_WRITE)
+        yield first, last, allowed
 
 
 def _whole_pages(size: int) -> int:

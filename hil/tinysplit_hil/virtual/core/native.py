@@ -149,6 +149,12 @@ class ExternalFlash(Structure):
     )
 
 
+class ProtectedBytes(Structure):
+    """Mirror of protected_t."""
+
+    _fields_ = (("start", c_uint32), ("size", c_uint32), ("denied", c_uint32))
+
+
 class BoardState(Structure):
     """Mirror of board_t; the fields that only C uses are `loop_search`."""
 
@@ -187,7 +193,8 @@ class BoardState(Structure):
         ("steps", c_uint32),
         ("polled_by", c_uint32),
         ("polled_value", c_uint32),
-        ("reserved", c_uint32),
+        ("protected_count", c_uint32),
+        ("protected", POINTER(ProtectedBytes)),
         ("loop_search", c_uint64 * 12),
         ("predictions", c_uint32 * (2 * _PREDICTED_BRANCHES * 3)),
     )

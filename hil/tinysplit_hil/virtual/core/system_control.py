@@ -7,6 +7,7 @@ from typing_extensions import override
 from tinysplit_hil.virtual.core.cores import Core
 from tinysplit_hil.virtual.core.data_cache import DataCache
 from tinysplit_hil.virtual.core.memory_timing import IdealMemory
+from tinysplit_hil.virtual.core.mpu import Mpu
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, PENDSV, SYSTICK, Nvic
 from tinysplit_hil.virtual.errors import NotModelledError
 from tinysplit_hil.virtual.peripherals.base import WORD_MASK, Peripheral, Registers
@@ -96,6 +97,7 @@ class SystemControl(Peripheral):
         self._memory = memory
         self._reset = reset
         self.systick = SysTick(lambda: nvic.pending.add(SYSTICK))
+        self.mpu = Mpu(core)
         self._words = {_VTOR: 0, _SCR: 0, _CCR: 0, _SHPR1: 0, 0xD1C: 0, _SHPR3: 0}
         if core.has_mainline:
             self._words.update(dict.fromkeys(_PLAIN_MAINLINE, 0))
@@ -138,6 +140,8 @@ class SystemControl(Peripheral):
             return self.systick.read(offset, now)
         if _ISER <= offset < _IPR + _IPR_BYTES:
             return self._read_nvic(offset)
+        if self.mpu.has(offset):
+            return self.mpu.read(offset)
         if offset in self._words:
             return self._words[offset]
         known = {_CPUID: self._core.cpuid, _ICSR: self._icsr, _AIRCR: 0xFA050000, _CCSIDR: _D_CACHE_16_KB}
@@ -168,6 +172,8 @@ class SystemControl(Peripheral):
             self.systick.write(offset, value, now)
         elif _ISER <= offset < _IPR + _IPR_BYTES:
             self._write_nvic(offset, value)
+        elif self.mpu.has(offset):
+            self.mpu.write(offset, value)
         elif offset == _ICSR:
             self._write_icsr(value)
         elif offset == _AIRCR:
