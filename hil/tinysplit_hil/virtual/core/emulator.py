@@ -170,16 +170,6 @@ class Emulator:
             user = ctypes.cast(ctypes.pointer(watched), c_void_p)
             self._add_hook(_READ, function, user, (start + first, start + last))
 
-    def record_marks(self) -> None:
-        """Record cycles and stalls whenever a marked block begins."""
-        self._marks = (Mark * _MARKS)()
-        self.state.marks, self.state.mark_limit = self._marks, _MARKS
-
-    def marks(self) -> Iterator[tuple[int, int, Stalls]]:
-        """Yield what was recorded: address, cycles and stalls since the start."""
-        for each in self._marks[: self.state.mark_count]:
-            yield each.address, each.cycles, Stalls(*each.stalls)
-
     def time_divisions(self, divisions: Mapping[int, Operands]) -> None:
         """Add the cycles that the operands of a division require to its shortest duration, for those at addresses."""
         function = ctypes.cast(library().on_division, c_void_p)
