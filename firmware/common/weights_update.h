@@ -4,6 +4,7 @@
  * whenever its supply fails. The first FLASH_UNIT_BYTES are programmed when all others are right; then the slot has a
  * good file, and the board copies it at its next start, from the begin if that is interrupted. Without a staging slot
  * the new file is written over the old one, and a board whose supply fails has none until the host sends it again.
+ * Programs that take signed files only take none without a staging slot, and never an older one.
  */
 #ifndef WEIGHTS_UPDATE_H
 #define WEIGHTS_UPDATE_H

@@ -36,6 +36,7 @@ from tinysplit_hil import protocol
 from tinysplit_hil.bench.rig_file import read_rig_file
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.weights_protocol import Staging, WeightsIdentity
+from weights_folders import signer
 
 N_FAST = cases(quick=50, full=500, nightly=100_000)
 N_FILES = cases(quick=30, full=200, nightly=100_000)
@@ -207,25 +208,29 @@ def test_tables(text: str) -> None:
     in_file("x.csv", text.encode("utf-8", "surrogatepass"), read_both)
 
 
-WEIGHTS = encode(
-    Identity(board_index=1, structure=5, counter=3, model=7),
-    (
-        LayerEntry(2, "conv", (0,), 8, 0.03125, 0, 8, (1, 12)),
-        LayerEntry(3, "add", (2, 0), 16, 2.0**-14, 0, None, (0, 9)),
-    ),
-    {"layer_2_weights": np.arange(9, dtype=np.int8)},
+WEIGHTS, SIGNED = (
+    encode(
+        Identity(board_index=1, structure=5, counter=3, model=7),
+        (
+            LayerEntry(2, "conv", (0,), 8, 0.03125, 0, 8, (1, 12)),
+            LayerEntry(3, "add", (2, 0), 16, 2.0**-14, 0, None, (0, 9)),
+        ),
+        {"layer_2_weights": np.arange(9, dtype=np.int8)},
+        signer=signing,
+    )
+    for signing in (None, signer())
 )
 
 
 @settings(max_examples=N_FAST)
-@given(changes, st.booleans())
-def test_weights_files(found: list[Change], is_sealed: bool) -> None:
-    content = changed(WEIGHTS, found)
+@given(st.sampled_from((WEIGHTS, SIGNED)), changes, st.booleans())
+def test_weights_files(file: bytes, found: list[Change], is_sealed: bool) -> None:
+    content = changed(file, found)
     if is_sealed and len(content) > 16:  # with the right length and CRC
         content = content[:8] + struct.pack("<I", len(content)) + content[12:-4]
         content += struct.pack("<I", zlib.crc32(content))
     with suppress(ValueError):
-        decode(content)
+        assert not decode(content).is_signed_by(signer(2).public_key)
 
 
 # --- networks --------------------------------------------------------------------------------------------------------

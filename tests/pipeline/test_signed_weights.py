@@ -19,6 +19,8 @@ from firmware_build import linked_elf
 from shared_folder import made_once
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.weights import check_weights_file
+from tinysplit.cli.run import ProgramChoice
+from tinysplit.common.choices import WeightsIn
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.project_files import SPLIT_NAME
 from tinysplit.project.manifest import Project
@@ -226,3 +228,12 @@ def test_the_command_names_what_is_missing(
     line = generated(folder, "--structure-of", str(folder), expect=BAD_INPUT)
     assert f"are signed with the key {signer().public_key.hex()}, and the signing key that is set is" in line
     assert not out.exists()
+
+
+def test_run_signs_as_generate_does(keys: MappingProxyType[int, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SIGNING_KEY_FILE_VARIABLE, str(keys[2]))
+    chosen = ProgramChoice(weights=WeightsIn.BINARY, sign=True).options
+    assert chosen.weights_signer is not None
+    assert chosen.weights_signer.public_key == signer(2).public_key
+    with pytest.raises(UsageError, match="--sign signs weights files"):
+        _ = ProgramChoice(sign=True).options
