@@ -11,8 +11,8 @@
 
 _Noreturn void faults_report(uint32_t program_counter);
 
-/* A push that the MPU has refused leaves the stack pointer where it was. ARMv6-M does not tell the address: there the frame
- * of the fault, below a stack pointer so near to the end, overwrites the guard word or does not fit.
+/* A push that the MPU has refused leaves the stack pointer where it was. ARMv6-M does not tell the address: there the
+ * frame of the fault, below a stack pointer so near to the end, overwrites the guard word or does not fit.
  */
 static bool is_below_stack(void) {
 #if __CORTEX_M >= 3
@@ -33,10 +33,10 @@ _Noreturn void faults_report(uint32_t program_counter) {
   }
 }
 
-/* Switches the MPU off, which a handler of an interrupt still has on, and passes on the stacked program counter, the seventh
- * word at the stack pointer of the exception. If that has left the stack, the frame was not written where the MPU is on:
- * the program counter is not known, the spare stack below the stack is used, and the guard word is overwritten. Naked: the
- * prologue of a normal function would already use the stack.
+/* Switches the MPU off, which a handler of an interrupt still has on, and passes on the stacked program counter, the
+ * seventh word at the stack pointer of the exception. If that has left the stack, the MPU has kept the frame from being
+ * written: the program counter is not known, the spare stack below the stack is used, and the guard word is
+ * overwritten. Naked: the prologue of a normal function would already use the stack.
  */
 __attribute__((naked)) void faults_handler(void) {
   __asm volatile(

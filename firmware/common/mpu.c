@@ -5,8 +5,8 @@
 #include "device.h"
 #include "stack.h"
 
-/* Arm DDI 0403 and DDI 0419, section B3.5. Of regions that overlap the one with the highest number counts; where there is
- * none, the default memory map does. NMI, faults and vector fetches use it everywhere.
+/* Arm DDI 0403 and DDI 0419, section B3.5. Of regions that overlap the one with the highest number counts; where there
+ * is none, the default memory map does. NMI, faults and vector fetches use it everywhere.
  */
 enum {
   REGION_CODE_SPACE, /* address 0, where flash is mapped, too, and what else lies below the data RAM */
@@ -51,8 +51,8 @@ static void set(uint32_t region, uint32_t base, uint32_t log2, uint32_t disabled
   MPU->RASR = settings | disabled << MPU_RASR_SRD_Pos | (log2 - 1u) << MPU_RASR_SIZE_Pos | MPU_RASR_ENABLE_Msk;
 }
 
-/* From the first byte of code to the end of its memory, which is at `base`: a region for the eighths behind that in which
- * the code begins, and one for this eighth. The linker script aligns the code to an eighth of it.
+/* From the first byte of code to the end of its memory, which is at `base`: a region for the eighths behind that in
+ * which the code begins, and one for this eighth. The linker script aligns the code to an eighth of it.
  */
 static void set_ram_code(uint32_t region, uint32_t base, uint32_t settings) {
   uint32_t log2 = (uint32_t)(uintptr_t)_code_ram_log2;

@@ -1,5 +1,5 @@
-/* The stack: the guard word at its lower end is overwritten when it has overflowed, and words that it never reached keep
- * the pattern that they have from the start. Below it lies the spare stack, that of the fault handler.
+/* The stack: the guard word at its lower end is overwritten when it has overflowed, and words that it never reached
+ * keep the pattern that they have from the start. Below it lies the spare stack, that of the fault handler.
  */
 #ifndef STACK_H
 #define STACK_H
