@@ -29,6 +29,7 @@ static request_t request;
  * without it has no file, and nobody reads on there, where words may be half programmed. */
 static weights_header_t header;
 static bool is_open;
+static bool has_extended_watchdog;
 static uint32_t written;
 static uint32_t first_unit[FLASH_UNIT_WORDS];
 
@@ -92,6 +93,7 @@ static uint8_t begin(uint32_t *detail) {
   if (!*detail && !may_be_older && has_file && header.counter < old.counter) *detail = WEIGHTS_OLDER;
   if (*detail) return ERROR_WEIGHTS;
   if (network_watchdog_ms) watchdog_begin(LONGEST_ERASE_MS);
+  has_extended_watchdog = true;
   if (target() == weights_file && weights_key_forget) weights_key_forget();
   is_open = true;
   written = 0;
@@ -172,6 +174,12 @@ void weights_update_obey(void) {
   uint8_t type = request.type, sequence = request.sequence;
   is_wanted = false;
   weights_update_on_done(type, sequence, code, detail);
+}
+
+void weights_update_leave(void) {
+  is_open = false;
+  if (has_extended_watchdog) watchdog_begin(network_watchdog_ms);
+  has_extended_watchdog = false;
 }
 
 uint32_t weights_update_staging_bytes(void) { return weights_staging ? weights_slot_bytes : 0; }

@@ -37,6 +37,9 @@ bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint
 /* Executes a request that waits. */
 void weights_update_obey(void) __attribute__((weak));
 
+/* A run begins: a file that is not committed is given up, and the watchdog has its own time-out again. */
+void weights_update_leave(void) __attribute__((weak));
+
 /* Defined by host.c: a request has been executed, with this result. */
 void weights_update_on_done(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail);
 

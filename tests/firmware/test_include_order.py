@@ -83,6 +83,7 @@ PARTS = {
     "pins": "board",
     "flash_family": "flash_memory",
     "flash_banks": "flash_memory",
+    "flash_control": "flash_memory",
     "host_send": "host",
     "weights_key": "weights_file",
     "no_transfers": "transfers",
