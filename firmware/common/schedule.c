@@ -101,7 +101,6 @@ static void stop(void) {
 /* The links join first: neighbours may already wait for an answer. */
 static uint8_t begin(uint32_t number, uint32_t *detail) {
   is_beginning = true;
-  if (weights_update_leave) weights_update_leave();
   exchange_reset();
   times_clear();
   uint32_t lock = interrupts_lock();

@@ -167,19 +167,21 @@ bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint
   return true;
 }
 
+/* A run has begun: a file that is not committed is given up, and the watchdog has its own time-out again. */
+static void leave(void) {
+  is_open = false;
+  has_extended_watchdog = false;
+  watchdog_begin(network_watchdog_ms);
+}
+
 void weights_update_obey(void) {
+  if (has_extended_watchdog && run_state != RUN_STOPPED) leave();
   if (!is_wanted) return;
   uint32_t detail = request.type;
   uint8_t code = execute(&detail);
   uint8_t type = request.type, sequence = request.sequence;
   is_wanted = false;
   weights_update_on_done(type, sequence, code, detail);
-}
-
-void weights_update_leave(void) {
-  is_open = false;
-  if (has_extended_watchdog) watchdog_begin(network_watchdog_ms);
-  has_extended_watchdog = false;
 }
 
 uint32_t weights_update_staging_bytes(void) { return weights_staging ? weights_slot_bytes : 0; }
