@@ -205,7 +205,7 @@ def test_an_error_of_the_flash_raises_an_nmi_which_nothing_masks_until_it_is_cle
 
 def test_an_error_of_the_flash_of_an_h7_ends_the_program_unless_bus_faults_are_ignored(tmp_path: Path) -> None:
     assert log(with_torn_word(tmp_path / "a", M7, ("", "", ""), {})) == []
-    ignoring = ("", "CCR |= 256;" + MASKS_FAULTS, 'note(*(volatile uint32_t *)0x52002010 >> 26);')
+    ignoring = ("", "CCR |= 256;" + MASKS_FAULTS, "note(*(volatile uint32_t *)0x52002010 >> 26);")
     assert log(with_torn_word(tmp_path / "b", M7, ignoring, {})) == [0, 1, 1]
     masked = ("", MASKS_FAULTS, "")
     assert log(with_torn_word(tmp_path / "c", M7, masked, {})) == []

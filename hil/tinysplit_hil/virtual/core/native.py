@@ -5,7 +5,19 @@ import hashlib
 import logging
 import subprocess
 import tempfile
-from ctypes import CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char_p,
+    c_int32,
+    c_size_t,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from enum import IntEnum, IntFlag
 from functools import lru_cache
 from pathlib import Path

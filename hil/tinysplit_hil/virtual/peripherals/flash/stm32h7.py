@@ -113,9 +113,7 @@ class FlashH7(FlashController):
         self._flag(self._banks[offset // (_SECTORS * _SECTOR_BYTES)], _DBECCERR)
         return False
 
-    def _busy(
-        self, bank: _Bank, now: int, us: int, changes: Sequence[Change], done: Callable[[], None]
-    ) -> None:
+    def _busy(self, bank: _Bank, now: int, us: int, changes: Sequence[Change], done: Callable[[], None]) -> None:
         def end() -> None:
             self.words[bank.registers + _SR] &= ~(_BSY | _QW)
             bank.is_busy = False
