@@ -31,6 +31,7 @@ static request_t request;
  * without it has no file, and nobody reads on there, where words may be half programmed. */
 static weights_header_t header;
 static bool is_open;
+static bool has_extended_watchdog;
 static uint32_t written;
 static uint32_t first_unit[FLASH_UNIT_WORDS];
 
@@ -106,6 +107,7 @@ static uint8_t begin(uint32_t *detail) {
   if (!*detail && !may_be_older && has_file && header.counter < old.counter) *detail = WEIGHTS_OLDER;
   if (*detail) return ERROR_WEIGHTS;
   if (network_watchdog_ms) watchdog_begin(LONGEST_ERASE_MS);
+  has_extended_watchdog = true;
   if (target() == weights_file && weights_key_forget) weights_key_forget();
   is_open = true;
   written = 0;
@@ -181,7 +183,15 @@ bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint
   return true;
 }
 
+/* A run has begun: a file that is not committed is given up, and the watchdog has its own time-out again. */
+static void leave(void) {
+  is_open = false;
+  has_extended_watchdog = false;
+  watchdog_begin(network_watchdog_ms);
+}
+
 void weights_update_obey(void) {
+  if (has_extended_watchdog && run_state != RUN_STOPPED) leave();
   if (!is_wanted) return;
   uint32_t detail = request.type;
   uint8_t code = execute(&detail);

@@ -35,7 +35,7 @@ uint8_t *weights_update_place(uint32_t bytes) __attribute__((weak));
  * is executed. */
 bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) __attribute__((weak));
 
-/* Executes a request that waits. */
+/* Executes a request that waits. A run ends what was begun and not committed. */
 void weights_update_obey(void) __attribute__((weak));
 
 /* Defined by host.c: a request has been executed, with this result. */

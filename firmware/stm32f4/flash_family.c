@@ -1,9 +1,9 @@
 /* RM0368 and RM0390, section Erase and program operations. */
 #include "device.h"
+#include "flash_control.h"
 #include "flash_memory.h"
 
-#define KEY_1 0x45670123u
-#define KEY_2 0xCDEF89ABu
+#define BUSY FLASH_SR_BSY
 #define ERRORS 0x1F2u    /* OPERR to RDERR of SR */
 #define WORDS_AT_A_TIME (2u << FLASH_CR_PSIZE_Pos) /* 32 bits: from 2.7 V */
 #define SMALL_SHIFT 14u  /* sectors 0 to 3 have 16 KB */
@@ -12,14 +12,8 @@
 #define MIDDLE_START 0x10000u
 #define BANK_SHIFT 20u   /* of devices with 2 MB */
 #define SECOND_BANK 16u  /* code of its first sector */
-#define CACHES (FLASH_ACR_ICEN | FLASH_ACR_DCEN)
-#define CACHES_RESET (FLASH_ACR_ICRST | FLASH_ACR_DCRST)
 
-static bool is_done(void) {
-  while (FLASH->SR & FLASH_SR_BSY) {
-  }
-  return !(FLASH->SR & ERRORS);
-}
+static bool is_done(void) { return flash_control_is_done(BUSY, ERRORS); }
 
 static uint32_t sector_at(uint32_t offset) {
   if (offset >> BANK_SHIFT) return SECOND_BANK + sector_at(offset & ((1u << BANK_SHIFT) - 1u));
@@ -27,22 +21,12 @@ static uint32_t sector_at(uint32_t offset) {
   return offset < MIDDLE_START ? offset >> SMALL_SHIFT : MIDDLE_START >> SMALL_SHIFT;
 }
 
-/* The data cache is off meanwhile: errata of F42x and of L4 with two banks, reads while another bank is written. */
-void flash_memory_open(void) {
-  FLASH->ACR &= ~FLASH_ACR_DCEN;
-  if (!(FLASH->CR & FLASH_CR_LOCK)) return; /* keys would block it */
-  FLASH->KEYR = KEY_1;
-  FLASH->KEYR = KEY_2;
-}
+void flash_memory_open(void) { flash_control_unlock(); }
 
 void flash_memory_close(uint32_t offset, uint32_t bytes) {
   (void)offset;
   (void)bytes; /* caches forget all */
-  uint32_t settings = FLASH->ACR | FLASH_ACR_DCEN;
-  FLASH->CR = FLASH_CR_LOCK;
-  FLASH->ACR = settings & ~CACHES;
-  FLASH->ACR = (settings & ~CACHES) | CACHES_RESET;
-  FLASH->ACR = settings;
+  flash_control_lock();
 }
 
 bool flash_memory_erase(uint32_t offset, const flash_sizes_t *sizes) {

@@ -1,35 +1,20 @@
 /* RM0444, section FLASH main memory erase sequences and programming sequences. */
 #include "device.h"
+#include "flash_control.h"
 #include "flash_memory.h"
 
-#define KEY_1 0x45670123u
-#define KEY_2 0xCDEF89ABu
 #define ERRORS 0xC3FAu /* OPERR to OPTVERR of SR */
 #define BUSY (FLASH_SR_BSY1 | 1u << 17 | FLASH_SR_CFGBSY) /* bit 17: BSY2 of devices with two banks */
 #define BANK_2 (1u << 13)  /* BKER, of devices with two banks */
-#define CACHES FLASH_ACR_ICEN
-#define CACHES_RESET FLASH_ACR_ICRST
 
-static bool is_done(void) {
-  while (FLASH->SR & BUSY) {
-  }
-  return !(FLASH->SR & ERRORS);
-}
+static bool is_done(void) { return flash_control_is_done(BUSY, ERRORS); }
 
-void flash_memory_open(void) {
-  if (!(FLASH->CR & FLASH_CR_LOCK)) return; /* keys would block it */
-  FLASH->KEYR = KEY_1;
-  FLASH->KEYR = KEY_2;
-}
+void flash_memory_open(void) { flash_control_unlock(); }
 
 void flash_memory_close(uint32_t offset, uint32_t bytes) {
   (void)offset;
   (void)bytes; /* caches forget all */
-  uint32_t settings = FLASH->ACR;
-  FLASH->CR = FLASH_CR_LOCK;
-  FLASH->ACR = settings & ~CACHES;
-  FLASH->ACR = (settings & ~CACHES) | CACHES_RESET;
-  FLASH->ACR = settings;
+  flash_control_lock();
 }
 
 bool flash_memory_erase(uint32_t offset, const flash_sizes_t *sizes) {

@@ -1,39 +1,22 @@
 /* RM0351, RM0394 and RM0432, section Flash main memory erase sequences and programming sequences. */
 #include "device.h"
+#include "flash_control.h"
 #include "flash_memory.h"
 
-#define KEY_1 0x45670123u
-#define KEY_2 0xCDEF89ABu
 #define ERRORS 0xC3FAu /* OPERR to OPTVERR of SR */
 #define BUSY FLASH_SR_BSY
 #define BANK_2 (1u << 11)  /* BKER, of devices with two banks */
 #define PLUS_PAGE_BYTES 8192u
 #define PLUS_TWO_BANKS (1u << 22) /* DBANK */
-#define CACHES (FLASH_ACR_ICEN | FLASH_ACR_DCEN)
-#define CACHES_RESET (FLASH_ACR_ICRST | FLASH_ACR_DCRST)
 
-static bool is_done(void) {
-  while (FLASH->SR & BUSY) {
-  }
-  return !(FLASH->SR & ERRORS);
-}
+static bool is_done(void) { return flash_control_is_done(BUSY, ERRORS); }
 
-/* The data cache is off meanwhile: errata of F42x and of L4 with two banks, reads while another bank is written. */
-void flash_memory_open(void) {
-  FLASH->ACR &= ~FLASH_ACR_DCEN;
-  if (!(FLASH->CR & FLASH_CR_LOCK)) return; /* keys would block it */
-  FLASH->KEYR = KEY_1;
-  FLASH->KEYR = KEY_2;
-}
+void flash_memory_open(void) { flash_control_unlock(); }
 
 void flash_memory_close(uint32_t offset, uint32_t bytes) {
   (void)offset;
   (void)bytes; /* caches forget all */
-  uint32_t settings = FLASH->ACR | FLASH_ACR_DCEN;
-  FLASH->CR = FLASH_CR_LOCK;
-  FLASH->ACR = settings & ~CACHES;
-  FLASH->ACR = (settings & ~CACHES) | CACHES_RESET;
-  FLASH->ACR = settings;
+  flash_control_lock();
 }
 
 static bool erase_page(uint32_t page, uint32_t bank) {

@@ -87,6 +87,7 @@ PARTS = {
     "flash_family": "flash_memory",
     "host_diagnostics": "host",
     "flash_banks": "flash_memory",
+    "flash_control": "flash_memory",
     "host_send": "host",
     "weights_key": "weights_file",
     "weights_signature": "weights_file",

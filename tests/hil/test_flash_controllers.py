@@ -330,7 +330,7 @@ def test_an_error_of_the_h7_is_a_bus_error_and_flagged_in_its_bank() -> None:
 def test_an_interrupted_erase_leaves_words_that_cannot_be_corrected_and_another_one_mends_them(g0: Chip) -> None:
     g0.write(CR, PER | 3 << 3)
     g0.write(CR, PER | 3 << 3 | STRT)
-    g0.controller.interrupt(random.Random(1))
+    g0.controller.interrupt(random.Random(1))  # noqa: S311 (repeatable)
     torn = [any(g0.torn[offset : offset + 8]) for offset in range(3 * 2 * KB, 4 * 2 * KB, 8)]
     assert 0.6 < sum(torn) / len(torn) < 0.85
     assert sum(g0.torn) == 8 * sum(torn)
@@ -347,7 +347,7 @@ def test_an_interrupted_word_has_bits_of_before_and_of_what_was_wanted(g0: Chip)
         g0.write(CR, PG)
         g0.controller.program(offset, bytes(4), 0)
         g0.controller.program(offset + 4, bytes(4), 0)
-        g0.controller.interrupt(random.Random(offset))
+        g0.controller.interrupt(random.Random(offset))  # noqa: S311 (repeatable)
         g0.reset()
         g0.write(KEYR, *KEYS)
     words = [bytes(g0.flash[offset : offset + 8]) for offset in range(0, 800, 8)]

@@ -28,6 +28,7 @@ from weights_folders import generate, other_model, shared_binary
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"
 QUIET = Console(quiet=True)
+RELOAD = 0x08  # offset of a register of the watchdog
 SMALL = 1  # index of the board with a weights file of 700 bytes
 
 
@@ -108,6 +109,22 @@ def test_a_board_refuses_parts_that_do_not_follow() -> None:
             header[offset] = value
             with pytest.raises(ToolError, match="WEIGHTS: its weights file"):
                 client.run(client.begin_weights(bytes(header), may_be_older=True))
+
+
+def test_a_run_ends_an_update_and_its_long_watchdog() -> None:
+    project, folder = shared_binary(G0, F4)
+    file = project.boards[SMALL].weights_path(folder).read_bytes()
+    with board_of(project, folder, SMALL) as (_, virtual, client):
+        client.run(client.weights())
+        watchdog = virtual.part(SMALL).machine.chip.watchdog
+        own = watchdog.read(RELOAD, 0)
+        client.run(client.begin_weights(file[:28], may_be_older=False))
+        assert watchdog.read(RELOAD, 0) > 4 * own
+        client.run(client.reset(1))
+        assert watchdog.read(RELOAD, 0) == own
+        client.run(client.stop(1.0))
+        with pytest.raises(ToolError, match="BAD_RANGE"):
+            client.run(client.write_weights(0, file[:32]))
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ from tinysplit_hil.virtual.peripherals.reset import BoardResetError, ResetCause
 
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
-_TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
@@ -91,17 +90,10 @@ class Machine:
         return chip
 
     def _dma_ports(self, board: Board) -> DmaPorts:
-        is_cached = board.device.core == "cortex-m7"
-        self._cache = DataCache(
-            (each.start, self.emulator.ram[each.name])
-            for each in board.device.ram
-            if is_cached and each.name not in _TIGHTLY_COUPLED
-        )
+        self._cache = DataCache.of(board.device, self.emulator.ram)
         contents = {**self.emulator.ram, board.device.flash.name: self.emulator.flash}
-        return DmaPorts(list(dma_memories(board, contents, self._cache)), self._look_at_interrupt, self._wait_for_dma)
-
-    def _look_at_interrupt(self, position: int) -> None:
-        self.nvic.look(FIRST_INTERRUPT + position)
+        memories = list(dma_memories(board, contents, self._cache))
+        return DmaPorts(memories, lambda position: self.nvic.look(FIRST_INTERRUPT + position), self._wait_for_dma)
 
     def _wait_for_dma(self) -> None:
         if not self.is_asleep:
@@ -183,10 +175,6 @@ class Machine:
     def ram(self) -> dict[str, bytes]:
         """Return the contents of RAM."""
         return {name: bytes(content) for name, content in self.emulator.ram.items()}
-
-    def flip_flash_bit(self, offset: int, bit: int) -> None:
-        """Flip a bit of flash; code that has run already is not affected."""
-        self.emulator.flash[offset] ^= 1 << bit
 
     def read_word(self, address: int) -> int:
         """Return a word of memory."""

@@ -259,7 +259,7 @@ class VirtualRig:
         """Flip a bit of a byte of a board's flash, for good; code that has run already is not affected."""
         offset = address - self._boards[index].board.device.flash.start
         self._firmware[index].image[offset] ^= 1 << bit
-        self._machines[index].flip_flash_bit(offset, bit)
+        self._machines[index].emulator.flash[offset] ^= 1 << bit
 
     def write_word(self, index: int, address: int, value: int) -> None:
         """Change a word of a board's RAM behind its program's back."""

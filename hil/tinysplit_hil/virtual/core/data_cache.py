@@ -4,10 +4,14 @@ Pessimistic (Arm DDI 0403, B2.2): a line that the core has written stays in the 
 that DMA has written stays unseen by the core until it is invalidated.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Self
+
+from tinysplit.boards.board import Device
 
 _LINE_BYTES = 32
+_TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,13 @@ class DataCache:
             CachedMemory(start, content, memoryview(bytearray(len(content)))) for start, content in memories
         ]
         self._is_on = False
+
+    @classmethod
+    def of(cls, device: Device, contents: Mapping[str, memoryview]) -> Self:
+        """Return the cache of a device, which caches nothing on other cores than Cortex-M7; `contents` are its RAM."""
+        is_cached = device.core == "cortex-m7"
+        memories = [each for each in device.ram if is_cached and each.name not in _TIGHTLY_COUPLED]
+        return cls((each.start, contents[each.name]) for each in memories)
 
     def switch(self, *, is_on: bool) -> None:
         """Switch the cache on or off (CCR DC); both views are the same at that time."""

@@ -1,0 +1,46 @@
+/* Unlocking, waiting and locking: what the flash controllers of F4, L4 and G0 have in common. */
+#ifndef FLASH_CONTROL_H
+#define FLASH_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "device.h"
+
+#define FLASH_CONTROL_KEY_1 0x45670123u
+#define FLASH_CONTROL_KEY_2 0xCDEF89ABu
+
+#ifdef FLASH_ACR_DCEN
+#define FLASH_CONTROL_DATA_CACHE FLASH_ACR_DCEN
+#define FLASH_CONTROL_CACHES_RESET (FLASH_ACR_ICRST | FLASH_ACR_DCRST)
+#else
+#define FLASH_CONTROL_DATA_CACHE 0u
+#define FLASH_CONTROL_CACHES_RESET FLASH_ACR_ICRST
+#endif
+
+/* Waits until no bit of `busy` is set in SR; false if one of `errors` is. */
+static inline bool flash_control_is_done(uint32_t busy, uint32_t errors) {
+  while (FLASH->SR & busy) {
+  }
+  return !(FLASH->SR & errors);
+}
+
+/* The data cache is off meanwhile: errata of F42x and of L4 with two banks, reads while another bank is written. */
+static inline void flash_control_unlock(void) {
+  FLASH->ACR &= ~FLASH_CONTROL_DATA_CACHE;
+  if (!(FLASH->CR & FLASH_CR_LOCK)) return; /* keys would block it */
+  FLASH->KEYR = FLASH_CONTROL_KEY_1;
+  FLASH->KEYR = FLASH_CONTROL_KEY_2;
+}
+
+/* Locks it; caches forget all. */
+static inline void flash_control_lock(void) {
+  uint32_t settings = FLASH->ACR | FLASH_CONTROL_DATA_CACHE;
+  uint32_t without = settings & ~(FLASH_ACR_ICEN | FLASH_CONTROL_DATA_CACHE);
+  FLASH->CR = FLASH_CR_LOCK;
+  FLASH->ACR = without;
+  FLASH->ACR = without | FLASH_CONTROL_CACHES_RESET;
+  FLASH->ACR = settings;
+}
+
+#endif
