@@ -381,8 +381,7 @@ class Machine:
         return number == NMI or not self.emulator.is_masked
 
     def _handler(self, number: int) -> int:
-        table = self.control.vector_table or self.flash_start
-        return self.emulator.read_word(table + 4 * number)
+        return self.emulator.read_word((self.control.vector_table or self.flash_start) + 4 * number)
 
     def _system_reset(self) -> None:
         raise BoardResetError(ResetCause.SOFTWARE)
