@@ -11,9 +11,12 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.project_files import WEIGHTS_IN_PROJECT
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.common.templates import render
+from tinysplit.memory.constants_in_ram import Decrypted
+from tinysplit.memory.decryption import BLOCK_BYTES
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
+from tinysplit.project.manifest import ProjectDecryption
 from tinysplit.project.structure import CONTENT_HEADER
 from tinysplit.weights_file.file import CRC_BYTES, Identity, Layout, encode
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
@@ -21,16 +24,19 @@ from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entri
 EXPECTED_CODE_BYTES = 340  # of firmware/common/weights_file.c and crc_unit.c, on all cores
 EXPECTED_UPDATE_CODE_BYTES = 1490  # of weights_update.c and flash_family.c
 EXPECTED_UPDATE_RAM_BYTES = 598  # mostly WEIGHTS_PART_BYTES
-EXPECTED_KEY_CODE_BYTES = 2700  # of weights_key.c, gcm.c and aes.c
+EXPECTED_KEY_CODE_BYTES = {"cortex-m0plus": 3150}  # of weights_key.c, gcm.c and aes.c
+EXPECTED_KEY_CODE_ELSEWHERE_BYTES = 2800
+EXPECTED_AGAIN_CODE_BYTES = 240  # of what decrypts in each inference
 EXPECTED_KEY_RAM_BYTES = 860  # mostly gcm_t
+MOST_KEY_RAM_BYTES = EXPECTED_KEY_RAM_BYTES + EXPECTED_UPDATE_RAM_BYTES  # of a board with encrypted weights, for code
 
 
 @dataclass(frozen=True)
 class PlacedArray:
-    """An array of the file as the assembler sees it: symbol, offset and size in bytes."""
+    """An array of the file as the assembler sees it: symbol, address as an expression, and size in bytes."""
 
     symbol: str
-    offset: int
+    address: str
     size_bytes: int
 
 
@@ -44,7 +50,8 @@ class WeightsContext:
     arrays: tuple[PlacedArray, ...]
     first_array: int
     layers: int  # in the layer graph
-    plain_bytes: int  # of RAM for decrypted arrays, 0 where they are not encrypted
+    is_encrypted: bool
+    plain_bytes: int  # of RAM for arrays that are kept decrypted
 
 
 @dataclass(frozen=True)
@@ -57,12 +64,19 @@ class WeightsCrcContext:
 
 @dataclass(frozen=True, eq=False)
 class BoardWeights:
-    """The weights of a board: the layer graph, the arrays by symbol, and the slots of the flash that they get."""
+    """The weights of a board: the layer graph, the arrays by symbol, and the slots of the flash that they get.
 
+    `core` is that of the board. The arrays whose symbols are in `again` are the last ones, and decrypted in each
+    inference.
+    """
+
+    core: str
     layers: tuple[LayerEntry, ...]
     arrays: Mapping[str, IntArray]
     slots: FlashSlots
     key: SecretKey | None
+    again: frozenset[str]
+    decryption: ProjectDecryption
 
     @classmethod
     def of(
@@ -84,17 +98,23 @@ class BoardWeights:
         layers = tuple(layer_entries(quantized, board_plan.layers))
         arrays = {
             array.flash_symbol: array.values
-            for number, source in sources.items()
+            for number, source in sorted(sources.items(), key=lambda item: (item[1].decrypts, item[0]))
             if not source.quantized.layer.is_view
             for array in own_arrays(source, number)
         }
+        again = frozenset(
+            array.flash_symbol
+            for number, source in sources.items()
+            if source.decrypts
+            for array in own_arrays(source, number)
+        )
         size_bytes = Layout.of(encode_layers(layers), arrays, is_encrypted=key is not None).size_bytes
         slots = last_slots(board.name, size_bytes)
         if slots is None:
             raise CheckFailedError(
                 f"{board.title}: weights of {size_bytes} bytes exceed its flash of {board.device.flash.size_bytes}"
             )
-        return cls(layers, arrays, slots, key)
+        return cls(board.device.core, layers, arrays, slots, key, again, decryption_of(board_plan))
 
     @property
     def _layout(self) -> Layout:
@@ -107,41 +127,41 @@ class BoardWeights:
 
     @property
     def plain_bytes(self) -> int:
-        """Bytes of RAM for the decrypted arrays, 0 where they are not encrypted."""
+        """Bytes of RAM for the arrays that are kept decrypted: all, or whole blocks of the cipher."""
+        if not self.key:
+            return 0
         layout = self._layout
-        return layout.size_bytes - layout.first_array - CRC_BYTES if self.key else 0
+        arrays_bytes = layout.size_bytes - layout.first_array - CRC_BYTES
+        kept_bytes = min((layout.arrays[symbol][0] - layout.first_array for symbol in self.again), default=arrays_bytes)
+        return min(arrays_bytes, -(-kept_bytes // BLOCK_BYTES) * BLOCK_BYTES)
 
     @property
     def added_bytes(self) -> int:
         """Expected bytes of flash that the file takes beside its arrays, with the code that checks and replaces it."""
         code_bytes = EXPECTED_CODE_BYTES + (EXPECTED_UPDATE_CODE_BYTES if self.slots.sector_bytes else 0)
-        code_bytes += EXPECTED_KEY_CODE_BYTES if self.key else 0
+        code_bytes += EXPECTED_KEY_CODE_BYTES.get(self.core, EXPECTED_KEY_CODE_ELSEWHERE_BYTES) if self.key else 0
+        code_bytes += EXPECTED_AGAIN_CODE_BYTES if self.again else 0
         return self.size_bytes - sum(array.nbytes for array in self.arrays.values()) + code_bytes
 
     @property
     def added_ram_bytes(self) -> int:
-        """Expected bytes of static RAM of the code that replaces or decrypts it, and of the decrypted arrays."""
+        """Expected bytes of static RAM of the code that replaces or decrypts it, and of arrays that are kept."""
         own_bytes = EXPECTED_UPDATE_RAM_BYTES if self.slots.sector_bytes else 0
         return own_bytes + (EXPECTED_KEY_RAM_BYTES + self.plain_bytes if self.key else 0)
-
-    def check_ram(self, board_plan: BoardPlan, other_bytes: int) -> None:
-        """Raise CheckFailedError where decrypted arrays do not fit into RAM beside `other_bytes` of the program."""
-        memory, board = board_plan.arena_memory, board_plan.board
-        used_bytes = other_bytes if memory == board.near_memory else board_plan.arena_bytes
-        if self.key and used_bytes + self.added_ram_bytes > memory.size_bytes:
-            raise CheckFailedError(
-                f"{board.title}: {self.plain_bytes} bytes of decrypted weights do not fit into the {memory.size_bytes} "
-                f"bytes of {memory.name}, of which the program takes {used_bytes}: assign fewer layers, or use "
-                "--weights binary"
-            )
 
     @property
     def source(self) -> str:
         """The text of `src/weights.c`, which depends on the structure alone."""
         layout = self._layout
-        placed = tuple(PlacedArray(symbol, *place) for symbol, place in layout.arrays.items())
-        places = (layout.first_array, len(self.layers), self.plain_bytes)
-        context = WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, self.slots, placed, *places)
+
+        def placed(symbol: str, offset: int, size_bytes: int) -> PlacedArray:
+            is_plain = self.key and symbol not in self.again
+            address = f"weights_plain + {offset - layout.first_array}" if is_plain else f"weights_file + {offset}"
+            return PlacedArray(symbol, address, size_bytes)
+
+        arrays = tuple(placed(symbol, *place) for symbol, place in layout.arrays.items())
+        places = (layout.first_array, len(self.layers), self.key is not None, self.plain_bytes)
+        context = WeightsContext(WEIGHTS_IN_PROJECT.name, layout.size_bytes, self.slots, arrays, *places)
         return render("project/weights.c.j2", context)
 
     def write(self, directory: Path, identity: Identity) -> int:
@@ -153,3 +173,13 @@ class BoardWeights:
         header = render("project/weights_crc.h.j2", WeightsCrcContext(path.name, crc))
         (path.parent / CONTENT_HEADER).write_text(header, encoding="utf-8")
         return crc
+
+
+def decryption_of(board_plan: BoardPlan) -> ProjectDecryption:
+    """Return what a board decrypts in each inference."""
+    again = {number: own for number, own in board_plan.constants.items() if own.decrypted is Decrypted.EACH_TIME}
+    return ProjectDecryption(
+        layers=tuple(sorted(number + 1 for number in again)),
+        size_bytes=sum(own.size_bytes for own in again.values() if not own.is_reused),
+        estimated_s=sum(own.cost_cycles for own in again.values()) / board_plan.board.clock.core_hz,
+    )
