@@ -82,7 +82,7 @@ def random_case(rng: np.random.Generator) -> tuple[dict[int, LayerConstants], In
 
 def random_ranges(rng: np.random.Generator) -> Iterator[ByteRange]:
     for _ in range(int(rng.integers(1, 3))):
-        begin, end = sorted(4 * int(offset) for offset in rng.integers(0, TENSORS_END // 4 + 1, 2))
+        begin, end = sorted(4 * int(word) for word in rng.choice(TENSORS_END // 4 + 1, 2, replace=False))
         yield ByteRange(begin, end)
 
 
