@@ -1,5 +1,7 @@
 #include "gcm.h"
 
+#include <stddef.h>
+
 #define REDUCTION 0xE1000000u /* x^128 = 1 + x + x^2 + x^7; the highest bit of a word is the lowest power */
 #define STACK_BYTES 256u      /* more than the deepest calls take, with an interrupt (-fstack-usage: 168) */
 
@@ -105,11 +107,9 @@ static bool counts(gcm_t *gcm, uint32_t *total, uint32_t bytes) {
   return gcm->is_usable;
 }
 
-void gcm_add(gcm_t *gcm, const uint8_t *data, uint32_t bytes) {
+/* Hashes bytes, filled up with zeros to whole blocks. */
+static void hash_bytes(gcm_t *gcm, const uint8_t *data, uint32_t bytes) {
   uint32_t block[AES_BLOCK_WORDS];
-  if (!bytes) return;
-  if (gcm->text_bytes) gcm->is_usable = false;
-  if (!counts(gcm, &gcm->added_bytes, bytes)) return;
   for (; bytes >= GCM_BLOCK_BYTES; bytes -= GCM_BLOCK_BYTES, data += GCM_BLOCK_BYTES) {
     load_block(block, data);
     hash_block(gcm, block);
@@ -119,6 +119,18 @@ void gcm_add(gcm_t *gcm, const uint8_t *data, uint32_t bytes) {
   copy(padded, data, bytes);
   load_block(block, padded);
   hash_block(gcm, block);
+}
+
+void gcm_add(gcm_t *gcm, const uint8_t *data, uint32_t bytes) {
+  if (!bytes) return;
+  if (gcm->text_bytes) gcm->is_usable = false;
+  if (counts(gcm, &gcm->added_bytes, bytes)) hash_bytes(gcm, data, bytes);
+}
+
+void gcm_pass(gcm_t *gcm, const uint8_t *text, uint32_t bytes) {
+  if (!bytes || !counts(gcm, &gcm->text_bytes, bytes)) return;
+  hash_bytes(gcm, text, bytes);
+  gcm->counter += (bytes + GCM_BLOCK_BYTES - 1u) / GCM_BLOCK_BYTES;
 }
 
 static void decrypt_block(gcm_t *gcm, const uint8_t *in, uint8_t *out) {
@@ -166,9 +178,28 @@ __attribute__((noinline)) static void wipe_stack(void) {
   wipe(left, sizeof left);
 }
 
+void gcm_wipe(gcm_t *gcm) { wipe(gcm, sizeof *gcm); }
+
 bool gcm_end(gcm_t *gcm, const uint8_t tag[GCM_TAG_BYTES]) {
   bool is_good = gcm->is_usable && has_tag(gcm, tag);
-  wipe(gcm, sizeof *gcm);
+  gcm_wipe(gcm);
   wipe_stack();
   return is_good;
+}
+
+bool gcm_end_with_key(gcm_t *gcm, const uint8_t tag[GCM_TAG_BYTES]) {
+  bool is_good = gcm->is_usable && has_tag(gcm, tag);
+  wipe(gcm, offsetof(gcm_t, aes));
+  wipe_stack();
+  if (!is_good) gcm_wipe(gcm);
+  return is_good;
+}
+
+void gcm_decrypt_words(const gcm_t *gcm, uint32_t first, const uint32_t *in, uint32_t *out, uint32_t words) {
+  uint32_t stream[AES_BLOCK_WORDS];
+  for (uint32_t index = first; index < first + words; index++) {
+    uint32_t place = index % AES_BLOCK_WORDS;
+    if (index == first || place == 0) make_key_stream(gcm, index / AES_BLOCK_WORDS + 2u, stream);
+    *out++ = *in++ ^ stream[place];
+  }
 }

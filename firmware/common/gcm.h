@@ -15,7 +15,8 @@
 
 enum { GCM_BLOCK_BYTES = AES_BLOCK_BYTES, GCM_NONCE_BYTES = 12, GCM_TAG_BYTES = 16 };
 
-/* A message. It may lie in RAM that has another use later: gcm_end wipes it. */
+/* A message. It may lie in RAM that has another use later: gcm_end wipes it. gcm_decrypt_words needs what it has from
+ * `aes` on. */
 typedef struct {
   uint32_t hash[AES_BLOCK_WORDS];
   uint32_t multiples[16][AES_BLOCK_WORDS]; /* of the hash key, by all polynomials of four bits */
@@ -38,9 +39,23 @@ void gcm_add(gcm_t *gcm, const uint8_t *data, uint32_t bytes);
  * except in the last call; less than 4 GB in all. Nobody may use the result before gcm_end is true. */
 void gcm_decrypt(gcm_t *gcm, const uint8_t *in, uint8_t *out, uint32_t bytes);
 
+/* Takes text that gcm_decrypt_words decrypts later, as gcm_decrypt does; it is authenticated now. */
+void gcm_pass(gcm_t *gcm, const uint8_t *text, uint32_t bytes);
+
 /* Ends a message. Wipes `gcm`, and the stack that these functions have used if the same function calls them all. False
  * if a bit of key, nonce, associated data, text or tag is not the sender's, or if a call was not allowed: the caller
  * throws away what was decrypted. */
 bool gcm_end(gcm_t *gcm, const uint8_t tag[GCM_TAG_BYTES]) __attribute__((warn_unused_result));
+
+/* The same, but leaves the key schedule and the nonce in `gcm` if the message is the sender's. */
+bool gcm_end_with_key(gcm_t *gcm, const uint8_t tag[GCM_TAG_BYTES]) __attribute__((warn_unused_result));
+
+/* After gcm_end_with_key was true: decrypts words of the text from the word with index `first` on, any number of times.
+ * Nothing is authenticated again: nobody may have written to the text since. What stays on the stack tells no more than
+ * `gcm` and the result. */
+void gcm_decrypt_words(const gcm_t *gcm, uint32_t first, const uint32_t *in, uint32_t *out, uint32_t words);
+
+/* Wipes what gcm_end_with_key has left. */
+void gcm_wipe(gcm_t *gcm);
 
 #endif

@@ -40,20 +40,35 @@ static void wipe_key(void) {
   for (volatile uint8_t *byte = key; byte < key + LONGEST_KEY_BYTES; byte++) *byte = 0;
 }
 
+static bool keeps_all(void) { return weights_plain_bytes == weights_arrays_bytes(); }
+
+/* Decrypts the arrays that are kept in RAM, and authenticates the others. */
+static void take_arrays(const uint8_t *arrays) {
+  uint32_t bytes = weights_arrays_bytes(), part;
+  for (uint32_t done = 0; done < bytes; done += part) {
+    bool is_kept = done < weights_plain_bytes;
+    uint32_t left = (is_kept ? weights_plain_bytes : bytes) - done;
+    part = left < PART_BYTES ? left : PART_BYTES;
+    if (is_kept) {
+      gcm_decrypt(&gcm, arrays + done, (uint8_t *)weights_plain + done, part);
+    } else {
+      gcm_pass(&gcm, arrays + done, part);
+    }
+    watchdog_refresh();
+  }
+}
+
+/* gcm_end wipes the stack of what this function calls. */
 static bool decrypt(void) {
   const uint8_t *file = (const uint8_t *)weights_file;
   uint32_t first = weights_first_array; /* not that of the file, whose CRC anybody can make right */
-  uint32_t bytes = weights_arrays_bytes();
   const uint8_t *security = file + first - SECURITY_BYTES;
   if (!gcm_begin(&gcm, key, key_bytes, security)) return false;
   gcm_add(&gcm, file, first - SECURITY_BYTES);
-  for (uint32_t done = 0; done < bytes; done += PART_BYTES) {
-    uint32_t left = bytes - done;
-    gcm_decrypt(&gcm, file + first + done, (uint8_t *)weights_plain + done, left < PART_BYTES ? left : PART_BYTES);
-    watchdog_refresh();
-  }
-  bool is_good = gcm_end(&gcm, security + GCM_NONCE_BYTES);
-  if (!is_good) memset(weights_plain, 0, bytes);
+  take_arrays(file + first);
+  const uint8_t *tag = security + GCM_NONCE_BYTES;
+  bool is_good = keeps_all() ? gcm_end(&gcm, tag) : gcm_end_with_key(&gcm, tag);
+  if (!is_good) memset(weights_plain, 0, weights_plain_bytes);
   return is_good;
 }
 
@@ -72,7 +87,21 @@ void weights_key_drop(void) {
 
 void weights_key_forget(void) {
   is_decrypted = false;
-  memset(weights_plain, 0, weights_arrays_bytes());
+  memset(weights_plain, 0, weights_plain_bytes);
+  gcm_wipe(&gcm);
+}
+
+void weights_key_decrypt(void *to, const void *from, uint32_t bytes) {
+  const uint32_t *source = from;
+  uint32_t *target = to;
+  uint32_t first = (uint32_t)(source - weights_file) - weights_first_array / (uint32_t)sizeof(uint32_t);
+  uint32_t words = (bytes + (uint32_t)sizeof(uint32_t) - 1u) / (uint32_t)sizeof(uint32_t), part;
+  for (uint32_t done = 0; done < words; done += part) {
+    uint32_t left = words - done;
+    part = left < PART_BYTES / sizeof(uint32_t) ? left : (uint32_t)(PART_BYTES / sizeof(uint32_t));
+    gcm_decrypt_words(&gcm, first + done, source + done, target + done, part);
+    watchdog_refresh();
+  }
 }
 
 void weights_key_obey(void) {

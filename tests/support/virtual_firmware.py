@@ -54,11 +54,16 @@ _VECTORS = """
 
 
 def build(
-    folder: Path, board: Board, source: str, handlers: dict[int, str] | None = None, firmware: Sequence[str] = ()
+    folder: Path,
+    board: Board,
+    source: str,
+    handlers: dict[int, str] | None = None,
+    firmware: Sequence[str] = (),
+    options: Sequence[str] = (),
 ) -> Path:
     """Build C `source`, which defines reset() and may include "device.h", with `handlers` by exception number.
 
-    It is linked with `firmware`, files of firmware/common, each compiled on its own.
+    It is linked with `firmware`, files of firmware/common, each compiled on its own, with more `options`.
     """
     handlers = handlers or {}
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,6 +86,7 @@ def build(
         "-nostdlib",
         "-ffreestanding",
         f"-T{folder / 'link.ld'}",
+        *options,
     ]
     subprocess.run([*command, *sources, "-lgcc", "-o", str(elf)], check=True)
     return elf

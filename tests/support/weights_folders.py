@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from rich.console import Console
 
 import example
 import firmware_build
+from onnx_builder import OnnxBuilder, conv
 from shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
@@ -82,6 +84,7 @@ def generate(
     out: Path,
     *boards: str,
     model: Path = example.MODEL,
+    samples: Path = example.CALIBRATION,
     structure: Path | None = None,
     key: SecretKey | None = None,
     signer: SigningKey | None = None,
@@ -94,12 +97,39 @@ def generate(
         kept = Structure.read(structure)
         options = replace(options, weights_counter=kept.next_counter, structure=kept)
     context = replace(context, programs=options)
-    return pipeline.generate_folder(context, split, example.CALIBRATION, out)
+    return pipeline.generate_folder(context, split, samples, out)
 
 
-def other_model(folder: Path, low: float = 0.8, high: float = 1.1) -> Path:
-    """Write the example's network with weights that are multiplied by random numbers, under another name."""
-    model, rng = onnx.load(example.MODEL), np.random.default_rng(3)
+def shared_chain(board: str, *widths: int) -> tuple[Project, Path]:
+    """Return a built network of dense layers, encrypted with KEY, and its folder with `chain.npz` beside: read only."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        model, samples = dense_chain(folder, *widths)
+        project = generate(folder / "out", board, model=model, samples=samples, key=KEY)
+        build_folder(project, folder / "out", Console(quiet=True)).check()
+
+    folder = made_once("-".join(("chain", board, *map(str, widths))), make) / "out"
+    return Project.read(folder), folder
+
+
+def dense_chain(folder: Path, *widths: int) -> tuple[Path, Path]:
+    """Write a network of a convolution and dense layers of these widths, and samples for it."""
+    rng, builder = np.random.default_rng(1), OnnxBuilder((1, 3, 8, 8))
+    conv(builder, 8, 3, pads=(1, 1, 1, 1))
+    builder.node("MaxPool", kernel_shape=(2, 2), strides=(2, 2))
+    builder.node("Flatten")
+    for before, width in pairwise((128, *widths)):
+        weights = rng.normal(size=(before, width)) / np.sqrt(before)
+        builder.node("Gemm", builder.constant(weights), builder.constant(rng.normal(size=width)))
+        builder.node("Relu")
+    np.savez(folder / "chain.npz", x=rng.random((8, 3, 8, 8), dtype=np.float32))
+    return builder.save(folder), folder / "chain.npz"
+
+
+def other_model(folder: Path, low: float = 0.8, high: float = 1.1, model_file: Path = example.MODEL) -> Path:
+    """Write a network with weights that are multiplied by random numbers, under another name."""
+    model, rng = onnx.load(model_file), np.random.default_rng(3)
     for parameter in model.graph.initializer:
         values = numpy_helper.to_array(parameter)
         if values.dtype == np.float32:

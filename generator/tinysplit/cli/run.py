@@ -321,7 +321,7 @@ def _search(options: SplitOptions, choice: ChoiceOptions, goal: "Goal | None") -
 def _print_run(report: "RunReport", console: Console) -> None:
     """Print the tables of all stages; the last one has L, T and I."""
     from tinysplit.build.report import print_build
-    from tinysplit.project.report import print_hand_offs
+    from tinysplit.project.report import print_decryption, print_hand_offs
     from tinysplit.split.report.split import print_split
     from tinysplit_hil.bench.flash_report import print_flash
     from tinysplit_hil.tables import print_measurement
@@ -329,6 +329,7 @@ def _print_run(report: "RunReport", console: Console) -> None:
     for line in report.mixed_precision.lines() if report.mixed_precision else ():
         console.print(line, highlight=False, soft_wrap=True)
     print_split(report.split, console)
+    print_decryption(report.measurement.project, console)
     print_hand_offs(report.measurement.project, console)
     console.print()
     print_build(report.build, console)

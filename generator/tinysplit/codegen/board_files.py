@@ -108,6 +108,7 @@ class LinkerScriptContext:
     flash: str
     ram: Memory
     arena: Memory
+    kept: Memory  # of decrypted weights
     dma_memory: Memory | None
     external: Memory | None
     external_layers: Sequence[int]  # numbers from 1
@@ -128,13 +129,15 @@ def render_board_files(
     markers: MarkerPins | None = None,
     external_layers: Sequence[int] = (),
     weights: FlashSlots | None = None,
+    kept: Memory | None = None,
 ) -> dict[str, str]:
     """Return the text of every file by its path in the project.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
     says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code. The firmware
     drives pins of `markers`, if any. The constants of `external_layers` (from 0) lie in the board's external memory,
-    those of all layers with `weights` in the configuration file, which gets these slots of the flash.
+    those of all layers with `weights` in the configuration file, which gets these slots of the flash. Those that are
+    kept decrypted lie in `kept`, None: in `arena`.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
@@ -150,7 +153,7 @@ def render_board_files(
         **({"include/markers_pins.h": render("board/markers_pins.h.j2", markers)} if markers else {}),
         "src/board.c": _board_source(board, ports, driving, handlers, host_baud, markers, external),
         "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers], has_weights=weights is not None),
-        "linker.ld": _linker_script(board, arena, dma_memory, code, external_layers, weights),
+        "linker.ld": _linker_script(board, arena, kept or arena, dma_memory, code, external_layers, weights),
     }
 
 
@@ -332,6 +335,7 @@ def _vectors_source(device: Device, handlers: Sequence[str], *, has_weights: boo
 def _linker_script(
     board: Board,
     arena: Memory,
+    kept: Memory,
     dma_memory: Memory | None,
     code: CodePlacement,
     external_layers: Sequence[int],
@@ -344,6 +348,7 @@ def _linker_script(
         flash=board.device.flash.name,
         ram=board.near_memory,
         arena=arena,
+        kept=kept,
         dma_memory=dma_memory,
         external=board.external.memory if board.external and external_layers else None,
         external_layers=[number + 1 for number in sorted(external_layers)],

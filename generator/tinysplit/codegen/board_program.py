@@ -6,6 +6,7 @@ from dataclasses import replace
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.codegen.shared_constants import with_shared_constants
+from tinysplit.memory.constants_in_ram import Decrypted
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
@@ -23,7 +24,9 @@ def layer_sources(quantized: QuantizedGraph, plan: Plan, *, in_file: bool = Fals
         memory, constants = boards[device].memory, boards[device].constants.get(index)
         called = replace(own, layer=memory.layer(quantized.graph, index))
         offsets = constants.offsets if constants else {}
-        sources.append(LayerSource(called, memory.kernels[index], _hooks(plan, index), offsets, in_file=in_file))
+        decrypts = constants is not None and constants.decrypted is Decrypted.EACH_TIME
+        source = LayerSource(called, memory.kernels[index], _hooks(plan, index), offsets, in_file=in_file)
+        sources.append(replace(source, decrypts=decrypts))
     return tuple(with_shared_constants(quantized.graph, sources))
 
 

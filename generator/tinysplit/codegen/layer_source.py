@@ -88,7 +88,8 @@ class ConstantArray:
 class LayerSource:
     """A quantized layer, the kernel that computes it, and its part in streamed transfers.
 
-    `offsets` are those in the arena of the constants that are copied to RAM before the layer runs.
+    `offsets` are those in the arena of the constants that are copied to RAM before the layer runs, or decrypted if
+    `decrypts`.
     """
 
     quantized: QuantizedLayer
@@ -100,6 +101,7 @@ class LayerSource:
     )  # numbers, from 1, of layers that have constants of this one
     shared: frozenset[str] = frozenset()  # constants that other layers use
     in_file: bool = False  # whether the values of constants are in the board's configuration file
+    decrypts: bool = False
 
     @classmethod
     def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
@@ -177,6 +179,8 @@ class LayerContext:
     offset: int  # added by the requantization before its last shift
     constants: Mapping[str, ConstantArray]
     copy_signature: str
+    copy_header: str  # of the next
+    copy_call: str  # function that copies or decrypts an array
 
     @classmethod
     def of(cls, source: LayerSource, number: int) -> Self:
@@ -209,6 +213,8 @@ class LayerContext:
             offset=_offset(quantized),
             constants=dict(_arrays(source, call.constants, function)),
             copy_signature=_copy_signature(number),
+            copy_header="weights_key.h" if source.decrypts else "words.h",
+            copy_call="weights_key_decrypt" if source.decrypts else "words_copy",
         )
 
 

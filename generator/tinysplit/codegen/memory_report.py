@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tinysplit.codegen.kernel_reasons import kernel_reasons
 from tinysplit.kernels.scheme import Scheme
 from tinysplit.memory.arena import NEAR_BEGIN
-from tinysplit.memory.constants_in_ram import PlacedConstants
+from tinysplit.memory.constants_in_ram import Decrypted, PlacedConstants
 from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -48,7 +48,7 @@ def _live(board_plan: BoardPlan, number: int) -> Iterator[ProjectBuffer]:
 
 
 def _constants_in(constants: PlacedConstants | None) -> ConstantsIn:
-    if constants and constants.is_copied:
+    if constants and (constants.is_copied or constants.decrypted is Decrypted.ONCE):
         return ConstantsIn.RAM
     return ConstantsIn.EXTERNAL if constants and constants.is_external else ConstantsIn.FLASH
 

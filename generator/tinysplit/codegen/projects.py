@@ -21,15 +21,17 @@ from tinysplit.codegen.note import board_note, write_project_hash
 from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.readme import write_readme
-from tinysplit.codegen.weights_source import BoardWeights
+from tinysplit.codegen.weights_source import MOST_KEY_RAM_BYTES, BoardWeights
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
+from tinysplit.common.secret_key import SecretKey
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.decryption import with_decrypted_constants
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel, ProjectWeightsFile
@@ -57,8 +59,7 @@ def generate(
     it, and `bauds` are the baud rates of links and host ports. The folder has `split`, too. `force` and the errors are
     those of `whole_folder`, and of `BoardWeights.of` and `Structure.check_same`.
     """
-    if not options.weights_key:  # decrypted weights are in RAM already
-        plans = [with_constants_in_ram(plan, quantized) for plan in plans]
+    plans = [_with_constants(plan, quantized, options.weights_key) for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = _described(quantized.graph, model_bytes, parameters)
     sources = [layer_sources(quantized, plan, in_file=options.weights_counter is not None) for plan in plans]
@@ -78,6 +79,13 @@ def generate(
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         _write_texts(folder, project, split)
     return project
+
+
+def _with_constants(plan: Plan, quantized: QuantizedGraph, key: SecretKey | None) -> Plan:
+    """Return the plan with the places of constants that are copied or decrypted."""
+    if key is None:
+        return with_constants_in_ram(plan, quantized)
+    return with_decrypted_constants(plan, quantized, key.rounds, MOST_KEY_RAM_BYTES)
 
 
 def _write_texts(folder: Path, project: Project, split: SplitFile | None) -> None:
@@ -131,8 +139,6 @@ def _with_predictions(
             "predicted_flash_bytes": found.flash_bytes + flash_bytes,
             "predicted_ram_bytes": found.ram_bytes + ram_bytes,
         }
-        if weights:
-            weights[len(boards)].check_ram(board_plan, found.ram_bytes)
         boards.append(board.model_copy(update=update))
     return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": load_cycle_table().compiler})
 
@@ -167,6 +173,8 @@ def _with_weights_files(project: Project, directories: Sequence[Path], weights: 
             slot_bytes=own.slots.active.size_bytes,
             is_updatable=own.slots.sector_bytes is not None,
             is_encrypted=own.key is not None,
+            plain_bytes=own.plain_bytes,
+            decryption=own.decryption,
             crc=crc,
         )
         boards.append(board.model_copy(update={"weights_file": file}))
@@ -241,7 +249,7 @@ def _project_texts(
         ),
         "src/network.c": network,
         **({"src/weights.c": weights.source} if weights else {}),
-        **render_board_files(board_plan.board, links, host_baud, *memories, *places),
+        **render_board_files(board_plan.board, links, host_baud, *memories, *places, kept=board_plan.kept_memory),
         **{
             f"src/{file_name(source.quantized, number)}": render_layer(source, number)
             for number, source in sources.items()

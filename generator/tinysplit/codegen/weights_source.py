@@ -11,9 +11,12 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.project_files import WEIGHTS_IN_PROJECT
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.common.templates import render
+from tinysplit.memory.constants_in_ram import Decrypted
+from tinysplit.memory.decryption import BLOCK_BYTES
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
+from tinysplit.project.manifest import ProjectDecryption
 from tinysplit.project.structure import CONTENT_HEADER
 from tinysplit.weights_file.file import Identity, Layout, encode, header_flags
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
@@ -22,18 +25,23 @@ from tinysplit.weights_file.signing_key import SigningKey
 EXPECTED_CODE_BYTES = 900  # of firmware/common/weights_file.c, flash_errors.c and crc_unit.c, on all cores
 EXPECTED_UPDATE_CODE_BYTES = 1560  # of weights_update.c and flash_family.c
 EXPECTED_UPDATE_RAM_BYTES = 610  # mostly WEIGHTS_PART_BYTES
-EXPECTED_KEY_CODE_BYTES = 2700  # of weights_key.c, gcm.c and aes.c
+EXPECTED_KEY_CODE_BYTES = {"cortex-m0plus": 3150}  # of weights_key.c, gcm.c and aes.c
+EXPECTED_KEY_CODE_ELSEWHERE_BYTES = 2800
+EXPECTED_AGAIN_CODE_BYTES = 240  # of what decrypts in each inference
 EXPECTED_KEY_RAM_BYTES = 860  # mostly gcm_t
 EXPECTED_SIGNATURE_CODE_BYTES = 4150  # of weights_signature.c, ed25519.c and sha512.c
 EXPECTED_SIGNATURE_RAM_BYTES = 520  # ed25519_t
+MOST_KEY_RAM_BYTES = (  # of a board with encrypted weights, for code
+    EXPECTED_KEY_RAM_BYTES + EXPECTED_UPDATE_RAM_BYTES + EXPECTED_SIGNATURE_RAM_BYTES
+)
 
 
 @dataclass(frozen=True)
 class PlacedArray:
-    """An array of the file as the assembler sees it: symbol, offset and size in bytes."""
+    """An array of the file as the assembler sees it: symbol, address as an expression, and size in bytes."""
 
     symbol: str
-    offset: int
+    address: str
     size_bytes: int
 
 
@@ -48,7 +56,8 @@ class WeightsContext:
     first_array: int
     layers: int  # in the layer graph
     flags: int  # in the header
-    plain_bytes: int  # of RAM for decrypted arrays, 0 where they are not encrypted
+    is_encrypted: bool
+    plain_bytes: int  # of RAM for arrays that are kept decrypted
     public_key: bytes  # of who signs the files, b"" where they are not signed
 
 
@@ -62,13 +71,20 @@ class WeightsCrcContext:
 
 @dataclass(frozen=True, eq=False)
 class BoardWeights:
-    """The weights of a board: the layer graph, the arrays by symbol, and the slots of the flash that they get."""
+    """The weights of a board: the layer graph, the arrays by symbol, and the slots of the flash that they get.
 
+    `core` is that of the board. The arrays whose symbols are in `again` are the last ones, and decrypted in each
+    inference.
+    """
+
+    core: str
     layers: tuple[LayerEntry, ...]
     arrays: Mapping[str, IntArray]
     slots: FlashSlots
     key: SecretKey | None
     signer: SigningKey | None
+    again: frozenset[str]
+    decryption: ProjectDecryption
 
     @classmethod
     def of(
@@ -93,17 +109,24 @@ class BoardWeights:
         layers = tuple(layer_entries(quantized, board_plan.layers))
         arrays = {
             array.flash_symbol: array.values
-            for number, source in sources.items()
+            for number, source in sorted(sources.items(), key=lambda item: (item[1].decrypts, item[0]))
             if not source.quantized.layer.is_view
             for array in own_arrays(source, number)
         }
+        again = frozenset(
+            array.flash_symbol
+            for number, source in sources.items()
+            if source.decrypts
+            for array in own_arrays(source, number)
+        )
         size_bytes = _layout(layers, arrays, key, signer).size_bytes
         slots = last_slots(board.name, size_bytes)
         if slots is None:
             raise CheckFailedError(
                 f"{board.title}: weights of {size_bytes} bytes exceed its flash of {board.device.flash.size_bytes}"
             )
-        return cls(layers, arrays, slots, key, signer)
+        decryption = decryption_of(board_plan)
+        return cls(board.device.core, layers, arrays, slots, key, signer, again, decryption)
 
     @property
     def _layout(self) -> Layout:
@@ -116,34 +139,29 @@ class BoardWeights:
 
     @property
     def plain_bytes(self) -> int:
-        """Bytes of RAM for the decrypted arrays, 0 where they are not encrypted."""
-        return self._layout.arrays_bytes if self.key else 0
+        """Bytes of RAM for the arrays that are kept decrypted: all, or whole blocks of the cipher."""
+        if not self.key:
+            return 0
+        layout = self._layout
+        kept_end = min((layout.arrays[symbol][0] for symbol in self.again), default=layout.arrays_end)
+        kept_bytes = -(-(kept_end - layout.first_array) // BLOCK_BYTES) * BLOCK_BYTES
+        return min(layout.arrays_bytes, kept_bytes)
 
     @property
     def added_bytes(self) -> int:
         """Expected bytes of flash that the file takes beside its arrays, with the code that checks and replaces it."""
         code_bytes = EXPECTED_CODE_BYTES + (EXPECTED_UPDATE_CODE_BYTES if self.slots.sector_bytes else 0)
-        code_bytes += EXPECTED_KEY_CODE_BYTES if self.key else 0
+        code_bytes += EXPECTED_KEY_CODE_BYTES.get(self.core, EXPECTED_KEY_CODE_ELSEWHERE_BYTES) if self.key else 0
+        code_bytes += EXPECTED_AGAIN_CODE_BYTES if self.again else 0
         code_bytes += EXPECTED_SIGNATURE_CODE_BYTES if self.slots.sector_bytes and self.signer else 0
         return self.size_bytes - sum(array.nbytes for array in self.arrays.values()) + code_bytes
 
     @property
     def added_ram_bytes(self) -> int:
-        """Expected bytes of static RAM of the code that replaces or decrypts it, and of the decrypted arrays."""
+        """Expected bytes of static RAM of the code that replaces or decrypts it, and of arrays that are kept."""
         own_bytes = EXPECTED_UPDATE_RAM_BYTES if self.slots.sector_bytes else 0
         own_bytes += EXPECTED_SIGNATURE_RAM_BYTES if self.slots.sector_bytes and self.signer else 0
         return own_bytes + (EXPECTED_KEY_RAM_BYTES + self.plain_bytes if self.key else 0)
-
-    def check_ram(self, board_plan: BoardPlan, other_bytes: int) -> None:
-        """Raise CheckFailedError where decrypted arrays do not fit into RAM beside `other_bytes` of the program."""
-        memory, board = board_plan.arena_memory, board_plan.board
-        used_bytes = other_bytes if memory == board.near_memory else board_plan.arena_bytes
-        if self.key and used_bytes + self.added_ram_bytes > memory.size_bytes:
-            raise CheckFailedError(
-                f"{board.title}: {self.plain_bytes} bytes of decrypted weights do not fit into the {memory.size_bytes} "
-                f"bytes of {memory.name}, of which the program takes {used_bytes}: assign fewer layers, or use "
-                "--weights binary"
-            )
 
     @property
     def public_key(self) -> bytes:
@@ -154,15 +172,22 @@ class BoardWeights:
     def source(self) -> str:
         """The text of `src/weights.c`, which depends on the structure alone."""
         layout = self._layout
-        placed = tuple(PlacedArray(symbol, *place) for symbol, place in layout.arrays.items())
+
+        def placed(symbol: str, offset: int, size_bytes: int) -> PlacedArray:
+            is_plain = self.key and symbol not in self.again
+            address = f"weights_plain + {offset - layout.first_array}" if is_plain else f"weights_file + {offset}"
+            return PlacedArray(symbol, address, size_bytes)
+
+        arrays = tuple(placed(symbol, *place) for symbol, place in layout.arrays.items())
         context = WeightsContext(
             file_name=WEIGHTS_IN_PROJECT.name,
             size_bytes=layout.size_bytes,
             slots=self.slots,
-            arrays=placed,
+            arrays=arrays,
             first_array=layout.first_array,
             layers=len(self.layers),
             flags=header_flags(is_encrypted=self.key is not None, is_signed=self.signer is not None),
+            is_encrypted=self.key is not None,
             plain_bytes=self.plain_bytes,
             public_key=self.public_key,
         )
@@ -183,3 +208,13 @@ def _layout(
     layers: Sequence[LayerEntry], arrays: Mapping[str, IntArray], key: SecretKey | None, signer: SigningKey | None
 ) -> Layout:
     return Layout.of(encode_layers(layers), arrays, is_encrypted=key is not None, is_signed=signer is not None)
+
+
+def decryption_of(board_plan: BoardPlan) -> ProjectDecryption:
+    """Return what a board decrypts in each inference."""
+    again = {number: own for number, own in board_plan.constants.items() if own.decrypted is Decrypted.EACH_TIME}
+    return ProjectDecryption(
+        layers=tuple(sorted(number + 1 for number in again)),
+        size_bytes=sum(own.size_bytes for own in again.values() if not own.is_reused),
+        estimated_s=sum(own.cost_cycles for own in again.values()) / board_plan.board.clock.core_hz,
+    )

@@ -45,6 +45,11 @@ class SecretKey:
         if len(self.data) not in KEY_BYTES:
             raise ValueError(f"{len(self.data)} bytes: {_HAS_TO_BE}")
 
+    @property
+    def rounds(self) -> int:
+        """Rounds of AES with this key (FIPS 197, section 5)."""
+        return len(self.data) // 4 + 6
+
     @classmethod
     def from_file(cls, path: Path) -> Self:
         """Read a key: 16 or 32 bytes, or 32 or 64 hexadecimal digits, with white space around them.

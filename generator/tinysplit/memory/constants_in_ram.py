@@ -6,11 +6,13 @@ that is idle while the layer runs: no arena grows over the RAM of its board for 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import chain
 from typing import NamedTuple, Self
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.external_memory import ExternalMemory
+from tinysplit.boards.parts import Memory
 from tinysplit.common.alignment import WORD_BYTES, aligned
 
 COPY_CYCLES = 23 / 8  # per word: LDM and STM of four words, and the loop (firmware/common/words.c), on all cores
@@ -78,6 +80,12 @@ class FlashWaits:
         load_bytes = flash.access_bytes if caches.data_bytes else LOAD_BYTES
         return cls(flash.wait_cycles, load_bytes, max(0, caches.data_bytes - caches.line_bytes))
 
+    @classmethod
+    def of_ram(cls, board: Board, memory: Memory) -> "FlashWaits":
+        """Return those for a RAM: none next to the core, elsewhere for the lines that the data cache fetches."""
+        level, caches = next(each for each in board.memory_levels if each.name == memory.name), board.caches
+        return cls(level.wait_cycles, caches.line_bytes, max(0, caches.data_bytes - caches.line_bytes))
+
     def reading(self, constants: LayerConstants) -> float:
         """Return the cycles for which a kernel waits if its constants lie in flash."""
         is_cached = constants.size_bytes <= self.cache_bytes
@@ -140,6 +148,14 @@ def copy_cycles(constants: LayerConstants) -> float:
     return CALL_CYCLES * len(constants.sizes) + COPY_CYCLES * constants.size_bytes / WORD_BYTES
 
 
+class Decrypted(Enum):
+    """When the constants of a layer are decrypted into RAM: never, once for all inferences, or in each inference."""
+
+    NEVER = "never"
+    ONCE = "once"
+    EACH_TIME = "each time"
+
+
 class ExternalReads(NamedTuple):
     """Cycles in which the external memory is read: by the kernel, or for a copy."""
 
@@ -151,7 +167,9 @@ class ExternalReads(NamedTuple):
 class PlacedConstants:
     """Where the constants of a layer lie while it runs, and the cycles that decided it.
 
-    `offsets` are those of the copy in the arena by name, none if the kernel reads them where they are stored.
+    `offsets` are those of the copy in the arena by name, none if the kernel reads them where they are stored, or were
+    decrypted once; `waits_in_flash` are then those in their RAM. Constants that are decrypted each time are so in place
+    of the copy.
     """
 
     offsets: Mapping[str, int]
@@ -161,6 +179,7 @@ class PlacedConstants:
     copy_waits: float
     is_reused: bool = False  # the copy that another tile of the same layer made before
     external: ExternalReads | None = None  # where the constants lie in the external memory, in place of the flash
+    decrypted: Decrypted = Decrypted.NEVER
 
     @property
     def saved_cycles(self) -> float:
@@ -201,6 +220,8 @@ class PlacedConstants:
         copying = self.copy_cycles + self.copy_waits
         memory = "external memory" if self.is_external else "flash"
         waits = f"{self.waits_in_flash:.0f} cycles of waits"
+        if self.decrypted is not Decrypted.NEVER:
+            return self._decryption
         if self.is_reused:
             return f"constants in RAM, where another part of the layer copied them: {memory} would cost {waits}"
         if self.is_copied:
@@ -208,6 +229,14 @@ class PlacedConstants:
         if self.saved_cycles > 0:
             return f"constants in {memory} cost {waits}: {self.size_bytes} bytes for a copy are not free in RAM"
         return f"constants in {memory} cost {waits}: a copy to RAM would take {copying:.0f} cycles"
+
+    @property
+    def _decryption(self) -> str:
+        if self.decrypted is Decrypted.ONCE:
+            return f"constants decrypted to RAM once, where they cost {self.waits_in_flash:.0f} cycles of waits"
+        if self.is_reused:
+            return "constants in RAM, where another part of the layer decrypted them"
+        return f"constants decrypted to RAM in {self.cost_cycles:.0f} cycles, in each inference"
 
 
 def place_constants(
@@ -227,7 +256,7 @@ def place_constants(
         begin = _hole(taken[number], own.size_bytes, space)
         if own.saved_cycles <= 0 or begin is None:
             continue
-        placed[number] = replace(own, offsets=dict(_offsets(constants[number].sizes, begin)))
+        placed[number] = replace(own, offsets=dict(offsets_from(constants[number].sizes, begin)))
         for other, ranges in taken.items():
             if in_use[other] is in_use[number]:
                 ranges.append(ByteRange(begin, begin + own.size_bytes))
@@ -254,11 +283,7 @@ def place_shared_constants(
         )
         for number, own in first.items()
     }
-    ranges = {
-        number: in_use[number] if len(own) == 1 else tuple(chain.from_iterable(in_use[each] for each in own))
-        for number, own in first.items()
-    }
-    found = place_constants(board, together, ranges, space)
+    found = place_constants(board, together, in_use_together(in_use, sharing), space)
     placed = {}
     for number, own in first.items():
         copied = found[number].is_copied
@@ -266,6 +291,16 @@ def place_shared_constants(
             alone = _not_copied(board, constants[each])
             placed[each] = replace(alone, offsets=found[number].offsets, is_reused=copied and each != number)
     return placed
+
+
+def in_use_together(
+    in_use: Mapping[int, Sequence[ByteRange]], sharing: Sequence[Sequence[int]]
+) -> Mapping[int, Sequence[ByteRange]]:
+    """Return what is in use while any layer of each list runs, by the first one of the list."""
+    return {
+        own[0]: in_use[own[0]] if len(own) == 1 else tuple(chain.from_iterable(in_use[each] for each in own))
+        for own in sharing
+    }
 
 
 def _not_copied(board: Board, constants: LayerConstants) -> PlacedConstants:
@@ -285,15 +320,21 @@ def _not_copied(board: Board, constants: LayerConstants) -> PlacedConstants:
 
 def _hole(in_use: Sequence[ByteRange], size_bytes: int, space: ByteRange) -> int | None:
     """Return the first offset in `space` at which nothing is in use, None if there is none."""
-    begin = space.begin
+    begin = lowest_hole(in_use, size_bytes, space.begin)
+    return begin if begin + size_bytes <= space.end else None
+
+
+def lowest_hole(in_use: Sequence[ByteRange], size_bytes: int, begin: int) -> int:
+    """Return the first offset from `begin` on at which nothing is in use, however far behind."""
     for each in sorted(in_use):
         if each.begin - begin >= size_bytes:
             break
         begin = max(begin, aligned(each.end))
-    return begin if begin + size_bytes <= space.end else None
+    return begin
 
 
-def _offsets(sizes: Mapping[str, int], begin: int) -> Iterator[tuple[str, int]]:
+def offsets_from(sizes: Mapping[str, int], begin: int) -> Iterator[tuple[str, int]]:
+    """Yield the offsets of arrays, by name, that lie one behind the other from `begin` on."""
     for name, size in sizes.items():
         yield name, begin
         begin += aligned(size)

@@ -18,7 +18,7 @@ _MOST_UNITS = 1 << 14
 
 
 class Movable(NamedTuple):
-    """Constants that may lie in the external memory: the layer that has them, their bytes, and the cycles they cost."""
+    """Constants that may lie elsewhere, as in external memory: their layer, their bytes, the cycles they cost."""
 
     number: int
     size_bytes: int
@@ -34,13 +34,13 @@ def choose_external(movable: Sequence[Movable], free_bytes: int, capacity_bytes:
         return frozenset()
     needed_bytes, movable = DRIVER_BYTES - free_bytes, [each for each in movable if each.size_bytes]
     if sum(each.size_bytes for each in movable) >= needed_bytes:
-        chosen = _cheapest(movable, needed_bytes)
+        chosen = cheapest(movable, needed_bytes)
         if sum(each.size_bytes for each in chosen) <= capacity_bytes:
             return frozenset(each.number for each in chosen)
     return _filled(movable, capacity_bytes)
 
 
-def _cheapest(movable: Sequence[Movable], needed_bytes: int) -> list[Movable]:
+def cheapest(movable: Sequence[Movable], needed_bytes: int) -> list[Movable]:
     """Return the constants that free `needed_bytes` with the fewest cycles, all if rounding leaves no other way."""
     unit = max(WORD_BYTES, -(-needed_bytes // _MOST_UNITS))
     needed = -(-needed_bytes // unit)

@@ -22,8 +22,8 @@ def with_constants_in_ram(plan: Plan, quantized: QuantizedGraph) -> Plan:
 
 
 def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
-    constants = dict(_constants(board_plan, quantized))
-    sharing = list(_sharing(board_plan, quantized.graph, constants))
+    constants = dict(layer_constants(board_plan, quantized))
+    sharing = list(sharing_layers(board_plan, quantized.graph, constants))
     outside = _external(board_plan, quantized, constants, sharing)
     copies = _placed(board_plan, {**constants, **outside}, sharing)
     with_copies = replace(board_plan, constants=copies, external=frozenset(outside))
@@ -77,7 +77,9 @@ def _free_flash_bytes(board_plan: BoardPlan, quantized: QuantizedGraph) -> int:
     return board.device.flash.size_bytes - firmware.flash_bytes - link_bytes - sum(code)
 
 
-def _sharing(board_plan: BoardPlan, graph: Graph, constants: Mapping[int, LayerConstants]) -> Iterator[tuple[int, ...]]:
+def sharing_layers(
+    board_plan: BoardPlan, graph: Graph, constants: Mapping[int, LayerConstants]
+) -> Iterator[tuple[int, ...]]:
     """Yield the layers with constants, those together that have the same ones."""
     kernels, left = board_plan.memory.kernels, dict.fromkeys(constants)
     while left:
@@ -91,7 +93,8 @@ def _sharing(board_plan: BoardPlan, graph: Graph, constants: Mapping[int, LayerC
         yield own
 
 
-def _constants(board_plan: BoardPlan, quantized: QuantizedGraph) -> Iterator[tuple[int, LayerConstants]]:
+def layer_constants(board_plan: BoardPlan, quantized: QuantizedGraph) -> Iterator[tuple[int, LayerConstants]]:
+    """Yield the layers of a board that have constants, with their sizes."""
     memory = board_plan.memory
     for number in board_plan.layers:
         kernel, own = memory.kernels[number], quantized.layers[number]

@@ -54,6 +54,7 @@ class BoardPlan:
     constants: Mapping[int, PlacedConstants] = field(default_factory=dict)  # by layer, where it has any
     code: CodePlacement = IN_FLASH
     external: frozenset[int] = frozenset()  # layers whose constants lie in the external memory
+    kept_memory: Memory | None = None  # of constants that are decrypted once, if there may be such
 
     @property
     def arena(self) -> Arena[BufferId]:

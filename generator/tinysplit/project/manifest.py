@@ -138,6 +138,14 @@ class ProjectLink(FileModel):
     baud: int
 
 
+class ProjectDecryption(FileModel):
+    """The layers of a board whose weights are decrypted in each inference, bytes of these, and the time it takes."""
+
+    layers: tuple[int, ...] = ()
+    size_bytes: Count = 0
+    estimated_s: float = 0.0
+
+
 class ProjectWeightsFile(FileModel):
     """The configuration file of a board: where it lies, its bytes, those of its slot in flash, and its CRC-32."""
 
@@ -146,6 +154,8 @@ class ProjectWeightsFile(FileModel):
     slot_bytes: Count
     is_updatable: bool  # over the host port: the sectors of the slot are all alike
     is_encrypted: bool = False
+    plain_bytes: Count = 0  # of RAM for arrays that are decrypted once
+    decryption: ProjectDecryption = ProjectDecryption()
     crc: Count
 
 

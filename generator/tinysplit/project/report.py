@@ -9,7 +9,7 @@ from tinysplit.boards.board import CodeMemory
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
-from tinysplit.project.manifest import Pipeline, Project, ProjectBoard, ProjectCut, ProjectLink
+from tinysplit.project.manifest import Pipeline, Project, ProjectBoard, ProjectCut, ProjectDecryption, ProjectLink
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.split import layer_numbers
 
@@ -30,6 +30,7 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         if board.code_memory_reason:
             line = f"{board.title}: code of its layers in {code_memory_text(board)}"
             console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_decryption(project, console)
     for name, pipeline in _different(project).items():
         if len(project.copies) > 1:
             console.print(f"the network on each {name}:", highlight=False)
@@ -47,6 +48,20 @@ def mlperf_text(project: Project) -> str:
     """Return which board speaks MLPerf Tiny's protocol, and at which baud rate."""
     (number,) = project.pipelines[0].input_boards
     return f"{project.board(number).title} speaks MLPerf Tiny's protocol at {project.host_baud} baud (docs/mlperf.md)"
+
+
+def print_decryption(project: Project, console: Console) -> None:
+    """Print what boards decrypt in each inference, with the time that the split does not count."""
+    for board in project.boards:
+        decryption = board.weights_file.decryption if board.weights_file else ProjectDecryption()
+        if decryption.layers:
+            layers = ", ".join(map(str, decryption.layers))
+            line = (
+                f"{board.title}: RAM does not hold all weights decrypted: those of layers {layers} "
+                f"({decryption.size_bytes} bytes) are decrypted in each inference, in "
+                f"{decryption.estimated_s * MS:.2f} ms of L (estimated), which the split does not count"
+            )
+            console.print(line, highlight=False, soft_wrap=True)
 
 
 def code_memory_text(board: ProjectBoard) -> str:
