@@ -4,9 +4,12 @@ import struct
 from dataclasses import dataclass
 from typing import Self
 
+from tinysplit.common.protocol_limits import FRAME_PAYLOAD_BYTES
+
 _WEIGHTS = struct.Struct("<II")
 _STAGING = struct.Struct("<II")
 _PART_OF_WEIGHTS = struct.Struct("<I4x")
+LARGEST_PART_BYTES = FRAME_PAYLOAD_BYTES - _PART_OF_WEIGHTS.size
 
 WEIGHTS_MISSING, WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY = 1, 7, 8, 9  # details of WEIGHTS
 _FLASH_IT = "flash it again (`tinysplit flash --weights-only`)"
