@@ -9,13 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.file_schema import FileModel, first_mistake, matching
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.input_files.texts import read_json_file
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT
@@ -23,6 +23,7 @@ from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.project.activity import BoardActivity, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
+from tinysplit.project.references import check_references
 
 NETWORK_INPUT_NUMBER = 0
 
@@ -154,7 +155,7 @@ class ProjectBoard(FileModel):
 
     number: int
     name: str
-    directory: str
+    directory: Annotated[str, AfterValidator(matching(r"\w[\w.-]*", "the name of a folder"))]
     weights_bytes: Count
     external_weights_bytes: Count = 0  # of them in the external memory
     arena_bytes: Count  # with the buffers of staged transfers
@@ -246,6 +247,11 @@ class Project(FileModel):
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go
+
+    @model_validator(mode="after")
+    def _has_all_parts(self) -> Self:
+        check_references(self)
+        return self
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:

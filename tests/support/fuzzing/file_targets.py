@@ -4,10 +4,11 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Sequence
-from functools import cache
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 from PIL import Image
@@ -21,6 +22,7 @@ from tinysplit.boards.catalog import load_board, load_file
 from tinysplit.boards.family_schema import FamilyFile
 from tinysplit.boards.schema import read_toml
 from tinysplit.build.elf import read_elf
+from tinysplit.calibration import conditions
 from tinysplit.calibration.conditions import read_calibration, target_of
 from tinysplit.calibration.power_trace import fit_currents
 from tinysplit.cli.config.file import read_config
@@ -94,11 +96,18 @@ def _calibration() -> bytes:
     data = table.model_dump(mode="json", exclude_none=True)
     core = _boards()[0].device.core
     own = target_of(_boards()[0], has_ideal_memory=True).model_dump(mode="json")
-    return _text(**{key: few(value, 4) for key, value in data.items()} | {"targets": {core: own}})
+    depths = {"cores": 3, "code": 5, "firmware": 1, "link": 2, "handoff": 1, "code_waits": 3}
+    return _text(**{key: few(value, depths.get(key, 0)) for key, value in data.items()} | {"targets": {core: own}})
 
 
 def _read_calibration(path: Path) -> object:
-    return read_calibration(path, _boards()[:1])
+    """Read with a compiler and a firmware that need not be looked at each time."""
+    table = load_cycle_table()
+    with (
+        patch.object(conditions, "compiler_version", lambda: table.compiler),
+        patch.object(conditions, "firmware_sha256", lambda: table.firmware_sha256),
+    ):
+        return read_calibration(path, _boards()[:1])
 
 
 def _journal() -> bytes:
@@ -215,6 +224,11 @@ def _board(path: Path) -> object:
     return load_file("own", path)
 
 
+def _listed(path: Path) -> None:
+    (path.parent / "x").write_bytes(b"x")
+    check_output_folder(path.parent)
+
+
 def _toml_of(folder: Path) -> Callable[[], list[bytes]]:
     return lambda: [path.read_bytes() for path in sorted(folder.glob("*.toml"))]
 
@@ -241,7 +255,11 @@ def text_targets() -> list[Target]:
         target("currents", "trace.csv", fit_currents, _currents()),
         target("table", "x.csv", _samples, b"a,b,label\n1,2.5,0\n-3e-2,4,1\n", b'1,2,3\n"4",5,6\n'),
         target("key", "key", SecretKey.from_file, bytes(range(16)), b"0123456789abcdef" * 4 + b"\n"),
-        target("file-list", LIST_NAME, lambda path: check_output_folder(path.parent), b"00  board1/x\n11  tinysplit.json\n"),
+        Target(
+            "file-list",
+            _in_folder("listed", LIST_NAME, _listed),
+            lambda: [sha256(b"x").hexdigest().encode() + b"  x\n" + b"00" * 32 + b"  board1/main.c\n"],
+        ),
     ]
 
 
@@ -319,15 +337,11 @@ def _program(path: Path) -> object:
     return found
 
 
-@cache
-def _time_folder() -> Path:
-    return scratch_folder()
-
-
 def _shared_time(path: Path) -> object:
     shared = SharedTime(path)
     try:
-        return shared.time_s, shared.limit_s, shared.delivered(0), shared.written(0)
+        counts = [shared.delivered(index) + shared.written(index) for index in range(shared.port_count)]
+        return shared.time_s, shared.limit_s, counts
     finally:
         shared.close()
 
@@ -347,7 +361,7 @@ def binary_targets() -> list[Target]:
             changes=(_sealed,) * 2,
         ),
         Target("program", from_file("firmware.elf", _program), list, OTHER_ERRORS),
-        Target("shared-time", from_file("time", _shared_time), lambda: [bytes(32)], (OSError, ValueError)),
+        Target("shared-time", from_file("time", _shared_time), lambda: [b"sim-time" + bytes(32)], (OSError, ValueError)),
     ]
 
 

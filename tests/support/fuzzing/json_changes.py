@@ -36,7 +36,7 @@ def _changed_lines(random: Random, content: bytes, change: Callable[[Random, Any
 
 def _changed(random: Random, data: Any) -> Any:  # noqa: ANN401
     whole = [deepcopy(data)]
-    for _ in range(1 + int(random.random() * _MOST_CHANGES)):
+    for _ in range(1 + int(random.random() ** 2 * _MOST_CHANGES)):
         _change(random, *_place(random, whole))
     return whole[0] if whole else None
 

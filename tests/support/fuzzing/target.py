@@ -4,6 +4,7 @@ import resource
 import signal
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ class Target:
 
 @dataclass
 class Run:
-    """What a run of a target has come to; `findings` by the place where they came up."""
+    """What a run of a target has come to, in processor time; `findings` by the place where they came up."""
 
     inputs: int = 0
     accepted: int = 0
@@ -64,14 +65,14 @@ def run(target: Target, n_inputs: int, seed: int = 1) -> Run:
     corpus = target.corpus
     mutator = Mutator(seed, corpus, target.changes)
     done = Run()
-    begin_s = time.perf_counter()
+    begin_s = time.process_time()
     with _limits():
         for index in range(n_inputs):
             content = corpus[index] if index < len(corpus) else mutator.next()
             before_s = time.process_time()
             _feed(target, content, done)
             done.slowest_s = max(done.slowest_s, time.process_time() - before_s)
-    done.seconds = time.perf_counter() - begin_s
+    done.seconds = time.process_time() - begin_s
     return done
 
 
@@ -90,7 +91,7 @@ def _feed(target: Target, content: bytes, done: Run) -> None:
 
 @contextmanager
 def _limits() -> Iterator[None]:
-    """Let inputs that take too much time or memory raise errors."""
+    """Let inputs that take too much time or memory, or cause warnings, raise errors."""
 
     def stop(*_: object) -> None:
         raise FindingError(f"more than {LONGEST_S:g} s of processor time")
@@ -100,7 +101,9 @@ def _limits() -> Iterator[None]:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_BYTES, hard))
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         signal.signal(signal.SIGPROF, handler)
