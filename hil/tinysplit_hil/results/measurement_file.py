@@ -158,7 +158,7 @@ class MeasurementFile(_Part):
     memory: str
     boards: tuple[FileBoard, ...]
     failures: tuple[FileFailure, ...]
-    times: Annotated[tuple[FileTime, ...], AfterValidator(wanted("a list with I", _has_i))]
+    times: Annotated[tuple[FileTime, ...], Field(min_length=1), AfterValidator(wanted("a list with I", _has_i))]
     output: FileOutput
     latency: Mapping[str, FileLatency]
     measured_period_s: float | None

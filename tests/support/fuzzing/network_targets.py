@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from pathlib import Path
 from random import Random
 
@@ -228,10 +229,13 @@ def _change_values(random: Random, model: ModelProto) -> None:
     """Give a tensor other values, of its own shape or of another."""
     tensor = _tensor(random, model)
     kind = random.choice((np.float32, np.float32, np.int64, np.int8, np.uint8, np.float16, np.bool_, np.float64))
-    count = int(np.prod(tensor.dims[:4], dtype=np.float64)) if tensor.dims else 1
-    shape = list(tensor.dims) if 0 <= count < 1000 and random.random() < 0.7 else [int(random.random() * 4) for _ in range(int(random.random() * 4))]  # noqa: PLR2004
-    values = [random.choice(_FLOATS[:4] if np.issubdtype(kind, np.floating) else (0, 1, 2, 127)) for _ in range(int(np.prod(shape)))]
-    tensor.CopyFrom(numpy_helper.from_array(np.array(values, kind).reshape(shape), tensor.name))
+    shape = list(tensor.dims)
+    if random.random() < 0.3 or not all(0 <= size < 50 for size in shape) or len(shape) > 4:  # noqa: PLR2004
+        shape = [int(random.random() * 4) for _ in range(int(random.random() * 4))]
+    choices = _FLOATS if np.issubdtype(kind, np.floating) else (0, 1, 2, 127)
+    with np.errstate(all="ignore"):
+        values = np.array([random.choice(choices) for _ in range(prod(shape))], np.float64).astype(kind).reshape(shape)
+    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
 
 def _change_type(random: Random, model: ModelProto) -> None:
