@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 
 from fuzzing.json_changes import changed_json
 from fuzzing.target import FindingError, Target
+from tinysplit.build.platformio import first_error
 from tinysplit.common.errors import ToolError
 from tinysplit_hil import protocol
-from tinysplit_hil.bench.programmers import failure, known_failure
+from tinysplit_hil.bench.programmers import PROGRAMMERS, failure
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.note import note_in, parse_note
 from tinysplit_hil.virtual.debug.jtag import JtagChain
@@ -65,16 +66,19 @@ _NOTE = (
 _OUTPUTS = (
     b"Open On-Chip Debugger 0.12.0\nError: open failed\n0x40015800: 20006460 \n0xe000ed00 : 410cc601\n",
     b"Error: init mode failed (unable to connect to the target)\nin procedure 'program'\n** Programming Failed **\n",
+    b"Found 1 stlink programmers\n  serial: 0667FF\n  hla-serial: 1\n  flash: 131072\n  chipid: 0x0460\n",
+    b"Compiling x.o\nsrc/main.c:3:5: error: unknown type name 'x'\n*** [main.o] Error 1\n=== [FAILED] ===\n",
     b"0000755 E No ST-LINK detected\nread-protected\nTarget type stm32 not recognized\n\n",
 )
 
 
 def _tool_output(output: bytes) -> object:
     text = output.decode(errors="replace")
-    lines = failure(text)
-    if "\n" in lines:
-        raise FindingError(f"a reason of several lines: {lines!r}")
-    return known_failure(text)
+    for line in (failure(text), first_error(text)):
+        if len(line.splitlines()) > 1:
+            raise FindingError(f"a reason of several lines: {line!r}")
+    readers = (each.words for each in PROGRAMMERS.values() if each.words)
+    return [words(text, "0667FF", [0x40015800, 0xE000ED00]) for words in readers]
 
 
 def _pins(characters: bytes) -> bytes:
@@ -99,6 +103,6 @@ def board_targets() -> list[Target]:
         Target(
             "note", _note, lambda: [_NOTE, b"m-tinysplit-[" + _NOTE + b"]\r\n"], (ToolError,), changes=(changed_json,)
         ),
-        Target("programmer-output", _tool_output, lambda: _OUTPUTS, ()),
+        Target("tool-output", _tool_output, lambda: _OUTPUTS, ()),
         Target("remote-bitbang", _pins, lambda: [b"0404R0404rstuBb", b"2626260404R4R5R5" * 8], ()),
     ]

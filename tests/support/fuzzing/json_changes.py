@@ -65,9 +65,9 @@ def _change(random: Random, inside: Any, key: Any) -> None:  # noqa: ANN401
     elif what == 2 and isinstance(inside, dict):
         inside[random.choice((*inside, "x", "a\nb", ""))] = inside.pop(key)
     elif what == 3 and isinstance(inside, list):  # noqa: PLR2004
-        inside[key:key] = [value] * random.choice((1, 1, 2, 40))
+        inside[key:key] = [deepcopy(value) for _ in range(random.choice((1, 1, 2, 40)))]
     elif what == 4 and len(inside) > 1:  # noqa: PLR2004
         other = random.choice(list(inside)) if isinstance(inside, dict) else int(random.random() * len(inside))
         inside[key], inside[other] = inside[other], inside[key]
     else:
-        inside[key] = random.choice(_ODD)
+        inside[key] = deepcopy(random.choice(_ODD))

@@ -3,26 +3,30 @@
 An input names the session, and which frames of the boards are changed how (`_Edit`). The boards run in virtual time.
 """
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
 from pathlib import Path
 from random import Random
 
 import numpy as np
 from rich.console import Console
 
-from fake_boards import FakePort
+from fake_boards import BAUD, FakePort
 from fake_rig import FakeRig, make_inputs, make_project
 from fuzzing.files import scratch_folder
 from fuzzing.target import Target
+from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.project.manifest import Project, ProjectWeightsFile
 from tinysplit.weights_file.file import Identity as WeightsOf
 from tinysplit.weights_file.file import encode, read_weights_file
 from tinysplit.weights_file.layers import LayerEntry
+from tinysplit_hil.bench.check import BenchCheck
 from tinysplit_hil.bench.images import running_images
 from tinysplit_hil.bench.update import update_boards
 from tinysplit_hil.frames import Frame, FrameDecoder
@@ -32,6 +36,8 @@ from tinysplit_hil.stream import stream
 from tinysplit_hil.timeline.recording import record_inferences
 from tinysplit_hil.timeline.report import TimelineReport
 from tinysplit_hil.weights_protocol import WeightsIdentity
+from tinysplit_hil.wiring import trial_of
+from tinysplit_hil.wiring_client import REPORT_BYTES, REQUEST_BYTES, End, WiringClient
 
 _REPEATED = 0x80  # bit of the kind of an edit: all frames from this one on
 _SET_BYTES, _WITH_TYPE = 1, (2, 6)  # kinds
@@ -120,6 +126,7 @@ _WEIGHTS = encode(
 )
 _LINE_OF_NOTE = b'm-tinysplit-[{"board":1,"project_hash":"12345678"}]\r\n'
 _QUIET = Console(quiet=True)
+_G0 = load_board("nucleo_g071rb")
 
 
 @cache
@@ -182,6 +189,34 @@ def _session(content: bytes) -> None:
     _SESSIONS[content[0] % len(_SESSIONS) if content else 0](fake)
 
 
+def _tested(content: bytes) -> None:
+    """Test the wiring of boards that report these bytes one after the other."""
+    network = make_project()
+    boards = tuple(each.model_copy(update={"takes_input": True, "gives_output": True}) for each in network.boards)
+    no_network: dict[str, object] = {"layers": (), "copies": (), "cuts": (), "boards": boards}
+    fake, at = FakeRig.make(), count()
+
+    def report(_: bytes) -> bytes:
+        begin = next(at) * REPORT_BYTES % (len(content) + 1)
+        return content[begin : begin + REPORT_BYTES].ljust(REPORT_BYTES, b"\0")
+
+    for board in fake.boards:
+        board.identity = replace(board.identity, input_bytes=REQUEST_BYTES, output_bytes=REPORT_BYTES)
+        board.following, board.takes_input, board.compute = None, True, report
+    uarts = [End(board, uart) for board in (0, 1) for uart in range(len(_G0.link_uarts))]
+    client = WiringClient(network.model_copy(update=no_network), fake.rig)
+    client.begin()
+    heard = client.exchange(dict.fromkeys(uarts, BAUD), frames=1)
+    check = BenchCheck((_G0, _G0), {end: heard[end] for end in uarts}, (), (), {})
+    assert check.faults
+    trial_of(BAUD, (uarts[0], uarts[-1]), 1, heard)
+
+
+def _report(other: int) -> bytes:
+    """Return a report: the clock, and on the first UART frames of the other board."""
+    return struct.pack("<II", 100, 7) + struct.pack("<IIIIBBxx", 9, 0, 0, 0, other, 0) + bytes(60)
+
+
 class _LinesPort(FakePort):
     """A port of a board that speaks in lines: it sends the same bytes for each request."""
 
@@ -205,6 +240,7 @@ def session_targets() -> list[Target]:
     """Return the sessions."""
     seeds = [bytes([number]) for number in range(len(_SESSIONS))]
     return [
+        Target("wiring-test", _tested, lambda: [_report(1) + _report(0)], (ToolError,)),
         Target("sessions", _session, lambda: seeds, (ToolError,), changes=(_changed_edits,) * 3),
         Target("mlperf-lines", _lines, lambda: [_LINE_OF_NOTE, b"m-ready\r\n" + _LINE_OF_NOTE], (ToolError,)),
     ]
