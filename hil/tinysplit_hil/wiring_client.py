@@ -143,8 +143,8 @@ class WiringClient:
                 sender = End(board, its_uart) if good else None
                 if sender and sender not in bauds:
                     raise ToolError(
-                        f"{self._boards.clients[number].name} hears UART {its_uart + 1} of board {board + 1}, which does "
-                        "not send: build and flash the wiring test again"
+                        f"{self._boards.clients[number].name} hears UART {its_uart + 1} of board {board + 1}, which "
+                        "does not send: build and flash the wiring test again"
                     )
                 counts[End(number - 1, uart)] = Count(good, damaged, line_errors, bit_errors, sender)
         return counts

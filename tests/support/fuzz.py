@@ -20,16 +20,19 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.names) - set(targets):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    print(f"{'parser':<25} {'inputs':>7} {'accepted':>8} {'findings':>8} {'seconds':>8} {'slowest ms':>10}")
+    _say(f"{'parser':<25} {'inputs':>7} {'accepted':>8} {'findings':>8} {'seconds':>8} {'slowest ms':>10}")
     n_findings = 0
     for name in options.names or targets:
         done = run(targets[name], options.inputs, options.seed)
         n_findings += len(done.findings)
         counts = f"{done.inputs:>7} {done.accepted:>8} {len(done.findings):>8}"
-        print(f"{name:<25} {counts} {done.seconds:>8.1f} {1000 * done.slowest_s:>10.1f}", flush=True)
-        for text in done.findings.values():
-            print(text, flush=True)
+        _say(f"{name:<25} {counts} {done.seconds:>8.1f} {1000 * done.slowest_s:>10.1f}", *done.findings.values())
     return 1 if n_findings else 0
+
+
+def _say(*lines: str) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -41,7 +41,12 @@ def load_weights(model: ModelProto, path: Path, contents: bytes, *, needs_weight
         )
     try:
         external_data_helper.load_external_data_for_model(model, str(path.parent))
-    except (OSError, ValueError, TypeError, onnx.checker.ValidationError) as error:  # TypeError: names that are no UTF-8
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        onnx.checker.ValidationError,
+    ) as error:  # TypeError: names that are no UTF-8
         raise InputError(f"{path} keeps weights in other files that cannot be read: {one_line(error)}") from None
     return digest.hexdigest(), has_weights
 

@@ -99,6 +99,5 @@ def _check_borders(model: ModelProto, path: Path) -> None:
         known = element in TensorProto.DataType.values()
         kind = TensorProto.DataType.Name(element) if known else f"of the unknown type {element}"
         raise InputError(
-            f"input '{inputs[0].name}' is {kind}: export the network in float32 "
-            "(tinysplit quantizes it itself)"
+            f"input '{inputs[0].name}' is {kind}: export the network in float32 (tinysplit quantizes it itself)"
         )

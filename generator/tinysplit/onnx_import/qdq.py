@@ -119,8 +119,8 @@ class _Network:
     def format(self, quantize: NodeProto, dequantize: NodeProto) -> ValueFormat:
         """Return the format of an activation between the two nodes.
 
-        Raises InputError if the two differ in scale or zero point, have these per channel, a scale that is not positive,
-        or another type than 8 or 16 bits, and if `quantize` is no QuantizeLinear.
+        Raises InputError if the two differ in scale or zero point, have these per channel, a scale that is not
+        positive, or another type than 8 or 16 bits, and if `quantize` is no QuantizeLinear.
         """
         if quantize.op_type != "QuantizeLinear":
             raise InputError(f"DequantizeLinear '{dequantize.name}' reads a {quantize.op_type}: not supported")

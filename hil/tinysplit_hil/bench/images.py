@@ -57,7 +57,7 @@ def running_images(project: Project, rig: Rig, numbers: Iterable[int], wait_s: f
 
 
 class _Asked:
-    """One board while it is asked. A port that fails, or sends what cannot be, ends only the asking of its own board."""
+    """One board while it is asked. A port that fails, or sends what cannot be, ends only the asking of its board."""
 
     def __init__(self, project: Project, board: ProjectBoard, client: BoardClient, clock: Clock) -> None:
         self.image = RunningImage(is_new=False, project_hash=None, problem="")

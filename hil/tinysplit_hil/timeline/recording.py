@@ -131,8 +131,8 @@ def _read_stamps(boards: Boards, number: int) -> _Stamps:
     steps = len(stamps.records)
     if measured != wanted or counts != (steps, steps, len(_tensors(stamps.records))):
         raise ToolError(
-            f"{client.name} sent {counts[0]} ends, {counts[1]} ticks of links and {counts[2]} sendings of {steps} steps:"
-            " flash it again"
+            f"{client.name} sent {counts[0]} ends, {counts[1]} ticks of links and {counts[2]} sendings of {steps} "
+            "steps: flash it again"
         )
     return stamps
 

@@ -142,11 +142,18 @@ def json_targets() -> list[Target]:
     """Return the files in JSON."""
     changes = (changed_json,)
 
-    def target(name: str, file: str, read: Callable[[Path], object], seeds: Callable[[], Sequence[bytes]] = list) -> Target:
+    def target(
+        name: str, file: str, read: Callable[[Path], object], seeds: Callable[[], Sequence[bytes]] = list
+    ) -> Target:
         return Target(name, from_file(file, read), seeds, OTHER_ERRORS, changes)
 
     return [
-        target("project", MANIFEST_NAME, _project, lambda: [make_project(copies=n).model_dump_json().encode() for n in (1, 2)]),
+        target(
+            "project",
+            MANIFEST_NAME,
+            _project,
+            lambda: [make_project(copies=n).model_dump_json().encode() for n in (1, 2)],
+        ),
         target("split", "split.json", read_split),
         target("measurement", "measurement.json", _compared),
         target("validation", VALIDATION_NAME, _validation),
@@ -215,7 +222,9 @@ def _pulses(path: Path) -> object:
 
 
 def _currents() -> bytes:
-    rows = (f"{step / 10},{5.4 if step // 20 % 2 else 3.0},{'run' if step // 20 % 2 else 'sleep'}" for step in range(160))
+    rows = (
+        f"{step / 10},{5.4 if step // 20 % 2 else 3.0},{'run' if step // 20 % 2 else 'sleep'}" for step in range(160)
+    )
     return "\n".join(["time (s),current (mA),marker", *rows]).encode()
 
 
@@ -313,7 +322,7 @@ def _sealed(random: Random, content: bytes) -> bytes:
     for _ in range(1 + int(random.random() * 4)):
         at = int(random.random() * (len(data) + 1))
         data[at : at + int(random.random() * 5)] = random.randbytes(int(random.random() * 5))
-    if len(data) < 17:  # noqa: PLR2004 - its length and CRC
+    if len(data) < 17:
         return bytes(data)
     data[8:12] = struct.pack("<I", len(data))
     return bytes(data[:-4]) + struct.pack("<I", zlib.crc32(data[:-4]))
@@ -352,8 +361,16 @@ def binary_targets() -> list[Target]:
     return [
         Target("npz", from_file("x.npz", _samples), lambda: [_npz(**arrays), _npz(x=np.zeros((2, 3), np.int8))]),
         Target("npy", from_file("x.npy", _samples), lambda: [_npy(1, 2), _npy([1, 2], [3, 4])]),
-        Target("png", _in_folder("png", "a.png", _images), lambda: [_image("PNG", mode) for mode in ("L", "RGB", "P", "I;16")]),
-        Target("jpeg", _in_folder("jpeg", "a.jpg", _images), lambda: [_image("JPEG", mode) for mode in ("L", "RGB", "CMYK")]),
+        Target(
+            "png",
+            _in_folder("png", "a.png", _images),
+            lambda: [_image("PNG", mode) for mode in ("L", "RGB", "P", "I;16")],
+        ),
+        Target(
+            "jpeg",
+            _in_folder("jpeg", "a.jpg", _images),
+            lambda: [_image("JPEG", mode) for mode in ("L", "RGB", "CMYK")],
+        ),
         Target(
             "weights",
             from_file("weights.bin", lambda path: describe(read_weights_file(path))),
@@ -361,7 +378,9 @@ def binary_targets() -> list[Target]:
             changes=(_sealed,) * 2,
         ),
         Target("program", from_file("firmware.elf", _program), list, OTHER_ERRORS),
-        Target("shared-time", from_file("time", _shared_time), lambda: [b"sim-time" + bytes(32)], (OSError, ValueError)),
+        Target(
+            "shared-time", from_file("time", _shared_time), lambda: [b"sim-time" + bytes(32)], (OSError, ValueError)
+        ),
     ]
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-_IN_MEMORY = Path("/dev/shm")  # noqa: S108
+_IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of its own is made there
 
 
 @cache

@@ -13,11 +13,11 @@ _MOST_CHANGES = 6
 _WORD = re.compile(rb"[A-Za-z_][\w-]*|-?\d[\d.e+-]*|\"[^\"\n]{0,40}\"")
 _MOST_WORDS = 400
 _ODD = (
-    b"", b"\0", b"\n", b"\r", b"\x1b[2J", b"\xff", b"\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80", b"\xd9\xa3",
-    b"0", b"1", b"-1", b"2", b"255", b"256", b"65536", b"4294967296", b"18446744073709551616", b"1e999", b"-1e-999",
-    b"0.5", b"nan", b"inf", b"-inf", b"9" * 5000, b"true", b"false", b"null", b"[]", b"{}", b'""', b"''", b"[" * 2000,
-    b".", b",", b";", b":", b"=", b"/", b"..", b"#", b"%", b"x" * 300, b"a." * 40,
-)  # fmt: skip
+    *(b"", b"\0", b"\n", b"\r", b"\x1b[2J", b"\xff", b"\x80", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xed\xa0\x80"),
+    *(b"0", b"1", b"-1", b"2", b"255", b"256", b"65536", b"4294967296", b"18446744073709551616", b"9" * 5000),
+    *(b"1e999", b"-1e-999", b"0.5", b"nan", b"inf", b"-inf", b"\xd9\xa3", b"true", b"false", b"null", b"x" * 300),
+    *(b"[]", b"{}", b'""', b"''", b"[" * 2000, b".", b",", b";", b":", b"=", b"/", b"..", b"#", b"%", b"a." * 40),
+)
 _BOUNDS = [
     (value % (1 << 8 * size)).to_bytes(size, "little")
     for size in (1, 2, 4, 8)
@@ -38,7 +38,7 @@ class Mutator:
 
     def __init__(self, seed: int, corpus: Sequence[bytes], changes: Sequence[Change] = ()) -> None:
         """`changes` know the structure of the inputs; each is as frequent as all changes of bytes together."""
-        self._random = Random(seed)
+        self._random = Random(seed)  # noqa: S311 - not for secrets
         self._corpus = corpus
         found = dict.fromkeys(word for each in corpus for word in _WORD.findall(each))
         self._words = list(found)[:_MOST_WORDS] or [b""]
@@ -53,7 +53,7 @@ class Mutator:
     def _changed(self, random: Random, content: bytes) -> bytes:
         data = bytearray(content)
         number = 1
-        while number < _MOST_CHANGES and random.random() < 0.5:  # noqa: PLR2004 - half of them
+        while number < _MOST_CHANGES and random.random() < 0.5:
             number += 1
         for _ in range(number):
             step = _STEPS[int(random.random() * len(_STEPS))]
@@ -76,11 +76,11 @@ class Mutator:
 
     def _insert(self, random: Random, data: bytearray) -> None:
         at = int(random.random() * (len(data) + 1))
-        data[at:at] = random.choice(_ODD) if random.random() < 0.5 else random.randbytes(1 + int(random.random() * 8))  # noqa: PLR2004
+        data[at:at] = random.choice(_ODD) if random.random() < 0.5 else random.randbytes(1 + int(random.random() * 8))
 
     def _erase(self, random: Random, data: bytearray) -> None:
         at = int(random.random() * (len(data) + 1))
-        most = 4 if random.random() < 0.5 else len(data)  # noqa: PLR2004
+        most = 4 if random.random() < 0.5 else len(data)
         del data[at : at + 1 + int(random.random() * most)]
 
     def _repeat(self, random: Random, data: bytearray) -> None:
@@ -98,7 +98,7 @@ class Mutator:
         """Replace a word or a number by another one, or by something odd."""
         found = _WORD.search(data, int(random.random() * (len(data) + 1)))
         if found:
-            data[found.start() : found.end()] = random.choice(self._words if random.random() < 0.5 else _ODD)  # noqa: PLR2004
+            data[found.start() : found.end()] = random.choice(self._words if random.random() < 0.5 else _ODD)
 
     def _move_line(self, random: Random, data: bytearray) -> None:
         """Remove a line, and put it in another place, or twice there."""

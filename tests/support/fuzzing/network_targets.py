@@ -90,7 +90,9 @@ def _quantized() -> ModelProto:
 
     def weights(*shape: int) -> str:
         net.value = net.constant(_RNG.integers(-9, 9, shape), np.int8)
-        return net.node("DequantizeLinear", net.constant(np.full(shape[0], 0.1)), net.constant(np.zeros(shape[0]), np.int8), axis=0)
+        return net.node(
+            "DequantizeLinear", net.constant(np.full(shape[0], 0.1)), net.constant(np.zeros(shape[0]), np.int8), axis=0
+        )
 
     kernel, value = weights(3, 2, 3, 3), quantized("x")
     net.value = value
@@ -132,7 +134,20 @@ def _seeds() -> Sequence[bytes]:
 
 _CONSTANT = (
     *("Shape", "Gather", "ConstantOfShape", "Cast", "Range", "Expand", "Tile", "Slice", "Squeeze", "Unsqueeze", "Loop"),
-    *("If", "Identity", "Constant", "Einsum", "MatMul", "NonZero", "OneHot", "Split", "Where", "Mod", "Pow", "Sequence"),
+    *(
+        "If",
+        "Identity",
+        "Constant",
+        "Einsum",
+        "MatMul",
+        "NonZero",
+        "OneHot",
+        "Split",
+        "Where",
+        "Mod",
+        "Pow",
+        "Sequence",
+    ),
 )
 _NUMBERS = (0, 1, -1, 2, 3, 7, 255, 2**20, 2**31 - 1, 2**31, 2**62, -(2**63))
 _FLOATS = (0.0, -0.0, 1.0, -1.0, 1e38, 1e-45, float("nan"), float("inf"))
@@ -165,7 +180,7 @@ def _names(model: ModelProto) -> list[str]:
 
 def _change_input(random: Random, model: ModelProto) -> None:
     node, name = _node(random, model), random.choice(_names(model))
-    if node.input and random.random() < 0.7:  # noqa: PLR2004
+    if node.input and random.random() < 0.7:
         node.input[int(random.random() * len(node.input))] = name
     else:
         node.input.append(name)
@@ -185,7 +200,7 @@ def _change_output(random: Random, model: ModelProto) -> None:
 def _change_operator(random: Random, model: ModelProto) -> None:
     node = _node(random, model)
     node.op_type = random.choice((*OPERATORS, *_CONSTANT, *_WORDS))
-    if random.random() < 0.1:  # noqa: PLR2004
+    if random.random() < 0.1:
         node.domain = random.choice((*_WORDS, "ai.onnx", "com.microsoft", "ai.onnx.ml"))
 
 
@@ -198,14 +213,16 @@ def _change_attribute(random: Random, model: ModelProto) -> None:
     attribute.s = random.choice(_WORDS).encode()
     count = len(attribute.ints) + random.choice((0, 0, 0, 1, -1))
     attribute.ints[:] = [random.choice(_NUMBERS) for _ in range(max(0, count))]
-    if random.random() < 0.1:  # noqa: PLR2004
+    if random.random() < 0.1:
         attribute.type = int(random.random() * 15)  # type: ignore[assignment]
 
 
 def _add_attribute(random: Random, model: ModelProto) -> None:
     names = [each.name for node in model.graph.node for each in node.attribute] + list(_WORDS)
     value = random.choice((random.choice(_NUMBERS), random.choice(_FLOATS), random.choice(_WORDS), [1, 2], [0.5]))
-    _node(random, model).attribute.append(helper.make_attribute(random.choice(names), value, attr_type=None if value != [] else 7))
+    _node(random, model).attribute.append(
+        helper.make_attribute(random.choice(names), value, attr_type=None if value != [] else 7)
+    )
 
 
 def _drop_attribute(random: Random, model: ModelProto) -> None:
@@ -217,7 +234,7 @@ def _drop_attribute(random: Random, model: ModelProto) -> None:
 def _change_sizes(random: Random, model: ModelProto) -> None:
     tensor = _tensor(random, model)
     sizes = list(tensor.dims)
-    if sizes and random.random() < 0.7:  # noqa: PLR2004
+    if sizes and random.random() < 0.7:
         sizes[int(random.random() * len(sizes))] = random.choice(_NUMBERS)
     else:
         random.shuffle(sizes)
@@ -230,7 +247,7 @@ def _change_values(random: Random, model: ModelProto) -> None:
     tensor = _tensor(random, model)
     kind = random.choice((np.float32, np.float32, np.int64, np.int8, np.uint8, np.float16, np.bool_, np.float64))
     shape = list(tensor.dims)
-    if random.random() < 0.3 or not all(0 <= size < 50 for size in shape) or len(shape) > 4:  # noqa: PLR2004
+    if random.random() < 0.3 or not all(0 <= size < 50 for size in shape) or len(shape) > 4:
         shape = [int(random.random() * 4) for _ in range(int(random.random() * 4))]
     choices = _FLOATS if np.issubdtype(kind, np.floating) else (0, 1, 2, 127)
     with np.errstate(all="ignore"):
@@ -244,7 +261,7 @@ def _change_type(random: Random, model: ModelProto) -> None:
 
 def _change_border(random: Random, model: ModelProto) -> None:
     values = random.choice((model.graph.input, model.graph.output, model.graph.value_info))
-    value = random.choice(values) if values and random.random() < 0.8 else values.add(name=random.choice(_names(model)))  # noqa: PLR2004
+    value = random.choice(values) if values and random.random() < 0.8 else values.add(name=random.choice(_names(model)))
     kind = value.type.tensor_type
     dims = kind.shape.dim
     what = int(random.random() * 5)
@@ -252,9 +269,9 @@ def _change_border(random: Random, model: ModelProto) -> None:
         dims.add(dim_value=random.choice(_NUMBERS))
     elif what == 1 and dims:
         random.choice(dims).dim_value = random.choice(_NUMBERS)
-    elif what == 2 and dims:  # noqa: PLR2004
+    elif what == 2 and dims:
         random.choice(dims).dim_param = random.choice(_WORDS)
-    elif what == 3:  # noqa: PLR2004
+    elif what == 3:
         kind.elem_type = int(random.random() * 27)
     else:
         value.name = random.choice(_names(model))
@@ -291,7 +308,7 @@ def _change_name(random: Random, model: ModelProto) -> None:
 
 
 def _change_version(random: Random, model: ModelProto) -> None:
-    if model.opset_import and random.random() < 0.8:  # noqa: PLR2004
+    if model.opset_import and random.random() < 0.8:
         random.choice(model.opset_import).version = random.choice((*range(6, 26), *_NUMBERS))
     else:
         model.ir_version = random.choice(_NUMBERS)
@@ -300,12 +317,16 @@ def _change_version(random: Random, model: ModelProto) -> None:
 def _change_place(random: Random, model: ModelProto) -> None:
     """Put a tensor into another file, or change where it is there."""
     tensor = _tensor(random, model)
-    if tensor.external_data and random.random() < 0.7:  # noqa: PLR2004
+    if tensor.external_data and random.random() < 0.7:
         entry = random.choice(tensor.external_data)
-        entry.value = random.choice((*map(str, _NUMBERS), "64", "60", "1e3", *_WORDS, "a/../weights.data", "C:\\x", "weights.data/"))
+        entry.value = random.choice(
+            (*map(str, _NUMBERS), "64", "60", "1e3", *_WORDS, "a/../weights.data", "C:\\x", "weights.data/")
+        )
     else:
         tensor.data_location = TensorProto.EXTERNAL
-        tensor.external_data.add(key=random.choice(("location", "offset", "length", "checksum", "x")), value="weights.data")
+        tensor.external_data.add(
+            key=random.choice(("location", "offset", "length", "checksum", "x")), value="weights.data"
+        )
 
 
 def _merge(random: Random, model: ModelProto) -> None:

@@ -57,25 +57,27 @@ class _Edit:
     data: bytes
 
     def applied(self, sent: bytes) -> bytes:
-        frame = next(FrameDecoder().feed(sent))
-        head, payload, data = self.data[:1], frame.payload, self.data
+        """Return the bytes that arrive in place of those of a frame."""
+        frame, first, rest = next(FrameDecoder().feed(sent)), self.data[0] if self.data else 0, self.data[1:]
         match self.kind & 7:
             case 0:
-                return replace(frame, payload=data).encode()
+                arrived = replace(frame, payload=self.data).encode()
             case 1:
-                at = head[0] if head else 0
-                return replace(frame, payload=payload[:at] + data[1:] + payload[at + len(data) - 1 :]).encode()
+                payload = frame.payload[:first] + rest + frame.payload[first + len(rest) :]
+                arrived = replace(frame, payload=payload).encode()
             case 2:
-                return replace(frame, type=head[0] if head else 0, payload=data[1:] or payload).encode()
+                arrived = replace(frame, type=first, payload=rest or frame.payload).encode()
             case 3:
-                return replace(frame, sequence=head[0] if head else 0, payload=data[1:] or payload).encode()
+                arrived = replace(frame, sequence=first, payload=rest or frame.payload).encode()
             case 4:
-                return b""
+                arrived = b""
             case 5:
-                return data + sent
+                arrived = self.data + sent
             case 6:
-                return sent + Frame(head[0] if head else 0, 0, data[1:]).encode()
-        return sent[: len(data)] + bytes(a ^ b for a, b in zip(sent[len(data) :], data, strict=False))
+                arrived = sent + Frame(first, 0, rest).encode()
+            case _:
+                arrived = sent[:first] + bytes(a ^ b for a, b in zip(sent[first:], rest, strict=False))
+        return arrived
 
 
 def _edits(content: bytes) -> Iterator[_Edit]:
@@ -89,10 +91,10 @@ def _edits(content: bytes) -> Iterator[_Edit]:
 
 def _changed_edits(random: Random, content: bytes) -> bytes:
     """Return an input with other edits, many of which set a few bytes of a payload to a bound of their type."""
-    edits = [] if random.random() < 0.5 else [content[1:]]  # noqa: PLR2004
+    edits = [] if random.random() < 0.5 else [content[1:]]
     for _ in range(1 + int(random.random() * 3)):
         index, kind = int(random.random() ** 2 * 64), int(random.random() * 8) | random.choice((0, 0, _REPEATED))
-        data = random.choice(_BOUNDS) if random.random() < 0.6 else random.randbytes(int(random.random() ** 2 * 120))  # noqa: PLR2004
+        data = random.choice(_BOUNDS) if random.random() < 0.6 else random.randbytes(int(random.random() ** 2 * 120))
         if kind & 7 == _SET_BYTES:
             data = bytes([int(random.random() * 20) * 4]) + data
         elif kind & 7 in _WITH_TYPE:
@@ -175,7 +177,9 @@ def _updated(fake: FakeRig) -> None:
         IDENTIFY_WEIGHTS: WeightsIdentity(5, 2).pack(),
         IDENTIFY_STAGING: (8192).to_bytes(4, "little") + (256).to_bytes(4, "little"),
     }
-    fake.time.after(1.0, lambda: board.facts.update({IDENTIFY_WEIGHTS: WeightsIdentity(own.crc if own else 0, 3).pack()}))
+    fake.time.after(
+        1.0, lambda: board.facts.update({IDENTIFY_WEIGHTS: WeightsIdentity(own.crc if own else 0, 3).pack()})
+    )
     update_boards(project, folder, fake.rig, _QUIET, may_be_older=False)
 
 

@@ -25,7 +25,7 @@ class FindingError(AssertionError):
 
 @dataclass(frozen=True)
 class Target:
-    """A parser: `parse` may raise `errors` only, with messages of one line; `seeds` are inputs beside its corpus file."""
+    """A parser: `parse` may raise `errors` only, with messages of one line; it has inputs beside its corpus file."""
 
     name: str
     parse: Callable[[bytes], object]
