@@ -36,10 +36,16 @@ def read_corpus(path: Path) -> list[bytes]:
 class Mutator:
     """Changes inputs of a corpus: bytes, words, lines and parts of other inputs, or as `changes` do."""
 
-    def __init__(self, seed: int, corpus: Sequence[bytes], changes: Sequence[Change] = ()) -> None:
-        """`changes` know the structure of the inputs; each is as frequent as all changes of bytes together."""
+    def __init__(
+        self, seed: int, corpus: Sequence[bytes], changes: Sequence[Change] = (), n_seeds: int | None = None
+    ) -> None:
+        """`changes` know the structure of the inputs; each is as frequent as all changes of bytes together.
+
+        Half of the inputs are made from the first `n_seeds` of the corpus, by default all alike.
+        """
         self._random = Random(seed)  # noqa: S311 - not for secrets
         self._corpus = corpus
+        self._n_seeds = n_seeds or len(corpus)
         found = dict.fromkeys(word for each in corpus for word in _WORD.findall(each))
         self._words = list(found)[:_MOST_WORDS] or [b""]
         self._ways: tuple[Change, ...] = (self._changed, *changes)
@@ -48,7 +54,10 @@ class Mutator:
         """Return the next input."""
         random = self._random
         way = self._ways[int(random.random() * len(self._ways))]
-        return way(random, self._corpus[int(random.random() * len(self._corpus))])
+        count = len(self._corpus)
+        if self._n_seeds < count and random.random() < 0.5:
+            count = self._n_seeds
+        return way(random, self._corpus[int(random.random() * count)])
 
     def _changed(self, random: Random, content: bytes) -> bytes:
         data = bytearray(content)

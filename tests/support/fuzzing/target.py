@@ -34,9 +34,14 @@ class Target:
     changes: tuple[Change, ...] = ()
 
     @cached_property
+    def seeds(self) -> Sequence[bytes]:
+        """Inputs that are made."""
+        return self.make_seeds()
+
+    @cached_property
     def corpus(self) -> Sequence[bytes]:
-        """All inputs from which others are made."""
-        return [*self.make_seeds(), *read_corpus(CORPUS / f"{self.name}.txt")]
+        """All inputs from which others are made: the seeds, and those of the corpus file."""
+        return [*self.seeds, *read_corpus(CORPUS / f"{self.name}.txt")]
 
     def accepts(self, content: bytes) -> bool:
         """Return whether the parser takes an input. Raises FindingError where it neither takes nor refuses it."""
@@ -63,7 +68,7 @@ class Run:
 def run(target: Target, n_inputs: int, seed: int = 1) -> Run:
     """Feed a parser with its corpus and with inputs made of it."""
     corpus = target.corpus
-    mutator = Mutator(seed, corpus, target.changes)
+    mutator = Mutator(seed, corpus, target.changes, len(target.seeds))
     done = Run()
     begin_s = time.process_time()
     with _limits():

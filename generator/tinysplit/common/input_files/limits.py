@@ -17,6 +17,7 @@ TABLE_BYTES = 256 * MIB  # of a .csv file with samples
 LINE_BYTES = 16 * MIB  # of a sample in a .csv file, and of a line of a journal
 ARRAY_BYTES = 2 * GIB  # of all arrays of a file, as they are stored and as float32
 PIXELS = 16 * MIB  # of one image
+IMAGE_BYTES = 128 * MIB  # of its file
 MODEL_BYTES = GIB  # of an ONNX file with its files of weights
 MODEL_NODES = 10_000
 VALUE_ELEMENTS = 16 * MIB  # of one value that the network computes
