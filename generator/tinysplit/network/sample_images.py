@@ -1,5 +1,6 @@
 """Folders of images: samples of classes, one sub-folder each, or without labels."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -90,9 +91,11 @@ def _opened(path: Path) -> Any:  # noqa: ANN401 (Pillow's image)
         raise InputError(f"{path} is no PNG or JPEG image: convert it, or leave it out")
     try:
         contents = BytesIO(read_limited(path, IMAGE_BYTES))  # of a file, Pillow would read as much as a chunk claims
-        with Image.open(contents, formats=("PNG", "JPEG")) as image:
-            _check_pixels(path, image.width * image.height)
-            image.load()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # at more pixels than the limit here
+            with Image.open(contents, formats=("PNG", "JPEG")) as image:
+                _check_pixels(path, image.width * image.height)
+                image.load()
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError(f"{path} is no PNG or JPEG image, or a damaged one: save it again") from None
     if image.mode not in _GREY_MODES | _COLOUR_MODES:

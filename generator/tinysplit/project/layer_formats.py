@@ -15,7 +15,7 @@ class ProjectFormat(FileModel):
     """Quantization of a value: an integer i represents (i - zero_point) * scale."""
 
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
-    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    scale: Annotated[float, Field(ge=1e-30, le=1e30)]
     zero_point: int = 0
 
     @model_validator(mode="after")
