@@ -11,8 +11,8 @@ class TinysplitError(Exception):
 
     exit_code = 4
 
-    def __init__(self, text: str) -> None:
-        super().__init__(printable(text))
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class CheckFailedError(TinysplitError):

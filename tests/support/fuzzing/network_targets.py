@@ -167,11 +167,14 @@ def changed_model(random: Random, content: bytes) -> bytes:
 
 
 def _node(random: Random, model: ModelProto) -> NodeProto:
-    return random.choice(model.graph.node) if model.graph.node else model.graph.node.add()
+    node: NodeProto = random.choice(model.graph.node) if model.graph.node else model.graph.node.add()
+    return node
 
 
 def _tensor(random: Random, model: ModelProto) -> TensorProto:
-    return random.choice(model.graph.initializer) if model.graph.initializer else model.graph.initializer.add()
+    own = model.graph.initializer
+    tensor: TensorProto = random.choice(own) if own else own.add()
+    return tensor
 
 
 def _names(model: ModelProto) -> list[str]:
@@ -214,7 +217,7 @@ def _change_attribute(random: Random, model: ModelProto) -> None:
     count = len(attribute.ints) + random.choice((0, 0, 0, 1, -1))
     attribute.ints[:] = [random.choice(_NUMBERS) for _ in range(max(0, count))]
     if random.random() < 0.1:
-        attribute.type = int(random.random() * 15)  # type: ignore[assignment]
+        attribute.type = int(random.random() * 15)
 
 
 def _add_attribute(random: Random, model: ModelProto) -> None:
