@@ -34,7 +34,7 @@ from tinysplit_hil.protocol import (
     unpack_taken,
     unpack_ticks,
 )
-from tinysplit_hil.request_port import REPLY_TIMEOUT_S, Port, ReportedError, Request, RequestPort
+from tinysplit_hil.request_port import REPLY_TIMEOUT_S, ClientError, Port, ReportedError, Request, RequestPort
 from tinysplit_hil.tasks import Clock, RealClock, T, Task, run_task
 from tinysplit_hil.weights_protocol import WEIGHTS_NO_KEY, Staging, WeightsIdentity, pack_key, pack_weights
 
@@ -45,6 +45,8 @@ LOADS_UNDER_WAY = 2
 INPUT_ATTEMPTS = 3
 OUTPUT_ATTEMPTS = 3
 LOST_EVENT_S = 0.5  # without an event the board is asked
+MOST_IN_PARTS = 1 << 16  # time records, and bytes of stamps, that a board may have: requests count them in 16 bits
+MOST_OUTPUT_BYTES = 1 << 24  # more than the memory of any board
 
 
 class BoardClient:
@@ -91,10 +93,9 @@ class BoardClient:
     def identify(self) -> Task[Identity]:
         """Return the board's identity. Raises ClientError also for an invalid one."""
         payload = yield from self._port.ask(MessageType.IDENTIFY)
-        try:
-            identity = Identity.unpack(payload)
-        except struct.error:
-            raise self._port.error("sent an invalid identity: build and flash the board again") from None
+        identity = self._unpacked(Identity.unpack, payload, "identity")
+        if not (identity.core_hz and identity.timer_hz and identity.output_bytes <= MOST_OUTPUT_BYTES):
+            raise self._invalid("identity")
         return identity
 
     def note(self) -> Task[bytes]:
@@ -205,15 +206,13 @@ class BoardClient:
     def read_times(self) -> Task[tuple[TimeRecord, ...]]:
         """Return the time records of the newest inference in the order of its steps; raise ClientError if invalid."""
         records: list[TimeRecord] = []
-        while True:
+        while len(records) < MOST_IN_PARTS:
             payload = yield from self._port.ask(MessageType.READ_TIMES, pack_read_times(len(records)))
-            try:
-                part = TimeRecord.unpack_all(payload)
-            except (struct.error, ValueError):
-                raise self._port.error("sent invalid time records: build and flash the board again") from None
+            part = self._unpacked(TimeRecord.unpack_all, payload, "time records")
             records += part
             if len(part) < RECORDS_PER_REPLY:
                 return tuple(records)
+        raise self._invalid("time records")
 
     def read_clock(self, *, keep: bool) -> Task[tuple[int, float, float]]:
         """Return the board's clock in ticks, and the times of the rig's clock between which it was read.
@@ -224,31 +223,39 @@ class BoardClient:
         after_s = self.clock.now_s() + self._port.line_s(len(request))
         payload = yield from self._port.ask(MessageType.READ_CLOCK, request)
         before_s = self.clock.now_s() - self._port.line_s(len(payload))
-        try:
-            ticks = unpack_clock(payload)
-        except struct.error:
-            raise self._port.error("sent an invalid time: build and flash the board again") from None
-        return ticks, after_s, before_s
+        return self._unpacked(unpack_clock, payload, "time"), after_s, before_s
 
     def read_ends(self, now: int) -> Task[list[int]]:
         """Return when the steps of the newest inference ended, in ticks up to `now`, in the order of the records."""
-        return unpack_ends((yield from self._read_stamps(Stamps.ENDS)), now)
+        payload = yield from self._read_stamps(Stamps.ENDS)
+        return self._unpacked(lambda payload: unpack_ends(payload, now), payload, "ends of steps")
 
     def read_link_ticks(self) -> Task[list[int]]:
         """Return the ticks that interrupts of links took of each step, in the order of the time records."""
-        return unpack_ticks((yield from self._read_stamps(Stamps.LINK_TICKS)))
+        return self._unpacked(unpack_ticks, (yield from self._read_stamps(Stamps.LINK_TICKS)), "ticks of links")
 
     def read_sendings(self) -> Task[list[Sending]]:
         """Return a Sending for each transfer, received ones included, in the order of the time records."""
-        return Sending.unpack_all((yield from self._read_stamps(Stamps.SENDINGS)))
+        return self._unpacked(Sending.unpack_all, (yield from self._read_stamps(Stamps.SENDINGS)), "sendings")
+
+    def _unpacked(self, unpack: Callable[[bytes], T], payload: bytes, what: str) -> T:
+        """Return what a payload says. Raises ClientError for an invalid one."""
+        try:
+            return unpack(payload)
+        except (struct.error, ValueError):
+            raise self._invalid(what) from None
+
+    def _invalid(self, what: str) -> ClientError:
+        return self._port.error(f"sent invalid {what}: build and flash the board again")
 
     def _read_stamps(self, what: Stamps) -> Task[bytes]:
         stamps = b""
-        while True:
+        while len(stamps) < MOST_IN_PARTS:
             part = yield from self._port.ask(MessageType.READ_STAMPS, pack_read_stamps(what, len(stamps)))
             stamps += part
             if len(part) < HOST_PAYLOAD_BYTES:
                 return stamps
+        raise self._invalid("times of steps")
 
     def note_progress(self, identity: Identity) -> None:
         """Make up for events that were lost."""

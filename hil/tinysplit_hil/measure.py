@@ -15,11 +15,13 @@ from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.boards import Boards, NoRunError
 from tinysplit_hil.energy.account import activities_between, mean_activities
 from tinysplit_hil.protocol import Identity, RecordKind, TimeRecord
+from tinysplit_hil.request_port import ClientError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.statistics import Statistics
 from tinysplit_hil.tasks import Task, pause
 
 FAILURES_IN_A_ROW = 5  # after which the boards are taken for broken
+MEASURED = (RecordKind.LAYER, RecordKind.TRANSFER, RecordKind.COPY)
 SETTLE_S = (0.1, 0.4, 1.0)  # between two reads of incomplete time records
 
 Records = dict[tuple[int, RecordKind, int], list[TimeRecord]]  # by board, kind and index
@@ -153,8 +155,12 @@ def _are_in_a_row(failures: Sequence[Failure]) -> bool:
 
 
 def outputs_of(project: Project, outputs: Sequence[bytes]) -> IntArray:
-    """Return outputs as integers, samples x elements."""
+    """Return outputs as integers, samples x elements. Raises ToolError for outputs of different sizes."""
     output_type = np.dtype(f"<i{project.layers[-1].formats.output.bits // 8}")
+    sizes = {len(output) for output in outputs}
+    if len(sizes) > 1 or any(size % output_type.itemsize or not size for size in sizes):
+        found = ", ".join(map(str, sorted(sizes)))
+        raise ToolError(f"the outputs have {found} bytes: generate, build and flash the project again")
     return np.frombuffer(b"".join(outputs), output_type).reshape(len(outputs), -1)
 
 
@@ -226,7 +232,10 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
 
 
 def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
-    """Run one inference of a run that has begun; return its output, and I in seconds."""
+    """Run one inference of a run that has begun; return its output, and I in seconds.
+
+    Raises ClientError where the event that ends I was lost.
+    """
     timeout_s = boards.timeout_s
     last = boards.clients[pipeline.output_board]
     first = [boards.clients[number] for number in pipeline.input_boards]
@@ -237,6 +246,8 @@ def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, floa
         outputs.append((yield from last.read_output(0, boards.identities[pipeline.output_board].output_bytes, crc)))
 
     boards.run([*(client.send_input(0, data, timeout_s) for client in first), collect()])
+    if 0 not in last.done_s:
+        raise ClientError(pipeline.output_board, f"{last.name}: its DONE was lost, so I is not known: check its wiring")
     return outputs[0], last.done_s[0] - max(client.started_s[0] for client in first)
 
 
@@ -249,13 +260,13 @@ def read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[Time
 
 
 def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
-    client, expected = boards.clients[number], sorted(_expected_records(boards.project, number))
+    client, expected = boards.clients[number], sorted(expected_records(boards.project, number))
     found: list[Sequence[TimeRecord]] = []
 
     def read() -> Task[None]:
         for pause_s in (*SETTLE_S, 0.0):
             records = yield from client.read_times()
-            measured = [r for r in records if r.kind in (RecordKind.LAYER, RecordKind.TRANSFER, RecordKind.COPY)]
+            measured = [r for r in records if r.kind in MEASURED]
             if sorted((r.kind, r.index) for r in measured if r.ticks) == expected:
                 found.append(measured)
                 return
@@ -278,7 +289,8 @@ def _zero_times(records: Iterable[TimeRecord]) -> str:
     return f"times of 0 for {', '.join(names)}"
 
 
-def _expected_records(project: Project, number: int) -> Iterator[tuple[RecordKind, int]]:
+def expected_records(project: Project, number: int) -> Iterator[tuple[RecordKind, int]]:
+    """Yield kind and index of the time records of a board that are measured."""
     yield from ((RecordKind.LAYER, layer.number) for layer in project.layers if layer.board == number)
     yield from ((RecordKind.TRANSFER, cut.number - 1) for cut in project.cuts if cut.from_board == number)
     staged = project.board(number).staged_cuts

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import serial
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
 
+from tinysplit.build.elf_file import open_elf
 from tinysplit.codegen.note import NOTE_OWNER
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.host_protocol import HostProtocol
@@ -24,14 +23,9 @@ _LONGEST_LINE = 2048
 
 def note_of_elf(path: Path) -> dict[str, Any]:
     """Return the note of an ELF file. Raises InputError where it has none."""
-    try:
-        with path.open("rb") as stream:
-            section = ELFFile(stream).get_section_by_name(SECTION)
-            texts = [
-                each["n_desc"] for each in (section.iter_notes() if section else ()) if each["n_name"] == NOTE_OWNER
-            ]
-    except (OSError, ELFError) as error:
-        raise InputError(f"{path} is not a readable ELF file ({error})") from None
+    with open_elf(path, InputError, "name one that tinysplit has built") as elf:
+        section = elf.get_section_by_name(SECTION)
+        texts = [each["n_desc"] for each in (section.iter_notes() if section else ()) if each["n_name"] == NOTE_OWNER]
     if not texts:
         raise InputError(f"{path} has no note of tinysplit: build its project again")
     return parse_note(texts[0], str(path))

@@ -19,8 +19,9 @@ from tinysplit_hil.tasks import POLL_S
 
 STALL_S = 60.0  # real seconds within which the boards have to run on for one wait of the host
 _POWER_UP_S = -1.0  # as a limit: power up the boards at time 0
+_MAGIC = b"sim-time"  # the first word of the file: only such a file is written to
 _WORD_BYTES = 8
-_TIME, _LIMIT, _COUNTS = 0, 1, 2  # words of the file: doubles, from _COUNTS two for each port
+_TIME, _LIMIT, _COUNTS = 1, 2, 3  # its other words: doubles, from _COUNTS two for each port
 
 
 class SharedTime:
@@ -30,12 +31,17 @@ class SharedTime:
         """Map the file. Raises OSError or ValueError where there is none."""
         with path.open("r+b") as file:
             self._map = mmap(file.fileno(), 0)
+        n_words, rest = divmod(len(self._map), _WORD_BYTES)
+        if self._map[:_WORD_BYTES] != _MAGIC or rest or n_words < _COUNTS:
+            self._map.close()
+            raise ValueError("no file of simulated time")
+        self.port_count = (n_words - _COUNTS) // 2
         self._words = memoryview(self._map).cast("d")
 
     @classmethod
     def create(cls, path: Path, port_count: int) -> Self:
         """Make the file: time 0, no limit."""
-        path.write_bytes(bytes(_WORD_BYTES * (_COUNTS + 2 * port_count)))
+        path.write_bytes(_MAGIC.ljust(_WORD_BYTES * (_COUNTS + 2 * port_count), b"\0"))
         shared = cls(path)
         shared.limit_s = inf
         return shared
@@ -166,12 +172,16 @@ def _wait_until(is_met: Callable[[], bool]) -> None:
 def share_time(path: Path, ports: Mapping[int, SerialBase]) -> Iterator[tuple[SimulatedClock, Sequence[SharedPort]]]:
     """Power up the boards whose file is `path`, and yield their clock and ports; they are free again at the end.
 
-    `ports` are open, by the index of the server's board. Raises ToolError when the boards do not run.
+    `ports` are open, by the index of the server's board. Raises ToolError when the boards do not run, or `path` is not
+    their file, which then stays as it is.
     """
     try:
         shared = SharedTime(path)
     except (OSError, ValueError):
         raise ToolError(f"the virtual boards of {path} do not run any more: start `tinysplit virtual` again") from None
+    if max(ports) >= shared.port_count:
+        shared.close()
+        raise ToolError(f"{path} is the time of other virtual boards: start `tinysplit virtual` again")
     try:
         shared.request_power_up()
         _wait_until(lambda: shared.limit_s == 0)

@@ -88,7 +88,8 @@ def stream(
         except ToolError as error:
             if fail_fast:
                 raise
-            results.failures.append(Failure(results.suspect(error), str(error)))
+            if results.missing:  # else the error came behind the last output
+                results.failures.append(Failure(results.suspect(error), str(error)))
             if isinstance(error, NoRunError):
                 break
             barren = barren + 1 if len(results.outputs) == n_before else 1

@@ -4,9 +4,12 @@ import struct
 from dataclasses import dataclass
 from typing import Self
 
+from tinysplit.common.protocol_limits import FRAME_PAYLOAD_BYTES
+
 _WEIGHTS = struct.Struct("<II")
 _STAGING = struct.Struct("<II")
 _PART_OF_WEIGHTS = struct.Struct("<I4x")
+LARGEST_PART_BYTES = FRAME_PAYLOAD_BYTES - _PART_OF_WEIGHTS.size
 
 # Details of WEIGHTS.
 WEIGHTS_MISSING, WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY, WEIGHTS_NOT_SIGNED, WEIGHTS_NO_STAGING = (

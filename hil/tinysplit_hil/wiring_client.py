@@ -20,7 +20,8 @@ TIMEOUT_S = 3.0  # beyond the time that a board may take
 _REQUEST = struct.Struct(f"<III{MOST_LINKS}III")
 _TIME = struct.Struct("<II")
 _COUNT = struct.Struct("<IIIIBBxx")
-_REPORT_BYTES = _TIME.size + MOST_LINKS * _COUNT.size
+REQUEST_BYTES = _REQUEST.size
+REPORT_BYTES = _TIME.size + MOST_LINKS * _COUNT.size
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ class WiringClient:
     ) -> Mapping[End, Count]:
         """Let the UARTs in `bauds` all send `frames` frames at once, each at its rate, and return what has arrived.
 
-        Those in `at_tx` send nothing, and listen on their TX pin instead. Raises ToolError when a board fails.
+        Those in `at_tx` send nothing, and listen on their TX pin instead. Raises ToolError when a board fails, or hears
+        one that does not send.
         """
         line_s = BITS_PER_BYTE * (frame_bytes + LINK_OVERHEAD_BYTES) * frames / min(bauds.values())
         self._ask(_Round(bauds, 0, frame_bytes, 0.0, at_tx))
@@ -139,6 +141,11 @@ class WiringClient:
             each = _COUNT.iter_unpack(report[_TIME.size :])
             for uart, (good, damaged, line_errors, bit_errors, board, its_uart) in enumerate(each):
                 sender = End(board, its_uart) if good else None
+                if sender and sender not in bauds:
+                    raise ToolError(
+                        f"{self._boards.clients[number].name} hears UART {its_uart + 1} of board {board + 1}, which "
+                        "does not send: build and flash the wiring test again"
+                    )
                 counts[End(number - 1, uart)] = Count(good, damaged, line_errors, bit_errors, sender)
         return counts
 
@@ -182,4 +189,4 @@ class WiringClient:
     def _collect(self, number: int, reports: dict[int, bytes], wait_s: float) -> Task[None]:
         client = self._boards.clients[number]
         crc = yield from client.wait_done(self._inference, wait_s + TIMEOUT_S)
-        reports[number] = yield from client.read_output(self._inference, _REPORT_BYTES, crc)
+        reports[number] = yield from client.read_output(self._inference, REPORT_BYTES, crc)

@@ -297,6 +297,9 @@ def read_ten(client: BoardClient) -> object:
     [
         (lambda client: client.run(client.identify()), "invalid identity"),
         (lambda client: client.run(client.read_times()), "invalid time records"),
+        (lambda client: client.run(client.read_ends(0)), "invalid ends of steps"),
+        (lambda client: client.run(client.read_link_ticks()), "invalid ticks of links"),
+        (lambda client: client.run(client.read_sendings()), "invalid sendings"),
         (read_ten, "3 bytes of output, requested were 10"),
     ],
 )
@@ -307,6 +310,21 @@ def test_invalid_replies(
     board.outputs[0] = b"0123456789"
     with pytest.raises(ToolError, match=text):
         ask(client)
+
+
+@pytest.mark.parametrize("values", [{"timer_hz": 0}, {"core_hz": 0}, {"output_bytes": 1 << 25}])
+def test_impossible_identities(client: BoardClient, board: FakeBoard, values: dict[str, int]) -> None:
+    board.change(**values)
+    with pytest.raises(ToolError, match="sent invalid identity: build and flash the board again"):
+        client.run(client.identify())
+
+
+def test_replies_without_end(client: BoardClient, board: FakeBoard) -> None:
+    board.wrong_reply = TimeRecord(RecordKind.LAYER, 1, 5).pack() * 128
+    with pytest.raises(ToolError, match="sent invalid time records"):
+        client.run(client.read_times())
+    with pytest.raises(ToolError, match="sent invalid times of steps"):
+        client.run(client.read_ends(0))
 
 
 @pytest.mark.parametrize("kind", [MessageType.DONE, MessageType.TAKEN, MessageType.ERROR])

@@ -355,3 +355,16 @@ def test_lost_frames_do_not_change_the_result(fake: FakeRig) -> None:
     for board in fake.boards:
         board.frames_to_lose = 2
     assert np.array_equal(measure(make_project(), fake.rig, inputs).outputs, inputs.reshape(1, -1)[:, ::-1])
+
+
+def test_a_lost_event_costs_its_sample_only() -> None:
+    """I is from START to DONE: without DONE it is not known, though the output is there."""
+    fake = FakeRig.make()
+    last = fake.boards[1]
+    last.lost_events = {MessageType.DONE}
+    fake.time.at(1.0, last.lost_events.clear)
+    found = measure(make_project(), fake.rig, make_inputs(4))
+    assert found.samples
+    assert {failure.reason.partition(": ")[2] for failure in found.failures} == {
+        "its DONE was lost, so I is not known: check its wiring"
+    }

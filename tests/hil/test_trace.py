@@ -12,6 +12,8 @@ from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
+from tinysplit.common.errors import InputError
+from tinysplit_hil.trace import files
 from tinysplit_hil.trace.files import read_trace
 from tinysplit_hil.virtual.pin_trace import PinTrace
 
@@ -182,6 +184,22 @@ def test_truncated_files(out: Path) -> None:
     assert "a.csv is cut off or damaged at sample 200: '0,0,' is no 4 levels" in error_of(out, file)
     file.write_text(LISTED)
     assert "a.csv has no samples: export VCD, or CSV" in error_of(out, file)
+
+
+@pytest.mark.parametrize(
+    ("limit", "says"),
+    [
+        ("TRACE_LINE_CHARACTERS", "has a line of 30 characters"),
+        ("TRACE_CHANGES", "has more than 30 changes of levels: record fewer inferences"),
+    ],
+)
+def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, says: str) -> None:
+    vcd = write_vcd(tmp_path / "a.vcd", 4)
+    csv = write_csv(tmp_path / "a.csv", 500_000, ",".join(NAMES) + "\n", 4)
+    monkeypatch.setattr(files, limit, 30)
+    for path in (vcd, csv):
+        with pytest.raises(InputError, match=says):
+            read_trace(path, 500e3)
 
 
 def test_other_files(out: Path) -> None:

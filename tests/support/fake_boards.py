@@ -86,6 +86,7 @@ class FakeBoard:
     keeps_clock: bool = False
     frames_to_lose: int = 0  # of the next frames that it sends
     wrong_reply: bytes | None = None  # payload of every reply
+    facts: dict[bytes, bytes] = field(default_factory=dict)  # what IDENTIFY tells beside the identity, by its payload
     lost_events: set[int] = field(default_factory=set)  # types that never arrive
     damaged_inputs: int = 0  # that arrive damaged
     failures: dict[int, BoardError] = field(default_factory=dict)  # by count of the inferences since power-up
@@ -116,8 +117,8 @@ class FakeBoard:
             payload = answer if self.wrong_reply is None else self.wrong_reply
             self.send(Frame(kind | REPLY_BIT, frame.sequence, payload))
 
-    def on_identify(self, _: bytes) -> bytes:
-        return self.identity.pack()
+    def on_identify(self, payload: bytes) -> bytes:
+        return self.facts.get(payload, self.identity.pack())
 
     def on_reset(self, payload: bytes) -> bytes:
         (run,) = struct.unpack("<I", payload)
@@ -132,6 +133,15 @@ class FakeBoard:
         return b""
 
     def on_check(self, _: bytes) -> bytes:
+        return b""
+
+    def on_begin_weights(self, _: bytes) -> bytes:
+        return b""
+
+    def on_write_weights(self, _: bytes) -> bytes:
+        return b""
+
+    def on_commit_weights(self, _: bytes) -> bytes:
         return b""
 
     def on_reboot(self, _: bytes) -> bytes:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section, Symbol
@@ -14,6 +13,7 @@ from rich.progress_bar import ProgressBar
 
 from tinysplit.boards.board import CodeRam, Device
 from tinysplit.boards.parts import Memory
+from tinysplit.build.elf_file import open_elf
 from tinysplit.common.errors import CheckFailedError, ToolError
 from tinysplit.common.tables import plain_table
 
@@ -82,11 +82,8 @@ def read_elf(path: Path, device: Device, code_ram: CodeRam | None = None, extern
 
     `code_ram` is the RAM of the device that is also on the code buses, `external` the external memory of the board.
     """
-    try:
-        with path.open("rb") as stream:
-            return _sizes(ELFFile(stream), device, code_ram, external)
-    except (OSError, ELFError) as error:
-        raise ToolError(f"{path} is not a readable ELF file ({error}): build the project again") from error
+    with open_elf(path, ToolError, "build the project again") as elf:
+        return _sizes(elf, device, code_ram, external)
 
 
 def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None, external: Memory | None) -> ElfSizes:

@@ -18,7 +18,7 @@ def is_built(directory: Path) -> bool:
     """Return whether the program of a project was built from its files as they are, by the tools of now."""
     try:
         return (directory / _STAMP_IN_PROJECT).read_text(encoding="utf-8") == _hash(directory)
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return False
 
 

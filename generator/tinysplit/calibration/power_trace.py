@@ -7,11 +7,13 @@ and 0 are the same, as of a pin that is high while a layer runs.
 import csv
 import re
 from collections.abc import Sequence
+from io import StringIO
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.limits import TRACE_BYTES, read_limited
 from tinysplit.kernels.cost_table import MeasuredCurrents
 
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
@@ -51,8 +53,7 @@ def fit_currents(path: Path) -> MeasuredCurrents:
 def read_trace(path: Path) -> Sequence[Sample]:
     """Return all samples. Raises InputError for a file that cannot be read or is no trace."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
+        rows = list(csv.reader(StringIO(read_limited(path, TRACE_BYTES).decode(), newline="")))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     if not rows:

@@ -146,7 +146,7 @@ def _rig_file(path: Path, text: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if path.is_file() and path.read_text(encoding="utf-8") == text:  # not that of a later command
+        if path.is_file() and path.read_bytes() == text.encode():  # not that of a later command
             path.unlink()
 
 

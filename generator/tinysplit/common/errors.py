@@ -4,9 +4,15 @@ INTERRUPTED = 130  # exit code after Ctrl-C
 
 
 class TinysplitError(Exception):
-    """An error that ends a command with one line on stderr and `exit_code`."""
+    """An error that ends a command with one line on stderr and `exit_code`.
+
+    What files and boards say may stand in its text: characters that cannot be printed are replaced by their escapes.
+    """
 
     exit_code = 4
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class CheckFailedError(TinysplitError):
@@ -38,6 +44,13 @@ class ToolError(TinysplitError):
     """A compiler, PlatformIO, a serial port or a board failed or is missing."""
 
     exit_code = 4
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, without characters that control a terminal: these become escapes as in Python."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def one_line(error: Exception) -> str:

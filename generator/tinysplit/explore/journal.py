@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
-from math import inf
 from pathlib import Path
+from sys import float_info
 from types import TracebackType
 from typing import Any, Self
 
@@ -116,7 +116,7 @@ def _point(data: dict[str, Any], n_boards: int) -> Point:
     is_number = [type(figure) in {int, float} for figure in (point.latency_s, point.energy_j, point.period_s)]
     if not all(is_number) or type(point.proved) is not bool:
         raise TypeError
-    if not all(0 <= figure < inf for figure in (point.latency_s, point.energy_j, point.period_s)):
+    if not all(0 <= figure <= float_info.max for figure in (point.latency_s, point.energy_j, point.period_s)):
         raise ValueError
     if not point.assignment or not all(type(board) is int and 0 <= board < n_boards for board in point.assignment):
         raise ValueError

@@ -1,8 +1,8 @@
 """Prices of boards, read from a file of the user."""
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from pathlib import Path
+from sys import float_info
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.board_files import normal_name
@@ -35,7 +35,7 @@ def prices_of(data: Mapping[str, object], boards: Sequence[Board], title: str) -
         price = by_name.get(board.name)
         if price is None:
             raise InputError(f"{title} has no price for {board.name}: add one, as in `{board.name} = 11.20`")
-        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < inf:
+        if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price <= float_info.max:
             raise InputError(
                 f"{title} has the price {price!r} for {board.name}: a price is a number of at least 0, like 11.20"
             )

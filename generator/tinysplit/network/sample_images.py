@@ -1,6 +1,8 @@
 """Folders of images: samples of classes, one sub-folder each, or without labels."""
 
+import warnings
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.extras import install_line
-from tinysplit.common.input_files.limits import ARRAY_BYTES, PIXELS, size_text
+from tinysplit.common.input_files.limits import ARRAY_BYTES, IMAGE_BYTES, PIXELS, read_limited, size_text
 
 WHITE = 255
 _FLOAT32_BYTES = 4
@@ -88,9 +90,12 @@ def _opened(path: Path) -> Any:  # noqa: ANN401 (Pillow's image)
     if path.suffix.lower() not in _SUFFIXES or not path.is_file():
         raise InputError(f"{path} is no PNG or JPEG image: convert it, or leave it out")
     try:
-        with Image.open(path, formats=("PNG", "JPEG")) as image:
-            _check_pixels(path, image.width * image.height)
-            image.load()
+        contents = BytesIO(read_limited(path, IMAGE_BYTES))  # of a file, Pillow would read as much as a chunk claims
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # at more pixels than the limit here
+            with Image.open(contents, formats=("PNG", "JPEG")) as image:
+                _check_pixels(path, image.width * image.height)
+                image.load()
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise InputError(f"{path} is no PNG or JPEG image, or a damaged one: save it again") from None
     if image.mode not in _GREY_MODES | _COLOUR_MODES:

@@ -11,6 +11,8 @@ from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited, size_
 from tinysplit.onnx_import.size_limits import all_tensors
 from tinysplit.onnx_import.stand_ins import fill_tensors
 
+_KEYS = {"location", "offset", "length", "checksum"}
+
 
 def load_weights(model: ModelProto, path: Path, contents: bytes, *, needs_weights: bool) -> tuple[str, bool]:
     """Load the weights from external data files; return the hash over all files, and whether there was none missing.
@@ -39,7 +41,12 @@ def load_weights(model: ModelProto, path: Path, contents: bytes, *, needs_weight
         )
     try:
         external_data_helper.load_external_data_for_model(model, str(path.parent))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        onnx.checker.ValidationError,
+    ) as error:  # TypeError: names that are no UTF-8
         raise InputError(f"{path} keeps weights in other files that cannot be read: {one_line(error)}") from None
     return digest.hexdigest(), has_weights
 
@@ -56,11 +63,15 @@ def _outside(model: ModelProto, path: Path) -> dict[str, list[TensorProto]]:
 
 
 def _location(tensor: TensorProto, path: Path) -> str:
-    """Return the name of a tensor's file. Raises InputError without a name, or for an offset or length that is none."""
+    """Return the name of a tensor's file.
+
+    Raises InputError without a name, for an offset or length that is none, and for what ONNX does not define.
+    """
     entries = {entry.key: entry.value for entry in tensor.external_data}
     numbers = (entries[key] for key in ("offset", "length") if key in entries)
     name = str(entries.get("location", ""))
-    if not name or "\0" in name or not all(number.isascii() and number.isdigit() for number in numbers):
+    is_known = entries.keys() <= _KEYS
+    if not name or "\0" in name or not is_known or not all(number.isascii() and number.isdigit() for number in numbers):
         raise InputError(f"{path} does not say where the weights '{tensor.name}' are: export the network again")
     return name
 

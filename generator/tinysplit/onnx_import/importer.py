@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import NodeProto, numpy_helper
 
@@ -31,7 +32,8 @@ def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
     Raises InputError, in one line, for what is not supported.
     """
     try:
-        return _imported(path, needs_weights=needs_weights)
+        with np.errstate(all="ignore"):  # what is not finite is refused with the name of its layer
+            return _imported(path, needs_weights=needs_weights)
     except UnicodeDecodeError:  # of any name, where it is first read
         raise InputError(f"{path} is no valid ONNX model: it has names that are no text in UTF-8") from None
 

@@ -96,7 +96,8 @@ def _check_borders(model: ModelProto, path: Path) -> None:
             raise InputError(f"{path} has {found}: networks with one {kind} are supported")
     element = inputs[0].type.tensor_type.elem_type
     if element != TensorProto.FLOAT:
+        known = element in TensorProto.DataType.values()
+        kind = TensorProto.DataType.Name(element) if known else f"of the unknown type {element}"
         raise InputError(
-            f"input '{inputs[0].name}' is {TensorProto.DataType.Name(element)}: export the network in float32 "
-            "(tinysplit quantizes it itself)"
+            f"input '{inputs[0].name}' is {kind}: export the network in float32 (tinysplit quantizes it itself)"
         )

@@ -62,7 +62,7 @@ def _with_names_of(model: ModelProto, converted: ModelProto) -> ModelProto:
 def _first_refused(model: ModelProto) -> NodeProto:
     """Return the node at whose conversion `model` fails: the last one of the shortest beginning that fails."""
     nodes: list[NodeProto] = list(model.graph.node)
-    return nodes[bisect_left(range(len(nodes)), True, key=lambda last: _is_refused(model, last))]
+    return nodes[bisect_left(range(len(nodes) - 1), True, key=lambda last: _is_refused(model, last))]
 
 
 def _is_refused(model: ModelProto, last: int) -> bool:

@@ -119,8 +119,8 @@ class _Network:
     def format(self, quantize: NodeProto, dequantize: NodeProto) -> ValueFormat:
         """Return the format of an activation between the two nodes.
 
-        Raises InputError if the two differ in scale or zero point, have these per channel, or another type than 8 or 16
-        bits, and if `quantize` is no QuantizeLinear.
+        Raises InputError if the two differ in scale or zero point, have these per channel, a scale that is not
+        positive, or another type than 8 or 16 bits, and if `quantize` is no QuantizeLinear.
         """
         if quantize.op_type != "QuantizeLinear":
             raise InputError(f"DequantizeLinear '{dequantize.name}' reads a {quantize.op_type}: not supported")
@@ -135,8 +135,10 @@ class _Network:
     def _scale_and_zero(self, node: NodeProto) -> tuple[int, float, int]:
         scale = self._array(node, 1)
         zero = self._array(node, 2) if len(node.input) > 2 and node.input[2] else np.zeros(1, np.uint8)  # noqa: PLR2004
-        if scale.size != 1:
+        if scale.size != 1 or zero.size != 1:
             raise InputError(f"{node.op_type} '{node.name}' has per-channel scales for an activation: not supported")
+        if not 0 < float(scale.item()) < np.inf:
+            raise InputError(f"{node.op_type} '{node.name}' has the scale {scale.item()}: a positive one is needed")
         if zero.dtype.name not in BITS:
             raise InputError(f"{node.op_type} '{node.name}' makes {zero.dtype.name}: 8 and 16 bits are supported")
         bits, signed = BITS[zero.dtype.name]

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tinysplit.common.file_schema import FileModel
 from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
@@ -15,8 +15,15 @@ class ProjectFormat(FileModel):
     """Quantization of a value: an integer i represents (i - zero_point) * scale."""
 
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
-    scale: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    scale: Annotated[float, Field(ge=1e-30, le=1e30)]
     zero_point: int = 0
+
+    @model_validator(mode="after")
+    def _holds_zero(self) -> Self:
+        values = self.values
+        if not values.low <= self.zero_point <= values.high:
+            raise ValueError(f"the zero point {self.zero_point} is outside {self.bits} bits")
+        return self
 
     @classmethod
     def of(cls, values: ValueFormat) -> Self:
@@ -50,7 +57,7 @@ class ProjectRequantization(FileModel):
 class ProjectFormats(FileModel):
     """Formats of a layer; see `fixed_point.layer_formats.LayerFormats`."""
 
-    inputs: tuple[ProjectFormat, ...]
+    inputs: Annotated[tuple[ProjectFormat, ...], Field(min_length=1)]
     output: ProjectFormat
     weight_bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)] | None = None
     requantization: ProjectRequantization | None = None

@@ -7,16 +7,21 @@
 import hashlib
 import io
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.common.input_files.arrays import read_arrays
 from tinysplit.common.input_files.limits import ARRAY_BYTES, read_limited
-from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME
+from tinysplit.common.project_files import MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
+from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 from tinysplit.project.manifest import Project
@@ -43,6 +48,11 @@ def read_quantized(folder: Path, project: Project) -> QuantizedGraph:
             f"{folder / MODEL_NAME} is another model ({graph.sha256[:12]}) than {folder} was generated from "
             f"({project.model.copy_sha256[:12]}): generate again"
         )
+    if len(project.formats) != len(graph.layers):
+        raise InputError(
+            f"{folder / MANIFEST_NAME} has formats of {len(project.formats)} layers, {MODEL_NAME} has "
+            f"{len(graph.layers)}: generate again"
+        )
     parameters = _read_parameters(graph, folder / PARAMETERS_NAME, project)
     return quantize(graph, project.formats, project.bits, parameters)
 
@@ -56,8 +66,21 @@ def _read_parameters(graph: Graph, path: Path, project: Project) -> dict[str, In
         arrays = read_arrays(contents)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} cannot be read ({one_line(error)}): generate again") from None
+    layers = enumerate(zip(graph.layers, project.formats, strict=True), 1)
     return {
-        layer.output: IntegerParameters(arrays[f"weights_{number}"], arrays[f"bias_{number}"])
-        for number, layer in enumerate(graph.layers, 1)
+        layer.output: _parameters_of(path, number, layer, formats, arrays)
+        for number, (layer, formats) in layers
         if f"weights_{number}" in arrays
     }
+
+
+def _parameters_of(
+    path: Path, number: int, layer: Layer, formats: LayerFormats, arrays: Mapping[str, NDArray[Any]]
+) -> IntegerParameters:
+    """Return the parameters of a layer. Raises InputError for other shapes or types than it has."""
+    trained, types = layer.parameters, {"weights": f"int{formats.weight_bits}", "bias": "int32"}
+    own = {name: arrays.get(f"{name}_{number}", np.zeros(0)) for name in types}
+    for name, found in own.items():
+        if name not in trained or (found.shape, found.dtype.name) != (trained[name].shape, types[name]):
+            raise InputError(f"{path} has other {name} than layer {number} {layer.name!r}: generate again")
+    return IntegerParameters(own["weights"], own["bias"])

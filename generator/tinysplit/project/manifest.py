@@ -3,19 +3,19 @@
 `generate` writes `OUT/tinysplit.json`, `build` and `measure` read it. Layers, boards and cuts count from 1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.file_schema import FileModel, first_mistake, matching
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.input_files.texts import read_json_file
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT
@@ -23,6 +23,7 @@ from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.project.activity import BoardActivity, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
+from tinysplit.project.references import check_boards
 
 NETWORK_INPUT_NUMBER = 0
 
@@ -164,7 +165,7 @@ class ProjectBoard(FileModel):
 
     number: int
     name: str
-    directory: str
+    directory: Annotated[str, AfterValidator(matching(r"\w[\w.-]*", "the name of a folder"))]
     weights_bytes: Count
     external_weights_bytes: Count = 0  # of them in the external memory
     arena_bytes: Count  # with the buffers of staged transfers
@@ -258,6 +259,26 @@ class Project(FileModel):
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go
+
+    @model_validator(mode="after")
+    def _has_all_parts(self) -> Self:
+        check_boards(tuple(self.numbered_names), self._named_boards())
+        if bool(self.layers) != bool(self.copies):  # a wiring test has neither
+            raise ValueError("a network has layers and copies of them")
+        for boards in self.copies:
+            own = [self.board(number) for number in boards]
+            has_ends = any(board.takes_input for board in own) and any(board.gives_output for board in own)
+            if not (has_ends and any(layer.board in boards for layer in self.layers)):
+                raise ValueError("a copy of the network has no board with its input, its output or a layer")
+        return self
+
+    def _named_boards(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the parts that name boards, and these."""
+        yield from (("a link", link.boards) for link in self.links)
+        yield from ((f"cut {cut.number}", (cut.from_board, cut.to_board)) for cut in self.cuts)
+        yield from ((f"layer {layer.number}", (layer.board,)) for layer in self.layers)
+        yield from (("a copy of the network", boards) for boards in self.copies)
+        yield from (("an activity", (each.board,)) for each in (*self.estimated_alone, *self.estimated_in_stream))
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:

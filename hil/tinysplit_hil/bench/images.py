@@ -1,5 +1,6 @@
 """Which image each board of a rig runs, as the boards themselves say."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from tinysplit_hil.tasks import Clock, Task, pause, run_tasks
 BOOT_S = 5.0  # until a board that was flashed runs its image
 RETRY_S = 0.1
 LINE_S = 1.0  # for a line of MLPerf's protocol
+_HASH = re.compile(r"[0-9a-f]{8}")  # of a project, in a note
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def running_images(project: Project, rig: Rig, numbers: Iterable[int], wait_s: f
 
 
 class _Asked:
-    """One board while it is asked. A port that fails ends only the asking of its own board."""
+    """One board while it is asked. A port that fails, or sends what cannot be, ends only the asking of its board."""
 
     def __init__(self, project: Project, board: ProjectBoard, client: BoardClient, clock: Clock) -> None:
         self.image = RunningImage(is_new=False, project_hash=None, problem="")
@@ -63,11 +65,10 @@ class _Asked:
         self._port_failure: ToolError | None = None
 
     def poll(self) -> None:
-        if self._port_failure is None:
-            try:
-                self._client.poll()
-            except ToolError as error:
-                self._port_failure = error
+        try:
+            self._client.poll()
+        except ToolError as error:
+            self._port_failure = self._port_failure or error
 
     def ask(self, wait_s: float) -> Task[None]:
         """Ask until the image is good, or `wait_s` have passed."""
@@ -128,4 +129,5 @@ class _AskedInLines(_Asked):
         hash_text = str(found.get("project_hash", ""))
         own = (f"{self._project.project_hash:08x}", self._board.number)
         is_new = (hash_text, found.get("board")) == own
-        self.image = RunningImage(is_new, int(hash_text, 16) if hash_text else None, problem, is_new)
+        project_hash = int(hash_text, 16) if _HASH.fullmatch(hash_text) else None
+        self.image = RunningImage(is_new, project_hash, problem, is_new)

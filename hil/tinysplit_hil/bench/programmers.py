@@ -264,7 +264,9 @@ def _st_info(_probe: ProbeChoice, _addresses: Sequence[int]) -> Command:
 
 def _chip_id(output: str, serial_number: str, addresses: Sequence[int]) -> dict[int, int]:
     """Find the probe among all that st-info lists; it tells the device id, and no other word."""
-    found = re.search(rf"serial:\s*{re.escape(serial_number)}\b(?:(?!serial:).)*?chipid:\s*(0x\w+)", output, re.DOTALL)
+    found = re.search(
+        rf"serial:\s*{re.escape(serial_number)}\b(?:(?!serial:).)*?chipid:\s*(0x[0-9a-fA-F]+)\b", output, re.DOTALL
+    )
     return {addresses[0]: int(found[1], 16)} if found else {}
 
 

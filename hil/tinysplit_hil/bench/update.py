@@ -19,7 +19,7 @@ from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.request_port import ReportedError
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import Task, pause, run_tasks
-from tinysplit_hil.weights_protocol import WEIGHTS_OLDER, Staging, WeightsIdentity
+from tinysplit_hil.weights_protocol import LARGEST_PART_BYTES, WEIGHTS_OLDER, Staging, WeightsIdentity
 
 STOP_TIMEOUT_S = 5.0  # beyond the longest layer
 RESTART_S = 60.0  # until a board has copied the file: 2 MB are erased and programmed in half a minute
@@ -121,6 +121,11 @@ class _Update:
         check_identity(self._project, self._board, identity, self.client.name)
         self._before = self._after = yield from self.client.weights()
         self._staging = yield from self.client.staging()
+        if not UNIT_BYTES <= self._staging.part_bytes <= LARGEST_PART_BYTES:
+            raise ToolError(
+                f"{self.client.name} wants its weights in parts of {self._staging.part_bytes} bytes, not "
+                f"{UNIT_BYTES} to {LARGEST_PART_BYTES}: build and flash it again"
+            )
         self._is_damaged = yield from self._check()
 
     def _check(self) -> Task[bool]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, read_json, validate
+from tinysplit.common.file_schema import FileModel, matching, read_json, validate, wanted
 from tinysplit.project.activity import BoardActivity
 from tinysplit_hil.report import SCHEMA_VERSION
 from tinysplit_hil.results.times import What, title_of
@@ -74,7 +74,7 @@ class FileOutput(_Part):
     bit_exact: bool
     samples: int
     differing: tuple[int, ...]
-    crc32: Mapping[str, str]
+    crc32: Mapping[Annotated[str, AfterValidator(matching("[0-9]{1,9}", "the number of a sample"))], str]
     reference_samples: int
     top1: float | None
     float_top1: float | None
@@ -140,6 +140,10 @@ class FileCut(_Part):
     measured_s: Seconds
 
 
+def _has_i(times: tuple[FileTime, ...]) -> bool:
+    return any(time.what is What.I for time in times)
+
+
 class MeasurementFile(_Part):
     """A measurement."""
 
@@ -154,7 +158,7 @@ class MeasurementFile(_Part):
     memory: str
     boards: tuple[FileBoard, ...]
     failures: tuple[FileFailure, ...]
-    times: Annotated[tuple[FileTime, ...], Field(min_length=1)]
+    times: Annotated[tuple[FileTime, ...], Field(min_length=1), AfterValidator(wanted("a list with I", _has_i))]
     output: FileOutput
     latency: Mapping[str, FileLatency]
     measured_period_s: float | None

@@ -9,7 +9,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.manifest import Project
 from tinysplit_hil.boards import Boards
-from tinysplit_hil.measure import read_times
+from tinysplit_hil.measure import MEASURED, expected_records, read_times
 from tinysplit_hil.protocol import RecordKind, Sending, TimeRecord
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.stream import OUTPUTS_OF_A_PERIOD, stream_through
@@ -105,6 +105,9 @@ def _record(boards: Boards, inputs: IntArray) -> Recording:
         stamps = {number: _read_stamps(boards, number) for number in boards.project.slowest.boards}
     except ToolError as error:
         raise boards.explain(error) from None
+    for number in stamps:
+        if not first[number].board_s < last[number].board_s:
+            raise ToolError(f"the clock of {boards.clients[number].name} stands still: flash it again")
     clocks = {number: AlignedClock(first[number], last[number]) for number in stamps}
     return _Aligned(boards, clocks, stamps, len(inputs)).recording()
 
@@ -122,9 +125,21 @@ def _read_stamps(boards: Boards, number: int) -> _Stamps:
 
     boards.run([read()])
     stamps = found[0]
-    if len(stamps.ends) != len(stamps.records):
-        raise ToolError(f"{client.name} sent {len(stamps.ends)} ends of {len(stamps.records)} steps: flash it again")
+    wanted = sorted(expected_records(boards.project, number))
+    measured = sorted((each.kind, each.index) for each in stamps.records if each.kind in MEASURED)
+    counts = (len(stamps.ends), len(stamps.link_ticks), len(stamps.sendings))
+    steps = len(stamps.records)
+    if measured != wanted or counts != (steps, steps, len(_tensors(stamps.records))):
+        raise ToolError(
+            f"{client.name} sent {counts[0]} ends, {counts[1]} ticks of links and {counts[2]} sendings of {steps} "
+            "steps: flash it again"
+        )
     return stamps
+
+
+def _tensors(records: Sequence[TimeRecord]) -> Sequence[TimeRecord]:
+    """Return the steps that have a sending."""
+    return [record for record in records if record.kind in (RecordKind.TRANSFER, RecordKind.COPY)]
 
 
 class _Aligned:
@@ -174,9 +189,8 @@ class _Aligned:
     def _sent(self, number: int) -> dict[int, SentTensor]:
         """Return the tensors that a board sent; its sendings are those of all its transfers, in their order."""
         stamps = self._stamps[number]
-        transfers = [record for record in stamps.records if record.kind in (RecordKind.TRANSFER, RecordKind.COPY)]
         tensors = {}
-        for record, sending in zip(transfers, stamps.sendings, strict=True):
+        for record, sending in zip(_tensors(stamps.records), stamps.sendings, strict=True):
             if record.kind is RecordKind.TRANSFER:
                 acknowledged_s = self._host_s(number, sending.started + record.ticks - sending.copied)
                 copied_s = self._seconds(number, sending.copied)

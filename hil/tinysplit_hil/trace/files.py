@@ -5,14 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import TextIO
 
 from tinysplit.common.errors import InputError
+from tinysplit.common.input_files.limits import TRACE_CHANGES, TRACE_LINE_CHARACTERS
 
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15}
-_TIMESCALE = re.compile(r"\$timescale\s+(\d+)\s*([munpf]?s)\s+\$end")
+_TIMESCALE = re.compile(r"\$timescale\s+(\d{1,3})\s*([munpf]?s)\s+\$end")
 _SIGNAL = re.compile(r"\$var\s+\w+\s+1\s+(\S+)\s+(\S+)(?:\s+\[0\])?\s+\$end")
+_TIME = re.compile(r"#\d{1,18}")
 _END_OF_HEAD = "$enddefinitions $end"
-_RATE = re.compile(r"samplerate:\s*([\d.]+)\s*([kMG]?)(?:Hz)?\s*$", re.IGNORECASE)
+_RATE = re.compile(r"samplerate:\s*(\d+(?:\.\d+)?)\s*([kMG]?)(?:Hz)?\s*$", re.IGNORECASE)
 _FACTORS = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 _CHANNELS = re.compile(r"Channels \(\d+/\d+\):(.*)")
 
@@ -49,7 +52,7 @@ def read_trace(path: Path, sample_rate_hz: float | None = None) -> Trace:
     """
     try:
         with path.open(encoding="utf-8") as file:
-            lines = (line.strip() for line in file)
+            lines = _lines(path, file)
             head = _head(lines)
             every = chain(head, lines)
             return _read_vcd(path, every) if head[-1].startswith("$") else _read_csv(path, every, sample_rate_hz)
@@ -57,6 +60,13 @@ def read_trace(path: Path, sample_rate_hz: float | None = None) -> Trace:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is no text: export VCD or CSV (`sigrok-cli -i {path} -O vcd`)") from None
+
+
+def _lines(path: Path, file: TextIO) -> Iterator[str]:
+    while line := file.readline(TRACE_LINE_CHARACTERS):
+        if len(line) == TRACE_LINE_CHARACTERS:
+            raise InputError(f"{path} has a line of {TRACE_LINE_CHARACTERS} characters: export VCD or CSV")
+        yield line.strip()
 
 
 def _head(lines: Iterator[str]) -> list[str]:
@@ -69,9 +79,17 @@ def _head(lines: Iterator[str]) -> list[str]:
     return head
 
 
-def _note(changes: list[Change], time: int, level: bool) -> None:
-    if not changes or changes[-1][1] != level:
+def _note(changes: list[Change], time: int, level: bool) -> bool:
+    """Note a level; return whether it is another one than before."""
+    is_new = not changes or changes[-1][1] != level
+    if is_new:
         changes.append((time, level))
+    return is_new
+
+
+def _check_changes(path: Path, left: int) -> None:
+    if left < 0:
+        raise InputError(f"{path} has more than {TRACE_CHANGES} changes of levels: record fewer inferences")
 
 
 # VCD
@@ -89,13 +107,15 @@ def _read_vcd(path: Path, lines: Iterator[str]) -> Trace:
         raise InputError(f"{path} is no whole VCD file: its head has no time scale, no signals or no end")
     changes: dict[str, list[Change]] = {name: [] for name in signals.values()}
     time = 0
+    left = TRACE_CHANGES
     for word in (word for line in lines for word in line.split()):
-        if word.startswith("#") and word[1:].isdecimal():
+        if _TIME.fullmatch(word):
             if int(word[1:]) < time:
                 raise InputError(f"{path} is damaged at time {time}: the next time is {word[1:]}")
             time = int(word[1:])
         elif word[0] in "01xXzZ" and word[1:] in signals:
-            _note(changes[signals[word[1:]]], time, word[0] == "1")
+            left -= _note(changes[signals[word[1:]]], time, word[0] == "1")
+            _check_changes(path, left)
         elif not word.startswith("$"):
             raise InputError(f"{path} is damaged at time {time}: {word!r} is no time and no level")
     return Trace(path, int(scale[1]) * _UNITS_S[scale[2]], changes)
@@ -107,12 +127,12 @@ def _read_vcd(path: Path, lines: Iterator[str]) -> Trace:
 def _read_csv(path: Path, lines: Iterator[str], sample_rate_hz: float | None) -> Trace:
     names: Sequence[str] = ()
     changes: list[list[Change]] = []
-    before, row = "", -1
+    before, row, left = "", -1, TRACE_CHANGES
     for line in lines:
         if not row + 1 and (rate := _RATE.search(line)):
             sample_rate_hz = sample_rate_hz or float(rate[1]) * _FACTORS[rate[2].lower()]
         elif line.startswith((";", "META")) or not line:
-            listed = _CHANNELS.search(line)
+            listed = None if row + 1 else _CHANNELS.search(line)
             names = [name.strip() for name in listed[1].split(",")] if listed else names
         elif not row + 1 and not set(line) <= set("01,"):
             names = _titles(path, line, names)
@@ -120,7 +140,8 @@ def _read_csv(path: Path, lines: Iterator[str], sample_rate_hz: float | None) ->
             row += 1
             if line != before:
                 changes = changes or [[] for _ in names]
-                _note_row(path, changes, row, line)
+                left -= _note_row(path, changes, row, line)
+                _check_changes(path, left)
                 before = line
     if not (names and changes):
         raise InputError(f"{path} has no samples: export VCD, or CSV with `label=channel` (`sigrok-cli -O csv:...`)")
@@ -137,9 +158,9 @@ def _titles(path: Path, line: str, names: Sequence[str]) -> Sequence[str]:
     return names if set(titles) == {"logic"} else titles
 
 
-def _note_row(path: Path, changes: Sequence[list[Change]], row: int, line: str) -> None:
+def _note_row(path: Path, changes: Sequence[list[Change]], row: int, line: str) -> int:
+    """Note the levels of all channels; return how many are other ones than before."""
     levels = line.split(",")
     if len(levels) != len(changes) or not set(levels) <= {"0", "1"}:
         raise InputError(f"{path} is cut off or damaged at sample {row + 1}: {line[:40]!r} is no {len(changes)} levels")
-    for own, level in zip(changes, levels, strict=True):
-        _note(own, row, level == "1")
+    return sum(_note(own, row, level == "1") for own, level in zip(changes, levels, strict=True))

@@ -4,12 +4,11 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.constants import P_FLAGS
-from elftools.elf.elffile import ELFFile
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.parts import Memory
+from tinysplit.build.elf_file import open_elf
 from tinysplit.common.errors import InputError
 
 _THUMB = 1
@@ -67,15 +66,11 @@ def _holds(memory: Memory, address: int, data: bytes) -> bool:
 
 def load_program(path: Path) -> Program:
     """Read an ELF file. Raises InputError when it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            elf = ELFFile(file)
-            loaded = [each for each in elf.iter_segments("PT_LOAD") if each["p_filesz"]]
-            segments = tuple((each["p_paddr"], each.data()) for each in loaded)
-            code = tuple((each["p_vaddr"], each.data()) for each in loaded if each["p_flags"] & P_FLAGS.PF_X)
-            table = elf.get_section_by_name(".symtab")
-            symbols = table.iter_symbols() if table else ()
-            functions = {s["st_value"] & ~_THUMB: s.name for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
-    except (OSError, ELFError) as error:
-        raise InputError(f"{path} cannot be loaded into a virtual board ({error}): build it first") from None
+    with open_elf(path, InputError, "build it first") as elf:
+        loaded = [each for each in elf.iter_segments("PT_LOAD") if each["p_filesz"]]
+        segments = tuple((each["p_paddr"], each.data()) for each in loaded)
+        code = tuple((each["p_vaddr"], each.data()) for each in loaded if each["p_flags"] & P_FLAGS.PF_X)
+        table = elf.get_section_by_name(".symtab")
+        symbols = table.iter_symbols() if table else ()
+        functions = {s["st_value"] & ~_THUMB: s.name for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
     return Program(segments, code, tuple(sorted(functions.items())))

@@ -1,5 +1,6 @@
 """Reading of NumPy's .npy and .npz files: sizes are checked before memory is allocated."""
 
+import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from io import BufferedReader, BytesIO, FileIO, RawIOBase
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, cast
 
 from numpy.lib import format as npy
@@ -107,8 +109,12 @@ def _needed_bytes(stream: IO[bytes], size_bytes: int) -> int:
     version = npy.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError(f"version {'.'.join(map(str, version))} of the format, which has names of fields")
-    shape, _, dtype = _HEADERS[version](stream)
-    if any(size < 0 for size in shape):
+    try:
+        with _without_warnings():
+            shape, _, dtype = _HEADERS[version](stream)
+    except (TokenError, SyntaxError, TypeError, RecursionError, MemoryError) as error:  # of Python's own parser
+        raise ValueError(f"its header is damaged: {error}") from None
+    if any(type(size) is not int or size < 0 for size in shape):  # NumPy lets true and false pass
         raise ValueError(f"its header has the shape {shape}")
     count = prod(shape)
     held_bytes = size_bytes - stream.tell()
@@ -123,5 +129,14 @@ def _check_limit(needed_bytes: int) -> None:
 
 
 def _array(stream: IO[bytes]) -> NDArray[Any]:
-    array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+    with _without_warnings():
+        array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
     return array
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Leave out NumPy's advice to save files of Python 2 again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield

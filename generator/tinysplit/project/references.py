@@ -1,0 +1,20 @@
+"""The numbers in a manifest by which its parts name boards: all have to be those of boards that are there."""
+
+from collections.abc import Iterable, Sequence
+
+
+def check_boards(numbers: Sequence[int], named: Iterable[tuple[str, Sequence[int]]]) -> None:
+    """Raise ValueError unless boards count from 1, and for the first part that names one which is not there.
+
+    `numbers` are those of the boards, `named` the title of each part and the boards that it names.
+    """
+    if not numbers or list(numbers) != list(range(1, len(numbers) + 1)):
+        raise ValueError(f"boards have the numbers {_text(numbers)}: they have to count from 1")
+    for title, boards in named:
+        wrong = sorted(set(boards) - set(numbers))
+        if wrong or not boards:
+            raise ValueError(f"{title} names board {_text(wrong)}, which is not there")
+
+
+def _text(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers)) or "none"

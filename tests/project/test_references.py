@@ -1,0 +1,32 @@
+"""A manifest whose parts name boards that are not there is refused when it is read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_rig import make_project
+from tinysplit.common.errors import InputError
+from tinysplit.common.project_files import MANIFEST_NAME
+from tinysplit.project.manifest import Project
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "says"),
+    [
+        ("boards", "number", 3, "boards have the numbers 3, 2: they have to count from 1"),
+        ("boards", "directory", "../elsewhere", "directory has to be the name of a folder"),
+        ("boards", "takes_input", False, "a copy of the network has no board with its input, its output or a layer"),
+        ("layers", "board", 7, "layer 1 names board 7, which is not there"),
+        ("cuts", "to_board", 0, "cut 1 names board 0, which is not there"),
+        ("links", "boards", [1, 5], "a link names board 5, which is not there"),
+        ("copies", 0, 4, "a copy of the network names board 4, which is not there"),
+    ],
+)
+def test_wrong_references(tmp_path: Path, part: str, key: Any, value: object, says: str) -> None:  # noqa: ANN401
+    data = json.loads(make_project().model_dump_json())
+    data[part][0][key] = value
+    (tmp_path / MANIFEST_NAME).write_text(json.dumps(data))
+    with pytest.raises(InputError, match=f"{says}.*: generate the folder again"):
+        Project.read(tmp_path)
