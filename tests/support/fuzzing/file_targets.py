@@ -1,14 +1,11 @@
 """What people send as files: JSON, TOML, arrays, tables, images, traces, programs and keys."""
 
 import json
-import struct
-import zlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from random import Random
 from unittest.mock import patch
 
 import numpy as np
@@ -18,6 +15,7 @@ from fake_rig import make_project
 from fuzzing.files import from_file, scratch_folder
 from fuzzing.json_changes import changed_json
 from fuzzing.target import Target
+from fuzzing.weights_target import weights_target
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_file
 from tinysplit.boards.family_schema import FamilyFile
@@ -41,9 +39,6 @@ from tinysplit.project.split_file import read_split
 from tinysplit.project.validation_file import read_validation
 from tinysplit.project.wiring_file import read_wiring
 from tinysplit.split.report.arrivals import Arrivals
-from tinysplit.weights_file.description import describe
-from tinysplit.weights_file.file import Identity, encode, read_weights_file
-from tinysplit.weights_file.layers import LayerEntry
 from tinysplit_hil.bench.rig_file import read_rig_file
 from tinysplit_hil.note import note_of_elf
 from tinysplit_hil.results.compare import compare_files
@@ -309,27 +304,6 @@ def _in_folder(name: str, file: str, read: Callable[[Path], object]) -> Callable
     return from_file(f"{name}/{file}", read)
 
 
-def _weights() -> bytes:
-    entries = (
-        LayerEntry(2, "conv", (0,), 8, 0.03125, 0, 8, (1, 12)),
-        LayerEntry(3, "add", (2, 0), 16, 2.0**-14, 0, None, (0, 9)),
-    )
-    identity = Identity(board_index=1, structure=5, counter=3, model=7)
-    return encode(identity, entries, {"layer_2_weights": np.arange(9, dtype=np.int8)})
-
-
-def _sealed(random: Random, content: bytes) -> bytes:
-    """Return a weights file with changed bytes, but the right length and CRC."""
-    data = bytearray(content)
-    for _ in range(1 + int(random.random() * 4)):
-        at = int(random.random() * (len(data) + 1))
-        data[at : at + int(random.random() * 5)] = random.randbytes(int(random.random() * 5))
-    if len(data) < 17:
-        return bytes(data)
-    data[8:12] = struct.pack("<I", len(data))
-    return bytes(data[:-4]) + struct.pack("<I", zlib.crc32(data[:-4]))
-
-
 def _program(path: Path) -> object:
     board = load_board(BOARD)
     found: list[object] = []
@@ -373,12 +347,7 @@ def binary_targets() -> list[Target]:
             _in_folder("jpeg", "a.jpg", _images),
             lambda: [_image("JPEG", mode) for mode in ("L", "RGB", "CMYK")],
         ),
-        Target(
-            "weights",
-            from_file("weights.bin", lambda path: describe(read_weights_file(path))),
-            lambda: [_weights()],
-            changes=(_sealed,) * 2,
-        ),
+        weights_target(),
         Target("program", from_file("firmware.elf", _program), list, OTHER_ERRORS),
         Target(
             "shared-time", from_file("time", _shared_time), lambda: [b"sim-time" + bytes(32)], (OSError, ValueError)
