@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from fuzzing.json_changes import changed_json
 from fuzzing.target import FindingError, Target
@@ -90,7 +91,7 @@ def board_targets() -> list[Target]:
     """Return the parsers of single replies and lines."""
     return [
         *(
-            Target(f"payload-{name}", unpack, lambda seeds=seeds: seeds, (ValueError, struct.error))
+            Target(f"payload-{name}", unpack, partial(list, seeds), (ValueError, struct.error))
             for name, (unpack, seeds) in _PAYLOADS.items()
         ),
         Target(
