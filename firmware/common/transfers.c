@@ -11,6 +11,7 @@
 #include "run.h"
 #include "ticker.h"
 #include "times.h"
+#include "weights_file.h"
 #include "words.h"
 
 #define PROBE_MS 1000u
@@ -18,7 +19,8 @@
 link_identity_t transfers_identity;
 
 void transfers_begin(void) {
-  transfers_identity = (link_identity_t){.plan = network_project_hash,
+  uint32_t network = weights_file_network ? weights_file_network() : 0;
+  transfers_identity = (link_identity_t){.plan = network_project_hash ^ network,
                                          .boot_count = reset_count,
                                          .board = network_board_index,
                                          .reset_cause = reset_cause};

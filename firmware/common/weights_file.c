@@ -8,6 +8,7 @@
 
 #define MAGIC 0x46575354u /* "TSWF" */
 #define VERSION 1u
+#define COUNTER_FACTOR 0x9E3779B1u /* any odd number: changes many bits */
 #define PART_WORDS 512u /* between two refreshes of the watchdog */
 
 static uint32_t crc_index(void) { return weights_file_bytes / (uint32_t)sizeof(uint32_t) - 1u; }
@@ -78,4 +79,10 @@ void weights_file_identify(uint32_t *crc, uint32_t *counter) {
   bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
   *crc = has_file ? weights_crc(weights_file) : 0;
   *counter = has_file ? header.counter : 0;
+}
+
+uint32_t weights_file_network(void) {
+  weights_header_t header;
+  bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
+  return has_file ? header.model ^ header.counter * COUNTER_FACTOR : 0;
 }

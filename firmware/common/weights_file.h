@@ -75,6 +75,9 @@ uint32_t weights_crc(const uint32_t *file);
 /* False if the file in flash cannot be used; `reason` says why. */
 bool weights_file_check(uint32_t *reason) __attribute__((weak));
 
+/* By which links tell networks of a structure apart: model and counter are those of the files of all boards. */
+uint32_t weights_file_network(void) __attribute__((weak));
+
 /* Which file is in flash, good or not; 0 if there is none. */
 void weights_file_identify(uint32_t *crc, uint32_t *counter) __attribute__((weak));
 

@@ -91,7 +91,7 @@ def _link_error(project: Project, number: int, error: BoardError) -> str:
     again = "build and flash it again"
     texts = {
         ErrorCode.LINK_OTHER_VERSION: f"{peer.title} speaks another version of the protocol: {again}",
-        ErrorCode.LINK_OTHER_PLAN: f"{peer.title} runs another plan: {again}",
+        ErrorCode.LINK_OTHER_PLAN: f"{peer.title} has another plan or other weights: {again}",
         ErrorCode.LINK_WRONG_BOARD: f"{own.title} is not connected to {peer.title}{_pins(project, own, peer)}: "
         "check the wiring and that each board has its own firmware",
         ErrorCode.LINK_PEER_RESTARTED: f"{peer.title} restarted in mid-run: check its supply",

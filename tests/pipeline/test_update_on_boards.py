@@ -1,6 +1,7 @@
 """New weights over the host port: what boards take and refuse, and supplies that fail while flash changes."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.update import UpdatedBoard, update_boards
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
+from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import Rig, open_rig
 from tinysplit_hil.virtual import VirtualRig
 from tinysplit_hil.virtual.host_clock import VirtualClock
@@ -151,6 +153,29 @@ def test_supplies_may_fail_at_any_change_of_the_flash(board: str, tmp_path: Path
         run_bit_exactly(virtual, new, folder)
 
 
+def test_boards_with_weights_of_different_networks_run_nothing(tmp_path: Path) -> None:
+    project, old = shared_binary(G0, F4)
+    new = new_weights(tmp_path, G0, F4)
+    with board_of(project, old, SMALL) as (rig, virtual, _):
+        update_all(rig, one_board(new, SMALL), tmp_path / "new")
+        with all_boards(virtual, project) as both:
+            clients = both.clients(project)
+            for client in clients.values():
+                client.run(client.reset(1))
+            found = [client.run(client.identify()).error for client in clients.values()]
+    assert found == [ErrorCode.LINK_OTHER_PLAN] * 2
+
+
+@contextmanager
+def all_boards(virtual: VirtualRig, project: Project) -> Iterator[Rig]:
+    """Open the ports of all boards of a rig that `board_of` has made."""
+    urls = {board.number: f"virtual://update/{index}" for index, board in enumerate(project.boards)}
+    ports = {number: serial.serial_for_url(url, project.host_baud, timeout=0) for number, url in urls.items()}
+    yield Rig("virtual", "", "real", ports, VirtualClock(virtual))
+    for port in ports.values():
+        port.close()
+
+
 def update_all(rig: Rig, project: Project, folder: Path) -> list[UpdatedBoard]:
     found = update_boards(project, folder, rig, QUIET, may_be_older=True)
     assert [each.after.crc for each in found] == crcs(project)
@@ -170,13 +195,9 @@ def comes_back_with(client: BoardClient, *allowed: Project) -> int:
 
 def run_bit_exactly(virtual: VirtualRig, project: Project, folder: Path) -> None:
     """Run a sample on all boards, when the others have the same weights."""
-    urls = {board.number: f"virtual://update/{index}" for index, board in enumerate(project.boards)}
-    ports = {number: serial.serial_for_url(url, project.host_baud, timeout=0) for number, url in urls.items()}
-    rig = Rig("virtual", "", "real", ports, VirtualClock(virtual))
-    update_all(rig, project, folder)
-    quantized = read_quantized(folder, project)
-    samples = load_samples(example.SAMPLES, quantized.graph).x[:1]
-    found = measure(project, rig, quantize_input(quantized, samples), fail_fast=True).outputs
+    with all_boards(virtual, project) as rig:
+        update_all(rig, project, folder)
+        quantized = read_quantized(folder, project)
+        samples = load_samples(example.SAMPLES, quantized.graph).x[:1]
+        found = measure(project, rig, quantize_input(quantized, samples), fail_fast=True).outputs
     assert np.array_equal(found[0][quantized.graph.output_order], run_integer(quantized, samples)[0].ravel())
-    for port in ports.values():
-        port.close()
