@@ -127,7 +127,7 @@ _MEANINGS = {
     ErrorCode.FAULT: "processor fault at 0x{detail:08x}: build and flash the board again, and check its supply",
     ErrorCode.LINK_PEER_STOPPED: "the receiver of cut {cut} is in no run: reset it",
     ErrorCode.LINK_PEER_RESTARTED: "the board at the other end of cut {cut} restarted: check its supply",
-    ErrorCode.LINK_OTHER_PLAN: "the board at the other end of cut {cut} has another plan or other weights: flash it again",
+    ErrorCode.LINK_OTHER_PLAN: "the board of cut {cut} has another plan or other weights: build and flash it again",
     ErrorCode.LINK_OTHER_VERSION: "the board of cut {cut} has another protocol version: build and flash it again",
     ErrorCode.LINK_WRONG_BOARD: "another board than planned is at the other end of cut {cut}: check the wiring",
     ErrorCode.LINK_CORRUPT: "the tensor of cut {cut} arrives damaged again and again: check ground and baud rate",

@@ -263,7 +263,7 @@ def test_a_restart_shows_in_the_run_or_in_the_boot_count(fake: FakeRig, kept: st
         (
             1,
             ErrorCode.LINK_OTHER_PLAN,
-            "cut 1: board 2 (nucleo_g071rb) runs another plan or other weights: build and flash it again",
+            "cut 1: board 2 (nucleo_g071rb) has another plan or other weights: build and flash it again",
         ),
         (2, ErrorCode.LINK_OTHER_VERSION, "cut 1: board 1 (nucleo_g071rb) speaks another version of the protocol"),
         (1, ErrorCode.LINK_PEER_STOPPED, "cut 1: board 2 (nucleo_g071rb) is in no run"),
