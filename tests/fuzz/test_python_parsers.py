@@ -15,7 +15,7 @@ from fuzzing.target import CORPUS, FindingError, Target, run
 from profiles import cases
 from tinysplit.common.errors import InputError
 
-N_INPUTS = cases(quick=50, full=400, nightly=100_000)
+N_INPUTS = cases(quick=50, full=250, nightly=100_000)
 TARGETS = all_targets()
 
 
