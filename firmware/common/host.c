@@ -234,16 +234,10 @@ static void obey(const frame_header_t *header) {
 /* Receiving */
 
 static bool is_known(uint8_t type) {
-  switch (type) {
-    case FRAME_READ_TIMES:
-    case FRAME_READ_CLOCK:
-    case FRAME_READ_STAMPS: return host_diagnostics_obey;
-    case FRAME_BEGIN_WEIGHTS:
-    case FRAME_WRITE_WEIGHTS:
-    case FRAME_COMMIT_WEIGHTS: return weights_update_request;
-    case FRAME_KEY: return weights_key_request;
-    default: return type >= FRAME_IDENTIFY && type < FRAME_READ_CLOCK;
-  }
+  if (type == FRAME_KEY) return weights_key_request;
+  if (type >= FRAME_BEGIN_WEIGHTS) return type <= FRAME_COMMIT_WEIGHTS && weights_update_request;
+  if (type == FRAME_READ_TIMES || type >= FRAME_READ_CLOCK) return host_diagnostics_obey;
+  return type >= FRAME_IDENTIFY;
 }
 
 /* Behind FRAME_HEAD_BYTES. */
@@ -257,7 +251,7 @@ static bool has_data(const frame_header_t *header) {
   }
 }
 
-static bool has_right_length(const frame_header_t *header) {
+static __attribute__((noinline)) bool has_right_length(const frame_header_t *header) {
   static const uint8_t lengths[] = {[FRAME_RESET] = 4,       [FRAME_START] = 8,      [FRAME_READ_OUTPUT] = 10,
                                     [FRAME_READ_TIMES] = 2,  [FRAME_READ_CLOCK] = 1, [FRAME_READ_STAMPS] = 3,
                                     [FRAME_COMMIT_WEIGHTS] = 0};

@@ -62,7 +62,7 @@ def _read(content: bytes) -> object:
         formats = list(data["formats"])
         with (folder / PARAMETERS_NAME).open("wb") as file:
             np.savez(file, **arrays, allow_pickle=False)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, SyntaxError):
         raise InputError("this is no such input") from None
     project = make_project()
     hashes = {
