@@ -26,7 +26,8 @@ bool flash_errors_end(void) {
   return has_failed;
 }
 
-/* Whether the NMI is about a word that is watched. The bank is not looked at: no code lies at the same place in another. */
+/* Whether the NMI is about a word that is watched. The bank is not looked at: no code lies at the same place in
+ * another. */
 bool flash_errors_note(void) {
   uint32_t found = FLASH->ECCR;
   uint32_t distance = (found * FLASH_FAILED_UNIT - watched_start) & FLASH_FAILED_MASK;

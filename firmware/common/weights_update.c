@@ -78,8 +78,8 @@ static bool copy(const uint32_t *to, const uint32_t *from) {
 }
 
 /* A good file in the staging slot has not been copied to the end. It is not compared with the other one: bits that were
- * programmed halfway may read well today. The staging slot must not have it any more when it was copied, or it would come
- * back after a debugger has flashed another one. */
+ * programmed halfway may read well today. The staging slot must not have it any more when it was copied, or it would
+ * come back after a debugger has flashed another one. */
 void weights_update_finish(void) {
   if (!weights_staging || weights_reason(weights_staging) != WEIGHTS_GOOD) return;
   open_flash();

@@ -5,7 +5,8 @@
 
 #define KEY_1 0x45670123u
 #define KEY_2 0xCDEF89ABu
-#define ERRORS 0x01EE0000u /* WRPERR to RDSERR of SR; CCR clears them. Those of reads (ECC) say nothing of what is done */
+/* WRPERR to RDSERR of SR; CCR clears them. Those of reads (ECC) say nothing of what is done. */
+#define ERRORS 0x01EE0000u
 #define SECTORS_OF_BANK 8u
 
 static bool is_done(const flash_bank_t *bank) {

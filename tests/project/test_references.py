@@ -15,7 +15,7 @@ from tinysplit.project.manifest import Project
 @pytest.mark.parametrize(
     ("part", "key", "value", "says"),
     [
-        ("boards", "number", 3, "boards have the numbers 3, 2: they have to count from 1"),
+        ("boards", "number", 3, "boards have the numbers 3, 2: they have to rise from 1 on"),
         ("boards", "directory", "../elsewhere", "directory has to be the name of a folder"),
         ("boards", "takes_input", False, "a copy of the network has no board with its input, its output or a layer"),
         ("layers", "board", 7, "layer 1 names board 7, which is not there"),

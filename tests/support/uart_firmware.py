@@ -117,6 +117,7 @@ _SOURCES = {
     "clock_family.c",
     "cycle_counter.c",
     "frames.c",
+    "mpu.c",
     "pins.c",
     "startup.c",
     "uart.c",
