@@ -17,7 +17,7 @@ from build_hook import BILL_VARIABLE
 from dependencies import PROJECT, dependency_graph, users_extras
 from licenses import installed_packages, problems, read_list
 from tinysplit import __version__
-from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
+from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError, UsageError
 
 ROOT = Path(__file__).parents[1]
 BILL_NAME = f"{PROJECT}-{__version__}.cdx.json"
@@ -26,6 +26,8 @@ BILL_NAME = f"{PROJECT}-{__version__}.cdx.json"
 def main() -> int:
     """Check the licence list and the checkout, build, and print the SHA-256 of each file; return the exit code."""
     try:
+        if sys.argv[1:]:
+            raise UsageError("it takes no arguments: it builds the release of the commit into dist/")
         check_licenses()
         check_committed()
         files = build(ROOT / "dist", published_files(bill_requirements()), release_time())
@@ -54,12 +56,20 @@ def check_committed() -> None:
         CheckFailedError: if files are changed, or unknown to git.
     """
     if changed := _git("status", "--porcelain"):
-        raise CheckFailedError(f"{len(changed.splitlines())} files differ from the commit: commit or remove them")
+        names = ", ".join(line[3:] for line in changed.splitlines())
+        raise CheckFailedError(f"files differ from the commit: commit or remove {names}")
 
 
 def release_time() -> int:
-    """Return SOURCE_DATE_EPOCH, else the time of the commit, in seconds since 1970."""
-    return int(os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct"))
+    """Return SOURCE_DATE_EPOCH, else the time of the commit, in seconds since 1970.
+
+    Raises:
+        InputError: if SOURCE_DATE_EPOCH is no such number.
+    """
+    given = os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct")
+    if not given.strip().isdecimal():
+        raise InputError(f"SOURCE_DATE_EPOCH {given!r}: give whole seconds since 1970, or unset it")
+    return int(given)
 
 
 def _git(*arguments: str) -> str:

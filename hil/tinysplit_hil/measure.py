@@ -268,7 +268,7 @@ def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
             records = yield from client.read_times()
             measured = [r for r in records if r.kind in MEASURED]
             if sorted((r.kind, r.index) for r in measured if r.ticks) == expected:
-                found.append(measured)
+                found.append([record for record in measured if record.ticks])
                 return
             yield from pause(boards.clock, pause_s)
         if sorted((r.kind, r.index) for r in measured) == expected:

@@ -150,7 +150,7 @@ def test_a_release_is_that_of_a_commit(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000")
     assert release_time() == 1000
     (tmp_path / "new.py").touch()
-    with pytest.raises(CheckFailedError, match="1 files differ from the commit: commit or remove them"):
+    with pytest.raises(CheckFailedError, match="files differ from the commit: commit or remove "):
         check_committed()
 
 

@@ -58,7 +58,7 @@ def test_signatures_are_those_of_the_key() -> None:
         (bytes(range(32)), "has no private key in PEM"),
         (KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), "has no private key in PEM"),
         (PEM[:60] + PEM[70:], "has a damaged or unknown private key"),
-        (pem_of(KEY, b"password"), "has an encrypted key: name one that is not"),
+        (pem_of(KEY, b"password"), "has an encrypted key: write it to another file with openssl"),
         (pem_of(rsa.generate_private_key(65537, 2048)), "has a key of RSA, and Ed25519 is needed"),
         (pem_of(x25519.X25519PrivateKey.generate()), "has a key of X25519, and Ed25519 is needed"),
         (pem_of(ec.generate_private_key(ec.SECP256R1())), "has a key of .*, and Ed25519 is needed"),

@@ -51,9 +51,7 @@ def _note_of_file(path: Path) -> dict[str, Any]:
 
 def _signing_key(path: Path) -> str | None:
     """Return the public key of the owner of a weights file that lies in a generated folder."""
-    folder = (
-        path.absolute().parent.parent.parent
-    )  # WEIGHTS_IN_PROJECT has one folder, and that of the board is above it
+    folder = path.absolute().parents[2]  # above WEIGHTS_IN_PROJECT and the folder of the board
     return Project.read(folder).signing_key if (folder / MANIFEST_NAME).is_file() else None
 
 

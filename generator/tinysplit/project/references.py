@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 def check_boards(numbers: Sequence[int], named: Iterable[tuple[str, Sequence[int]]]) -> None:
     """Raise ValueError unless the numbers of boards rise, and for the first part that names one which is not there.
 
-    Numbers of a set that has boards without layers have gaps. `numbers` are those of the boards, `named` the title of each part and the boards that it names.
+    They have gaps where boards of a set have no layers. `numbers` are those of the boards, `named` the title of each
+    part and the boards that it names.
     """
     if not numbers or list(numbers) != sorted({number for number in numbers if number > 0}):
         raise ValueError(f"boards have the numbers {_text(numbers)}: they have to rise from 1 on")

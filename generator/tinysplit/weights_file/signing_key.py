@@ -46,7 +46,7 @@ class SigningKey:
             key = load_pem_private_key(pem, None)
         except TypeError:
             raise InputError(
-                f"{source} has an encrypted key: name one that is not (`openssl pkey -in KEY -out KEY` writes it)"
+                f"{source} has an encrypted key: write it to another file with openssl pkey -in KEY -out NEW_FILE"
             ) from None
         except (ValueError, UnsupportedAlgorithm):
             raise InputError(f"{source} has a damaged or unknown private key: {_MAKE_ONE}") from None
@@ -108,7 +108,9 @@ def _read(path: Path) -> bytes:
             f"the signing key file {path} cannot be read ({error.strerror}): name a file with a private key"
         ) from None
     if len(content) > _MOST_PEM_BYTES:
-        raise InputError(f"the signing key file {path} has more than {_MOST_PEM_BYTES} bytes: {_MAKE_ONE}")
+        raise InputError(
+            f"the signing key file {path} has more than {_MOST_PEM_BYTES} bytes: name a PEM file with a private key"
+        )
     return content
 
 
