@@ -4,25 +4,26 @@
 
 #if defined(FLASH_ECCR_ECCD) /* RM0444, RM0351 and RM0432, section FLASH ECC register */
 
-static volatile uint32_t watched_start, watched_bytes;
-static volatile bool has_failed;
+static volatile flash_errors_t watched;
 
 bool flash_errors_note(void);
 void NMI_Handler(void);
 
 /* A corrected error that is still flagged would keep the next one from raising the NMI. */
-void flash_errors_begin(const void *start, uint32_t bytes) {
+flash_errors_t flash_errors_begin(const void *start, uint32_t bytes) {
+  flash_errors_t before = watched;
+  uint32_t first = (uint32_t)(uintptr_t)start & ~(FLASH_CORRECTED_BYTES - 1u);
   FLASH->ECCR = FLASH_ECCR_ECCC;
-  has_failed = false;
-  watched_start = (uint32_t)(uintptr_t)start & ~(FLASH_CORRECTED_BYTES - 1u);
-  watched_bytes = (uint32_t)(uintptr_t)start + bytes - watched_start;
+  watched = (flash_errors_t){.start = first, .bytes = (uint32_t)(uintptr_t)start + bytes - first};
+  return before;
 }
 
-bool flash_errors_end(void) {
+bool flash_errors_end(flash_errors_t before) {
   (void)FLASH->ECCR; /* behind the reads: their NMI is there */
   __DSB();
   __ISB();
-  watched_bytes = 0;
+  bool has_failed = watched.has_failed;
+  watched = before;
   return has_failed;
 }
 
@@ -30,10 +31,10 @@ bool flash_errors_end(void) {
  * another. */
 bool flash_errors_note(void) {
   uint32_t found = FLASH->ECCR;
-  uint32_t distance = (found * FLASH_FAILED_UNIT - watched_start) & FLASH_FAILED_MASK;
-  if (!(found & FLASH_ECCR_ECCD) || distance >= watched_bytes) return false;
+  uint32_t distance = (found * FLASH_FAILED_UNIT - watched.start) & FLASH_FAILED_MASK;
+  if (!(found & FLASH_ECCR_ECCD) || distance >= watched.bytes) return false;
   FLASH->ECCR = FLASH_ECCR_ECCD; /* clears it */
-  has_failed = true;
+  watched.has_failed = true;
   return true;
 }
 
@@ -60,7 +61,7 @@ __attribute__((naked)) void NMI_Handler(void) {
 static flash_bank_t *first, *last; /* that the bytes are in */
 
 /* With the priority of a fault and BFHFNMIGN, loads that fail are ignored. */
-void flash_errors_begin(const void *start, uint32_t bytes) {
+flash_errors_t flash_errors_begin(const void *start, uint32_t bytes) {
   uint32_t offset = (uint32_t)(uintptr_t)start - FLASH_BANK1_BASE;
   first = flash_bank_at(offset);
   last = flash_bank_at(offset + bytes - 1u);
@@ -70,9 +71,11 @@ void flash_errors_begin(const void *start, uint32_t bytes) {
   last->CCR = FLASH_SR_DBECCERR;
   __DSB();
   __ISB();
+  return (flash_errors_t){0};
 }
 
-bool flash_errors_end(void) {
+bool flash_errors_end(flash_errors_t before) {
+  (void)before;
   __DSB();
   bool has_failed = ((first->SR | last->SR) & FLASH_SR_DBECCERR) != 0;
   SCB->CCR &= ~SCB_CCR_BFHFNMIGN_Msk;
@@ -84,11 +87,10 @@ bool flash_errors_end(void) {
 
 #else
 
-void flash_errors_begin(const void *start, uint32_t bytes) {
-  (void)start;
-  (void)bytes;
+flash_errors_t flash_errors_begin(const void *start, uint32_t bytes) {
+  return (flash_errors_t){.start = (uint32_t)(uintptr_t)start, .bytes = bytes};
 }
 
-bool flash_errors_end(void) { return false; }
+bool flash_errors_end(flash_errors_t before) { return before.has_failed; }
 
 #endif

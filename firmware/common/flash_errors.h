@@ -11,10 +11,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Reads of these bytes begin. They must be few: on H7 no interrupt comes in between. */
-void flash_errors_begin(const void *start, uint32_t bytes);
+/* Which reads were under way: those of the program when an interrupt reads, too. */
+typedef struct {
+  uint32_t start;
+  uint32_t bytes;
+  bool has_failed;
+} flash_errors_t;
 
-/* They are over. True if the error correction has failed: what was read is not what is there. */
-bool flash_errors_end(void);
+/* Reads of these bytes begin. They must be few: on H7 no interrupt comes in between. */
+flash_errors_t flash_errors_begin(const void *start, uint32_t bytes);
+
+/* They are over, and those `before` go on. True if the error correction has failed: what was read is not what is there.
+ */
+bool flash_errors_end(flash_errors_t before);
 
 #endif

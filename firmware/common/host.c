@@ -321,7 +321,9 @@ bool host_is_busy(void) { return frame_receiver_is_busy(&receiver) || reboot_ms;
 
 void host_tick(void) {
   uint32_t lock = interrupts_lock();
+  bool was_busy = frame_receiver_is_busy(&receiver);
   frame_receiver_tick(&receiver);
+  if (was_busy && !frame_receiver_is_busy(&receiver) && weights_key_drop) weights_key_drop(); /* half a key */
   interrupts_unlock(lock);
   if (reboot_ms && --reboot_ms == 0) reset_now();
 }

@@ -11,14 +11,17 @@
 #define COUNTER_FACTOR 0x9E3779B1u /* any odd number: changes many bits */
 #define PART_WORDS 512u /* between two refreshes of the watchdog */
 
+static uint32_t linked_network; /* that neighbours are told */
+static bool has_links;
+
 static uint32_t crc_index(void) { return weights_file_bytes / (uint32_t)sizeof(uint32_t) - 1u; }
 
 /* Copies words of a file, which may have been written halfway. The compiler must not take what it knows of the file for
  * what is in flash. */
-static bool read_words(uint32_t *to, const volatile uint32_t *from, uint32_t count) {
-  flash_errors_begin((const uint32_t *)from, count * (uint32_t)sizeof *to);
+bool weights_read(uint32_t *to, const volatile uint32_t *from, uint32_t count) {
+  flash_errors_t before = flash_errors_begin((const uint32_t *)from, count * (uint32_t)sizeof *to);
   for (uint32_t i = 0; i < count; i++) to[i] = from[i];
-  return !flash_errors_end();
+  return !flash_errors_end(before);
 }
 
 bool weights_add_crc(const uint32_t *words, uint32_t count, uint32_t *crc) {
@@ -26,9 +29,9 @@ bool weights_add_crc(const uint32_t *words, uint32_t count, uint32_t *crc) {
   for (uint32_t done = 0; done < count; done += PART_WORDS) {
     uint32_t left = count - done;
     uint32_t part = left < PART_WORDS ? left : PART_WORDS;
-    flash_errors_begin(words + done, part * (uint32_t)sizeof *words);
+    flash_errors_t before = flash_errors_begin(words + done, part * (uint32_t)sizeof *words);
     *crc = crc_unit_add(words + done, part);
-    if (flash_errors_end()) is_readable = false;
+    if (flash_errors_end(before)) is_readable = false;
     watchdog_refresh();
   }
   return is_readable;
@@ -37,11 +40,11 @@ bool weights_add_crc(const uint32_t *words, uint32_t count, uint32_t *crc) {
 static bool has_right_crc(const uint32_t *file) {
   uint32_t crc = 0, right;
   crc_unit_begin();
-  return weights_add_crc(file, crc_index(), &crc) && read_words(&right, file + crc_index(), 1) && crc == right;
+  return weights_add_crc(file, crc_index(), &crc) && weights_read(&right, file + crc_index(), 1) && crc == right;
 }
 
 bool weights_header(const uint32_t *file, weights_header_t *header) {
-  return read_words((uint32_t *)header, file, sizeof *header / sizeof(uint32_t));
+  return weights_read((uint32_t *)header, file, sizeof *header / sizeof(uint32_t));
 }
 
 uint32_t weights_header_reason(const weights_header_t *header) {
@@ -64,11 +67,24 @@ uint32_t weights_reason(const uint32_t *file) {
 
 uint32_t weights_crc(const uint32_t *file) {
   uint32_t crc;
-  return read_words(&crc, file + crc_index(), 1) ? crc : 0;
+  return weights_read(&crc, file + crc_index(), 1) ? crc : 0;
+}
+
+static uint32_t network_in_flash(void) {
+  weights_header_t header;
+  bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
+  return has_file ? header.model ^ header.counter * COUNTER_FACTOR : 0;
+}
+
+uint32_t weights_file_network(void) {
+  linked_network = network_in_flash();
+  has_links = true;
+  return linked_network;
 }
 
 bool weights_file_check(uint32_t *reason) {
   *reason = weights_reason(weights_file);
+  if (!*reason && has_links && network_in_flash() != linked_network) *reason = WEIGHTS_REPLACED;
   if (!*reason && weights_key_reason) *reason = weights_key_reason();
   return *reason == WEIGHTS_GOOD;
 }
@@ -79,10 +95,4 @@ void weights_file_identify(uint32_t *crc, uint32_t *counter) {
   bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
   *crc = has_file ? weights_crc(weights_file) : 0;
   *counter = has_file ? header.counter : 0;
-}
-
-uint32_t weights_file_network(void) {
-  weights_header_t header;
-  bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
-  return has_file ? header.model ^ header.counter * COUNTER_FACTOR : 0;
 }

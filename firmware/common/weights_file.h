@@ -20,7 +20,8 @@ enum {
   WEIGHTS_NO_KEY = 8,
   WEIGHTS_WRONG_KEY = 9,
   WEIGHTS_NOT_SIGNED = 10,
-  WEIGHTS_NO_STAGING = 11
+  WEIGHTS_NO_STAGING = 11,
+  WEIGHTS_REPLACED = 12
 };
 
 /* The flags of a header, and the bytes of a signature, which stands before the CRC-32. */
@@ -55,6 +56,9 @@ static inline uint32_t weights_arrays_bytes(void) {
   return weights_file_bytes - weights_first_array - behind;
 }
 
+/* Copies words of a file; false if some cannot be read, as their programming was interrupted. */
+bool weights_read(uint32_t *to, const volatile uint32_t *from, uint32_t count);
+
 /* Copies the header of a file; false if words of it cannot be read, as their programming was interrupted. */
 bool weights_header(const uint32_t *file, weights_header_t *header);
 
@@ -75,7 +79,8 @@ uint32_t weights_crc(const uint32_t *file);
 /* False if the file in flash cannot be used; `reason` says why. */
 bool weights_file_check(uint32_t *reason) __attribute__((weak));
 
-/* By which links tell networks of a structure apart: model and counter are those of the files of all boards. */
+/* By which links tell networks of a structure apart, from the start on: model and counter are those of the files of all
+ * boards. A file that replaces this one is refused until the next start. */
 uint32_t weights_file_network(void) __attribute__((weak));
 
 /* Which file is in flash, good or not; 0 if there is none. */

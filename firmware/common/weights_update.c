@@ -70,11 +70,10 @@ static bool program(const uint32_t *slot, uint32_t offset, const uint32_t *words
 static bool copy(const uint32_t *to, const uint32_t *from) {
   uint32_t unit[FLASH_UNIT_WORDS];
   for (uint32_t offset = 0; offset < padded_bytes(); offset += FLASH_UNIT_BYTES) {
-    memcpy(unit, from + offset / 4u, sizeof unit);
+    if (!weights_read(unit, from + offset / 4u, FLASH_UNIT_WORDS)) return false;
     if (!program(to, offset, unit, sizeof unit)) return false;
   }
-  memcpy(unit, from, sizeof unit);
-  return flash_memory_program(offset_of(to), unit);
+  return weights_read(unit, from, FLASH_UNIT_WORDS) && flash_memory_program(offset_of(to), unit);
 }
 
 /* A good file in the staging slot has not been copied to the end. It is not compared with the other one: bits that were

@@ -35,6 +35,7 @@ _WEIGHTS_REMEDIES = {
     WEIGHTS_NO_KEY: "its weights are encrypted, and it has no key since its start: measure it again",
     WEIGHTS_WRONG_KEY: "its weights are encrypted with another key, or have changed: set the right key, or flash it",
     WEIGHTS_NOT_SIGNED: "the new weights file is not signed by the owner of its program: sign it with the right key",
+    12: "its weights were replaced since it has started: reset it, so that its neighbours learn of them",
     WEIGHTS_NO_STAGING: "its flash has no second slot for signed weights: `tinysplit flash --weights-only` writes them",
 }
 

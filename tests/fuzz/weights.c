@@ -33,14 +33,12 @@ uint32_t crc_unit_add(const uint32_t *words, uint32_t count) {
 }
 
 static const uint32_t *torn; /* NULL: none */
-static bool has_read_torn;
-
-void flash_errors_begin(const void *start, uint32_t bytes) {
+flash_errors_t flash_errors_begin(const void *start, uint32_t bytes) {
   const uint32_t *first = start;
-  has_read_torn = torn >= first && torn < first + bytes / sizeof *first;
+  return (flash_errors_t){.has_failed = torn >= first && torn < first + bytes / sizeof *first};
 }
 
-bool flash_errors_end(void) { return has_read_torn; }
+bool flash_errors_end(flash_errors_t before) { return before.has_failed; }
 
 int main(int argc, char **argv) {
   fuzz_begin(argc, argv);

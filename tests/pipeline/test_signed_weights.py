@@ -1,7 +1,6 @@
 """Signed weights on boards: they take those of their owner over the host port, no others and no older ones."""
 
 import json
-import re
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -15,9 +14,7 @@ from rich.console import Console
 
 import example
 from command_line import BAD_INPUT, USAGE, run
-from firmware_build import linked_elf
 from shared_folder import made_once
-from tinysplit.boards.catalog import load_board
 from tinysplit.build.weights import check_weights_file
 from tinysplit.cli.run import ProgramChoice
 from tinysplit.common.choices import WeightsIn
@@ -32,7 +29,7 @@ from tinysplit_hil.client import BoardClient
 from tinysplit_hil.report import LEAST_FREE_STACK_BYTES
 from tinysplit_hil.rig import open_rig
 from tinysplit_hil.tasks import Task
-from updated_boards import board_of, one_board
+from updated_boards import board_of, one_board, with_one_slot
 from weights_folders import (
     KEY,
     generate,
@@ -121,14 +118,7 @@ def test_a_board_with_one_slot_keeps_its_weights(tmp_path: Path) -> None:
     """Its old file, with the counter, would be erased before the new one is verified."""
     project, old = shared_signed(G0, L4)
     new, newer = shared_newer()
-    folder = tmp_path / "one_slot"
-    shutil.copytree(old, folder)
-    board = project.boards[SMALL]
-    script = folder / board.directory / "linker.ld"
-    text = re.sub(r"weights_staging = .*;", "weights_staging = 0;", script.read_text())
-    assert text != script.read_text()
-    script.write_text(text)
-    linked_elf(folder / board.directory, load_board(board.name)).replace(board.elf(folder))
+    folder = with_one_slot(project, old, tmp_path, SMALL)
     with board_of(project, folder, SMALL) as (rig, _, client):
         with pytest.raises(ToolError, match="its flash has no second slot for signed weights: `tinysplit flash --w"):
             update_boards(one_board(new, SMALL), newer, rig, QUIET, may_be_older=False)

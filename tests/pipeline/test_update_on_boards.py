@@ -18,14 +18,16 @@ from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
-from tinysplit_hil.bench.update import UpdatedBoard, update_boards
+from tinysplit.weights_file.file import HEADER_BYTES
+from tinysplit_hil.bench.update import ASK_AGAIN_S, UNIT_BYTES, UpdatedBoard, update_boards
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import Rig, open_rig
+from tinysplit_hil.tasks import pause
 from tinysplit_hil.virtual import VirtualRig
 from tinysplit_hil.virtual.host_clock import VirtualClock
-from updated_boards import board_of, one_board
+from updated_boards import board_of, one_board, with_one_slot
 from weights_folders import generate, other_model, shared_binary
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"
@@ -164,6 +166,26 @@ def test_boards_with_weights_of_different_networks_run_nothing(tmp_path: Path) -
                 client.run(client.reset(1))
             found = [client.run(client.identify()).error for client in clients.values()]
     assert found == [ErrorCode.LINK_OTHER_PLAN] * 2
+
+
+@pytest.mark.slow
+def test_a_board_with_one_slot_starts_again_before_it_runs_new_weights(tmp_path: Path) -> None:
+    """Its neighbours know it by the weights with which it has started."""
+    project, old = shared_binary(G0, F4)
+    new = new_weights(tmp_path, G0, F4)
+    file = new.boards[SMALL].weights_path(tmp_path / "new").read_bytes()
+    padded = file + bytes(-len(file) % UNIT_BYTES)
+    with board_of(project, with_one_slot(project, old, tmp_path, SMALL), SMALL) as (_, _, client):
+        client.run(client.begin_weights(file[:HEADER_BYTES], may_be_older=False))
+        for offset in range(0, len(padded), UNIT_BYTES):
+            client.run(client.write_weights(offset, padded[offset : offset + UNIT_BYTES]))
+        client.run(client.commit_weights())
+        with pytest.raises(ToolError, match="its weights were replaced since it has started: reset it"):
+            client.run(client.reset(1))
+        client.run(client.reboot())
+        client.run(pause(client.clock, ASK_AGAIN_S))
+        comes_back_with(client, one_board(new, SMALL))
+        client.run(client.reset(2))
 
 
 @contextmanager

@@ -1,11 +1,15 @@
 """One board of a project, which takes new weights over its host port while the others are silent."""
 
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import serial
 
+from firmware_build import linked_elf
+from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.rig import Rig
@@ -24,6 +28,19 @@ def board_of(project: Project, folder: Path, index: int) -> Iterator[tuple[Rig, 
         rig = Rig("virtual", "", "real", {own.boards[0].number: port}, VirtualClock(virtual))
         yield rig, virtual, next(iter(rig.clients(own).values()))
         port.close()
+
+
+def with_one_slot(project: Project, folder: Path, scratch: Path, index: int) -> Path:
+    """Return a copy of a folder in which the program of a board has no staging slot, as if it reached into it."""
+    copied = scratch / "one_slot"
+    shutil.copytree(folder, copied)
+    board = project.boards[index]
+    script = copied / board.directory / "linker.ld"
+    text = re.sub(r"weights_staging = .*;", "weights_staging = 0;", script.read_text())
+    assert text != script.read_text()
+    script.write_text(text)
+    linked_elf(copied / board.directory, load_board(board.name)).replace(board.elf(copied))
+    return copied
 
 
 def one_board(project: Project, index: int) -> Project:

@@ -15,6 +15,7 @@ from tinysplit.project.split_file import SplitFile, SplitModel
 
 _COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _SUFFIXES = {".c", ".h", ".ld"}
+LARGEST_COUNTER = (1 << 32) - 1
 CONTENT_HEADER = "weights_crc.h"  # changes with the weights
 
 
@@ -78,8 +79,13 @@ class Structure:
 
     @property
     def next_counter(self) -> int:
-        """The counter of the next network of this structure."""
-        return (self.project.weights_counter or 0) + 1
+        """The counter of the next network of this structure. Raises InputError behind the largest one."""
+        counter = (self.project.weights_counter or 0) + 1
+        if counter > LARGEST_COUNTER:
+            raise InputError(
+                f"{self.folder} has the largest counter, {LARGEST_COUNTER}: generate without --structure-of"
+            )
+        return counter
 
     def split_for(self, split: SplitFile, graph: Graph) -> SplitFile:
         """Return the split of the structure's network as one of the network `graph`."""

@@ -161,6 +161,7 @@ class _Update:
         """Let the board start again, which copies the file, until it has it."""
         clock, own = self.client.clock, self._board.weights_file
         yield from self.client.reboot()
+        self._after = WeightsIdentity(0, 0)  # a board with one slot has the new file already, and is to start again
         end_s = clock.now_s() + RESTART_S
         while own is None or self._after.crc != own.crc:
             yield from pause(clock, ASK_AGAIN_S)
