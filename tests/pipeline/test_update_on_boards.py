@@ -19,12 +19,11 @@ from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.file import HEADER_BYTES
-from tinysplit_hil.bench.update import ASK_AGAIN_S, UNIT_BYTES, UpdatedBoard, update_boards
+from tinysplit_hil.bench.update import UNIT_BYTES, UpdatedBoard, update_boards
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.tasks import pause
 from tinysplit_hil.virtual import VirtualRig
 from tinysplit_hil.virtual.host_clock import VirtualClock
 from updated_boards import board_of, one_board, with_one_slot
@@ -182,10 +181,6 @@ def test_a_board_with_one_slot_starts_again_before_it_runs_new_weights(tmp_path:
         client.run(client.commit_weights())
         with pytest.raises(ToolError, match="its weights were replaced since it has started: reset it"):
             client.run(client.reset(1))
-        client.run(client.reboot())
-        client.run(pause(client.clock, ASK_AGAIN_S))
-        comes_back_with(client, one_board(new, SMALL))
-        client.run(client.reset(2))
 
 
 @contextmanager
