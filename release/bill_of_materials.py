@@ -63,7 +63,7 @@ def _component(name: str, listed: ListedLicense, files: Sequence[DistributionFil
         type=ComponentType.APPLICATION if name == PROJECT else ComponentType.LIBRARY,
         name=fields["Name"],
         version=version,
-        description=fields["Summary"] if "Summary" in fields else None,
+        description=fields["Summary"] if "Summary" in fields else None,  # noqa: SIM401 (it has no get)
         bom_ref=purl.to_string(),
         purl=purl,
         licenses=[LicenseExpression(listed.license, acknowledgement=source)],
