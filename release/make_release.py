@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 from tempfile import TemporaryDirectory
 from urllib.parse import unquote
 
@@ -99,11 +100,17 @@ def published_files(requirements: list[str], *options: str) -> Files:
         canonicalize_name(package["metadata"]["name"]): [
             DistributionFile(
                 unquote(package["download_info"]["url"].rsplit("/", 1)[-1]),
-                package["download_info"]["archive_info"]["hashes"]["sha256"],
+                _sha256(package["download_info"]["archive_info"]),
             )
         ]
         for package in report["install"]
     }
+
+
+def _sha256(archive: dict[str, Any]) -> str:
+    """Return the hash of a file that pip names. Older versions, for a file of a folder, have it in one key only."""
+    digest: str = archive["hashes"]["sha256"] if "hashes" in archive else archive["hash"].removeprefix("sha256=")
+    return digest
 
 
 def build(folder: Path, dependencies: Files, seconds: int) -> list[Path]:

@@ -70,10 +70,14 @@ uint32_t weights_crc(const uint32_t *file) {
   return weights_read(&crc, file + crc_index(), 1) ? crc : 0;
 }
 
+/* A file that was written halfway has no header. */
+static bool has_file(weights_header_t *header) {
+  return weights_header(weights_file, header) && header->magic == MAGIC;
+}
+
 static uint32_t network_in_flash(void) {
   weights_header_t header;
-  bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
-  return has_file ? header.model ^ header.counter * COUNTER_FACTOR : 0;
+  return has_file(&header) ? header.model ^ header.counter * COUNTER_FACTOR : 0;
 }
 
 uint32_t weights_file_network(void) {
@@ -89,10 +93,9 @@ bool weights_file_check(uint32_t *reason) {
   return *reason == WEIGHTS_GOOD;
 }
 
-/* A file that was written halfway has no header. */
 void weights_file_identify(uint32_t *crc, uint32_t *counter) {
   weights_header_t header;
-  bool has_file = weights_header(weights_file, &header) && header.magic == MAGIC;
-  *crc = has_file ? weights_crc(weights_file) : 0;
-  *counter = has_file ? header.counter : 0;
+  bool is_there = has_file(&header);
+  *crc = is_there ? weights_crc(weights_file) : 0;
+  *counter = is_there ? header.counter : 0;
 }

@@ -81,3 +81,8 @@ def test_an_empty_name_is_refused() -> None:
 
 def test_a_port_that_does_not_exist_is_named() -> None:
     assert "the port /dev/none cannot be opened" in run("info", "/dev/none", expect=TOOL)
+
+
+def test_a_file_that_is_missing_is_none_of_a_port(tmp_path: Path) -> None:
+    missing = tmp_path / "firmware.elf"
+    assert f"{missing} is not there: name a file" in run("info", str(missing), expect=BAD_INPUT)

@@ -8,10 +8,12 @@ import typer
 from rich.console import Console
 
 from tinysplit.cli.basic_options import Json, emit
+from tinysplit.common.errors import InputError
 from tinysplit.common.project_files import MANIFEST_NAME
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.description import describe
 from tinysplit.weights_file.file import MAGIC, read_weights_file
+from tinysplit_hil.bench.ports import may_be_port
 from tinysplit_hil.note import note_of_elf, note_of_port
 
 
@@ -31,8 +33,10 @@ def info(
         notes = _notes_of_folder(path)
     elif path.is_file():
         notes = [_note_of_file(path)]
-    else:
+    elif may_be_port(target):
         notes = [note_of_port(target, baud)]
+    else:
+        raise InputError(f"{target} is not there: name a file, a folder, or a port of `tinysplit bench discover`")
     emit(as_json, {"programs": notes}, lambda console: _print(notes, console))
 
 

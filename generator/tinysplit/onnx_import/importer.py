@@ -15,7 +15,7 @@ from tinysplit.onnx_import.constants import evaluate
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
-from tinysplit.onnx_import.model_file import read_model
+from tinysplit.onnx_import.model_file import NAMES_NO_TEXT, read_model
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators import JOINING, OPERATORS, TAKES_ANY_PAD, WINDOWED
 from tinysplit.onnx_import.prepare import prepare
@@ -35,7 +35,7 @@ def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
         with np.errstate(all="ignore"):  # what is not finite is refused with the name of its layer
             return _imported(path, needs_weights=needs_weights)
     except UnicodeDecodeError:  # of any name, where it is first read
-        raise InputError(f"{path} is no valid ONNX model: it has names that are no text in UTF-8") from None
+        raise InputError(f"{path} is no valid ONNX model: {NAMES_NO_TEXT}") from None
 
 
 def _imported(path: Path, *, needs_weights: bool) -> Graph:

@@ -14,6 +14,8 @@ from tinysplit.onnx_import.opsets import FIRST_OPSET, LAST_OPSET, convert_old, o
 from tinysplit.onnx_import.size_limits import all_tensors, check_model_size
 from tinysplit.onnx_import.stand_ins import fill_inputs, weight_inputs
 
+NAMES_NO_TEXT = "it has names that are no text in UTF-8"
+
 
 @dataclass(frozen=True)
 class ModelFile:
@@ -42,7 +44,8 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
     try:
         onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
-        raise InputError(f"{path} is no valid ONNX model: {one_line(error)}") from None
+        # The checker's message is lost where it quotes what is no text.
+        raise InputError(f"{path} is no valid ONNX model: {one_line(error) or NAMES_NO_TEXT}") from None
     _check_tensors(model, path)
     _check_borders(model, path)
     model = convert_old(model)

@@ -4,6 +4,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import serial
 
@@ -14,6 +15,11 @@ WRITE_TIMEOUT_S = 5.0
 _NO_PERMISSION = {errno.EACCES, errno.EPERM}
 _BUSY = {errno.EBUSY, errno.EAGAIN}
 _MISSING = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
+
+
+def may_be_port(name: str) -> bool:
+    """Return whether `name` is a device, a URL of pyserial, or would be a device if its board were connected."""
+    return "://" in name or name.startswith("/dev/") or Path(name).exists()
 
 
 @contextmanager

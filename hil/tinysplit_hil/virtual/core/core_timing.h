@@ -1,4 +1,4 @@
-/* Cycles of the core that depend on values: branch prediction, divisions, unaligned accesses. Included by block_hook.c. */
+/* Cycles of the core that depend on values: branch prediction, divisions, unaligned accesses. */
 #ifndef CORE_TIMING_H
 #define CORE_TIMING_H
 
@@ -31,7 +31,7 @@ typedef struct {
  * (other branches in the same place replace it); two-bit counters; a branch without entry is predicted as not taken,
  * and gets one when it is taken; no return stack.
  */
-static bool predict(prediction_t entries[PREDICTED_BRANCHES], uint32_t branch, uint32_t end, uint32_t next) {
+static inline bool predict(prediction_t entries[PREDICTED_BRANCHES], uint32_t branch, uint32_t end, uint32_t next) {
   prediction_t *entry = &entries[branch / 4 % PREDICTED_BRANCHES];
   bool is_taken = next != end;
   bool is_known = entry->branch == branch;
@@ -47,12 +47,12 @@ static bool predict(prediction_t entries[PREDICTED_BRANCHES], uint32_t branch, u
   return predicted == next;
 }
 
-static uint32_t significant_bits(uint32_t value) { return value ? 32u - (uint32_t)__builtin_clz(value) : 0u; }
+static inline uint32_t significant_bits(uint32_t value) { return value ? 32u - (uint32_t)__builtin_clz(value) : 0u; }
 
 /* Cycles of UDIV and SDIV beyond the shortest, 2. Arm DDI 0439: 2 to 12, by the leading zeros and ones of the operands.
  * The formula is measured on a Cortex-M4: compendium.i-0.nl, Division timing. Cortex-M7: assumed to be the same.
  */
-static uint32_t division_cycles(uint32_t dividend, uint32_t divisor, bool is_signed) {
+static inline uint32_t division_cycles(uint32_t dividend, uint32_t divisor, bool is_signed) {
   if (is_signed && dividend >> 31) dividend = -dividend;
   if (is_signed && divisor >> 31) divisor = -divisor;
   uint32_t of_dividend = significant_bits(dividend), of_divisor = significant_bits(divisor);

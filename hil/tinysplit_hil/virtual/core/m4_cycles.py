@@ -29,7 +29,7 @@ from tinysplit_hil.virtual.errors import NotModelledError
 _REFILL = 1  # P of a branch with a known target: agrees with loops measured on devices
 _REFILL_FROM_MEMORY = 3  # P if the target is loaded: "three cycles for the pipeline reload" (Load/store timings)
 _WIDE_BYTES = 4
-SHORTEST_DIVISION = 2  # on_division() of block_hook.c adds what the operands require
+SHORTEST_DIVISION = 2  # on_division() of accesses.c adds what the operands require
 
 _FUSED = (arm.ARM_INS_VFMA, arm.ARM_INS_VFMS, arm.ARM_INS_VFNMA, arm.ARM_INS_VFNMS)
 _CHAINED = (arm.ARM_INS_VMLA, arm.ARM_INS_VMLS, arm.ARM_INS_VNMLA, arm.ARM_INS_VNMLS)

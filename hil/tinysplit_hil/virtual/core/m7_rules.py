@@ -77,7 +77,7 @@ _SLOW = {
     **dict.fromkeys(BARRIERS, 3),
     arm.ARM_INS_ISB: 8,
     **dict.fromkeys(TABLE_BRANCHES, 2),  # [LLVM]
-    **dict.fromkeys(DIVISIONS, 2),  # on_division() of block_hook.c adds what the operands require
+    **dict.fromkeys(DIVISIONS, 2),  # on_division() of accesses.c adds what the operands require
 }
 _MULTIPLE = MULTIPLE_LOADS | MULTIPLE_STORES
 _SINGLE = frozenset(_SLOW) | _MULTIPLE | PAIR_ACCESSES | EXCLUSIVE_STORES | {arm.ARM_INS_VMRS, arm.ARM_INS_VMSR}

@@ -27,8 +27,8 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.log import log_program
 
 _log = logging.getLogger(__name__)
-_SOURCES = tuple(Path(__file__).with_name(name) for name in ("block_hook.c", "wait_state_flash.c", "cached_buses.c"))
-_HEADERS = tuple(Path(__file__).with_name(name) for name in ("core_timing.h", "external_flash.h", "memory_model.h"))
+_SOURCES = sorted(Path(__file__).parent.glob("*.c"))
+_HEADERS = sorted(Path(__file__).parent.glob("*.h"))
 _PREDICTED_BRANCHES = 64  # of core_timing.h
 LONGEST_DIVISION = 10  # cycles that core_timing.h adds
 _REMEDY = "install it with its headers (Debian: apt-get install gcc libc6-dev)"
@@ -223,7 +223,7 @@ def library() -> ctypes.CDLL:
     """Return the compiled C part. Raises ToolError when gcc is missing or fails."""
     text = b"".join(path.read_bytes() for path in (*_SOURCES, *_HEADERS))
     name = hashlib.sha256(text + " ".join(_FLAGS).encode()).hexdigest()[:16]
-    path = cache_directory() / f"block_hook_{name}.so"
+    path = cache_directory() / f"virtual_core_{name}.so"
     if not path.exists():
         _compile(path)
     loaded = ctypes.CDLL(str(path))
