@@ -7,8 +7,8 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import unquote
 
 from packaging.utils import canonicalize_name

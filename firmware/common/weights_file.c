@@ -6,6 +6,9 @@
 #include "watchdog.h"
 #include "weights_key.h"
 
+/* Nothing in this file runs for each byte: its size counts. */
+#pragma GCC optimize("Os")
+
 #define MAGIC 0x46575354u /* "TSWF" */
 #define VERSION 1u
 #define COUNTER_FACTOR 0x9E3779B1u /* any odd number: changes many bits */

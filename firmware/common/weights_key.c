@@ -9,6 +9,9 @@
 #include "watchdog.h"
 #include "weights_file.h"
 
+/* Nothing in this file runs for each byte: its size counts. */
+#pragma GCC optimize("Os")
+
 enum {
   LONGEST_KEY_BYTES = 32,
   SECURITY_BYTES = 32, /* before the arrays: nonce, tag */

@@ -14,6 +14,9 @@
 #include "weights_key.h"
 #include "weights_signature.h"
 
+/* Nothing in this file runs for each byte: its size counts. */
+#pragma GCC optimize("Os")
+
 enum { LONGEST_ERASE_MS = 30000 }; /* of a sector, several times: the core may stand still meanwhile */
 
 typedef struct {

@@ -124,7 +124,7 @@ def test_a_board_without_links_has_no_code_of_links() -> None:
 
 def test_sources_are_those_of_the_family() -> None:
     names = [name for name, _ in firmware_sources(load_board("nucleo_h743zi"), LinkDriver.DMA)]
-    assert "library.json" in names
+    assert {"library.json", "LICENSE"} <= set(names)
     assert "src/clock_family.c" in names
     assert "src/stm32h7_registers.h" in names
     assert "src/stm32g0_registers.h" not in names

@@ -15,8 +15,9 @@ from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit_hil.energy.report import Energy
+from tinysplit_hil.frames import Frame
 from tinysplit_hil.measure import measure
-from tinysplit_hil.protocol import ErrorCode
+from tinysplit_hil.protocol import ErrorCode, MessageType
 from tinysplit_hil.rig import open_rig
 from tinysplit_hil.stream import stream
 from tinysplit_hil.timeline.recording import record_inferences
@@ -64,6 +65,22 @@ def test_measurement(project: Project, folder: Path) -> None:
     assert measurement.t_s.mean == pytest.approx(line_s, rel=0.05)
     assert measurement.i_s.mean == pytest.approx(measurement.l_s.mean + measurement.t_s.mean, rel=0.02)
     assert measurement.cuts[0].repeats == 0
+
+
+def test_time_goes_on_beside_bytes_that_nobody_reads(project: Project, folder: Path) -> None:
+    """A client that ends may leave some, and others use the same boards after it."""
+    with open_rig("virtual", project, folder) as rig:
+        first, *_ = rig.clients(project).values()
+        first.run(first.identify())
+        port = rig.ports[1]
+        port.write(Frame(MessageType.IDENTIFY, 1).encode())
+        rig.clock.wait(1.0)
+        unread_bytes, begin_s = port.in_waiting, rig.clock.now_s()
+        assert unread_bytes == 1
+        for _ in range(200):  # the rest of the reply ends some of them
+            rig.clock.wait(0.1)
+        assert port.in_waiting > unread_bytes
+    assert rig.clock.now_s() - begin_s > 1.0
 
 
 def test_a_timeline(project: Project, folder: Path) -> None:

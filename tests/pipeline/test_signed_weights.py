@@ -15,7 +15,7 @@ from rich.console import Console
 import example
 from command_line import BAD_INPUT, USAGE, run
 from shared_folder import made_once
-from tinysplit.build.weights import check_weights_file
+from tinysplit.build.weights import checked_weights_file
 from tinysplit.cli.run import ProgramChoice
 from tinysplit.common.choices import WeightsIn
 from tinysplit.common.errors import InputError, ToolError, UsageError
@@ -135,7 +135,7 @@ def test_a_file_of_somebody_else_leaves_no_folder(tmp_path: Path) -> None:
     board = project.boards[SMALL]
     path, file = board.weights_path(folder), board.weights_file
     right = path.read_bytes()
-    check_weights_file(project, board, folder)
+    checked_weights_file(project, board, folder)
     assert file is not None
     for wrong, reason in {
         next(wrong_files(right)): "its signature is wrong, or that of another key",

@@ -21,14 +21,15 @@ def own_weights_file(board: ProjectBoard, folder: Path) -> WeightsFile | None:
     return found
 
 
-def check_weights_file(project: Project, board: ProjectBoard, folder: Path) -> None:
-    """Check the file of a board before it leaves `folder`: that it is the right one, and signed where files are.
+def checked_weights_file(project: Project, board: ProjectBoard, folder: Path) -> WeightsFile | None:
+    """Return the file of a board that is to leave `folder`, None for weights in C arrays.
 
-    Raises InputError for another one, and ToolError without the package that verifies signatures.
+    Raises InputError for one that is damaged, not that of the board, or not signed where files are; ToolError without
+    the package that verifies signatures.
     """
     found = own_weights_file(board, folder)
     if not found or not project.signing_key or found.is_signed_by(bytes.fromhex(project.signing_key)):
-        return
+        return found
     what = "its signature is wrong, or that of another key" if found.signature else "it has no signature"
     raise InputError(
         f"{board.weights_path(folder)} is not signed by the owner of the programs (public key {project.signing_key}): "

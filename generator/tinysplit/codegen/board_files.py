@@ -229,7 +229,8 @@ def firmware_sources(
         for file in sorted(sources)
         if file.name not in unused and (driver or not file.name.startswith(LINK_SOURCES))
     ]
-    return [("library.json", folder / "library.json"), *((f"src/{file.name}", file) for file in used)]
+    whole = [("library.json", folder / "library.json"), ("LICENSE", package_files.licence())]
+    return [*whole, *((f"src/{file.name}", file) for file in used)]
 
 
 # What takes part in the transfers of a network: wiring.c stands in its place.

@@ -89,7 +89,7 @@ def _copy_sources(board: Path, library: Path) -> None:
     layers = [board / "src" / "network.c", board / "include" / "layers.h", *board.glob("src/layer_*.c")]
     own = [path for path in (package_files.firmware() / "library").iterdir() if path.suffix in {".c", ".h"}]
     try:
-        for path in (*kernels, *layers, *own):
+        for path in (*kernels, *layers, *own, package_files.licence()):
             shutil.copyfile(path, library / path.name)
         shutil.copyfile(firmware / _NETWORK_HEADER[0], library / _NETWORK_HEADER[1])
     except FileNotFoundError as error:

@@ -25,3 +25,8 @@ def boards() -> Path:
 def examples() -> Path:
     """Return the folder of the examples, each a folder of files."""
     return _ROOT / "examples"
+
+
+def licence() -> Path:
+    """Return the text of the licence, under which the C sources are, too."""
+    return _ROOT / "LICENSE"

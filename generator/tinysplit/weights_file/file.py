@@ -89,6 +89,11 @@ class WeightsFile:
         """Bytes of the whole file."""
         return len(self.manifest) + len(self.signature) + _CRC.size
 
+    @property
+    def contents(self) -> bytes:
+        """All bytes of the file."""
+        return self.manifest + self.signature + _CRC.pack(self.crc)
+
     def is_signed_by(self, public_key: bytes) -> bool:
         """Return whether the owner of a key has signed it. Raises ToolError without the package `cryptography`."""
         return bool(self.signature) and is_signed_by(public_key, self.signature, self.manifest)

@@ -13,7 +13,7 @@ from tinysplit.boards.debug_port import FOR_EVER, UNPROTECTED, DebugPort, load_d
 from tinysplit.build.elf import check_memory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
-from tinysplit.build.weights import check_weights_file
+from tinysplit.build.weights import checked_weights_file
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.folder_lock import locked_folder
@@ -86,7 +86,7 @@ def targets_of(project: Project, folder: Path, rig_file: Path, *, weights_only: 
     if weights_only and project.weights_counter is None:
         raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
     for board in project.boards if weights_only else ():
-        check_weights_file(project, board, folder)
+        checked_weights_file(project, board, folder)
     rig = read_rig_of_project(rig_file, project)
     if rig.runs_without_flashing:
         raise InputError(f"{rig_file}: {NOTHING_TO_FLASH}: give a rig file of real boards")

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tinysplit.build.weights import check_weights_file
+from tinysplit.build.weights import checked_weights_file
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
@@ -86,11 +86,10 @@ def _files(project: Project, folder: Path) -> Mapping[int, bytes]:
         raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
     files = {}
     for board in project.boards:
-        own = board.weights_file
-        if own is None or not own.is_updatable:
+        if board.weights_file is None or not board.weights_file.is_updatable:
             raise InputError(f"{board.title}: its weights lie in sectors of different sizes: {USE_PROBES}")
-        check_weights_file(project, board, folder)
-        files[board.number] = board.weights_path(folder).read_bytes()
+        if file := checked_weights_file(project, board, folder):
+            files[board.number] = file.contents
     return files
 
 

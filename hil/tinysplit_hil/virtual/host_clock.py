@@ -16,8 +16,10 @@ class VirtualClock:
 
     def wait(self, timeout_s: float) -> None:
         """Run the boards until a byte has arrived at any host port, at the latest for `timeout_s`."""
-        limit_ps = self._rig.time_ps + round(timeout_s * PS_PER_S)
-        self._rig.run_until(limit_ps, self._has_bytes)
+        limit_ps, unread_bytes = self._rig.time_ps + round(timeout_s * PS_PER_S), self._unread_bytes
+        self._rig.run_until(limit_ps, lambda: self._unread_bytes > unread_bytes)
 
-    def _has_bytes(self) -> bool:
-        return any(self._rig.host_port(index).received for index in range(self._rig.board_count))
+    @property
+    def _unread_bytes(self) -> int:
+        """Bytes at all ports: some are of clients that do not read any more."""
+        return sum(len(self._rig.host_port(index).received) for index in range(self._rig.board_count))

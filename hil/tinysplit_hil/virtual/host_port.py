@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from tinysplit_hil.virtual.clock import PS_PER_S
+from tinysplit_hil.virtual.clock import FOREVER, PS_PER_S
 from tinysplit_hil.virtual.peripherals.usart import BITS_PER_BYTE, Sink, is_misread, misread
 
 
@@ -38,9 +38,9 @@ class HostPort:
             self._receive(start + index * BITS_PER_BYTE * PS_PER_S // self.baud, self.byte_ps, value, 0)
         self.line_free_ps = start + len(data) * BITS_PER_BYTE * PS_PER_S // self.baud
 
-    def next_ps(self) -> int | None:
-        """Return the arrival time of the next byte in picoseconds, or None."""
-        return self._arriving[0][0] if self._arriving else None
+    def next_ps(self) -> int:
+        """Return the arrival time of the next byte in picoseconds, FOREVER without one."""
+        return self._arriving[0][0] if self._arriving else FOREVER
 
     def take_until(self, now_ps: int) -> None:
         """Move the bytes that have arrived by `now_ps` to `received`."""

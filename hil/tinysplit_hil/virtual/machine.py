@@ -28,6 +28,7 @@ _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
+_REASONS = tuple(Reason)  # by number
 
 
 class Machine:
@@ -213,7 +214,8 @@ class Machine:
     @property
     def cycles(self) -> int:
         """Core cycles since the last reset."""
-        return int(self.state.cycles)
+        cycles: int = self.state.cycles
+        return cycles
 
     def mark(self, addresses: Iterable[int]) -> None:
         """Record cycles and stalls whenever the code at one of `addresses` begins, from the start of the board."""
@@ -229,7 +231,7 @@ class Machine:
         """Return the time in picoseconds of this board's next action or event, FOREVER if it waits for other boards."""
         event = self._next_event()
         if not self.is_waiting:  # a long block may have left events behind
-            return self.clock.ps(min(event, self.cycles))
+            return self.clock.ps(min(event, self.state.cycles))
         return FOREVER if event >= FOREVER else self.clock.ps(event)
 
     @property
@@ -249,7 +251,7 @@ class Machine:
         """Return the last cycle of the run: before IDLE, as long as a byte may still begin before it."""
         cycle = FOREVER if self._horizon_ps >= FOREVER else self.clock.cycle(self._horizon_ps)
         for uart in self._uarts:
-            if (idle_ps := uart.idle_ps) is not None and idle_ps > self.clock.known_ps:
+            if uart.idle_at_ps is not None and (idle_ps := uart.idle_ps) is not None and idle_ps > self.clock.known_ps:
                 cycle = min(cycle, self.clock.cycle(idle_ps) - 1)
         return cycle
 
@@ -297,7 +299,7 @@ class Machine:
                     return
                 self.state.steps = int(self._run_control.is_stepping)
                 self.emulator.run()
-                if self._run_ended(Reason(self.state.reason)):
+                if self._run_ended(_REASONS[self.state.reason]):
                     return
         except BoardResetError as error:
             self.reset_by = error.cause

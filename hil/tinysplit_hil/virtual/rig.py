@@ -219,7 +219,7 @@ class VirtualRig:
 
     def _lookahead_ps(self) -> int:
         """Return the duration of the shortest byte in this rig, in picoseconds."""
-        shortest = min(machine.shortest_byte_ps for machine in self._machines)
+        shortest = min([machine.shortest_byte_ps for machine in self._machines])
         return max(_SHORTEST_BYTE_PS, min(shortest, self._shortest_host_byte_ps))
 
     # Faults
@@ -299,7 +299,7 @@ class VirtualRig:
     def is_idle(self) -> bool:
         """Whether all boards wait, no byte is under way, and no flash is erased or programmed."""
         uarts = (uart for machine in self._machines for uart in machine.chip.uarts.values())
-        under_way = any(uart.arrivals for uart in uarts) or any(port.next_ps() is not None for port in self._ports)
+        under_way = any(uart.arrivals for uart in uarts) or any(port.next_ps() < FOREVER for port in self._ports)
         return not under_way and all(machine.is_idle for machine in self._machines)
 
     def cycles(self, index: int) -> int:
@@ -336,21 +336,30 @@ class VirtualRig:
         Returns whether it is true. Raises BoardStoppedError when a board stops, ToolError for a deadlock.
         """
         while not condition():
-            wake_ps = min(limit_ps, *(ps for port in self._ports if (ps := port.next_ps()) is not None), FOREVER)
-            nexts = self._next_times()
-            first = min(range(len(nexts)), key=nexts.__getitem__)
-            if nexts[first] < wake_ps:
-                others = min((ps for index, ps in enumerate(nexts) if index != first), default=FOREVER)
-                self._run(first, min(others, wake_ps))
-                continue
-            if wake_ps >= FOREVER:
-                raise ToolError("deadlock: all virtual boards wait and no event is pending")
+            wake_ps = self._run_boards(limit_ps)
             self.time_ps = max(self.time_ps, wake_ps)
             for port in self._ports:
                 port.take_until(self.time_ps)
             if wake_ps == limit_ps:
                 return condition()
         return True
+
+    def _run_boards(self, limit_ps: int) -> int:
+        """Run until the next byte arrives at the host, at the latest until `limit_ps`; return that time."""
+        while True:
+            wake_ps = min([limit_ps, *[port.next_ps() for port in self._ports]])
+            first, first_ps, others_ps = 0, FOREVER, FOREVER
+            for index, ps in enumerate(self._next_times()):
+                if ps < first_ps:
+                    first, first_ps, others_ps = index, ps, first_ps
+                elif ps < others_ps:
+                    others_ps = ps
+            if first_ps < wake_ps:
+                self._run(first, min(others_ps, wake_ps))
+            elif wake_ps < FOREVER:
+                return wake_ps
+            else:
+                raise ToolError("deadlock: all virtual boards wait and no event is pending")
 
     def _next_times(self) -> list[int]:
         nexts = [machine.next_ps() for machine in self._machines]
@@ -361,7 +370,7 @@ class VirtualRig:
     def _run(self, index: int, known_ps: int) -> None:
         """Run a board, or reset it; the others and the host do nothing before `known_ps`."""
         machine = self._machines[index]
-        reset = min((each for each in self._resets if each.index == index), default=None)
+        reset = min((each for each in self._resets if each.index == index), default=None) if self._resets else None
         if reset and machine.next_ps() >= reset.ps:
             self._resets.remove(reset)
             self._reset_now(index, reset.ps, reset.cause, reset.held_ps)

@@ -25,6 +25,8 @@ _PAGE = 256  # bytes
 _CONTEXT = 8  # instructions: more than the longest latency of integers
 _PAGE_BYTES = 1024  # of Unicorn's M profile: TARGET_PAGE_BITS_MIN of its target/arm/cpu-param.h
 
+Instructions = tuple[Instruction, ...]
+
 
 class BlockTable:
     """Basic blocks of the code of an ELF file, or of whatever is in memory, by address."""
@@ -39,9 +41,9 @@ class BlockTable:
         self._core = core
         self._code = code
         self._memories = dict(memories)
-        self._blocks: dict[int, tuple[Block, list[Instruction]]] = {}  # by address; C reads the first
+        self._blocks: dict[int, tuple[Block, Instructions]] = {}  # by address; C reads the first
         self._kept: list[object] = []  # referenced from C
-        self._falls_into: dict[int, list[Instruction]] = {}  # the shortest block before an address
+        self._falls_into: dict[int, Instructions] = {}  # the shortest block before an address
         self._pages: set[int] = set()  # with blocks, by address / _PAGE
         self.windows = _windows({**{start: len(data) for start, data in code.items()}, **self._memories})
         self.marked: frozenset[int] = frozenset()  # addresses of blocks at which cycles and stalls are recorded
@@ -94,7 +96,7 @@ class BlockTable:
                 return bytes(code[address - start : address - start + size])
         return None
 
-    def _add_accesses(self, block: Block, instructions: list[Instruction]) -> None:
+    def _add_accesses(self, block: Block, instructions: Instructions) -> None:
         """Add the loads that may be unaligned; capstone and Unicorn number registers alike."""
         waits = possible_waits(instructions, self._core.unaligned)
         entries = [Access(at.base, at.index, at.shift, at.offset, cycles) for at, cycles in waits.items()]
@@ -112,7 +114,8 @@ class BlockTable:
         while address in self._blocks:
             block, instructions = self._blocks[address]
             context = self._context(address)
-            cost, alone = self._core.cost(context, instructions), self._core.cost((), instructions)
+            alone = self._core.cost((), instructions)
+            cost = self._core.cost(context, instructions) if context else alone
             self._store(block, instructions, cost)
             block.entered = self._core.refetch(instructions[0]) + alone.cycles - cost.cycles
             block.longest = _longest(block, instructions)
@@ -122,15 +125,15 @@ class BlockTable:
                 return
             self._falls_into[address] = instructions
 
-    def _context(self, address: int) -> list[Instruction]:
+    def _context(self, address: int) -> Instructions:
         """Return the instructions that run directly before an address without a taken branch."""
-        context: list[Instruction] = []
+        context: Instructions = ()
         while (before := self._falls_into.get(address)) and len(context) < _CONTEXT:
             address = before[0].address
             context = before + context
         return context[-_CONTEXT:]
 
-    def _store(self, block: Block, instructions: list[Instruction], cost: BlockCost) -> None:
+    def _store(self, block: Block, instructions: Instructions, cost: BlockCost) -> None:
         before = (ctypes.c_uint32 * ((block.end - block.address) // 2))()
         for instruction, cycles in zip(instructions, cost.before, strict=True):
             first = (instruction.address - block.address) // 2
@@ -140,7 +143,7 @@ class BlockTable:
         block.before = ctypes.cast(before, ctypes.POINTER(ctypes.c_uint32))
         block.cycles, block.taken, block.mispredicted = cost.cycles, cost.taken, cost.mispredicted
 
-    def _flags(self, instructions: list[Instruction]) -> BlockFlag:
+    def _flags(self, instructions: Instructions) -> BlockFlag:
         flags = BlockFlag(0)
         if not any(each.is_store or each.is_floating for each in instructions):
             flags |= BlockFlag.REPEATABLE
@@ -160,7 +163,7 @@ def _pages(start: int, size: int) -> range:
     return range(start // _PAGE, (start + size - 1) // _PAGE + 1)
 
 
-def _longest(block: Block, instructions: list[Instruction]) -> int:
+def _longest(block: Block, instructions: Instructions) -> int:
     divisions = sum(each.id in DIVISIONS for each in instructions)
     unaligned = sum(int(max(block.accesses[i].cycles)) for i in range(block.access_count))
     fixed = int(block.cycles + block.taken + block.mispredicted)
@@ -177,6 +180,6 @@ def _windows(sizes: Mapping[int, int]) -> Array[CodeWindow]:
     return windows
 
 
-def _word_count(instructions: list[Instruction]) -> int:
+def _word_count(instructions: Instructions) -> int:
     """Return the words of memory that a block accesses at most."""
     return sum(max(2, each.register_count) for each in instructions if each.accesses_memory)

@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from ctypes import c_void_p
+from functools import partial
 from itertools import pairwise
 
 import unicorn
@@ -68,6 +69,7 @@ class Emulator:
         self._mapped: dict[tuple[int, int, int], tuple[tuple[int, int, int], ...]] = {}
         self._map_memories(board, ram, code)
         self.state = BoardState(uc=self._handle)
+        self._run = partial(library().run, self.state)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
         user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
@@ -211,7 +213,7 @@ class Emulator:
 
     def run(self) -> None:
         """Run until an event; state.reason is the reason for the end."""
-        library().run(self.state)
+        self._run()
 
     def enter_exception(self, handler: int, link: int, *, has_fpu: bool) -> bool:
         """Push the exception frame and jump to a handler; return False when the stack cannot be written."""
@@ -272,7 +274,7 @@ class Emulator:
     @property
     def is_masked(self) -> bool:
         """PRIMASK or FAULTMASK."""
-        return bool(self._uc.reg_read(arm_const.UC_ARM_REG_PRIMASK)) or self.has_fault_priority
+        return bool(library().is_masked(self.state))
 
     @property
     def has_fault_priority(self) -> bool:

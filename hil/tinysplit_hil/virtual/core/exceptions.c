@@ -10,6 +10,9 @@ static const int stacked[] = {REG_R0, REG_R0 + 1, REG_R0 + 2, REG_R0 + 3, REG_R0
 
 enum { FRAME_WORDS = 8, FP_DOUBLES = 8, FP_FRAME_WORDS = 26 };
 
+/* True while PRIMASK or FAULTMASK keeps interrupts away. */
+bool is_masked(board_t *board) { return read_register(board, REG_PRIMASK) || read_register(board, REG_FAULTMASK); }
+
 /* Pushes the exception frame: 8 words, or 26 with an active FPU context (Arm DDI 0403, B1.5.7). Then jumps to the handler.
  * `link` is EXC_RETURN for the basic frame. Returns false when the stack cannot be written.
  */

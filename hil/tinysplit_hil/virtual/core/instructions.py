@@ -127,9 +127,10 @@ def _decoder() -> capstone.Cs:
     return decoder
 
 
-def decode(code: bytes, address: int) -> list[Instruction]:
+@lru_cache(maxsize=1 << 13)  # boards start again and again
+def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
-    instructions = [replace(each, address=address + each.address) for each in _decoded(code)]
+    instructions = tuple(replace(each, address=address + each.address) for each in _decoded(code))
     for each in instructions:
         _check_special(each)
     end = instructions[-1].address + instructions[-1].size if instructions else address

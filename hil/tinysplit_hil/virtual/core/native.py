@@ -233,6 +233,8 @@ def library() -> ctypes.CDLL:
     loaded.enter_exception.restype = c_bool
     loaded.leave_exception.argtypes = [POINTER(BoardState), c_uint32]
     loaded.leave_exception.restype = c_bool
+    loaded.is_masked.argtypes = [POINTER(BoardState)]
+    loaded.is_masked.restype = c_bool
     _declare_memories(loaded)
     return loaded
 

@@ -65,7 +65,7 @@ class Usart(Peripheral):
         self._last_value = 0
         self._shift_end: int | None = None  # ticks
         self.arrivals: deque[tuple[int, int, int, int]] = deque()
-        self._idle_at_ps: int | None = None
+        self.idle_at_ps: int | None = None  # when IDLE is set, unless a byte begins before
         self._byte_times: tuple[int, int] | None = None  # of _times()
         self.receive_line = RequestLine(f"{name}_RX", base + self.receive_offset, self._serve_receiver)
         self.send_line = RequestLine(f"{name}_TX", base + self.send_offset, self._serve_sender)
@@ -136,11 +136,11 @@ class Usart(Peripheral):
     @property
     def idle_ps(self) -> int | None:
         """The time at which IDLE will be set unless another byte starts before, or None."""
-        if self._idle_at_ps is None:
+        if self.idle_at_ps is None:
             return None
-        if self.arrivals and self.arrivals[0][0] - self.arrivals[0][1] < self._idle_at_ps:
+        if self.arrivals and self.arrivals[0][0] - self.arrivals[0][1] < self.idle_at_ps:
             return None
-        return self._idle_at_ps
+        return self.idle_at_ps
 
     @override
     def next_event(self) -> int | None:
@@ -148,7 +148,7 @@ class Usart(Peripheral):
         if self.arrivals:
             arrival = self._ports.clock.cycle(self.arrivals[0][0])
             event = arrival if event is None or arrival < event else event
-        if self._idle_at_ps is not None and (idle_ps := self.idle_ps) is not None:
+        if self.idle_at_ps is not None and (idle_ps := self.idle_ps) is not None:
             idle = self._ports.clock.cycle(idle_ps)
             event = idle if event is None or idle < event else event
         return event
@@ -217,7 +217,7 @@ class Usart(Peripheral):
         hears = self._ports.listens_at_tx if self.cr3 & HDSEL else self._ports.receives
         if own_ps is None or not self.cr1 & RE or not hears():
             return
-        self._idle_at_ps = arrival_ps + own_ps
+        self.idle_at_ps = arrival_ps + own_ps
         if errors & ORE or not self._has_room():
             self._overrun(value)
             return
@@ -265,7 +265,7 @@ class Usart(Peripheral):
         """Set IDLE when the line has been idle for a frame."""
         idle_ps = self.idle_ps
         if idle_ps is not None and idle_ps <= now_ps:
-            self._idle_at_ps = None
+            self.idle_at_ps = None
             self.flags |= IDLE
 
     # The registers
@@ -293,9 +293,9 @@ class Usart(Peripheral):
         self.cr1 = cr1
         self.clock_changed()
         if is_new:  # an idle frame sets IDLE also before the first byte
-            self._idle_at_ps = self._ports.clock.ps(now) + self._times()[1]
+            self.idle_at_ps = self._ports.clock.ps(now) + self._times()[1]
         elif cr1 & receives != receives:
-            self._idle_at_ps = None
+            self.idle_at_ps = None
         self._serve_sender(now)
 
     def fifo_bits(self) -> int:
