@@ -70,7 +70,6 @@ typedef struct {
 #define SysTick ((SysTick_Type *)SysTick_BASE)
 #define MPU ((MPU_Type *)MPU_BASE)
 
-#define SCB_CCR_BFHFNMIGN_Msk 0x00000100u
 #define SCB_ICSR_PENDSTSET_Msk 0x04000000u
 #define SCB_ICSR_PENDSVSET_Msk 0x10000000u
 #define SCB_AIRCR_SYSRESETREQ_Msk 0x00000004u
@@ -91,6 +90,8 @@ typedef struct {
 #define MPU_RASR_ENABLE_Msk 0x00000001u
 
 #if __CORTEX_M >= 3
+#define SCB_CCR_BFHFNMIGN_Msk 0x00000100u
+
 typedef struct {
   volatile uint32_t CTRL;
   volatile uint32_t CYCCNT;

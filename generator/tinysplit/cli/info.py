@@ -72,5 +72,7 @@ def _text(value: Mapping[str, Any] | list[Any] | str | float | None, indent: int
     """Return a value; texts of a list stand on a line each, numbers on one."""
     if not isinstance(value, list):
         return str(value)
+    if not value:
+        return "none"
     separator = "\n" + " " * (indent + 2) if any(isinstance(each, str) for each in value) else ", "
     return separator.join(map(str, value))

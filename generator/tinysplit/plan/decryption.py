@@ -40,8 +40,8 @@ def _with_places(board_plan: BoardPlan, quantized: QuantizedGraph, rounds: int, 
         number = 1 + (graph.parts[error.layer].tensor if graph.is_distributed else error.layer)
         raise CheckFailedError(
             f"{title}: {error.needed_bytes} bytes of decrypted weights of layer {number} {name!r} do not fit "
-            f"into RAM, where at most {error.free_bytes} bytes are free while it runs: assign fewer layers, or use "
-            "--weights binary"
+            f"into RAM, where at most {error.free_bytes} bytes are free while it runs: take a board with more RAM, "
+            "assign fewer layers to this one, or use --weights binary"
         ) from None
     by_bytes = placed.stages_begin_bytes - board_plan.stages_begin_bytes
     return replace(placed, stages=board_plan.stages.moved(by_bytes))
