@@ -1,3 +1,5 @@
+import gc
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if any(map(item.get_closest_marker, profiles.markers_left_out()))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage leave out modules and tests, and run less often: a tenth of the time."""
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(autouse=True)

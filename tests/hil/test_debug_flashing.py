@@ -110,7 +110,7 @@ def cut_after(rig: VirtualRig, words: int) -> None:
     part.programmed = programmed
 
 
-@pytest.mark.parametrize("words", [1, 100])
+@pytest.mark.parametrize("words", [1, pytest.param(100, marks=pytest.mark.nightly)])
 def test_after_a_cut_of_power_the_same_command_repairs(words: int, tmp_path: Path) -> None:
     elf = build(tmp_path / "longer", load_board(NAME), LONGER)
     with debugged(tmp_path, NAME) as boards:

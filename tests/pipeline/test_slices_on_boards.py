@@ -17,7 +17,7 @@ FAST = ("--baud", "3000000")
 
 def run_on_boards(out: Path, *options: str) -> dict[str, Any]:
     files = ("--samples", str(SAMPLES), "--calibration-samples", str(CALIBRATION), "--out", str(out))
-    found: dict[str, Any] = json.loads(run("run", str(MODEL), *files, "--sample-count", "6", "--json", *options))
+    found: dict[str, Any] = json.loads(run("run", str(MODEL), *files, "--sample-count", "3", "--json", *options))
     return found
 
 

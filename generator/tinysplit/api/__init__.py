@@ -15,7 +15,7 @@ the command prints on stderr. Boards are given by name, by the path of their fil
 
 from tinysplit.api.arriving import ArrivalResult, ArrivalTimes, arrivals
 from tinysplit.api.exploring import ExploredSet, ExploreResult, ExploreSettings, explore
-from tinysplit.api.flashing import FlashedBoard, FlashResult, flash
+from tinysplit.api.flashing import BoardUpdate, FlashedBoard, FlashResult, UpdateResult, flash, update
 from tinysplit.api.fronts import ParetoPoint, ParetoResult, pareto
 from tinysplit.api.given import load_board, load_model
 from tinysplit.api.measuring import MeasureResult, measure
@@ -23,7 +23,8 @@ from tinysplit.api.prediction import BoardUse, Prediction, predict
 from tinysplit.api.programs import BoardProgram, BuildResult, GenerateResult, build, generate
 from tinysplit.api.splitting import SplitLayer, SplitResult, split
 from tinysplit.boards.board import ClockSource
-from tinysplit.common.choices import Copies, ProgrammerName, SecondObjective, Slices
+from tinysplit.codegen.program_options import ProgramSettings
+from tinysplit.common.choices import Copies, ProgrammerName, SecondObjective, Slices, WeightsIn
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.settings import CostSettings
@@ -40,6 +41,7 @@ __all__ = [
     "ArrivalTimes",
     "Axis",
     "BoardProgram",
+    "BoardUpdate",
     "BoardUse",
     "BuildResult",
     "ClockSource",
@@ -60,6 +62,7 @@ __all__ = [
     "ParetoPoint",
     "ParetoResult",
     "Prediction",
+    "ProgramSettings",
     "ProgrammerName",
     "Ranked",
     "Search",
@@ -68,6 +71,8 @@ __all__ = [
     "SplitLayer",
     "SplitResult",
     "TinysplitError",
+    "UpdateResult",
+    "WeightsIn",
     "arrivals",
     "build",
     "explore",
@@ -79,4 +84,5 @@ __all__ = [
     "pareto",
     "predict",
     "split",
+    "update",
 ]

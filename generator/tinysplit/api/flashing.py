@@ -1,4 +1,4 @@
-"""Flashing real boards, as `tinysplit flash` does."""
+"""Flashing real boards, as `tinysplit flash` does, and replacing their weights, as `tinysplit update` does."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, flash_project
 from tinysplit_hil.bench.flash_report import FlashReport
 from tinysplit_hil.bench.programmers import PROGRAMMERS
+from tinysplit_hil.bench.update import UpdatedBoard, update_folder, update_to_json
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,65 @@ class FlashResult(Result):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [asdict(board) for board in self.boards]
+
+
+@dataclass(frozen=True)
+class BoardUpdate:
+    """The weights file of a board, by counter and CRC-32, before and after an update."""
+
+    number: int
+    name: str
+    counter_before: int
+    crc_before: int
+    counter: int
+    crc: int
+    is_skipped: bool  # as it had this file before
+
+
+@dataclass(frozen=True)
+class UpdateResult(Result):
+    """All boards of a project after an update."""
+
+    boards: tuple[BoardUpdate, ...]
+    updated: tuple[UpdatedBoard, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, updated: tuple[UpdatedBoard, ...]) -> Self:
+        """Return updated boards as scripts get them."""
+        boards = (
+            BoardUpdate(
+                number=each.board.number,
+                name=each.board.name,
+                counter_before=each.before.counter,
+                crc_before=each.before.crc,
+                counter=each.after.counter,
+                crc=each.after.crc,
+                is_skipped=each.is_skipped,
+            )
+            for each in updated
+        )
+        return cls(tuple(boards), updated)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `tinysplit update --json` prints."""
+        return update_to_json(self.updated)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each board."""
+        return [asdict(board) for board in self.boards]
+
+
+@for_scripts
+def update(
+    folder: GivenPath, rig: GivenPath, *, allow_older: bool = False, progress: Listener | None = None
+) -> UpdateResult:
+    """Replace the weights of all boards of a rig file over their host ports, as `tinysplit update` does.
+
+    Boards that have the files of the folder already are left out. Raises InputError for a folder without weights files,
+    or with damaged ones; UsageError for virtual boards, and for signed files with `allow_older`; ToolError for boards
+    that do not reply, have other programs, or newer weights without `allow_older`: no board is changed then.
+    """
+    return UpdateResult.of(tuple(update_folder(Path(folder), str(rig), console_of(progress), may_be_older=allow_older)))
 
 
 @for_scripts

@@ -14,7 +14,7 @@ from tinysplit.api.splitting import SplitResult
 from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.build.folder import read_and_build
 from tinysplit.build.report import BuildReport
-from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.codegen.program_options import ProgramOptions, ProgramSettings
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.progress import Listener, console_of
@@ -129,7 +129,7 @@ def generate(
     goal: Annotated[Goal, takes_settings(Goal)] | None = None,
     host_baud: PositiveInt | None = None,
     cost_table: GivenPath | None = None,
-    has_markers: bool = False,
+    programs: Annotated[ProgramSettings, takes_settings(ProgramSettings)] = ProgramSettings(),
     force: bool = False,
     progress: Listener | None = None,
 ) -> GenerateResult:
@@ -137,19 +137,21 @@ def generate(
 
     `split` is a result of `split`, or a split file; `calibration` a file of samples, or an array: N x the shape of the
     network's input, of which the first `calibration_count` are used; `cost_table` a file of `tinysplit calibrate`.
-    With a `goal`, bit widths are those of mixed precision that reach it, whatever the bits of the split.
+    A `goal` gives mixed precision that reaches it, whatever the bits of the split; keys are those of the environment.
 
-    Raises InputError for a split of another network or other boards, for samples that do not match, and for a folder
-    that was changed or is no generated one (`force` deletes changes); UsageError for a split in mixed precision without
-    a goal, and a goal for a split that divides layers or has copies;
-    CheckFailedError where the network does not fit the boards; ToolError while another command uses `out`.
+    Raises InputError for a split of another network or other boards, samples that do not match, keys that are missing,
+    and a folder that was changed or is no generated one (`force` deletes changes); UsageError for wrong `programs`, and
+    a goal that is missing (mixed precision) or impossible (divided layers, copies); CheckFailedError where the network
+    does not fit; ToolError while another command uses `out`.
     """
     file, title = split_file_of(split, model)
     if file.widths and goal is None:
         raise UsageError("the split is one in mixed precision: give a goal, as in goal=Goal()")
     settings = replace(file.settings, paper=False, host_baud=host_baud)
     context = Context.load(Path(model), file.board_names, settings, console_of(progress), file.clock)
-    context = replace(context, programs=ProgramOptions(has_markers=has_markers))
+    context = replace(context, programs=ProgramOptions.of(programs))
+    if structure := context.programs.structure:
+        file = structure.split_for(file, context.graph)
     samples = sample_source(calibration)
     with costs_of(cost_table, context.boards):
         reassigned = pipeline.reassign(context, file, title=title)

@@ -39,8 +39,7 @@ from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by
 from tinysplit_hil.bench.rig_file import names_in, read_rig_file
 from tinysplit_hil.bench.rig_links import write_links
 from tinysplit_hil.bench.stlink import UDEV_RULES
-from tinysplit_hil.bench.update import print_update, update_boards, update_to_json
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.bench.update import print_update, update_folder, update_to_json
 
 bench = typer.Typer(
     add_completion=False,
@@ -205,12 +204,7 @@ def update(
     as_json: Json = False,
 ) -> None:
     """Replace the weights of boards over their host ports, after `generate --structure-of`. The programs stay."""
-    if str(rig) == VIRTUAL:
-        raise UsageError(f"--rig {rig}: virtual boards take the weights of their folder: give a rig file")
-    project = Project.read(folder)
-    project.check_measurable(folder)
-    with open_rig(str(rig), project, folder) as opened:
-        updated = update_boards(project, folder, opened, messages, may_be_older=allow_older)
+    updated = update_folder(folder, str(rig), messages, may_be_older=allow_older)
     emit(as_json, update_to_json(updated), lambda console: print_update(updated, console))
 
 

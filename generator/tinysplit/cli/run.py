@@ -47,11 +47,9 @@ from tinysplit.split.problem import Objective
 if TYPE_CHECKING:
     from tinysplit.codegen.mlperf import Mlperf
     from tinysplit.codegen.program_options import ProgramOptions
-    from tinysplit.common.secret_key import SecretKey
     from tinysplit.pipeline import RunRequest
     from tinysplit.project.split_file import SplitFile
     from tinysplit.quantize.mixed_precision.bit_allocation import Goal
-    from tinysplit.weights_file.signing_key import SigningKey
     from tinysplit_hil.results.files import ResultFiles
     from tinysplit_hil.results.run_report import RunReport
 
@@ -77,14 +75,9 @@ class ProgramChoice:
     @property
     def options(self) -> "ProgramOptions":
         """The options of `pipeline.run`."""
-        from tinysplit.codegen.program_options import ProgramOptions
+        from tinysplit.codegen.program_options import ProgramOptions, ProgramSettings
 
-        return ProgramOptions(
-            has_markers=self.markers,
-            weights_counter=self.weights.first_counter,
-            weights_key=_key(is_needed=self.weights.are_encrypted),
-            weights_signer=_signer(self.weights, is_needed=self.sign),
-        )
+        return ProgramOptions.of(ProgramSettings(weights=self.weights, sign=self.sign, has_markers=self.markers))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,47 +94,17 @@ class ProgramsOfSplit:
     structure_of: StructureOf = None
 
     def options(self, mlperf: "Mlperf | None") -> "ProgramOptions":
-        """Return the options of `pipeline.generate_folder`. Raises InputError for a folder that has no structure."""
-        from tinysplit.codegen.program_options import ProgramOptions
-        from tinysplit.project.structure import Structure
+        """Return the options of `pipeline.generate_folder`. Raises the errors of `ProgramOptions.of`."""
+        from tinysplit.codegen.program_options import ProgramOptions, ProgramSettings
 
-        structure = Structure.read(self.structure_of) if self.structure_of else None
-        has_diagnostics = structure.project.has_diagnostics if structure else self.diagnostics
-        chosen = ProgramOptions(mlperf=mlperf, has_markers=self.markers, has_diagnostics=has_diagnostics)
-        if structure and self.weights not in (WeightsIn.ARRAYS, structure.weights):
-            raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave --weights out")
-        if has_diagnostics and not self.diagnostics:
-            raise UsageError(f"the programs of {self.structure_of} have diagnostics: leave --no-diagnostics out")
-        is_encrypted = structure.is_encrypted if structure else self.weights.are_encrypted
-        if is_encrypted and mlperf:
-            raise UsageError(
-                "--host-protocol mlperf has no request for a key: encrypted weights need tinysplit's protocol"
-            )
-        chosen = replace(chosen, weights_key=_key(is_needed=is_encrypted))
-        if structure is None:
-            signer = _signer(self.weights, is_needed=self.sign)
-            return replace(chosen, weights_counter=self.weights.first_counter, weights_signer=signer)
-        if self.sign and not structure.is_signed:
-            raise UsageError(f"the weights of {structure.folder} are not signed: leave --sign out")
-        signer = _signer(structure.weights, is_needed=structure.is_signed)
-        if signer:
-            structure.check_signer(signer.public_key)
-        return replace(chosen, structure=structure, weights_counter=structure.next_counter, weights_signer=signer)
-
-
-def _key(*, is_needed: bool) -> "SecretKey | None":
-    from tinysplit.common.secret_key import weights_key
-
-    return weights_key() if is_needed else None
-
-
-def _signer(weights: WeightsIn, *, is_needed: bool) -> "SigningKey | None":
-    """Return the key that signs the weights, if they are to be signed. Raises UsageError for weights in arrays."""
-    from tinysplit.weights_file.signing_key import signing_key
-
-    if is_needed and weights is WeightsIn.ARRAYS:
-        raise UsageError("--sign signs weights files: add --weights binary or --weights encrypted")
-    return signing_key() if is_needed else None
+        settings = ProgramSettings(
+            weights=self.weights,
+            sign=self.sign,
+            structure_of=self.structure_of,
+            has_markers=self.markers,
+            has_diagnostics=self.diagnostics,
+        )
+        return ProgramOptions.of(settings, mlperf)
 
 
 @flattened

@@ -78,7 +78,9 @@ class SecretKey:
             raise InputError(f"the environment variable {name} is not set: it has to hold a key in hexadecimal digits")
         digits = os.fsencode(text)
         if not _HEXADECIMAL.fullmatch(digits):
-            raise InputError(f"the environment variable {name} has characters that are no hexadecimal digits: a key has 32 or 64 digits")
+            raise InputError(
+                f"the environment variable {name} has characters that are no hexadecimal digits: a key has 32 or 64"
+            )
         return cls._from_digits(digits, f"the environment variable {name}")
 
     @classmethod

@@ -358,13 +358,17 @@ class Project(FileModel):
         """Return whether the host port of board `number` speaks MLPerf Tiny's protocol."""
         return self.host_protocol is HostProtocol.MLPERF and number in self.pipelines[0].input_boards
 
-    def check_measurable(self, folder: Path) -> None:
-        """Raise InputError where the host port has not the protocol and the requests that `tinysplit measure` needs."""
+    def check_protocol(self, folder: Path) -> None:
+        """Raise InputError where the host port has another protocol than ours."""
         if self.host_protocol is HostProtocol.MLPERF:
             raise InputError(
                 f"{folder} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/mlperf.md), or generate it "
                 "with --host-protocol tinysplit"
             )
+
+    def check_measurable(self, folder: Path) -> None:
+        """Raise InputError where the host port has not the protocol and the requests that `tinysplit measure` needs."""
+        self.check_protocol(folder)
         if not self.has_diagnostics:
             raise InputError(
                 f"{folder} was generated with --no-diagnostics: its programs have no requests for times; generate it "

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from tinysplit.build.weights import checked_weights_file
+from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
@@ -17,7 +18,7 @@ from tinysplit_hil.boards import check_identity, check_version
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.request_port import ReportedError
-from tinysplit_hil.rig import Rig
+from tinysplit_hil.rig import Rig, open_rig
 from tinysplit_hil.tasks import Task, pause, run_tasks
 from tinysplit_hil.weights_protocol import LARGEST_PART_BYTES, WEIGHTS_OLDER, Staging, WeightsIdentity
 
@@ -42,6 +43,20 @@ class UpdatedBoard:
     def is_skipped(self) -> bool:
         """Whether it had the file already."""
         return self.before == self.after
+
+
+def update_folder(folder: Path, rig: str, messages: Console, *, may_be_older: bool) -> list[UpdatedBoard]:
+    """Replace the configuration files of the boards of a rig file by those of a generated folder.
+
+    Raises UsageError for virtual boards of this process, InputError for a folder or a rig file that cannot be used,
+    ToolError where a port cannot be opened, and the errors of `update_boards`.
+    """
+    if rig == VIRTUAL:
+        raise UsageError(f"--rig {rig}: virtual boards take the weights of their folder: give a rig file")
+    project = Project.read(folder)
+    project.check_protocol(folder)
+    with open_rig(rig, project, folder) as opened:
+        return update_boards(project, folder, opened, messages, may_be_older=may_be_older)
 
 
 def update_boards(

@@ -11,7 +11,7 @@ from tinysplit_hil.virtual.core.emulator import Emulator
 from tinysplit_hil.virtual.core.faults import explain, no_stack
 from tinysplit_hil.virtual.core.loaded_code import LoadedCode, Protection
 from tinysplit_hil.virtual.core.memory_timing import Stalls, memory_timing
-from tinysplit_hil.virtual.core.native import Reason
+from tinysplit_hil.virtual.core.native import REASONS, Reason
 from tinysplit_hil.virtual.core.nvic import FIRST_INTERRUPT, NMI, Nvic
 from tinysplit_hil.virtual.core.run_control import RunControl
 from tinysplit_hil.virtual.core.system_control import Dwt, SystemControl
@@ -28,7 +28,6 @@ _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
-_REASONS = tuple(Reason)  # by number
 
 
 class Machine:
@@ -214,8 +213,7 @@ class Machine:
     @property
     def cycles(self) -> int:
         """Core cycles since the last reset."""
-        cycles: int = self.state.cycles
-        return cycles
+        return int(self.state.cycles)
 
     def mark(self, addresses: Iterable[int]) -> None:
         """Record cycles and stalls whenever the code at one of `addresses` begins, from the start of the board."""
@@ -299,7 +297,7 @@ class Machine:
                     return
                 self.state.steps = int(self._run_control.is_stepping)
                 self.emulator.run()
-                if self._run_ended(_REASONS[self.state.reason]):
+                if self._run_ended(REASONS[self.state.reason]):
                     return
         except BoardResetError as error:
             self.reset_by = error.cause

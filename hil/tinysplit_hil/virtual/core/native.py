@@ -52,6 +52,9 @@ class Reason(IntEnum):
     AT_BKPT = 11
 
 
+REASONS = tuple(Reason)  # by number
+
+
 class BlockFlag(IntFlag):
     """Properties of a basic block."""
 
