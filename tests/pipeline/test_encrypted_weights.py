@@ -17,7 +17,7 @@ from tinysplit.weights_file.file import CRC_BYTES, SECURITY_BYTES, read_weights_
 from tinysplit_hil.bench.update import update_boards
 from tinysplit_hil.request_port import ClientError
 from tinysplit_hil.rig import open_rig
-from weights_folders import KEY, generate, other_model, run_beside_others, shared_binary, shared_encrypted
+from weights_folders import KEY, generate, other_model, shared_binary, shared_encrypted
 
 F4, L4, G0 = "nucleo_f401re", "nucleo_l452re", "nucleo_g071rb"
 SAMPLES = ("--samples", str(example.SAMPLES), "--sample-count", "3")
@@ -63,17 +63,17 @@ def test_a_board_has_no_weights_until_it_has_the_key() -> None:
     with open_rig("virtual", project, folder) as rig:
         clients = rig.clients(project)
         client = clients[2]
-        run_beside_others(rig, clients, client.check_flash())
+        client.run(client.check_flash())
         with pytest.raises(ClientError, match="BAD_LENGTH"):
-            run_beside_others(rig, clients, client.give_key(KEY.data[:15]))
+            client.run(client.give_key(KEY.data[:15]))
         with pytest.raises(ClientError, match="its weights are encrypted, and it has no key since its start"):
-            run_beside_others(rig, clients, client.reset(1))
+            client.run(client.reset(1))
         for each in clients.values():
-            run_beside_others(rig, clients, each.stop(1.0))
-            run_beside_others(rig, clients, each.give_key(KEY.data))
-        run_beside_others(rig, clients, client.reset(2))
+            each.run(each.stop(1.0))
+            each.run(each.give_key(KEY.data))
+        client.run(client.reset(2))
         with pytest.raises(ClientError, match="BUSY"):
-            run_beside_others(rig, clients, client.give_key(KEY.data))
+            client.run(client.give_key(KEY.data))
 
 
 def test_no_key_is_in_a_generated_folder() -> None:
@@ -152,8 +152,8 @@ def test_boards_take_new_encrypted_weights(tmp_path: Path) -> None:
         assert [each.after.counter for each in found] == [2, 2]
         clients = rig.clients(project)
         with pytest.raises(ClientError, match="it has no key since its start"):
-            run_beside_others(rig, clients, clients[1].reset(1))
-        run_beside_others(rig, clients, clients[1].give_key(KEY.data))
+            clients[1].run(clients[1].reset(1))
+        clients[1].run(clients[1].give_key(KEY.data))
 
 
 def test_the_protocol_of_mlperf_has_no_keys(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Folders generated with `--weights binary`: the example, and another network of the same structure."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -31,9 +30,6 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.structure import Structure
 from tinysplit.slices.settings import Search
 from tinysplit.weights_file.signing_key import SigningKey
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.rig import Rig
-from tinysplit_hil.tasks import Task, run_tasks
 
 KEY = SecretKey(bytes(range(16)))
 
@@ -138,13 +134,3 @@ def other_model(folder: Path, low: float = 0.8, high: float = 1.1, model_file: P
     model.graph.name = "another"
     onnx.save(model, folder / "other.onnx")
     return folder / "other.onnx"
-
-
-def run_beside_others(rig: Rig, clients: Mapping[int, BoardClient], task: Task[None]) -> None:
-    """Run a task, and read what the other boards say: else no time passes on virtual boards."""
-
-    def poll() -> None:
-        for client in clients.values():
-            client.poll()
-
-    run_tasks(rig.clock, poll, [task])
