@@ -28,11 +28,13 @@ def round_weights(weights: Floats, covariance: Floats) -> Floats:
     slopes = (rounded - weights) @ damped
     places = [int(i) for i in np.argsort(-variances, kind="stable") if damped[i, i] > 0]
     for _ in range(SWEEPS):
-        before = rounded.copy()
+        has_changed = False
         for i in places:
-            best = np.rint(rounded[:, i] - slopes[:, i] / damped[i, i]).clip(-limit, limit)
-            slopes += np.outer(best - rounded[:, i], damped[i])
-            rounded[:, i] = best
-        if np.array_equal(before, rounded):
+            steps = np.rint(rounded[:, i] - slopes[:, i] / damped[i, i]).clip(-limit, limit) - rounded[:, i]
+            if (channels := steps.nonzero()[0]).size:
+                slopes[channels] += np.outer(steps[channels], damped[i])
+                rounded[channels, i] += steps[channels]
+                has_changed = True
+        if not has_changed:
             break
     return rounded
