@@ -343,6 +343,8 @@ def generate_folder(
         raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
     if split.copies and goal:
         raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
+    if structure := context.programs.structure:
+        structure.check_use(out, has_limits=goal not in (None, Goal()))
     with locked_folder(out):
         check_output_folder(out, force=force)
         samples = load_samples(calibration, context.graph).first(calibration_count)

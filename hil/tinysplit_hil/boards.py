@@ -123,10 +123,9 @@ class Boards:
     def check_flash(self) -> None:
         """Raise ReportedError when code or weights of a board have changed: outputs since its RESET may be wrong.
 
-        A board that does not reply is left out. One board after the other: virtual boards are emulated faster so.
+        A board that does not reply is left out.
         """
-        for client in self.clients.values():
-            self._run_one(_check_flash(client))
+        run_tasks(self.clock, self._poll, [_check_flash(client) for client in self.clients.values()])
 
     def explain(self, error: ToolError) -> ToolError:
         """Return an error with the cause of a failed run, as far as the boards know it, else `error` itself."""
@@ -266,5 +265,5 @@ def check_weights(board: ProjectBoard, found: WeightsIdentity, name: str) -> Non
     if board.weights_file and found.crc != board.weights_file.crc:
         raise ToolError(
             f"{name} has another weights file (counter {found.counter}, CRC-32 {found.crc:08x}) than the folder "
-            f"({board.weights_file.crc:08x}): flash it (`tinysplit flash --weights-only`)"
+            f"({board.weights_file.crc:08x}): replace it (`tinysplit update`, or `tinysplit flash --weights-only`)"
         )

@@ -23,7 +23,7 @@ _LONGEST_LINE = 2048
 
 def note_of_elf(path: Path) -> dict[str, Any]:
     """Return the note of an ELF file. Raises InputError where it has none."""
-    with open_elf(path, InputError, "name one that tinysplit has built") as elf:
+    with open_elf(path, InputError, "name one that tinysplit has built, or a weights.bin") as elf:
         section = elf.get_section_by_name(SECTION)
         texts = [each["n_desc"] for each in (section.iter_notes() if section else ()) if each["n_name"] == NOTE_OWNER]
     if not texts:

@@ -75,8 +75,8 @@ def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch, te
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("secret password!", "has characters that are no hexadecimal digits: a key has"),
-        (SHORT.hex()[:-1] + "\u00e9", "has characters that are no hexadecimal digits: a key has"),
+        ("secret password!", "has characters that are not hexadecimal digits: a key has"),
+        (SHORT.hex()[:-1] + "\u00e9", "has characters that are not hexadecimal digits: a key has"),
         (SHORT.hex() + "00", "has 34 hexadecimal digits: a key has"),
         ("123", "has 3 hexadecimal digits: a key has"),
     ],

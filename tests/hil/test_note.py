@@ -85,4 +85,4 @@ def test_a_port_that_does_not_exist_is_named() -> None:
 
 def test_a_file_that_is_missing_is_none_of_a_port(tmp_path: Path) -> None:
     missing = tmp_path / "firmware.elf"
-    assert f"{missing} is not there: name a file" in run("info", str(missing), expect=BAD_INPUT)
+    assert f"{missing} was not found: name a file" in run("info", str(missing), expect=BAD_INPUT)

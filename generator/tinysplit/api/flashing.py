@@ -112,8 +112,9 @@ class UpdateResult(Result):
         return update_to_json(self.updated)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each board."""
-        return [asdict(board) for board in self.boards]
+        """Return a row for each board, with CRC-32 in hexadecimal digits."""
+        crcs = ({"crc_before": f"{board.crc_before:08x}", "crc": f"{board.crc:08x}"} for board in self.boards)
+        return [{**asdict(board), **own} for board, own in zip(self.boards, crcs, strict=True)]
 
 
 @for_scripts

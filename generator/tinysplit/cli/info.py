@@ -36,7 +36,7 @@ def info(
     elif may_be_port(target):
         notes = [note_of_port(target, baud)]
     else:
-        raise InputError(f"{target} is not there: name a file, a folder, or a port of `tinysplit bench discover`")
+        raise InputError(f"{target} was not found: name a file, a folder, or a port of `tinysplit bench discover`")
     emit(as_json, {"programs": notes}, lambda console: _print(notes, console))
 
 

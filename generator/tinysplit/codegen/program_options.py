@@ -1,28 +1,31 @@
 """What the programs of a project have beside the network."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.common.choices import WeightsIn
 from tinysplit.common.errors import UsageError
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.secret_key import SecretKey, weights_key
+from tinysplit.common.settings_class import settings_class
 from tinysplit.project.structure import Structure
 from tinysplit.weights_file.signing_key import SigningKey, signing_key
 
 
+@settings_class
 @dataclass(frozen=True, kw_only=True)
 class ProgramSettings:
     """What is chosen for the programs of a project: where the weights are, and whether their files are signed.
 
-    `structure_of` is a generated folder whose programs the weights files are for: they decide all but markers. See
-    ProgramOptions for the others.
+    `structure_of` is a generated folder whose programs the weights files are for: all that is not given is as there.
+    See ProgramOptions for the others.
     """
 
     weights: WeightsIn = WeightsIn.ARRAYS
     sign: bool = False
-    structure_of: Path | None = None
+    structure_of: str | Path | None = None
     has_markers: bool = False
     has_diagnostics: bool = True
 
@@ -53,25 +56,28 @@ class ProgramOptions:
         Raises UsageError for settings that contradict each other or the structure, InputError for keys that are missing
         or wrong and for a folder that has no structure, ToolError without the package `cryptography`.
         """
-        structure = Structure.read(settings.structure_of) if settings.structure_of else None
-        weights, is_signed, has_diagnostics = settings.weights, settings.sign, settings.has_diagnostics
+        structure = None if settings.structure_of is None else Structure.read(Path(settings.structure_of))
         if structure:
-            _check_same(structure, settings)
-            weights, is_signed = structure.weights, structure.is_signed
-            has_diagnostics = structure.project.has_diagnostics
-        if is_signed and weights is WeightsIn.ARRAYS:
+            _check_same(structure, settings, mlperf)
+            settings = replace(
+                settings,
+                weights=structure.weights,
+                sign=structure.is_signed,
+                has_markers=structure.project.has_markers,
+                has_diagnostics=structure.project.has_diagnostics,
+            )
+        weights = settings.weights
+        if settings.sign and weights is WeightsIn.ARRAYS:
             raise UsageError("--sign signs weights files: add --weights binary or --weights encrypted")
         if weights.are_encrypted and mlperf:
-            raise UsageError(
-                "--host-protocol mlperf has no request for a key: encrypted weights need tinysplit's protocol"
-            )
-        signer = signing_key() if is_signed else None
+            raise UsageError("--host-protocol mlperf has no request for a key: leave it out, or use --weights binary")
+        signer = signing_key() if settings.sign else None
         if structure and signer:
             structure.check_signer(signer.public_key)
         return cls(
             mlperf=mlperf,
             has_markers=settings.has_markers,
-            has_diagnostics=has_diagnostics,
+            has_diagnostics=settings.has_diagnostics,
             weights_counter=structure.next_counter if structure else weights.first_counter,
             weights_key=weights_key() if weights.are_encrypted else None,
             weights_signer=signer,
@@ -79,8 +85,16 @@ class ProgramOptions:
         )
 
 
-def _check_same(structure: Structure, settings: ProgramSettings) -> None:
+def _check_same(structure: Structure, settings: ProgramSettings, mlperf: Mlperf | None) -> None:
     """Raise UsageError for settings that programs of a structure do not have. Those that are not given are its own."""
+    protocol = HostProtocol.MLPERF if mlperf else HostProtocol.TINYSPLIT
+    if protocol is not structure.project.host_protocol:
+        raise UsageError(
+            f"the programs of {structure.folder} speak another protocol: use --host-protocol "
+            f"{structure.project.host_protocol}"
+        )
+    if settings.has_markers and not structure.project.has_markers:
+        raise UsageError(f"the programs of {structure.folder} have no markers: leave --markers out")
     if settings.weights not in (WeightsIn.ARRAYS, structure.weights):
         raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave --weights out")
     if structure.project.has_diagnostics and not settings.has_diagnostics:

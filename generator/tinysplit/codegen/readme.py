@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.project_files import PICTURE_NAME, README_NAME
 from tinysplit.common.templates import render
 from tinysplit.project.channels import marker_lines
@@ -29,6 +30,10 @@ class ReadmeContext:
     boards: tuple[ReadmeBoard, ...]
     has_links: bool
     markers: tuple[str, ...]  # where a logic analyser is connected
+    is_measurable: bool  # by `tinysplit measure`
+    speaks_mlperf: bool
+    has_weights_files: bool
+    is_encrypted: bool
 
 
 def write_readme(folder: Path, project: Project) -> None:
@@ -42,7 +47,18 @@ def write_readme(folder: Path, project: Project) -> None:
         for board in project.boards
     )
     markers = tuple(marker_lines(project))
-    context = ReadmeContext(project.model.name, project.tinysplit_version, boards, bool(project.links), markers)
+    speaks_mlperf = project.host_protocol is HostProtocol.MLPERF
+    context = ReadmeContext(
+        name=project.model.name,
+        version=project.tinysplit_version,
+        boards=boards,
+        has_links=bool(project.links),
+        markers=markers,
+        is_measurable=project.has_diagnostics and not speaks_mlperf,
+        speaks_mlperf=speaks_mlperf,
+        has_weights_files=project.weights_counter is not None,
+        is_encrypted=any(board.weights_file and board.weights_file.is_encrypted for board in project.boards),
+    )
     (folder / README_NAME).write_text(render("project/README.md.j2", context), encoding="utf-8")
     if project.links:
         (folder / PICTURE_NAME).write_text(wiring_svg(project), encoding="utf-8")

@@ -79,7 +79,7 @@ class SecretKey:
         digits = os.fsencode(text)
         if not _HEXADECIMAL.fullmatch(digits):
             raise InputError(
-                f"the environment variable {name} has characters that are no hexadecimal digits: a key has 32 or 64"
+                f"the environment variable {name} has characters that are not hexadecimal digits: a key has 32 or 64"
             )
         return cls._from_digits(digits, f"the environment variable {name}")
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Self
 
 from tinysplit.common.choices import WeightsIn
-from tinysplit.common.errors import CheckFailedError, InputError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.project_files import SPLIT_NAME
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.project.manifest import Project
@@ -77,6 +78,16 @@ class Structure:
                 f"that is set is {public_key.hex()}: set the right one"
             )
 
+    def check_use(self, out: Path, *, has_limits: bool) -> None:
+        """Raise UsageError where another network is to replace this one in `out`, or to have widths by its accuracy."""
+        if out.resolve() == self.folder.resolve():
+            raise UsageError(f"--structure-of {self.folder} is the folder that is written: give another one with --out")
+        if has_limits:
+            raise UsageError(
+                f"the bit widths are those of {self.folder}: leave --structure-of out, or --max-accuracy-drop and "
+                "--min-sqnr"
+            )
+
     @property
     def next_counter(self) -> int:
         """The counter of the next network of this structure. Raises InputError behind the largest one."""
@@ -88,7 +99,16 @@ class Structure:
         return counter
 
     def split_for(self, split: SplitFile, graph: Graph) -> SplitFile:
-        """Return the split of the structure's network as one of the network `graph`."""
+        """Return the split of the structure's network as one of the network `graph`.
+
+        Raises InputError for a split of other boards.
+        """
+        boards = [board.name for board in self.project.boards]
+        if [*split.board_names] != boards:
+            raise InputError(
+                f"the split is of {', '.join(split.board_names)}, and {self.folder} is of {', '.join(boards)}: use "
+                f"{self.folder / SPLIT_NAME}"
+            )
         return split.model_copy(update={"model": SplitModel(name=graph.name, sha256=graph.sha256)})
 
     def check_same(self, directories: Sequence[Path]) -> None:
@@ -100,5 +120,6 @@ class Structure:
             if differing:
                 raise CheckFailedError(
                     f"the network has another structure than {self.folder}: {board.title} differs in "
-                    f"{', '.join(differing)}: generate it without --structure-of, and flash the programs"
+                    f"{', '.join(differing)}: generate it with the options of that folder, or without --structure-of, "
+                    "and flash the programs"
                 )

@@ -50,8 +50,8 @@ def divide_exactly(
         generated = list(_generated(network, model, found, until_s))
         divisions = tuple(each for each in generated if network.may_fit(each))
         excess = min((network.excess_flash(each) for each in generated), key=sum, default=())
-        is_hopeless = not found.choices or lower_bound > network.settings.max_latency_s
-        if divisions or is_hopeless or clock.now() > until_s:
+        is_too_slow = lower_bound * (1 - ENOUGH) > network.settings.max_latency_s  # a period is no more than a latency
+        if divisions or not found.choices or is_too_slow or clock.now() > until_s:
             return ExactDivision(divisions, lower_bound, explored)
         if any(excess):
             problem = replace(problem, flash_limits=problem.flash_limits - np.array(excess))

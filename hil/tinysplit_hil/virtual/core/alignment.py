@@ -44,6 +44,8 @@ class Address:
 
 def possible_waits(block: Sequence[Instruction], waits: Waits) -> dict[Address, tuple[int, ...]]:
     """Return the additional cycles of all loads from the same address, by the address modulo 4."""
+    if not any(each.id in waits for each in block):
+        return {}
     values: dict[int, Value | None] = {}
     total: dict[Address, list[int]] = defaultdict(lambda: [0] * _WORD_BYTES)
     for each in block:

@@ -3,13 +3,14 @@
 import ctypes
 from collections.abc import Iterable, Mapping
 from ctypes import Array
+from functools import lru_cache
 
 from capstone import arm
 
 from tinysplit_hil.virtual.core.alignment import possible_waits
 from tinysplit_hil.virtual.core.cores import Core
 from tinysplit_hil.virtual.core.cycle_models import BlockCost
-from tinysplit_hil.virtual.core.instructions import DIVISIONS, Instruction, decode
+from tinysplit_hil.virtual.core.instructions import DIVISIONS, KEPT, Instruction, decode
 from tinysplit_hil.virtual.core.native import (
     CODE_WINDOWS,
     LONGEST_DIVISION,
@@ -114,8 +115,7 @@ class BlockTable:
         while address in self._blocks:
             block, instructions = self._blocks[address]
             context = self._context(address)
-            alone = self._core.cost((), instructions)
-            cost = self._core.cost(context, instructions) if context else alone
+            cost, alone = _cost(self._core, context, instructions), _cost(self._core, (), instructions)
             self._store(block, instructions, cost)
             block.entered = self._core.refetch(instructions[0]) + alone.cycles - cost.cycles
             block.longest = _longest(block, instructions)
@@ -157,6 +157,11 @@ class BlockTable:
         if instructions[0].address in self.marked:
             flags |= BlockFlag.MARKED
         return flags
+
+
+@lru_cache(maxsize=2 * KEPT)  # with and without context
+def _cost(core: Core, context: Instructions, instructions: Instructions) -> BlockCost:
+    return core.cost(context, instructions)
 
 
 def _pages(start: int, size: int) -> range:

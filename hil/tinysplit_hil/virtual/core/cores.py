@@ -13,7 +13,7 @@ from tinysplit_hil.virtual.core.m4_cycles import m4_cost, m4_refetch
 from tinysplit_hil.virtual.core.m7_cycles import m7_cost
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Core:
     """A core, with the cycles of exception entry, exit and tail-chaining."""
 

@@ -68,9 +68,12 @@ _SPECIAL_READABLE = frozenset(("apsr", "primask", "msp", "control"))
 _SPECIAL_WRITABLE = frozenset(("apsr", "apsr_nzcvq", "apsr_nzcvqg", "primask", "faultmask"))
 
 
-@dataclass(frozen=True)
+KEPT = 1 << 14  # blocks, of which results are kept for the next start of a board and for other boards
+
+
+@dataclass(frozen=True, eq=False)
 class Instruction:
-    """One instruction; registers have capstone's numbers."""
+    """One instruction; registers have capstone's numbers. It equals itself only."""
 
     address: int
     size: int
@@ -127,7 +130,7 @@ def _decoder() -> capstone.Cs:
     return decoder
 
 
-@lru_cache(maxsize=1 << 13)  # boards start again and again
+@lru_cache(maxsize=KEPT)
 def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
     instructions = tuple(replace(each, address=address + each.address) for each in _decoded(code))
@@ -140,7 +143,7 @@ def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     return instructions
 
 
-@lru_cache(maxsize=1 << 13)  # boards share most of their firmware, wherever it lies
+@lru_cache(maxsize=KEPT)  # boards share most of their firmware, wherever it lies
 def _decoded(code: bytes) -> tuple[Instruction, ...]:
     """Return the instructions that capstone knows before the first that it does not, as if they began at 0."""
     return tuple(map(_instruction, _decoder().disasm(code, 0)))
