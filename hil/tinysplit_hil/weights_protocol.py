@@ -20,7 +20,7 @@ WEIGHTS_MISSING, WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY, WEIGHTS_NOT_S
     10,
     11,
 )
-_FLASH_IT = "flash it again (`tinysplit flash --weights-only`)"
+_WRITE_IT = "write it again (`tinysplit update`, or `tinysplit flash --weights-only`)"
 _WEIGHTS_REASONS = {
     WEIGHTS_MISSING: "its flash has no weights file",
     2: "its weights file has another version of the format",
@@ -44,7 +44,7 @@ def weights_reason(detail: int) -> str:
     """Return why a board refuses a file, by the detail of its ERROR frame."""
     if remedy := _WEIGHTS_REMEDIES.get(detail):
         return remedy
-    return f"{_WEIGHTS_REASONS.get(detail, f'its weights file is refused (reason {detail})')}: {_FLASH_IT}"
+    return f"{_WEIGHTS_REASONS.get(detail, f'its weights file is refused (reason {detail})')}: {_WRITE_IT}"
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def _openocd(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param((BOARD, BOARD), marks=pytest.mark.slow),
+        pytest.param((BOARD, BOARD), marks=pytest.mark.nightly),
         pytest.param(("nucleo_f401re", "nucleo_h743zi"), marks=pytest.mark.nightly),
         pytest.param(("nucleo_l4r5zi", "nucleo_l412kb"), marks=pytest.mark.nightly),
     ],

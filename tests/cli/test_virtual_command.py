@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,13 +35,19 @@ def folder() -> Path:
     return example.shared_example(BOARD, BOARD)[1]
 
 
+@pytest.fixture(scope="module")
+def measured(folder: Path) -> dict[str, Any]:
+    """What `measure` prints with virtual boards of its own."""
+    report: dict[str, Any] = json.loads(run("measure", str(folder), *SAMPLES))
+    return report
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [PTY, TCP], ids=["pty", "tcp"])
 def test_measure_on_its_ports_gives_what_it_gives_on_virtual_boards(
-    options: Sequence[str], folder: Path, tmp_path: Path
+    options: Sequence[str], folder: Path, measured: dict[str, Any], tmp_path: Path
 ) -> None:
-    rig = tmp_path / "rig.toml"
-    expected = without_account(json.loads(run("measure", str(folder), *SAMPLES)))
+    rig, expected = tmp_path / "rig.toml", without_account(measured)
     with served(folder, *options, "-o", str(rig), temporary=tmp_path):
         for _ in range(2):
             found = json.loads(run("measure", str(folder), *SAMPLES, "--rig", str(rig)))
@@ -69,9 +76,15 @@ def c_client(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("options", [PTY, TCP], ids=["pty", "tcp"])
 @pytest.mark.parametrize("is_in_c", [False, True], ids=["python", "c"])
 def test_reference_clients(
-    is_in_c: bool, options: Sequence[str], folder: Path, input_file: tuple[Path, str], c_client: str, tmp_path: Path
+    is_in_c: bool,
+    options: Sequence[str],
+    folder: Path,
+    measured: dict[str, Any],
+    input_file: tuple[Path, str],
+    c_client: str,
+    tmp_path: Path,
 ) -> None:
-    expected = json.loads(run("measure", str(folder), *SAMPLES))["layers"]
+    expected = measured["layers"]
     command = [c_client] if is_in_c else [sys.executable, str(CLIENTS / "client.py")]
     with served(folder, *options, temporary=tmp_path) as boards:
         for _ in range(2):  # each opens the ports anew

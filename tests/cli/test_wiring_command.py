@@ -78,7 +78,7 @@ def test_a_split_has_uarts_and_rates_of_the_wiring_test(tmp_path: Path, monkeypa
     assert "wiring.json is of nucleo_g071rb, nucleo_f401re, not of nucleo_g071rb, nucleo_g071rb: test the wir" in line
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_run_tests_virtual_boards_first(tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ("-s", SAMPLES, "-o", str(out), "--sample-count", "2", "--use-all", "--baud", "auto", "--json")

@@ -137,6 +137,7 @@ def test_bench_check_flashes_its_program_and_writes_the_link(
     assert [(link.boards, link.uarts, link.baud) for link in rig.link] == [((1, 2), ("USART1", "USART1"), 115_200)]
 
 
+@pytest.mark.nightly
 def test_the_wiring_test_flashes_its_program(wired: tuple[Desk, Path], tmp_path: Path) -> None:
     desk, folder = wired
     result = tmp_path / "wiring.json"

@@ -24,7 +24,7 @@ def failure(error: type[TinysplitError], *names: str, **settings: object) -> str
     return str(caught.value)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_ring_of_all_families_has_the_highest_rates_of_its_dividers() -> None:
     wiring = wiring_of(*FAMILIES, test_bytes=2048)
     assert {link.boards: link.baud for link in wiring.links} == {

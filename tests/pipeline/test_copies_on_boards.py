@@ -36,6 +36,7 @@ def request(out: Path, *boards: str, settings: CostSettings = SETTINGS) -> pipel
     )
 
 
+@pytest.mark.nightly
 def test_copies_on_boards_of_two_kinds(tmp_path: Path) -> None:
     out = tmp_path / "out"
     report = pipeline.run(request(out, "nucleo_l452re", "nucleo_f401re", "nucleo_l452re"), QUIET)

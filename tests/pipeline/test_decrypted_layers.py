@@ -39,7 +39,7 @@ def again(project: Project) -> tuple[int, ...]:
     ("board", "widths"),
     [
         (G0, CHAIN),
-        pytest.param(F4, (300, 260, 200, 10), marks=pytest.mark.slow),
+        pytest.param(F4, (300, 260, 200, 10), marks=pytest.mark.nightly),
         pytest.param(H7, (700, 700, 10), marks=pytest.mark.nightly),  # of 512 KB, where it keeps what fits
     ],
 )

@@ -91,7 +91,7 @@ def by_rows(graph: Graph, sizes: Sequence[int], n_whole: int) -> Distributions:
     return Distributions((*[divided] * n_divided, *whole), 0, 0, frozenset(range(n_divided)))
 
 
-@pytest.mark.parametrize("sizes", [(7, 5), (3, 5, 4)])
+@pytest.mark.parametrize("sizes", [pytest.param((7, 5), marks=pytest.mark.nightly), (3, 5, 4)])
 def test_tiles_give_the_same_bits(sizes: tuple[int, ...], tmp_path: Path) -> None:
     model, x = cnn(tmp_path)
     how = by_rows(import_model(model), sizes, 2)

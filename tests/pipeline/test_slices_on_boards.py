@@ -15,9 +15,11 @@ G0 = ("--board", "nucleo_g071rb")
 FAST = ("--baud", "3000000")
 
 
-def run_on_boards(out: Path, *options: str) -> dict[str, Any]:
+def run_on_boards(out: Path, *options: str, sample_count: int = 3) -> dict[str, Any]:
     files = ("--samples", str(SAMPLES), "--calibration-samples", str(CALIBRATION), "--out", str(out))
-    found: dict[str, Any] = json.loads(run("run", str(MODEL), *files, "--sample-count", "3", "--json", *options))
+    found: dict[str, Any] = json.loads(
+        run("run", str(MODEL), *files, "--sample-count", str(sample_count), "--json", *options)
+    )
     return found
 
 
@@ -35,15 +37,15 @@ def test_two_boards_halve_the_latency_by_rows(tmp_path: Path) -> None:
     assert parts[3, 2]["computing_s"] == pytest.approx(parts[3, 2]["estimated_s"], rel=0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_three_boards_by_channels_and_several_inferences_in_flight(tmp_path: Path) -> None:
     options = ("--slices", "channels", "--output-at", "2", "--pipelined")
-    report = run_on_boards(tmp_path / "out", *G0, *G0, *G0, *FAST, *options)
+    report = run_on_boards(tmp_path / "out", *G0, *G0, *G0, *FAST, *options, sample_count=6)
     assert report["output"]["bit_exact"]
     assert "channels" in {layer["axis"] for layer in report["split"]["slices"]["layers"]}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_layer_that_no_board_can_hold_runs_on_two(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     builder = OnnxBuilder(["n", 2048])

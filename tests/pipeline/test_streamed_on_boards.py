@@ -67,7 +67,7 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     ("cut", "boards"),  # to fused layers; from fused layers
     [
         (1, "M4 to M0+"),
-        (3, "M0+"),
+        pytest.param(3, "M0+", marks=pytest.mark.nightly),
         pytest.param(1, "M0+", marks=pytest.mark.nightly),
         pytest.param(3, "M4 to M0+", marks=pytest.mark.nightly),
     ],

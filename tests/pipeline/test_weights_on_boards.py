@@ -156,4 +156,4 @@ def test_a_board_with_another_file_joins_no_run(offset: int, value: bytes, reaso
         assert zlib.crc32(changed) != own_crc
     elf.write_bytes(data)
     line = run("measure", str(folder), *SAMPLES, expect=TOOL)
-    assert f"{reason}: flash it again (`tinysplit flash --weights-only`)" in line
+    assert f"{reason}: write it again (`tinysplit update`, or `tinysplit flash --weights-only`)" in line

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -44,6 +42,9 @@ def sha256(path: Path) -> str:
 
 @pytest.mark.slow
 def test_the_bill_follows_the_schema() -> None:
+    from cyclonedx.schema import SchemaVersion  # noqa: PLC0415 (the parsers of its schema take 2 s)
+    from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
+
     validator = JsonStrictValidator(SchemaVersion.V1_6)
     assert validator.validate_str(built_release.bill().read_text(encoding="utf-8")) is None
     wrong = {**bill(), "components": [], "serialNumber": "1"}
