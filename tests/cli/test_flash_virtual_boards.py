@@ -56,7 +56,7 @@ def test_boards_from_the_factory_are_flashed_and_measure_like_virtual_ones(
         assert without_account(json.loads(run("measure", str(folder), *SAMPLES, "--rig", str(rig)))) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_cut_of_power_is_named_and_the_same_command_repairs(tmp_path: Path) -> None:
     project, folder = example.shared_example(BOARD, BOARD)
     with debugged(tmp_path, BOARD, BOARD, baud=project.host_baud) as boards:

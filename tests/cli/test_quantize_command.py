@@ -71,7 +71,7 @@ def test_auto_is_all_short_where_that_does() -> None:
     assert report["mixed_precision"]["choices"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_auto_lengthens_what_it_must_and_no_more(tmp_path: Path) -> None:
     with np.load(example.SAMPLES) as file:
         np.savez(tmp_path / "unlabelled.npz", x=file["x"][:10])
