@@ -54,7 +54,7 @@ def test_outputs_are_exact_in_the_time_that_is_estimated(board: str, widths: tup
     for layer, measured in zip(project.layers, report["layers"], strict=True):
         if layer.number in layers:
             assert layer.memory.constants_in is ConstantsIn.RAM
-            assert layer.estimated_cycles == pytest.approx(measured["cycles"], rel=0.02)
+            assert layer.estimated_cycles == pytest.approx(measured["cycles"], rel=0.03)
     assert report["boards"][0]["stack_used_bytes"] < MOST_STACK_BYTES
 
 
