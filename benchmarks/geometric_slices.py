@@ -23,7 +23,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.onnx_import import import_model
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.solvers import AXES, SLICE_SOLVERS
+from tinysplit.slices.solvers import AXES, slice_solver
 from tinysplit.split import clock
 from tinysplit.split.solve import solve
 
@@ -70,7 +70,7 @@ def solved(case: Case, solver: SliceSolver, slices: Slices, limit_s: float) -> T
     settings = CostSettings(baud=case.baud, bits=BITS)
     network = SlicedNetwork(graph, boards, settings, BitWidths.of(graph, BITS), 0, 0)
     start = time.perf_counter()
-    result = SLICE_SOLVERS[solver](network, AXES[slices], clock.now() + limit_s)
+    result = slice_solver(solver)(network, AXES[slices], clock.now() + limit_s)
     return Timed(result, time.perf_counter() - start)
 
 

@@ -27,9 +27,9 @@ from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import run_layers
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from tinysplit.reproduce.network_builder import NetworkBuilder
 
 CORES = ("cortex-m4", "cortex-m0plus")
 BITS = 8

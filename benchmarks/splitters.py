@@ -28,7 +28,7 @@ from tinysplit.common.choices import AUTO, CHAIN_LABELS, HIGHS
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
-from tinysplit.reproduce.networks import mobilenet_v1
+from tinysplit.papers.reproduce.networks import mobilenet_v1
 from tinysplit.split.problem import Objective
 from tinysplit.split.solve import solve
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
-from tinysplit.reproduce.division_models import (
+from tinysplit.papers.reproduce.division_models import (
     FIGURE_3_LAYER,
     NETWORKS,
     RESOURCES,
@@ -25,12 +25,12 @@ from tinysplit.reproduce.division_models import (
     cpu_gpu_fpga_problem,
     gpu_fpga_problem,
 )
-from tinysplit.reproduce.division_tables import figure_3, figure_5, figure_9
-from tinysplit.split.solvers.geometric.exact import best_division
-from tinysplit.split.solvers.geometric.problem import DividedLayer, DivisionProblem
-from tinysplit.split.solvers.geometric.program import Formulation
-from tinysplit.split.solvers.geometric.report import tightening_table
-from tinysplit.split.solvers.geometric.tightening import Settings, Tightening, tighten
+from tinysplit.papers.reproduce.division_tables import figure_3, figure_5, figure_9
+from tinysplit.papers.solvers.geometric.exact import best_division
+from tinysplit.papers.solvers.geometric.problem import DividedLayer, DivisionProblem
+from tinysplit.papers.solvers.geometric.program import Formulation
+from tinysplit.papers.solvers.geometric.report import tightening_table
+from tinysplit.papers.solvers.geometric.tightening import Settings, Tightening, tighten
 
 PLOT = Path(__file__).parents[1] / "docs" / "tightening.svg"
 COLORS = {"CPU": "tab:red", "FPGA": "tab:blue", "GPU": "tab:green"}

@@ -7,9 +7,11 @@ keeps, and which share of all choices is the answer better than? The networks ar
 minutes.
 """
 
+import sys
 import time
 from collections.abc import Iterator
 from itertools import cycle
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +24,14 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.onnx_import import import_model
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.papers.solvers.two_phase.search import two_phase_search
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.two_phase.exhaustive import all_choices
-from tinysplit.slices.two_phase.search import two_phase_search
 from tinysplit.split import clock
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+from all_choices import all_choices
 
 PERCENT, MS = 100, 1000
 BITS = 8

@@ -30,9 +30,9 @@ PACKAGES = (
     "codegen",
     "build",
     "explore",
-    "reproduce",
     "calibration",
     "supported",
+    "papers",
     "tinysplit_hil",
     "pipeline",
     "api",
@@ -41,8 +41,8 @@ PACKAGES = (
     "__main__",
 )
 FLAT = {"__init__.py", "__main__.py", "pipeline.py"}
-MAX_MODULES = 20
-# Caps tell when a file or a function has come to hold two concepts; what is one concept and longer than a cap raises it.
+# Caps tell when a folder, file or function has come to hold two concepts; one concept that is longer raises its cap.
+MAX_MODULES = 24
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 

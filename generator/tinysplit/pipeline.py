@@ -26,8 +26,8 @@ from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.problem_builder import make_problem, make_problems
-from tinysplit.costs.published import FLOAT_KERNELS
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -364,7 +364,8 @@ def _solve(
     try:
         return best_of(problems, lambda each: solve_with_copies(each, solver, search.time_limit_s, search.copies))
     except InfeasibleError as error:
-        hint = "" if context.settings.paper else sufficient_changes(context.graph, context.boards, context.settings)
+        settings = context.settings
+        hint = "" if settings.cost_model else sufficient_changes(context.graph, context.boards, settings)
         raise CheckFailedError(f"{error}{hint}") from None
 
 
@@ -381,13 +382,14 @@ def _given(context: Context, problem: Problem, assignment: str) -> Split:
 
 
 def _link_counts(context: Context) -> Sequence[int]:
-    """Return how many neighbours each board may have: as many as it has link UARTs, in published tables all."""
-    return [len(context.boards) if context.settings.paper else len(board.link_uarts) for board in context.boards]
+    """Return how many neighbours each board may have: as many as it has link UARTs, by a cost model all."""
+    return [len(context.boards) if context.settings.cost_model else len(board.link_uarts) for board in context.boards]
 
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:
-    """Print whether one board or replication is better than the split; for published tables, what they rest on."""
-    notes = (FLOAT_KERNELS,) if context.settings.paper else better_alternatives(split, _solver(context, search))
+    """Print whether one board or replication is better than the split; of a cost model, what its figures are."""
+    model = context.settings.cost_model
+    notes = (cost_model_of(model).note,) if model else better_alternatives(split, _solver(context, search))
     for note in notes:
         context.messages.print(note, highlight=False, soft_wrap=True)
 

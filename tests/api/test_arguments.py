@@ -171,7 +171,10 @@ def test_numbers_and_fields_are_strict(call: Call, text: str) -> None:
         (search(assignment="1-7:1", solver="highs"), "nothing is searched for: leave solver highs out"),
         (search(assignment="1-7:1", copies="always"), "leave copies=Copies.ALWAYS out"),
         (costs(bits_per_byte=13), "settings.bits_per_byte has to be at most 12, not 13"),
-        (costs(paper=True, host_transfers=True), "paper has 8 bit times per byte, equal links and no host transfers"),
+        (
+            costs(cost_model="santamaria-2021", host_transfers=True),
+            "paper has 8 bit times per byte, equal links and no host transfers",
+        ),
         (
             lambda: script.measure("out", "s", api.MeasureSettings(rig="rig.toml", has_ideal_memory=True)),
             "has_ideal_memory is for virtual boards: leave has_ideal_memory out with rig rig.toml",

@@ -10,6 +10,7 @@ from tinysplit.boards.catalog import load_all, load_board
 from tinysplit.boards.probe_port import check_probe_baud
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.papers.published_costs import published_of
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def test_a_file_that_is_named_by_its_path(tmp_path: Path, monkeypatch: pytest.Mo
     assert own_board_paths(["my_board", "nucleo_g071rb"]) == {"my_board": tmp_path / "My-Board.toml"}
     check_probe_baud("my_board", 115200)
     with pytest.raises(UsageError, match="my_board has no published cycles: leave --paper out"):
-        _ = board.paper
+        _ = published_of(board)
 
 
 def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tinysplit.calibration.fit import Sample, fit, held_out_of, validated_fit
 from tinysplit.kernels.cost_table import ONCE, KernelCosts, plain_work
-from tinysplit.reproduce.networks import mobilenet_v1
+from tinysplit.papers.reproduce.networks import mobilenet_v1
 
 DENSE = {"macc": 47.0, "output": 146.0, ONCE: 39.0}  # Dariol 2023: D_sum, D_phi and D_setup in cycles
 DENSE_BEFORE = {"macc": 30.0, "output": 61.0, ONCE: 6.0}  # its estimates without calibration

@@ -26,14 +26,14 @@ from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import KINDS
 from tinysplit.onnx_import import import_model
+from tinysplit.papers.reproduce.networks import mobilenet_v1, yamnet_256
+from tinysplit.papers.solvers.branch_and_bound import branch_and_bound
 from tinysplit.plan.plan import make_plan
-from tinysplit.reproduce.branch_and_bound import branch_and_bound
-from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 
-PAPER = CostSettings(paper=True)
+PAPER = CostSettings(cost_model="santamaria-2021")
 
 
 def boards(*names: str) -> tuple[Board, ...]:

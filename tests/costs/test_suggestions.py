@@ -18,8 +18,8 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.network.graph import Graph
+from tinysplit.papers.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.pipeline import Context, split_network
-from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem

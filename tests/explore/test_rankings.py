@@ -26,7 +26,7 @@ from tinysplit.explore.stopping import Stopped, TimeIsUpError
 from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Batch
 from tinysplit.network.layers import Shape
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Period
 

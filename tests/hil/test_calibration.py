@@ -26,9 +26,9 @@ from tinysplit.kernels.cost_table import PartCosts, load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit_hil.calibration import calibrate as calibration
 from tinysplit_hil.calibration.code_waits import WaitingLayer, fit_waits
 from tinysplit_hil.calibration.layers import Bench, check_plausible, measured_layer, run_layers

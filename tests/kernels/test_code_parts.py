@@ -17,7 +17,7 @@ from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.selection import KERNELS
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Shape
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 
 STATIC = {"begin", "compute_rest", "pad", "widen_rows"}  # functions of the library that only its own call
 NETWORK = NetworkBuilder("shared", Shape(9, 7, 3)).conv(8, (3, 3)).depthwise().conv(12).average_pool().dense(5).graph()

@@ -9,7 +9,7 @@ from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Shape
 from tinysplit.network.layers.base import Layer
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 
 BYTES = Widths(8, 8, 8)
 PASSES = 16 * 8 * 4  # rows, pairs of columns, blocks of 4 of 16 channels

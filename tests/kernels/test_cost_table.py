@@ -9,10 +9,10 @@ from tinysplit.kernels.lane_sums import LaneSum
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Layer, Shape, Window
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.papers.reproduce.networks import mobilenet_v1
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from tinysplit.reproduce.network_builder import NetworkBuilder
-from tinysplit.reproduce.networks import mobilenet_v1
 
 BYTES = Widths.all(8)
 NO_ACTIVATION = Activation()

@@ -35,10 +35,10 @@ from tinysplit.network.layers import (
 )
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Pads, Window
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import BoardPlan, make_plan
 from tinysplit.project.manifest import ProjectMemory
-from tinysplit.reproduce.network_builder import NetworkBuilder
 
 BYTES = Widths.all(8)
 KERNELS_BY_NAME = {kernel.name: kernel for kernel in selection.KERNELS}

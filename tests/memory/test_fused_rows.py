@@ -16,7 +16,7 @@ from tinysplit.memory.layout import Schedule
 from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 
 M4, M0 = "cortex-m4", "cortex-m0plus"
 PADDING = -1

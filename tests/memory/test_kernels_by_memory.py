@@ -14,8 +14,8 @@ from tinysplit.kernels import TABLE_ERROR
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.plan.plan import make_plan
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.solve import solve
 

@@ -14,7 +14,7 @@ from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 
 BOARD = load_board("nucleo_l4r5zi")
 FIRMWARE = load_cycle_table().firmware[BOARD.device.family]

@@ -22,8 +22,8 @@ from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.plan.plan import make_plan
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.memory import link_bytes
 from tinysplit.split.problem import Problem

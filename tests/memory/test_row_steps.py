@@ -13,7 +13,7 @@ from tinysplit.memory.schedule import Step, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 
 M4, M0 = "nucleo_f401re", "nucleo_g071rb"
 RECEIVE, RUN, SEND = StepKind.RECEIVE, StepKind.RUN, StepKind.SEND

@@ -9,8 +9,8 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Axis, Distribution, Distributions
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import RowJoin, Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.reproduce.network_builder import NetworkBuilder
 
 
 def layers_of(graph: Graph, board: int) -> list[int]:

@@ -16,10 +16,10 @@ from tinysplit.network.distribution_check import check_distributions, reasons_ag
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import AverageOfSums, PartialSum, Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.parts import needed_rows
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.reproduce.network_builder import NetworkBuilder
 
 CASES = cases(quick=30, full=150, nightly=5000)
 

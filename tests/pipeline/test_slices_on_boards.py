@@ -101,7 +101,7 @@ def test_wrong_options(tmp_path: Path, options: tuple[str, ...], says: str) -> N
 def test_an_older_split_file_is_refused(tmp_path: Path) -> None:
     split = tmp_path / "split.json"
     run("split", str(MODEL), *G0, "--out", str(split))
-    split.write_text(split.read_text().replace('"schema_version": 3', '"schema_version": 2'))
+    split.write_text(split.read_text().replace('"schema_version": 4', '"schema_version": 2'))
     files = ("--split", str(split), "--samples", str(CALIBRATION), "--out", str(tmp_path / "out"))
     says = run("generate", str(MODEL), *files, expect=BAD_INPUT)
     assert "schema version 3 (its version is 2)" in says

@@ -10,8 +10,8 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
+from tinysplit.papers.reproduce.networks import mobilenet_v1
 from tinysplit.plan.plan import make_plan
-from tinysplit.reproduce.networks import mobilenet_v1
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Objective, Problem

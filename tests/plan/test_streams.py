@@ -11,8 +11,8 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.plan.plan import Plan, make_plan
-from tinysplit.reproduce.network_builder import NetworkBuilder
 
 BAUD = 921600
 LINKS = LinkSettings(BAUD)

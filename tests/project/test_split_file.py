@@ -13,8 +13,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.papers.reproduce.networks import mobilenet_v1
 from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
-from tinysplit.reproduce.networks import mobilenet_v1
 from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
@@ -61,7 +61,7 @@ def test_round_trip(path: Path) -> None:
 
 def test_what_people_read(path: Path) -> None:
     data = json.loads(path.read_text())
-    assert data["schema_version"] == 3
+    assert data["schema_version"] == 4
     assert data["model"] == {"name": "tiny_cnn", "sha256": GRAPH.sha256}
     assert len(data["assignment"]) == 7
     assert set(data["assignment"]) == {1, 2}
@@ -99,7 +99,7 @@ def test_not_json(path: Path, content: bytes) -> None:
 def test_other_schema(path: Path, content: str, says: str) -> None:
     path.write_text(content)
     assert message(path) == (
-        f" is not a split file of schema version 3 (its version is {says}): make it again with `tinysplit split`"
+        f" is not a split file of schema version 4 (its version is {says}): make it again with `tinysplit split`"
     )
 
 

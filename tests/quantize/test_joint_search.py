@@ -16,13 +16,13 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.onnx_import import import_model
 from tinysplit.project.split_file import read_split
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
 from tinysplit.quantize.mixed_precision.joint_search import MOST_ROUNDS, JointSplit, search_jointly
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment
 from tinysplit.split.solution import Split

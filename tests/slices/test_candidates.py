@@ -5,8 +5,8 @@ import pytest
 from networks import tiny_cnn
 from tinysplit.network.distribution import Axis, Distribution
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.parts import needed_rows
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
 
 

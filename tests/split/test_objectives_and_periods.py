@@ -14,7 +14,7 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
-from tinysplit.reproduce.networks import mobilenet_v1, yamnet_256
+from tinysplit.papers.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
@@ -108,7 +108,7 @@ def test_equally_busy_boards_count_with_their_longest_period() -> None:
 
 @pytest.mark.parametrize(("graph", "pair", "answers"), PUBLISHED, ids=[graph.name for graph, _, _ in PUBLISHED])
 def test_throughputs_of_table_4(graph: Graph, pair: tuple[str, str], answers: str) -> None:
-    settings = CostSettings(paper=True, objective=Objective.THROUGHPUT)
+    settings = CostSettings(cost_model="santamaria-2021", objective=Objective.THROUGHPUT)
     problem = make_problem(graph, [load_board(name) for name in pair], settings)
     assert problem.period_definition is Period.PAPER
     split = solve(problem)

@@ -15,11 +15,11 @@ from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import run_layers
 from tinysplit.network.layers import Activation, Layer, Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.parts import can_be_sliced, reads_whole_input
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from tinysplit.reproduce.network_builder import NetworkBuilder
 
 MOST_BOARDS = 4
 SMALLEST_MAP = 3  # rows, below which no window layer follows

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Dense, Layer, Shape
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 
 NONE, RELU = Activation(), Activation(0.0, np.inf)
 

@@ -4,8 +4,8 @@ import random
 from collections.abc import Iterator
 from itertools import product
 
-from tinysplit.split.solvers.geometric.posynomial import Posynomial
-from tinysplit.split.solvers.geometric.problem import (
+from tinysplit.papers.solvers.geometric.posynomial import Posynomial
+from tinysplit.papers.solvers.geometric.problem import (
     CHANNELS,
     Device,
     DividedLayer,

@@ -30,8 +30,8 @@ from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.axes import Axis
 from tinysplit.explore.goal import Ranked
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 from tinysplit_hil.measure_folder import MeasureSettings

@@ -147,7 +147,7 @@ def generate(
     file, title = split_file_of(split, model)
     if file.widths and goal is None:
         raise UsageError("the split is one in mixed precision: give a goal, as in goal=Goal()")
-    settings = replace(file.settings, paper=False, host_baud=host_baud)
+    settings = replace(file.settings, cost_model=None, host_baud=host_baud)
     context = Context.load(Path(model), file.board_names, settings, console_of(progress), file.clock)
     context = replace(context, programs=ProgramOptions.of(programs))
     if structure := context.programs.structure:

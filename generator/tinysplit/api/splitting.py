@@ -15,9 +15,10 @@ from tinysplit.common.output_file import check_output_file
 from tinysplit.common.progress import Listener
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
+from tinysplit.papers.published_costs import check_published
 from tinysplit.plan.predicted_split import predict_programs
 from tinysplit.project.split_file import SplitFile, write_split
-from tinysplit.slices.settings import Search, check_paper
+from tinysplit.slices.settings import Search
 from tinysplit.split.solution import Split
 
 AS_THE_COMMAND = Search(copies=Copies.IF_BETTER)
@@ -111,7 +112,7 @@ def split(
     """
     context = context_of(model, boards, settings, clock, progress)
     search.check(len(context.boards))
-    check_paper(context.settings, search, has_cost_table=cost_table is not None)
+    check_published(context.settings, search, has_cost_table=cost_table is not None)
     with costs_of(cost_table, context.boards):
         found = pipeline.split_network(context, search)
         predicted = predict_programs(context.graph, context.boards, found, settings)

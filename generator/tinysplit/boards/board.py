@@ -299,13 +299,6 @@ class Board:
         return self.known_power
 
     @property
-    def paper(self) -> Published:
-        """The published figures. Raises UsageError where the file has none."""
-        if self.published is None:
-            raise UsageError(f"{self.name} has no published cycles: leave --paper out, or add [published] to its file")
-        return self.published
-
-    @property
     def clock(self) -> ClockTree:
         """The clock tree of the clock source."""
         return self._clock_from(self.clock_source)

@@ -1,4 +1,4 @@
-"""What Santamaria 2021 says of boards; only `--paper` and `reproduce` use it."""
+"""What Santamaria 2021 says of boards; costs of generated firmware do not depend on it."""
 
 from dataclasses import dataclass
 

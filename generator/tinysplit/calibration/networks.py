@@ -4,7 +4,7 @@ import numpy as np
 
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Shape
-from tinysplit.reproduce.network_builder import RELU, NetworkBuilder
+from tinysplit.network.network_builder import RELU, NetworkBuilder
 
 RANDOM_NETWORKS = range(12)  # seeds of the networks of the fit
 UNSEEN_NETWORKS = range(100, 106)  # seeds of the networks for validation

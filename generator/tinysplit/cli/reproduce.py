@@ -9,10 +9,10 @@ from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
-from tinysplit.reproduce.plots.page import figures_page
-from tinysplit.reproduce.report import print_reproduction
-from tinysplit.reproduce.tables import Platform
-from tinysplit.reproduce.tables import reproduce as reproduce_tables
+from tinysplit.papers.plots.page import figures_page
+from tinysplit.papers.reproduce.report import print_reproduction
+from tinysplit.papers.reproduce.tables import Platform
+from tinysplit.papers.reproduce.tables import reproduce as reproduce_tables
 
 
 def reproduce(

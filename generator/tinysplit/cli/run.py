@@ -133,7 +133,7 @@ def generate(
     _check_split_bits(split_file, split, precision.chosen)
     mlperf = host.mlperf(len(split.copies))
     # The split may be that of the published cost model; what is generated is the quantized network.
-    settings = replace(split.settings, paper=False, kernels=parse_kernels(chosen.kernel))
+    settings = replace(split.settings, cost_model=None, kernels=parse_kernels(chosen.kernel))
     settings = replace(settings, host_baud=host.baud, returns_output=mlperf is not None)
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
     context = replace(context, programs=chosen.options(mlperf))

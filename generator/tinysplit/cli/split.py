@@ -28,7 +28,7 @@ from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.costs.settings import CostSettings
-from tinysplit.slices.settings import check_paper
+from tinysplit.papers.published_costs import COST_MODEL, check_published
 from tinysplit.split.problem import Objective
 from tinysplit.split.simulation.loss import Loss
 
@@ -95,7 +95,7 @@ def split(
     settings = replace(_conventions(options, clock, bits_per_byte, paper=paper), bits=check_bits(bits))
     settings = replace(settings, objective=objective, code_memory=code_memory.requested)
     search = choice.search(options, one_pipeline=paper)
-    check_paper(settings, search, has_cost_table=options.calibration is not None)
+    check_published(settings, search, has_cost_table=options.calibration is not None)
     context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
     with using_calibration(options.calibration, context.boards):
         found = pipeline.split_network(context, search)
@@ -111,7 +111,12 @@ def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int |
     """Return the settings of the options; --paper has its own defaults."""
     use_all = paper if options.use_all is None else options.use_all
     settings = options.settings(clock)
-    return replace(settings, bits_per_byte=bits_per_byte or BITS_PER_BYTE, use_all=use_all, paper=paper)
+    return replace(
+        settings,
+        bits_per_byte=bits_per_byte or BITS_PER_BYTE,
+        use_all=use_all,
+        cost_model=COST_MODEL if paper else None,
+    )
 
 
 def _print(

@@ -10,9 +10,9 @@ from tinysplit.boards.board import Board, check_baud
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.handoff import direct_seconds, handoff_of, powers_of
 from tinysplit.costs.link_options import LinkSettings
-from tinysplit.costs.published import paper_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel
@@ -49,8 +49,8 @@ def make_problem(
     CheckFailedError if a board is too small for the firmware alone, and ToolError if the cost table lacks a layer;
     InputError if energy is asked for, and the currents of a board are not known.
     """
-    if settings.paper:
-        problem = paper_problem(graph, boards, settings.baud)
+    if settings.cost_model:
+        problem = cost_model_of(settings.cost_model).problem(graph, boards, settings.baud)
     else:
         widths = widths or BitWidths.of(graph, settings.bits)
         problem = _measured_problem(graph, boards, settings, widths, quantized)

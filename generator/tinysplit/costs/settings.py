@@ -14,6 +14,7 @@ from tinysplit.common.choices import BITS, SHORT_BITS, Optimize
 from tinysplit.common.file_schema import wanted
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.common.settings_class import settings_class
+from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.split.problem import Objective, Period
 
@@ -26,10 +27,9 @@ Bits = Annotated[int, AfterValidator(wanted("8 or 16", BITS.__contains__))]
 class CostSettings:
     """The parts of a problem that depend neither on the network nor on the boards.
 
-    `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `paper` selects the
-    conventions of Santamaria 2021, Tables 2 to 4: float32, the memory of the whole chip, Table 3's cycles per MAC,
-    8 bit times per byte on links, every board used, and no cut before the last layer. `period` None means
-    `firmware`, or with `paper` that of Table 4.
+    `bits` is the width of weights and values, `bits_per_byte` the bit times of a byte on a link. `cost_model`
+    is the name of one that takes the place of the costs of generated firmware (`costs/cost_model.py`). `period` None
+    means `firmware`, or that of the cost model.
     """
 
     bits: Bits = SHORT_BITS
@@ -39,7 +39,7 @@ class CostSettings:
     bits_per_byte: BitsPerByte = BITS_PER_BYTE
     objective: Objective = Objective.LATENCY
     use_all: bool = False
-    paper: bool = False
+    cost_model: str | None = None
     period: Period | None = None
     max_latency_s: PositiveFloat = inf
     max_period_s: PositiveFloat = inf
@@ -70,4 +70,6 @@ class CostSettings:
     @property
     def period_definition(self) -> Period:
         """The definition of the period to use."""
-        return self.period or (Period.PAPER if self.paper else Period.FIRMWARE)
+        if self.period or not self.cost_model:
+            return self.period or Period.FIRMWARE
+        return cost_model_of(self.cost_model).period

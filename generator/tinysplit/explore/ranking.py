@@ -8,7 +8,7 @@ from tinysplit.common.tables import counted
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Point
 from tinysplit.explore.figures import Figures
-from tinysplit.slices.two_phase.result import kendall_tau_b
+from tinysplit.explore.rank_correlation import kendall_tau_b
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from tinysplit.explore.evaluate import Point
 from tinysplit.explore.evaluator import Evaluator
 from tinysplit.explore.goal import FIRST, LAST, Goal, Key, may_be_better
 from tinysplit.explore.ranking import RankedSet, Ranking
-from tinysplit.slices.two_phase.search import N_KEPT
 from tinysplit.split import clock
+
+N_KEPT = 50
 
 FIRST_SETS = 16  # that phase 1 solves before it prunes; then twice as many, and so on
 

@@ -18,8 +18,8 @@ from tinysplit.split.solution import Split
 def predict_programs(
     graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
 ) -> Mapping[int, PredictedMemory]:
-    """Return the same as `predict_split`, none of published costs, and none without a plan, as `generate` tells."""
-    if settings.paper:
+    """Return the same as `predict_split`, none by a cost model, and none without a plan, as `generate` tells."""
+    if settings.cost_model:
         return {}
     try:
         return predict_split(graph, boards, split, settings)

@@ -29,12 +29,12 @@ from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split, assignments
 from tinysplit.split.topology import Cut
 
-SCHEMA_VERSION: Literal[3] = 3
+SCHEMA_VERSION: Literal[4] = 4
 HASH_DIGITS = 12  # of a SHA-256, in messages
 
 # Fields of the split file that are those of its CostSettings, under the same names.
 _OF_SETTINGS = (
-    *("baud", "bits_per_byte", "use_all", "paper", "objective"),
+    *("baud", "bits_per_byte", "use_all", "cost_model", "objective"),
     *("frame_period_s", "host_transfers", "optimize", "link_driver", "hand_off", "code_memory"),
 )
 
@@ -166,7 +166,7 @@ class SplitFile(FileModel):
     L, T and I are then those of the slowest copy.
     """
 
-    schema_version: Literal[3] = SCHEMA_VERSION
+    schema_version: Literal[4] = SCHEMA_VERSION
     tinysplit_version: str
     model: SplitModel
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
@@ -176,7 +176,7 @@ class SplitFile(FileModel):
     baud: Number
     bits_per_byte: BitsPerByte
     use_all: bool
-    paper: bool
+    cost_model: str | None = None  # None: the costs of generated firmware
     objective: Objective
     period_definition: Period
     max_latency_s: float | None

@@ -15,7 +15,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.solvers import AXES, SLICE_SOLVERS
+from tinysplit.slices.solvers import AXES, slice_solver
 from tinysplit.split import clock
 from tinysplit.split.problem import Objective, is_better
 from tinysplit.split.solution import Split
@@ -46,7 +46,7 @@ class SliceRequest:
         Whole layers ignore where input and output are wanted, so that they are no answer where a board is named for it.
         """
         self._check()
-        if self.slices is Slices.NONE or len(self.boards) == 1 or self.settings.paper:
+        if self.slices is Slices.NONE or len(self.boards) == 1 or self.settings.cost_model:
             return solve()
         try:
             whole = solve()
@@ -128,7 +128,7 @@ class SliceRequest:
         widths = BitWidths.of(self.graph, settings.bits)
         network = SlicedNetwork(self.graph, self.boards, settings, widths, self.input_board, self.output_board)
         solver = self.solver or SliceSolver.EXACT
-        found = SLICE_SOLVERS[solver](network, AXES[slices], start + self.time_limit_s)
+        found = slice_solver(solver)(network, AXES[slices], start + self.time_limit_s)
         for note in found.notes:
             messages.print(note, highlight=False, markup=False, soft_wrap=True)
         return found.as_split(solver, clock.now() - start)

@@ -15,9 +15,7 @@ from tinysplit.common.choices import (
     check_solver,
 )
 from tinysplit.common.errors import UsageError
-from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.common.settings_class import settings_class
-from tinysplit.costs.settings import CostSettings
 
 
 @settings_class
@@ -58,20 +56,3 @@ class Search:
         }
         for option in (name for name, is_asked in asked.items() if is_asked and self.assignment is not None):
             raise UsageError(f"--assign {self.assignment}: nothing is searched for: leave {option} out")
-
-
-def check_paper(settings: CostSettings, search: Search, *, has_cost_table: bool) -> None:
-    """Raise UsageError for choices that the published costs do not know, where they are asked for."""
-    if not settings.paper:
-        return
-    if search.copies is Copies.ALWAYS:
-        raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
-    if search.divides_layers:
-        raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
-    if has_cost_table:
-        raise UsageError("--paper has the published cycles per MAC: leave --calibration out")
-    if settings.bits_per_byte != BITS_PER_BYTE or settings.links or settings.host_transfers:
-        raise UsageError(
-            "--paper has 8 bit times per byte, equal links and no host transfers: it cannot be combined with "
-            "--bits-per-byte, --link or --host-transfers"
-        )

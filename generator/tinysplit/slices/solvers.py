@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from tinysplit.common.choices import Slices, SliceSolver
+from tinysplit.common.extensions import load_extension
 from tinysplit.network.distribution import Axis
-from tinysplit.slices.geometric.solver import solve_geometrically
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.search import search_exactly
 from tinysplit.slices.sliced_network import SlicedNetwork
-from tinysplit.slices.two_phase.search import solve_in_two_phases
 
 _BOTH = (Axis.ROWS, Axis.CHANNELS)
 AXES: Mapping[Slices, tuple[Axis, ...]] = {  # what layers may be divided by
@@ -19,8 +18,12 @@ AXES: Mapping[Slices, tuple[Axis, ...]] = {  # what layers may be divided by
 }
 
 # A solver returns the best division by some of the axes that it finds until a deadline of `split/clock.py`.
-SLICE_SOLVERS: Mapping[SliceSolver, Callable[[SlicedNetwork, Sequence[Axis], float], SliceResult]] = {
-    SliceSolver.EXACT: search_exactly,
-    SliceSolver.GEOMETRIC: solve_geometrically,
-    SliceSolver.TWO_PHASE: solve_in_two_phases,
-}
+SolveSlices = Callable[[SlicedNetwork, Sequence[Axis], float], SliceResult]
+
+
+def slice_solver(name: SliceSolver) -> SolveSlices:
+    """Return the solver of that name: those but the exact one are entry points of `tinysplit.slice_solvers`."""
+    if name is SliceSolver.EXACT:
+        return search_exactly
+    found: SolveSlices = load_extension("tinysplit.slice_solvers", name)
+    return found

@@ -25,8 +25,8 @@ from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import HandoffCosts
 from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.project.manifest import Project
-from tinysplit.reproduce.network_builder import NetworkBuilder
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import Rig, open_rig
 from tinysplit_hil.stream import stream

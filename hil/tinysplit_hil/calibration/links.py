@@ -24,7 +24,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels.cost_table import LinkCosts
 from tinysplit.network.layers import Shape
-from tinysplit.reproduce.network_builder import NetworkBuilder
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit_hil.calibration.handoffs import COPYING
 from tinysplit_hil.measure import measure
 from tinysplit_hil.rig import open_rig

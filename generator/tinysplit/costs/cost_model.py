@@ -1,0 +1,27 @@
+"""Costs that are not those of generated firmware, by name: entry points of the group `tinysplit.cost_models`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tinysplit.boards.board import Board
+from tinysplit.common.extensions import load_extension
+from tinysplit.network.graph import Graph
+from tinysplit.split.problem import Period, Problem
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """How such costs become a problem of whole layers, at a baud rate, and which period is meant by default.
+
+    `note` is what users are to know of its figures.
+    """
+
+    problem: Callable[[Graph, Sequence[Board], int], Problem]
+    period: Period
+    note: str
+
+
+def cost_model_of(name: str) -> CostModel:
+    """Return the cost model of that name. Raises InputError where it is not installed."""
+    model: CostModel = load_extension("tinysplit.cost_models", name)
+    return model

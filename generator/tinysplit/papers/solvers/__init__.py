@@ -1,0 +1,1 @@
+"""Solvers as publications describe them."""
