@@ -31,7 +31,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit_hil.virtual import Stalls, VirtualBoard, VirtualRig
+from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
 
 MEMORY_BYTES = 2 << 20
 TIME_LIMIT_PS = 1000 * 10**12

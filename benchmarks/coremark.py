@@ -23,7 +23,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError
-from tinysplit_hil.virtual import Stalls, VirtualBoard, VirtualRig
+from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
 
 SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")
 ITERATIONS = 2

@@ -10,8 +10,8 @@ from typing import Any
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.frames import Frame
 from tinysplit_hil.protocol import MessageType, pack_load, pack_start
-from tinysplit_hil.virtual import ResetCause
-from tinysplit_hil.virtual.line_faults import LineFaults
+from virtual_stm32 import ResetCause
+from virtual_stm32.line_faults import LineFaults
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from faulty_boards import MS_PS, FaultyBoards, Outcome

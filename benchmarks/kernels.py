@@ -37,7 +37,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from tinysplit.quantize.quantize_model import quantize_model
-from tinysplit_hil.virtual import Stalls
+from virtual_stm32 import Stalls
 
 BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_h743zi")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bare_network import set_memory
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import BoardStoppedError, VirtualBoard, VirtualRig
+from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from virtual_firmware import build

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 GENERATOR = ROOT / "generator" / "tinysplit"
 HARNESS = ROOT / "hil" / "tinysplit_hil"
+VIRTUAL = ROOT / "hil" / "virtual_stm32"
 
 # In the order of the data. A package imports only packages that stand before it.
 PACKAGES = (
@@ -33,6 +34,7 @@ PACKAGES = (
     "calibration",
     "supported",
     "papers",
+    "virtual_stm32",
     "tinysplit_hil",
     "pipeline",
     "api",
@@ -54,15 +56,16 @@ def sources() -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """Return the dotted name of a file of one of the two packages."""
-    parts = path.relative_to(HARNESS.parent if HARNESS in path.parents else GENERATOR.parent).with_suffix("").parts
+    """Return the dotted name of a file of one of the three packages."""
+    root = GENERATOR if GENERATOR in path.parents else HARNESS
+    parts = path.relative_to(root.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Return every module of tinysplit and tinysplit_hil by its dotted name."""
-    return {module_name(path): path for folder in (GENERATOR, HARNESS) for path in folder.rglob("*.py")}
+    """Return every module of tinysplit, tinysplit_hil and virtual_stm32 by its dotted name."""
+    return {module_name(path): path for folder in (GENERATOR, HARNESS, VIRTUAL) for path in folder.rglob("*.py")}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -87,7 +90,7 @@ def package_of(module: str) -> str:
     first, *rest = module.split(".")
     if rest and f"{first}.{rest[0]}" in PACKAGES:
         return f"{first}.{rest[0]}"
-    return first if first == HARNESS.name or not rest else rest[0]
+    return first if first in {HARNESS.name, VIRTUAL.name} or not rest else rest[0]
 
 
 def importers(folder: Path, package: str) -> set[str]:
@@ -101,7 +104,13 @@ def importers(folder: Path, package: str) -> set[str]:
 
 def test_packages_are_listed() -> None:
     folders = {path.parent.name for path in GENERATOR.glob("*/__init__.py")}
-    assert folders == set(PACKAGES) - {"tinysplit_hil", "tinysplit_hil.pytest_plugin", "pipeline", "__main__"}
+    assert folders == set(PACKAGES) - {
+        "virtual_stm32",
+        "tinysplit_hil",
+        "tinysplit_hil.pytest_plugin",
+        "pipeline",
+        "__main__",
+    }
     assert {path.name for path in GENERATOR.glob("*.py")} == FLAT
 
 
@@ -150,10 +159,13 @@ def test_only_pipeline_scripts_and_command_line_use_the_harness() -> None:
 
 
 def test_only_virtual_boards_need_the_gpl() -> None:
-    assert importers(GENERATOR, "unicorn") == set()
-    in_harness = importers(HARNESS, "unicorn")
-    assert in_harness
-    assert all(path.startswith("virtual/") for path in in_harness)
+    assert importers(GENERATOR, "unicorn") == importers(HARNESS, "unicorn") == set()
+    assert importers(VIRTUAL, "unicorn")
+
+
+def test_virtual_boards_know_boards_and_no_networks() -> None:
+    used = {package_of(name) for path in VIRTUAL.rglob("*.py") for name in imported(path) if name in modules()}
+    assert used == {"virtual_stm32", "boards", "common"}
 
 
 def test_facts_of_devices_come_from_one_module() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import serial
 
-from tinysplit.build.elf_file import open_elf
 from tinysplit.codegen.note import NOTE_OWNER
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.common.input_files.elf_file import open_elf
 from tinysplit_hil.bench.ports import open_port
 from tinysplit_hil.client import BoardClient
 

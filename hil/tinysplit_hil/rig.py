@@ -23,7 +23,7 @@ from tinysplit_hil.simulated_time import share_time
 from tinysplit_hil.tasks import Clock, RealClock
 
 if TYPE_CHECKING:
-    from tinysplit_hil.virtual.rig import VirtualRig
+    from virtual_stm32.rig import VirtualRig
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def check_rig(spec: str) -> None:
     if spec != VIRTUAL:
         read_rig_file(Path(spec))
         return
-    from tinysplit_hil.virtual import library  # noqa: PLC0415 - as in _open_virtual()
+    from virtual_stm32 import library  # noqa: PLC0415 - as in _open_virtual()
 
     library()
 
@@ -80,9 +80,9 @@ def open_rig(
 @contextmanager
 def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: Path | None) -> Iterator[Rig]:
     # Imported here because they require Unicorn, which real boards do not.
-    from tinysplit_hil.virtual import open_registered  # noqa: PLC0415
-    from tinysplit_hil.virtual.host_clock import VirtualClock  # noqa: PLC0415
-    from tinysplit_hil.virtual.project_rig import marker_trace, project_rig  # noqa: PLC0415
+    from tinysplit_hil.project_rig import marker_trace, project_rig  # noqa: PLC0415
+    from tinysplit_hil.virtual_clock import VirtualClock  # noqa: PLC0415
+    from virtual_stm32 import open_registered  # noqa: PLC0415
 
     name = f"{project.project_hash:08x}"
     rig = project_rig(project, folder, has_ideal_memory=has_ideal_memory)

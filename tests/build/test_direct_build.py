@@ -7,7 +7,7 @@ import pytest
 
 from example import shared_example
 from firmware_build import build_folder
-from tinysplit_hil.virtual.symbols import load_program
+from virtual_stm32.symbols import load_program
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ import example
 from command_line import BAD_INPUT, TOOL, USAGE, run
 from tinysplit.__main__ import main
 from tinysplit.cli.app import app
-from tinysplit_hil.virtual.core import native
+from virtual_stm32.core import native
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")

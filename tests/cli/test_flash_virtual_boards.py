@@ -19,7 +19,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import images
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
-from tinysplit_hil.virtual import ResetCause
+from virtual_stm32 import ResetCause
 
 BOARD = "nucleo_g071rb"
 SAMPLES = ("--samples", str(example.SAMPLES), "--sample-count", "2", "--json")

@@ -12,8 +12,8 @@ from firmware_build import FLAGS, WARNINGS
 from gcm_messages import Message
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("aes.c", "gcm.c")

@@ -7,8 +7,8 @@ import pytest
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import build, clock_settings, symbols
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 CHECKED_BYTES = 64 << 10  # of flash, its begin; 128 KB take twice as long
 TARGET_S = 0.010  # for 128 KB at 64 MHz

@@ -16,8 +16,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.memory.constants_in_ram import FlashWaits, LayerConstants
 from tinysplit.memory.decryption import BLOCK_BYTES, decrypt_cycles
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import build, clock_settings, symbols
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 SOURCES = ("aes.c", "gcm.c")
 TEXT_BYTES = 2048

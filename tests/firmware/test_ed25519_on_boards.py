@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from firmware_build import FLAGS, WARNINGS
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 COMMON = Path(__file__).parents[2] / "firmware" / "common"
 SOURCES = ("ed25519.c", "sha512.c")

@@ -9,8 +9,8 @@ import pytest
 from shared_folder import made_once
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.protocol import ErrorCode
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import build
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")
 RUN_PS = 10**9

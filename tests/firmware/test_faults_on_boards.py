@@ -10,8 +10,8 @@ from profiles import cases
 from shared_folder import made_once
 from tinysplit.project.manifest import Project
 from tinysplit_hil.protocol import ErrorCode
-from tinysplit_hil.virtual import ResetCause
-from tinysplit_hil.virtual.line_faults import LineFaults
+from virtual_stm32 import ResetCause
+from virtual_stm32.line_faults import LineFaults
 
 SEEDS = cases(quick=1, full=1, nightly=20)
 JOINED_MS, INFERENCE_MS = 50, 75  # boards that fail earlier are reset by the host, with other errors or none

@@ -12,9 +12,9 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit.codegen.platformio_ini import render_platformio_ini
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from tinysplit_hil.virtual.clock import PS_PER_S
 from virtual_firmware import address_of
+from virtual_stm32 import VirtualBoard, VirtualRig
+from virtual_stm32.clock import PS_PER_S
 
 NETWORK = network_source((SubModel(1, 2),), 64)
 RESET_HZ = {"stm32g0": 16_000_000, "stm32f4": 16_000_000, "stm32l4": 4_000_000, "stm32h7": 64_000_000}

@@ -13,8 +13,8 @@ from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import BoardError, ErrorCode, Identity, MessageType
 from tinysplit_hil.request_port import Port
 from tinysplit_hil.rig import open_rig
-from tinysplit_hil.virtual import ResetCause, VirtualRig
-from tinysplit_hil.virtual.registry import find
+from virtual_stm32 import ResetCause, VirtualRig
+from virtual_stm32.registry import find
 
 INPUT = bytes(784)
 PIN, SOFTWARE = 2, 4  # reset causes

@@ -9,10 +9,10 @@ import pytest
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import DRIVINGS, LinkDriver, LinkDriving, usual_driving
 from tinysplit.codegen.board_files import render_board_files
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
-from tinysplit_hil.virtual.peripherals.dma.controller import Channel
 from uart_firmware import Traffic, build
 from virtual_firmware import address_of
+from virtual_stm32 import VirtualBoard, VirtualRig, Wire
+from virtual_stm32.peripherals.dma.controller import Channel
 
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
 PAIRS = tuple(combinations_with_replacement(FAMILIES, 2))

@@ -17,8 +17,8 @@ from tinysplit_hil.bench.check_report import check_to_json, print_check
 from tinysplit_hil.bench.clocks import WANTED_PPM, ClockError
 from tinysplit_hil.bench.rig_file import RigLink, read_rig_file
 from tinysplit_hil.bench.rig_links import read_rig_of_project, write_links
-from tinysplit_hil.virtual import LineFaults
 from tinysplit_hil.wiring_client import End, Stamp
+from virtual_stm32 import LineFaults
 from wiring_boards import bench_check_of
 
 TWO = ("nucleo_g071rb", "nucleo_f401re")

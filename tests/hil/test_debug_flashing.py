@@ -9,8 +9,8 @@ from debugged_boards import COUNTING, debugged, need_openocd
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.bench.programmers import OBJCOPY, failure
-from tinysplit_hil.virtual import ResetCause, VirtualRig
 from virtual_firmware import build
+from virtual_stm32 import ResetCause, VirtualRig
 
 # One board for each flash controller: double words, words, double words in two banks, flash words of 256 bits.
 CONTROLLERS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi", "nucleo_h743zi")

@@ -8,9 +8,9 @@ import pytest
 
 from debugged_boards import COUNTING
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from tinysplit_hil.virtual.debug.probe import open_probes
 from virtual_firmware import build
+from virtual_stm32 import VirtualBoard, VirtualRig
+from virtual_stm32.debug.probe import open_probes
 
 NAME = "nucleo_f401re"
 TO_IDLE = "111110"  # TMS, from any state

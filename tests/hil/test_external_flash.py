@@ -10,9 +10,9 @@ import pytest
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from tinysplit_hil.virtual.errors import BoardStoppedError
 from virtual_firmware import address_of, build
+from virtual_stm32 import VirtualBoard, VirtualRig
+from virtual_stm32.errors import BoardStoppedError
 
 MS_PS = 10**9
 BURST, WORD, BYTE = 42, 16, 4

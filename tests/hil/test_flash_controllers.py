@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tinysplit_hil.virtual.errors import NotModelledError
-from tinysplit_hil.virtual.peripherals.flash.cells import FlashCells
-from tinysplit_hil.virtual.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController
-from tinysplit_hil.virtual.peripherals.flash.stm32f4 import FlashF4
-from tinysplit_hil.virtual.peripherals.flash.stm32h7 import FlashH743
-from tinysplit_hil.virtual.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4TwoBanks
+from virtual_stm32.errors import NotModelledError
+from virtual_stm32.peripherals.flash.cells import FlashCells
+from virtual_stm32.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController
+from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
+from virtual_stm32.peripherals.flash.stm32h7 import FlashH743
+from virtual_stm32.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4TwoBanks
 
 KB = 1024
 LOCKED = 1 << 31  # CR of F4, G0 and L4

@@ -17,8 +17,8 @@ from tinysplit.project.manifest import Project
 from tinysplit_hil import boards, request_port, wiring_client
 from tinysplit_hil.bench import check, flash
 from tinysplit_hil.bench.rig_file import read_rig_file
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
-from tinysplit_hil.virtual.clock import PS_PER_S
+from virtual_stm32 import VirtualBoard, VirtualRig, Wire
+from virtual_stm32.clock import PS_PER_S
 
 pytestmark = pytest.mark.slow
 

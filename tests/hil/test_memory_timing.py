@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import Stalls, VirtualBoard, VirtualRig
 from virtual_firmware import address_of, assembler, build
+from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
 
 G0, L4, L4PLUS, F4, H7 = "nucleo_g071rb", "nucleo_l452re", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_h743zi"
 CONTROL = {G0: 0x40022000, L4: 0x40022000, L4PLUS: 0x40022000, F4: 0x40023C00, H7: 0x52002000}

@@ -15,7 +15,7 @@ from tinysplit.codegen.platformio_ini import render_cmake_files, render_platform
 from tinysplit.common.errors import InputError
 from tinysplit_hil.trace import files
 from tinysplit_hil.trace.files import read_trace
-from tinysplit_hil.virtual.pin_trace import PinTrace
+from virtual_stm32.pin_trace import PinTrace
 
 NAMES = ("board1_layer", "board1_transfer", "board2_layer", "board2_transfer")
 # Times of edges in us of one inference of the fake project: two layers, a copy and the link; a copy and a layer.

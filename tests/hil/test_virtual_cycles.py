@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import ResetCause, VirtualBoard, VirtualRig
 from virtual_firmware import assembler, build
+from virtual_stm32 import ResetCause, VirtualBoard, VirtualRig
 
 M0PLUS, M4, M7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"
 MS_PS = 10**9

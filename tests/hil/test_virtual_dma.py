@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import BoardStoppedError, VirtualBoard, VirtualRig
 from virtual_firmware import build
+from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 
 MS_PS = 10**9
 BAUD = 115108  # 16 MHz / 139

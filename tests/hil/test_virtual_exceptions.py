@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
-from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from virtual_firmware import assembler, build
+from virtual_stm32 import VirtualBoard, VirtualRig
+from virtual_stm32.peripherals.reset import ResetCause
 
 M0PLUS, M4, M7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"
 MS_PS = 10**9

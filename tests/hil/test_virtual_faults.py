@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import HOST, LineFaults, ResetCause, VirtualBoard, VirtualRig, Wire
-from tinysplit_hil.virtual.line_faults import FaultyLine, LineByte
-from tinysplit_hil.virtual.peripherals.usart import FE, ORE
 from virtual_firmware import address_of, build
+from virtual_stm32 import HOST, LineFaults, ResetCause, VirtualBoard, VirtualRig, Wire
+from virtual_stm32.line_faults import FaultyLine, LineByte
+from virtual_stm32.peripherals.usart import FE, ORE
 
 G0 = "nucleo_g071rb"
 OUT = 0x20000000

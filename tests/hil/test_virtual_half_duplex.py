@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import BoardStoppedError, VirtualBoard, VirtualRig, Wire
 from virtual_firmware import build
+from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig, Wire
 
 BOARD = "nucleo_g071rb"
 OUT = 0x2000_0000

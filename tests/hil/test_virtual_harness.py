@@ -23,9 +23,9 @@ from tinysplit_hil.stream import stream
 from tinysplit_hil.timeline.recording import record_inferences
 from tinysplit_hil.timeline.report import TimelineReport
 from tinysplit_hil.timeline.spans import Kind
-from tinysplit_hil.virtual import ResetCause, VirtualBoard, VirtualRig
-from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.registry import find
+from virtual_stm32 import ResetCause, VirtualBoard, VirtualRig
+from virtual_stm32.clock import PS_PER_S
+from virtual_stm32.registry import find
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import pytest
 
 from shared_folder import made_once
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import BoardStoppedError, VirtualBoard, VirtualRig
-from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from virtual_firmware import address_of, build
+from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
+from virtual_stm32.peripherals.reset import ResetCause
 
 G0, F4, L4, H7 = BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi", "nucleo_h743zi")
 RUN_PS = 10**9

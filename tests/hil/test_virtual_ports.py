@@ -11,9 +11,9 @@ import serial
 from echo_firmware import BAUD, ECHO
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, open_registered
-from tinysplit_hil.virtual.core import native
 from virtual_firmware import assembler, build
+from virtual_stm32 import VirtualBoard, VirtualRig, open_registered
+from virtual_stm32.core import native
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_package_that_cannot_be_imported_is_reported(unicorn: str, says: str) 
     code = (
         f"import sys; {unicorn}\n"
         "from tinysplit.common.errors import ToolError\n"
-        "try:\n    import tinysplit_hil.virtual\nexcept ToolError as error:\n    print(error)"
+        "try:\n    import virtual_stm32\nexcept ToolError as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert says in done.stdout

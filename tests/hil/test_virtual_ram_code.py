@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
-from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from virtual_firmware import address_of, build
+from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
+from virtual_stm32.peripherals.reset import ResetCause
 
 L4PLUS, L4, F4, H7 = "nucleo_l4r5zi", "nucleo_l412kb", "nucleo_f401re", "nucleo_h743zi"
 RUN_PS = 20 * 10**9

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import BoardStoppedError, ResetCause, VirtualBoard, VirtualRig
 from virtual_firmware import build
+from virtual_stm32 import BoardStoppedError, ResetCause, VirtualBoard, VirtualRig
 
 MS_PS = 10**9
 # Name, RAM, address of the flags in RCC, of IWDG, bit RMVF, and the flags after power-up and by cause (RM0444, RM0394,

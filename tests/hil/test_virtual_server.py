@@ -15,13 +15,14 @@ import serial
 from echo_firmware import BAUD, ECHO
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError, UsageError
+from tinysplit_hil import virtual_server as server
 from tinysplit_hil.frames import Frame
 from tinysplit_hil.simulated_time import SharedTime, share_time
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, server
-from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.os_ports import OsPort, Pty, Tcp, open_ports
-from tinysplit_hil.virtual.server import HOLD_S, Server
+from tinysplit_hil.virtual_server import HOLD_S, Server
 from virtual_firmware import build
+from virtual_stm32 import VirtualBoard, VirtualRig
+from virtual_stm32.clock import PS_PER_S
+from virtual_stm32.os_ports import OsPort, Pty, Tcp, open_ports
 
 BOARD = "nucleo_g071rb"
 PATIENCE_S = 60.0

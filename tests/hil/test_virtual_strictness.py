@@ -6,8 +6,8 @@ import pytest
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
-from tinysplit_hil.virtual import BoardStoppedError, VirtualBoard, VirtualRig
 from virtual_firmware import assembler, build
+from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 
 G0, F4, H7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"
 MS_PS = 10**9

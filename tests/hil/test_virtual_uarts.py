@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
 from virtual_firmware import build
+from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi"
 LINK = Wire((0, "USART1"), (1, "USART1"))

@@ -7,8 +7,8 @@ import pytest
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common import package_files
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import address_of, build
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 BOARDS = ("nucleo_l4r5zi", "nucleo_h743zi")
 TIME_LIMIT_PS = 10 * 10**12

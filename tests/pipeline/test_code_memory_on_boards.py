@@ -19,7 +19,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
 from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
-from tinysplit_hil.virtual.symbols import load_program
+from virtual_stm32.symbols import load_program
 
 QUIET = Console(quiet=True)
 L4PLUS, L4, F4 = "nucleo_l4r5zi", "nucleo_l433rc_p", "nucleo_f401re"

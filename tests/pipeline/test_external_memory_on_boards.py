@@ -59,7 +59,7 @@ def check_another_flash_is_named(project: Project, out: Path, monkeypatch: pytes
     board = load_board(BOARD)
     assert board.external
     other = replace(board, external=replace(board.external, jedec_id=0xEF4017))
-    monkeypatch.setattr("tinysplit_hil.virtual.project_rig.load_board", lambda _name: other)
+    monkeypatch.setattr("tinysplit_hil.project_rig.load_board", lambda _name: other)
     with pytest.raises(ToolError, match="the external memory answers with JEDEC id 0xef4017"):
         measure_folder(project, out, SAMPLES, MeasureSettings(sample_count=1), QUIET)
 

@@ -24,9 +24,9 @@ from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
 from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.virtual import VirtualRig
-from tinysplit_hil.virtual.host_clock import VirtualClock
+from tinysplit_hil.virtual_clock import VirtualClock
 from updated_boards import board_of, one_board, with_one_slot
+from virtual_stm32 import VirtualRig
 from weights_folders import generate, other_model, shared_binary
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"

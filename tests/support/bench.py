@@ -27,8 +27,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.protocol import REPLY_BIT, MessageType
-from tinysplit_hil.virtual.peripherals.usart import misread
 from virtual_firmware import assembler, build
+from virtual_stm32.peripherals.usart import misread
 
 OTHER_HASH = 0xDEADBEEF
 IDCODE, OPTIONS = 0x2000_6460, 0xFFFF_FEAA  # of a STM32G071 without read-out protection

@@ -18,11 +18,11 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.commands import Command, Done, run_command
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.simulated_time import SharedTime
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire
-from tinysplit_hil.virtual.debug.probe import Probe, open_probes
-from tinysplit_hil.virtual.os_ports import OsPort, Tcp
-from tinysplit_hil.virtual.server import Server
-from tinysplit_hil.virtual.symbols import load_program
+from tinysplit_hil.virtual_server import Server
+from virtual_stm32 import VirtualBoard, VirtualRig, Wire
+from virtual_stm32.debug.probe import Probe, open_probes
+from virtual_stm32.os_ports import OsPort, Tcp
+from virtual_stm32.symbols import load_program
 
 LIMIT_S = 120.0
 SERVERS_OFF = "gdb_port disabled; telnet_port disabled; tcl_port disabled"

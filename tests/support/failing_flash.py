@@ -3,10 +3,10 @@
 import random
 from collections.abc import Callable, Sequence
 
-from tinysplit_hil.virtual import VirtualRig
-from tinysplit_hil.virtual.machine import Machine
-from tinysplit_hil.virtual.peripherals.flash.cells import Change
-from tinysplit_hil.virtual.peripherals.reset import ResetCause
+from virtual_stm32 import VirtualRig
+from virtual_stm32.machine import Machine
+from virtual_stm32.peripherals.flash.cells import Change
+from virtual_stm32.peripherals.reset import ResetCause
 
 _UNIT_BYTES = 32  # FLASH_UNIT_BYTES of the firmware
 

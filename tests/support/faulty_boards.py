@@ -32,10 +32,10 @@ from tinysplit_hil.protocol import BoardError
 from tinysplit_hil.request_port import Port
 from tinysplit_hil.rig import Rig
 from tinysplit_hil.tasks import T, Task, run_task
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig, Wire, open_registered
-from tinysplit_hil.virtual.clock import PS_PER_S
-from tinysplit_hil.virtual.host_clock import VirtualClock
-from tinysplit_hil.virtual.rig import HOST
+from tinysplit_hil.virtual_clock import VirtualClock
+from virtual_stm32 import VirtualBoard, VirtualRig, Wire, open_registered
+from virtual_stm32.clock import PS_PER_S
+from virtual_stm32.rig import HOST
 
 MS_PS = PS_PER_S // 1000
 LONGEST_S = 12.0

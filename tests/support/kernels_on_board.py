@@ -7,8 +7,8 @@ import numpy as np
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource, c_type, render_header, render_layer
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import build
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 BOARD = "nucleo_g071rb"
 OUTPUT, DONE, SCRATCH = 0x20000000, 0x20003FFC, 0x20004000

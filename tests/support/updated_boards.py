@@ -12,10 +12,10 @@ from firmware_build import linked_elf
 from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
 from tinysplit_hil.client import BoardClient
+from tinysplit_hil.project_rig import project_rig
 from tinysplit_hil.rig import Rig
-from tinysplit_hil.virtual import VirtualRig, open_registered
-from tinysplit_hil.virtual.host_clock import VirtualClock
-from tinysplit_hil.virtual.project_rig import project_rig
+from tinysplit_hil.virtual_clock import VirtualClock
+from virtual_stm32 import VirtualRig, open_registered
 
 
 @contextmanager

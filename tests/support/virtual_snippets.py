@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.virtual import VirtualBoard, VirtualRig
 from virtual_firmware import build, symbols
+from virtual_stm32 import VirtualBoard, VirtualRig
 
 MS_PS = 10**9
 # Registers at the start of every piece: numbers in r0 to r3, aligned addresses of RAM in r4, r5 and r7, an index in r6.

@@ -13,8 +13,8 @@ from rich.progress_bar import ProgressBar
 
 from tinysplit.boards.board import CodeRam, Device
 from tinysplit.boards.parts import Memory
-from tinysplit.build.elf_file import open_elf
 from tinysplit.common.errors import CheckFailedError, ToolError
+from tinysplit.common.input_files.elf_file import open_elf
 from tinysplit.common.tables import plain_table
 
 WEIGHTS_SECTION = ".weights"

@@ -91,10 +91,10 @@ class _Options:
 
 def _serve(project: Project, folder: Path, options: _Options) -> None:
     # Imported here because they require Unicorn, which real boards do not.
-    from tinysplit_hil.virtual.debug.probe import open_probes
-    from tinysplit_hil.virtual.os_ports import open_ports
-    from tinysplit_hil.virtual.project_rig import project_rig
-    from tinysplit_hil.virtual.server import Server
+    from tinysplit_hil.project_rig import project_rig
+    from tinysplit_hil.virtual_server import Server
+    from virtual_stm32.debug.probe import open_probes
+    from virtual_stm32.os_ports import open_ports
 
     with ExitStack() as stack:
         is_stopped = stack.enter_context(_stopped_by_signal())

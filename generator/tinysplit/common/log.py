@@ -10,7 +10,7 @@ from pathlib import Path
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, version_mark
 
-_LOGGERS = tuple(map(logging.getLogger, ("tinysplit", "tinysplit_hil")))
+_LOGGERS = tuple(map(logging.getLogger, ("tinysplit", "tinysplit_hil", "virtual_stm32")))
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 

@@ -12,10 +12,10 @@ from tinysplit_hil import protocol
 from tinysplit_hil.bench.programmers import PROGRAMMERS, failure
 from tinysplit_hil.frames import Frame, FrameDecoder
 from tinysplit_hil.note import note_in, parse_note
-from tinysplit_hil.virtual.debug.jtag import JtagChain
-from tinysplit_hil.virtual.debug.remote_bitbang import RemoteBitbang
-from tinysplit_hil.virtual.debug.taps import BoundaryScanTap
 from tinysplit_hil.weights_protocol import Staging, WeightsIdentity, weights_reason
+from virtual_stm32.debug.jtag import JtagChain
+from virtual_stm32.debug.remote_bitbang import RemoteBitbang
+from virtual_stm32.debug.taps import BoundaryScanTap
 
 _BOARD = protocol.Identity(board_index=1, project_hash=5, core_hz=64, timer_hz=64, input_bytes=300, output_bytes=10)
 _PAYLOADS: dict[str, tuple[Callable[[bytes], object], Sequence[bytes]]] = {

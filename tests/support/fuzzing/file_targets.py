@@ -44,7 +44,7 @@ from tinysplit_hil.note import note_of_elf
 from tinysplit_hil.results.compare import compare_files
 from tinysplit_hil.simulated_time import SharedTime
 from tinysplit_hil.trace.files import read_trace
-from tinysplit_hil.virtual.symbols import load_program
+from virtual_stm32.symbols import load_program
 
 BOARD = "nucleo_g071rb"
 OTHER_ERRORS = (InputError, UsageError, ToolError, CheckFailedError)

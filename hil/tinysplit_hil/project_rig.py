@@ -1,0 +1,60 @@
+"""The virtual boards of a generated folder, wired as its manifest says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tinysplit.boards.catalog import load_board
+from tinysplit.boards.marker_pins import MarkerPins
+from tinysplit.common.errors import InputError
+from tinysplit.project.channels import channel_name
+from tinysplit.project.manifest import Project
+from virtual_stm32.rig import VirtualBoard, VirtualRig, Wire
+
+_TAIL_PS = 10**9  # of a trace behind the last change, which programs would drop
+
+
+def project_rig(
+    project: Project,
+    folder: Path,
+    *,
+    has_ideal_memory: bool = False,
+    is_debuggable: bool = False,
+    is_erased: bool = False,
+) -> VirtualRig:
+    """Return the boards of `project` with the ELF files in `folder`, or with erased flash if `is_erased`.
+
+    Raises InputError where these files are missing.
+    """
+    elfs = [None if is_erased else board.built_elf(folder) for board in project.boards]
+    boards = [VirtualBoard(load_board(board.name), elf) for board, elf in zip(project.boards, elfs, strict=True)]
+    return VirtualRig(boards, project_wires(project), has_ideal_memory=has_ideal_memory, is_debuggable=is_debuggable)
+
+
+def project_wires(project: Project) -> list[Wire]:
+    """Return the links of `project` as wires between its boards."""
+    index = {board.number: position for position, board in enumerate(project.boards)}
+    return [
+        Wire(*((index[number], uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
+        for link in project.links
+    ]
+
+
+@contextmanager
+def marker_trace(project: Project, rig: VirtualRig, vcd: Path | None) -> Iterator[None]:
+    """Write the levels of all markers into the file `vcd`, if any, at the end of the context.
+
+    Raises InputError for a project without markers.
+    """
+    if vcd and not project.has_markers:
+        raise InputError(f"the project drives no pins for {vcd}: generate it with --markers")
+    pins = [
+        (channel_name(board.number, kind), index, pin)
+        for index, board in enumerate(project.boards)
+        for kind, pin in MarkerPins.of(board.name).by_kind.items()
+        if vcd and board.has_markers
+    ]
+    trace = rig.trace_pins(pins)
+    yield
+    if vcd:
+        trace.write_vcd(vcd, rig.time_ps + _TAIL_PS)

@@ -1,0 +1,92 @@
+"""Cycles of Cortex-M7: two instructions a cycle, in order. Arm publishes no table of them.
+
+Sources, in the order in which they decide:
+
+* [jnk0le]: github.com/jnk0le/random, pipeline cycle test, cortex_m7.md: measured on an STM32H743.
+* [LLVM]: llvm/lib/Target/ARM/ARMScheduleM7.td, written by Arm.
+* [quinapalus]: quinapalus.com/cm7cycles.html, measured on an STM32H730; agrees with [jnk0le].
+* [Arm]: DDI 0489, Prefetch Unit: branch target address cache "for the single-cycle turn-around" of predicted branches.
+
+Each instruction issues in the earliest cycle in which its operands are ready, as the older of a pair or as the younger
+of the one before. The pipeline has an early and a late ALU, one cycle apart, and multiplies one stage later than that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from capstone import arm
+
+from virtual_stm32.core.cycle_models import BlockCost
+from virtual_stm32.core.instructions import Instruction
+from virtual_stm32.core.m7_rules import Results, Stage, accesses, issue_cycles, may_go_early, may_pair, results
+
+# [jnk0le]: 8 cycles, 6 if the flags are set at least 3 cycles before the branch. A branch that depends on nothing is
+# known as early as that.
+MISPREDICTED, MISPREDICTED_EARLY, EARLY_FLAGS = 8, 6, 3
+
+
+@dataclass
+class _Pipeline:
+    """Instructions that have issued; `cycle` is the first without any."""
+
+    cycle: int = 0
+    older: Instruction | None = None  # issued in the cycle before, and may still get a partner
+    ready: dict[int, Results] = field(default_factory=dict)  # cycles by register
+    flags_at: int = 0
+
+    def issue(self, each: Instruction) -> int:
+        """Issue the next instruction and return its cycle."""
+        earliest = max((self._at(register, stage) for register, stage in accesses(each)), default=0)
+        older = self.older
+        if older is not None and earliest < self.cycle and may_pair(older, each):
+            start, self.older = self.cycle - 1, None
+        else:
+            start, older = max(self.cycle, earliest), None
+            self.cycle = start + issue_cycles(each)
+            self.older = each
+        goes_early = may_go_early(each, older) and all(
+            self._at(register, Stage.EARLY) <= start for register, _ in accesses(each)
+        )
+        done = start + issue_cycles(each) - 1
+        for register in each.writes:
+            self.ready[register] = results(each, register, goes_early=goes_early).after(done)
+        if arm.ARM_REG_CPSR in each.writes:
+            self.flags_at = start
+        return start
+
+    def _at(self, register: int, stage: Stage) -> int:
+        known = self.ready.get(register)
+        return known[stage] if known else 0
+
+    @property
+    def drained(self) -> int:
+        """The cycle in which an instruction that follows a branch finds all results."""
+        return max([self.cycle, *(each[Stage.LATE] for each in self.ready.values())])
+
+
+def m7_cost(context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
+    """Return the cycles of a block after `context`, with cache hits.
+
+    A taken branch that is predicted takes no additional cycle [Arm], but the instruction at its target does not pair
+    with it, and finds all results: both are assumptions.
+    """
+    pipeline = _Pipeline()
+    for each in context:
+        pipeline.issue(each)
+    begin = pipeline.cycle
+    starts = [pipeline.issue(each) for each in block]
+    before = tuple(max(0, start - begin) for start in starts)
+    last = block[-1]
+    wait = pipeline.drained - pipeline.cycle if last.writes_pc else 0
+    cycles = pipeline.cycle - begin + (0 if last.is_conditional else wait)
+    mispredicted = _misprediction(last, starts[-1] - pipeline.flags_at) if last.writes_pc else 0
+    return BlockCost(before, cycles, wait if last.is_conditional else 0, mispredicted)
+
+
+def _misprediction(last: Instruction, flags_age: int) -> int:
+    is_known_early = last.is_direct and (not last.is_conditional or _tests_early_flags(last, flags_age))
+    return MISPREDICTED_EARLY if is_known_early else MISPREDICTED
+
+
+def _tests_early_flags(last: Instruction, flags_age: int) -> bool:
+    return arm.ARM_REG_CPSR in last.reads and flags_age >= EARLY_FLAGS

@@ -1,0 +1,238 @@
+"""Rules of Cortex-M7 for single instructions and for pairs; m7_cycles.py names the sources."""
+
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+from capstone import arm
+
+from virtual_stm32.core.instructions import (
+    BARRIERS,
+    DIVISIONS,
+    EXCLUSIVE_STORES,
+    LONG_ACCUMULATIONS,
+    MULTIPLE_LOADS,
+    MULTIPLE_STORES,
+    PAIR_ACCESSES,
+    TABLE_BRANCHES,
+    WORD_ACCESSES,
+    Instruction,
+)
+
+
+class Stage(IntEnum):
+    """Where an instruction needs an operand."""
+
+    EARLY = 0  # address, shifted operand, early ALU
+    LATE = 1  # the other ALU
+    MULTIPLIED = 2
+    ACCUMULATED = 3
+    STORED = 4
+
+
+class Results(NamedTuple):
+    """First cycle in which a result can be used, by Stage; relative to the instruction's cycle, or absolute."""
+
+    early: int
+    late: int
+    multiplied: int
+    accumulated: int
+    stored: int
+
+    def after(self, cycle: int) -> "Results":
+        """Return the cycles of an instruction at `cycle`."""
+        return Results(*(cycle + each for each in self))
+
+
+# [jnk0le] for integers: sections overall, multiplication, loads, stores; FPU: table of latencies.
+_ALU = Results(2, 1, 1, 0, 0)
+_EARLY_ALU = Results(1, 0, 0, 0, 0)
+_FLAGS = Results(1, 1, 1, 1, 1)
+_MULTIPLIER = Results(3, 2, 2, 1, 1)  # and saturating instructions: [LLVM], latency 2
+_WORD = Results(2, 1, 2, 1, 0)  # "can't consume LDR result from previous cycle": multiplications
+_PART = Results(3, 2, 2, 1, 0)  # bytes and halfwords
+_BASE = Results(1, 1, 1, 1, 1)  # written back by the address generation
+_FPU_ALU = Results(3, 3, 3, 3, 1)
+_FPU_FUSED = Results(5, 5, 5, 3, 3)
+_FPU_CHAINED = Results(6, 6, 6, 3, 4)
+_FPU_LOAD = Results(1, 1, 1, 3, 1)
+
+_MULTIPLY = re.compile(r"mul|ml[as]|sm[lmu]|um[ul]|umaal")
+# Bitfields and DSP except multiplications: only as the older of a pair, and not two of them.
+_OLDER_ONLY = re.compile(
+    r"[su]xt|pkh|[su]bfx|bf[ci]|rev|rbit|clz|sel|[su]sat|usada?8|u?q(add|sub|asx|sax|dadd|dsub)|[su]h?(add|sub|asx|sax)"
+)
+_SLOW_DSP = re.compile(r"[su]sat|usada?8|u?q(add|sub|asx|sax|dadd|dsub)")
+_SHIFTING = re.compile(r"[su]xta|pkh|[su]bfx|bf[ci]|rev|rbit")  # uses the early shifter
+_SHIFTS = frozenset((arm.ARM_INS_LSL, arm.ARM_INS_LSR, arm.ARM_INS_ASR, arm.ARM_INS_ROR))
+_EARLY = frozenset(("add", "addw", "sub", "subw", "mov", "movw"))
+_FUSED = frozenset(("vfma", "vfms", "vfnma", "vfnms"))
+_CHAINED = frozenset(("vmla", "vmls", "vnmla", "vnmls"))
+_LONG_FPU = {"vdiv": (16, 30), "vsqrt": (14, 30)}  # single, double; it stops the pipeline
+_DOUBLE_FPU = {"vadd": 2, "vsub": 2, "vmul": 5, "vnmul": 5, **dict.fromkeys(_FUSED, 8), **dict.fromkeys(_CHAINED, 9)}
+# [LLVM]: 3 for instructions that are not of general purpose. ISB refetches, like a misprediction: assumed.
+_SLOW = {
+    **dict.fromkeys((arm.ARM_INS_MRS, arm.ARM_INS_MSR, arm.ARM_INS_CPS), 3),
+    **dict.fromkeys(BARRIERS, 3),
+    arm.ARM_INS_ISB: 8,
+    **dict.fromkeys(TABLE_BRANCHES, 2),  # [LLVM]
+    **dict.fromkeys(DIVISIONS, 2),  # on_division() of accesses.c adds what the operands require
+}
+_MULTIPLE = MULTIPLE_LOADS | MULTIPLE_STORES
+_SINGLE = frozenset(_SLOW) | _MULTIPLE | PAIR_ACCESSES | EXCLUSIVE_STORES | {arm.ARM_INS_VMRS, arm.ARM_INS_VMSR}
+_LONG_CONSTANTS = frozenset(("movw", "movt", "addw", "subw", "adr"))  # 12 or 16 bits in the instruction
+_BYTE = 0xFF
+_HALFWORD_BYTES = 2
+_WORD_BYTES, _BANKS_BYTES = 4, 8
+
+
+def issue_cycles(each: Instruction) -> int:
+    """Return for how many cycles nothing else issues. LDM, STM: two words a cycle, aligned to eight bytes: assumed."""
+    if each.id in _MULTIPLE:
+        return (each.register_count + 1) // 2
+    if each.is_floating:
+        if each.name in _LONG_FPU:
+            return _LONG_FPU[each.name][each.is_double]
+        return _DOUBLE_FPU.get(each.name, 1) if each.is_double else 1
+    return _SLOW.get(each.id, 1)
+
+
+def _is_multiply(each: Instruction) -> bool:
+    return _MULTIPLY.match(each.name) is not None
+
+
+def _is_load(each: Instruction) -> bool:
+    return bool(each.target) or each.id in (arm.ARM_INS_VLDR, arm.ARM_INS_PLD)
+
+
+def _is_fpu_arithmetic(each: Instruction) -> bool:
+    return each.is_floating and each.id not in (arm.ARM_INS_VLDR, arm.ARM_INS_VSTR)
+
+
+def _is_shifted_constant(each: Instruction) -> bool:
+    """Return whether a 32-bit instruction makes its constant from eight bits by a shift, and not by repeating them."""
+    value = each.immediate & 0xFFFFFFFF
+    if value <= _BYTE or each.size == _HALFWORD_BYTES or each.id in _SHIFTS or each.base or each.writes_pc:
+        return False
+    return each.name not in _LONG_CONSTANTS and value & 0xFFFF != value >> 16
+
+
+def _uses_shifter(each: Instruction) -> bool:
+    return each.has_shift or _SHIFTING.match(each.name) is not None or _is_shifted_constant(each)
+
+
+def may_go_early(each: Instruction, older: Instruction | None) -> bool:
+    """Return whether the early ALU may execute an instruction; `older` is that of its pair.
+
+    ADD, SUB and MOV only without a partner before them; shifts also with one that does not use the shifter.
+    """
+    if each.is_conditional or _uses_shifter(each):
+        return False
+    if older is None:
+        return each.name in _EARLY or each.id in _SHIFTS
+    return each.id in _SHIFTS and not _uses_shifter(older)
+
+
+def accesses(each: Instruction) -> Iterator[tuple[int, Stage]]:
+    """Yield the registers that an instruction reads, with the stage that needs them."""
+    addresses = each.address_registers
+    for register in each.reads:
+        if register in addresses:
+            yield register, Stage.EARLY
+        elif register == arm.ARM_REG_CPSR:
+            if not each.writes_pc:  # a branch is predicted, and does not wait
+                yield register, Stage.LATE
+        else:
+            yield register, _stage(each, register)
+
+
+def _stage(each: Instruction, register: int) -> Stage:
+    if each.is_store and each.id not in _MULTIPLE:
+        return Stage.STORED
+    if _is_multiply(each) or each.name in _FUSED | _CHAINED:
+        return Stage.ACCUMULATED if register in _accumulators(each) else Stage.MULTIPLIED
+    is_shifted = each.has_shift or _SHIFTING.match(each.name) is not None
+    return Stage.EARLY if is_shifted and register == each.registers[-1] else Stage.LATE
+
+
+def _accumulators(each: Instruction) -> tuple[int, ...]:
+    """Return the registers that are added to the product, unless they are factors, too."""
+    operands = each.registers
+    if each.is_floating:
+        sums, factors = operands[:1], operands[1:]
+    elif each.name.startswith(LONG_ACCUMULATIONS):
+        sums, factors = operands[:2], operands[2:]
+    else:
+        sums, factors = operands[3:], operands[1:3]
+    return tuple(register for register in sums if register not in factors)
+
+
+def results(each: Instruction, register: int, *, goes_early: bool) -> Results:
+    """Return when the register that an instruction writes can be used."""
+    if register == arm.ARM_REG_CPSR:
+        return _FLAGS
+    if each.is_floating:
+        return _fpu_results(each, register)
+    if register in each.address_registers and register != each.target:
+        return _BASE
+    if each.target or each.id in MULTIPLE_LOADS or each.id == arm.ARM_INS_LDRD:
+        return _PART if each.target and each.id not in WORD_ACCESSES else _WORD
+    if _is_multiply(each) or _SLOW_DSP.match(each.name):
+        return _MULTIPLIER
+    return _EARLY_ALU if goes_early else _ALU
+
+
+def _fpu_results(each: Instruction, register: int) -> Results:
+    if each.id == arm.ARM_INS_VLDR or each.id in MULTIPLE_LOADS:
+        return _BASE if register in each.address_registers else _FPU_LOAD
+    if each.name in _FUSED:
+        return _FPU_FUSED
+    if each.name in _CHAINED:
+        return _FPU_CHAINED
+    return _ALU if _is_integer(register) else _FPU_ALU
+
+
+def _is_integer(register: int) -> bool:
+    return bool(arm.ARM_REG_R0 <= register <= arm.ARM_REG_R12) or register == arm.ARM_REG_LR
+
+
+def _is_single(each: Instruction) -> bool:
+    """Return whether an instruction issues alone."""
+    if each.is_floating and (each.name in _LONG_FPU or each.is_double or each.has_double_register):
+        return True
+    is_core_move = each.id == arm.ARM_INS_VMOV and any(map(_is_integer, each.registers))
+    return each.id in _SINGLE or is_core_move or each.text == "wfi"
+
+
+def may_pair(older: Instruction, younger: Instruction) -> bool:
+    """Return whether two instructions may issue in the same cycle, if their operands are ready."""
+    if _is_single(older) or _is_single(younger) or older.writes & younger.writes - younger.reads - {arm.ARM_REG_CPSR}:
+        return False
+    if _OLDER_ONLY.match(younger.name) or (older.writes_pc and younger.writes_pc):
+        return False
+    if _uses_shifter(younger) and (_uses_shifter(older) or older.id in _SHIFTS):
+        return False
+    return not _is_unit_busy(older, younger)
+
+
+def _is_unit_busy(older: Instruction, younger: Instruction) -> bool:
+    """Return whether both need the multiplier, the store port, the FPU or the same bank of memory."""
+    pair = (older, younger)
+    if any(map(_is_multiply, pair)) and all(_is_multiply(each) or each.is_store for each in pair):
+        return True
+    if all(each.is_store for each in pair) or all(map(_is_fpu_arithmetic, pair)):
+        return True
+    if any(each.name in _FUSED | _CHAINED for each in pair) and all(each.is_floating for each in pair):
+        return True
+    return all(map(_is_load, pair)) and not _are_other_banks(older, younger)
+
+
+def _are_other_banks(older: Instruction, younger: Instruction) -> bool:
+    """Return whether two loads are known to read an even and an odd word; others are assumed to collide."""
+    if older.index or younger.index or older.base != younger.base:
+        return False
+    distance = younger.displacement - older.displacement
+    if older.base == arm.ARM_REG_PC:
+        distance += (younger.address & ~3) - (older.address & ~3)
+    return distance % _BANKS_BYTES == _WORD_BYTES

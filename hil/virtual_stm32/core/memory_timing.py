@@ -1,0 +1,171 @@
+"""Real memory of a virtual board: wait states, prefetch, caches and buses, by its registers (C: memory_model.h).
+
+What the manuals leave open is a parameter here, with the value that costs most among those that agree with published
+figures (docs/virtual_boards.md).
+"""
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from tinysplit.boards.board import Board
+from tinysplit.boards.parts import Memory
+from virtual_stm32.core.native import MemoryModel, library
+
+_PREFETCH, _CODE_CACHE, _DATA_CACHE, _LATENCY = 1 << 8, 1 << 9, 1 << 10, 0xF  # of FLASH_ACR
+_CODE, _CONSTANTS, _VALUES = range(3)  # stall_kind_t
+
+
+@dataclass(frozen=True)
+class Stalls:
+    """Cycles for which a core has waited: for code, for constants in flash, and for values in RAM."""
+
+    code: int
+    constants: int
+    values: int
+
+    def __sub__(self, before: "Stalls") -> "Stalls":
+        return Stalls(self.code - before.code, self.constants - before.constants, self.values - before.values)
+
+
+@dataclass(frozen=True)
+class HookedMemory:
+    """A memory whose accesses may stall."""
+
+    start: int
+    size_bytes: int
+    is_writable: bool
+
+
+class IdealMemory:
+    """Memory without wait states, and the interface of the others."""
+
+    model: MemoryModel | None = None
+
+    def hooked(self) -> Iterator[HookedMemory]:
+        """Yield the memories whose accesses may stall."""
+        yield from ()
+
+    def clock_changed(self, access_control: int, ahb_divider: int) -> None:
+        """Follow FLASH_ACR and the divider from the core to AHB."""
+
+    def switch(self, *, code_is_on: bool, data_is_on: bool) -> None:
+        """Follow the cache bits IC and DC of CCR."""
+
+    def maintain(self, address: int, *, cleans: bool, invalidates: bool) -> None:
+        """Clean or invalidate the data cache's line at an address."""
+
+    def stalls(self) -> Stalls:
+        """Return the stalls since the start."""
+        if self.model is None:
+            return Stalls(0, 0, 0)
+        return Stalls(*(int(self.model.stalls[kind]) for kind in (_CODE, _CONSTANTS, _VALUES)))
+
+
+class WaitStateFlash(IdealMemory):
+    """Flash of G0, F4 and L4 behind the ART accelerator; RAM has no wait states.
+
+    Lines are fully associative, replaced by LRU and filled access by access: of the organisations that agree with
+    published figures, this one costs loops most that are a little longer than the cache. The G0 has no buffer for data.
+    """
+
+    # RM0444, RM0368 and RM0394 (instruction cache memory) copy a line that was missed into the cache, and name only
+    # these. But figures published for F4 and L4 can be reached only if lines that were prefetched enter it, too.
+    _KEEPS_PREFETCHED = ("stm32f4", "stm32l4")
+
+    def __init__(self, board: Board) -> None:
+        self._flash = board.device.flash
+        level = next(each for each in board.memory_levels if each.name == self._flash.name)
+        line_bytes = board.caches.line_bytes
+        self._memory = ctypes.create_string_buffer(library().flash_bytes())
+        self._places = ctypes.create_string_buffer(2 * (self._flash.size_bytes // line_bytes))
+        library().flash_begin(
+            self._memory,
+            self._flash.start,
+            self._flash.size_bytes,
+            level.access_bytes,
+            line_bytes,
+            board.caches.code_bytes // line_bytes,
+            board.caches.data_bytes // line_bytes,
+            board.device.family in self._KEEPS_PREFETCHED,
+            self._places,
+        )
+        self.model = MemoryModel.from_buffer(self._memory)
+
+    @override
+    def hooked(self) -> Iterator[HookedMemory]:
+        yield HookedMemory(self._flash.start, self._flash.size_bytes, is_writable=False)
+
+    @override
+    def clock_changed(self, access_control: int, ahb_divider: int) -> None:
+        library().flash_set(
+            self._memory,
+            access_control & _LATENCY,
+            bool(access_control & _PREFETCH),
+            bool(access_control & _CODE_CACHE),
+            bool(access_control & _DATA_CACHE),
+        )
+
+
+class CachedBuses(IdealMemory):
+    """Memories of Cortex-M7: TCM at core speed, all others over AXI behind the L1 caches."""
+
+    _LINE_BYTES = 32
+    _BEAT_BYTES = 8  # of AXI
+    _CODE_WAYS, _DATA_WAYS = 2, 4  # Arm DDI 0489, Caches
+
+    def __init__(self, board: Board) -> None:
+        device = board.device
+        self._levels = {level.name: level for level in board.memory_levels}
+        self._flash = device.flash
+        self._memories = [*(each for each in device.ram if self._levels[each.name].is_cached), device.flash]
+        self._memory = ctypes.create_string_buffer(library().buses_bytes())
+        code_lines, data_lines = (
+            size // self._LINE_BYTES for size in (board.caches.code_bytes, board.caches.data_bytes)
+        )
+        library().buses_begin(
+            self._memory, code_lines // self._CODE_WAYS, self._CODE_WAYS, data_lines // self._DATA_WAYS, self._DATA_WAYS
+        )
+        self.model = MemoryModel.from_buffer(self._memory)
+
+    @override
+    def hooked(self) -> Iterator[HookedMemory]:
+        for memory in self._memories:
+            yield HookedMemory(memory.start, memory.size_bytes, is_writable=memory != self._flash)
+
+    @override
+    def clock_changed(self, access_control: int, ahb_divider: int) -> None:
+        for memory in self._memories:
+            first, rest = self._bus_cycles(memory, access_control & _LATENCY)
+            library().buses_set(
+                self._memory,
+                memory.start,
+                memory.size_bytes,
+                first * ahb_divider,
+                rest * ahb_divider,
+                memory == self._flash,
+            )
+
+    def _bus_cycles(self, memory: Memory, wait_states: int) -> tuple[int, int]:
+        """Return the cycles of AXI to the first beat of a line, and from there to the last."""
+        level = self._levels[memory.name]
+        if memory == self._flash:
+            return level.bus_cycles + wait_states, self._LINE_BYTES // self._BEAT_BYTES - 1
+        return level.bus_cycles, self._LINE_BYTES // level.access_bytes - 1
+
+    @override
+    def switch(self, *, code_is_on: bool, data_is_on: bool) -> None:
+        library().buses_switch(self._memory, code_is_on, data_is_on)
+
+    @override
+    def maintain(self, address: int, *, cleans: bool, invalidates: bool) -> None:
+        library().buses_maintain(self._memory, address, cleans, invalidates)
+
+
+def memory_timing(board: Board, *, is_ideal: bool) -> IdealMemory:
+    """Return the memory of a board, or an ideal one."""
+    if is_ideal:
+        return IdealMemory()
+    return CachedBuses(board) if board.device.core == "cortex-m7" else WaitStateFlash(board)

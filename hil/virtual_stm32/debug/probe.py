@@ -1,0 +1,121 @@
+"""A debug probe in front of a virtual board: a TCP port for OpenOCD, the pins, and the time that they take."""
+
+from collections.abc import Iterator
+
+from tinysplit.boards.board import Board
+from virtual_stm32.clock import PS_PER_S
+from virtual_stm32.debug.access_port import AccessPort
+from virtual_stm32.debug.debug_port import DebugPort
+from virtual_stm32.debug.device import DBGMCU_BYTES
+from virtual_stm32.debug.jtag import JtagChain
+from virtual_stm32.debug.part import DebuggedPart
+from virtual_stm32.debug.remote_bitbang import RemoteBitbang
+from virtual_stm32.debug.taps import BoundaryScanTap, DebugTap
+from virtual_stm32.os_ports import LOCALHOST, Tcp
+from virtual_stm32.rig import VirtualRig
+
+TCK_HZ = 1_000_000
+# IDCODE of the debug port (target/stm32*.cfg of OpenOCD) and IDR of the access port to the core, by core.
+_DEBUG_IDCODES = {
+    "stm32g0": 0x0BC11477,
+    "stm32f4": 0x4BA00477,
+    "stm32l4": 0x4BA00477,
+    "stm32h7": 0x6BA00477,
+}
+_AHB_PORTS = {"cortex-m0plus": 0x04770031, "cortex-m4": 0x24770011, "cortex-m7": 0x84770001}
+_WRAP_BYTES = {"cortex-m0plus": 1024, "cortex-m4": 4096, "cortex-m7": 1024}  # DDI 0484, 0439, 0489: AHB-AP, TAR
+_APB_PORT = 0x54770002
+_DEBUG_APB, _DBGMCU_ON_APB = 2, 0xE00E1000  # of the H7: number of its access port, and DBGMCU behind it
+_ST = 0x041  # in the boundary scan's IDCODE: version 0, part 0x6000 + device id, manufacturer ST
+
+
+def adapter_commands(tcp_port: int) -> str:
+    """Return OpenOCD's commands that choose the debug port behind a TCP port of this machine."""
+    return f"adapter driver remote_bitbang; remote_bitbang host {LOCALHOST}; remote_bitbang port {tcp_port}"
+
+
+class Probe:
+    """A debug port behind a TCP port. The boards run for as long as the pins take, unless their time is not ours."""
+
+    def __init__(self, rig: VirtualRig, index: int, port: Tcp) -> None:
+        self.adapter = adapter_commands(port.number)
+        self.client_fd: int | None = None
+        self._rig = rig
+        self._part = rig.part(index)
+        board = self._part.board
+        self._port = port
+        self._ticks = 0
+        self._passes_time = True
+        family, device_id = board.device.family, self._part.port.device_id
+        self._debug_port = DebugPort(dict(_access_ports(self._part, board)))
+        debug_tap = DebugTap(_DEBUG_IDCODES[family], self._debug_port, self._pass_time)
+        scan_tap = BoundaryScanTap((0x6000 | device_id) << 12 | _ST)
+        # The G0 has no JTAG at all, and so no boundary scan: this debug port stands for its serial wire debug port.
+        self._chain = JtagChain([debug_tap] if family == "stm32g0" else [debug_tap, scan_tap])
+        self._pins = RemoteBitbang(self._chain, self._part.reset_pin, self._tick)
+        self._part.powered_up = self._power_up
+
+    def _power_up(self) -> None:
+        self._chain.reset()
+        self._debug_port.power_up()
+
+    def _tick(self, count: int) -> None:
+        self._ticks += count
+
+    def _pass_time(self) -> None:
+        """Let the boards run for as long as the pins have taken."""
+        if self._passes_time:
+            self._rig.run_until(self._rig.time_ps + self._ticks * PS_PER_S // TCK_HZ)
+        self._ticks = 0
+
+    def close(self) -> None:
+        """Close the port for the client, too."""
+        self._port.close()
+
+    def serve(self, *, passes_time: bool) -> None:
+        """Answer what the client has sent."""
+        self._passes_time = passes_time
+        self.client_fd = self._port.look_for_client()
+        while data := self._port.read():
+            if answer := self.process(data):
+                self._port.write(answer)
+
+    def process(self, data: bytes) -> bytes:
+        """Take levels of the pins and return those of TDO, which nobody drives without supply or debug access."""
+        return self._pins.process(data) if self._part.is_open else b"1" * data.count(b"R")
+
+
+def open_probes(rig: VirtualRig) -> Iterator[Probe]:
+    """Yield a debug port for each board, on free TCP ports. Raises ToolError when one cannot be opened."""
+    for index in range(rig.board_count):
+        yield Probe(rig, index, Tcp(0))
+
+
+def _access_ports(part: DebuggedPart, board: Board) -> Iterator[tuple[int, AccessPort]]:
+    core = board.device.core
+    yield 0, AccessPort(_AHB_PORTS[core], part, _WRAP_BYTES[core])
+    if board.device.family == "stm32h7":
+        yield _DEBUG_APB, AccessPort(_APB_PORT, _DebugApb(part))
+
+
+class _DebugApb:
+    """The debug bus of the H7: DBGMCU. What else is there (trace) reads as 0."""
+
+    def __init__(self, part: DebuggedPart) -> None:
+        self._part = part
+
+    def read(self, address: int, size: int) -> int:
+        """See MemoryBus."""
+        place = self._place(address)
+        return 0 if place is None else self._part.read(place, size)
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """See MemoryBus."""
+        place = self._place(address)
+        if place is not None:
+            self._part.write(place, size, value)
+
+    def _place(self, address: int) -> int | None:
+        """Return the address in DBGMCU on the system bus."""
+        offset = address - _DBGMCU_ON_APB
+        return self._part.port.idcode_address + offset if 0 <= offset < DBGMCU_BYTES else None

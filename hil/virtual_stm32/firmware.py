@@ -1,0 +1,74 @@
+"""What a virtual board executes: the contents of its flash, and how it starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinysplit.boards.board import Board
+from virtual_stm32.core.blocks import BlockTable
+from virtual_stm32.core.cores import CORES
+from virtual_stm32.core.divisions import Operands, find_all_divisions
+from virtual_stm32.peripherals.reset import ResetCause
+from virtual_stm32.symbols import Program, load_program
+
+_ERASED = b"\xff"
+
+
+class Firmware:
+    """The contents of a board's flash and external memory, with what is known of its code; kept over resets.
+
+    A board with a debug port (`is_debuggable`) may get other code at any time, also in RAM; it may start without any.
+    """
+
+    def __init__(self, board: Board, elf: Path | None, *, is_debuggable: bool = False) -> None:
+        self._board = board
+        self._core = CORES[board.device.core]
+        self.is_debuggable = is_debuggable
+        self.program = Program((), (), ()) if elf is None else load_program(elf)
+        flash = board.device.flash
+        erased = _ERASED * flash.size_bytes
+        self.image = bytearray(erased if elf is None else self.program.flash_image(board, elf))
+        self.external = self.program.external_image(board)
+        self.options: dict[int, int] = {}  # option bytes that were changed, by the offset of their register
+        self.torn = bytearray(len(self.image))  # 1 for each byte of a word whose error correction fails
+        self._ram_code = self.program.ram_code(board)
+        self.ram_code = (
+            tuple(start for start, _ in self._ram()) if is_debuggable else tuple(self._ram_code)
+        )  # addresses
+        self.begin()
+
+    def begin(self) -> None:
+        """Look at the code anew, if it may have changed since the last start."""
+        if self.is_debuggable:
+            self.blocks = BlockTable(self._core, {}, [(self._board.device.flash.start, len(self.image)), *self._ram()])
+        elif not hasattr(self, "blocks"):
+            self.blocks = BlockTable(self._core, {self._board.device.flash.start: self.image, **self._ram_code})
+
+    def _ram(self) -> list[tuple[int, int]]:
+        """Return the memories in which code may be executed, by address and size."""
+        memories = [(memory.start, memory.size_bytes) for memory in self._board.device.ram]
+        alias = self._board.code_ram
+        return [*memories, *([(alias.code_start, alias.size_bytes)] if alias else [])]
+
+    def divisions(self) -> dict[int, Operands]:
+        """Return the divisions in the code that is known; what a debugger brings into RAM is not."""
+        if not self._core.has_mainline:
+            return {}
+        if not self.is_debuggable:
+            return find_all_divisions({**dict(self.program.segments), **self._ram_code})
+        used = bytes(self.image).rstrip(_ERASED)
+        return find_all_divisions({self._board.device.flash.start: used, **self._ram_code})
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a board starts: its time, the cause, contents of RAM, and the flags of earlier resets.
+
+    A board that does not start is held in reset for ever.
+    """
+
+    ps: int
+    cause: ResetCause
+    ram: Mapping[str, bytes]
+    flags: int = 0
+    does_start: bool = True

@@ -1,0 +1,126 @@
+"""RCC and PWR of the STM32F401 and F446 (RM0368, RM0390)."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar
+
+from typing_extensions import override
+
+from virtual_stm32.errors import NotModelledError
+from virtual_stm32.peripherals.base import Registers
+from virtual_stm32.peripherals.rcc import (
+    Frequencies,
+    Gate,
+    Limits,
+    Oscillator,
+    PllSource,
+    Rcc,
+    SwitchFields,
+    ahb_divider,
+    apb_divider,
+    pll_hz,
+)
+from virtual_stm32.peripherals.reset import reset_flags
+
+HSI_HZ = 16_000_000
+FLASH_LIMITS = Limits(tuple(range(30_000_000, 300_000_000, 30_000_000)))  # 2.7 V to 3.6 V
+_CR, _PLLCFGR, _CFGR = 0x00, 0x04, 0x08
+_RESET = {_CR: 0x83, _PLLCFGR: 0x24003010, _CFGR: 0, 0x30: 0, 0x34: 0, 0x40: 0, 0x44: 0}
+_HSIRDY, _PLLRDY = 1, 25
+_SELECTS_HSI, _SELECTS_PLL = 0, 2
+
+
+class RccF4(Rcc):
+    """HSI, HSE and PLL output P."""
+
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 1, hsi=0, hse=1, position=22)
+    oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLLRDY, 100))
+    switch = SwitchFields(_CFGR, 2, 2)
+    reset_flags = reset_flags(
+        0x74, 24, always=(26,), power_up=(25, 27), brown_out=(25,), software=(28,), watchdog=(29,)
+    )
+    gates: ClassVar[Mapping[str, Gate]] = {
+        **{f"GPIO{port}": Gate(0x30, bit) for bit, port in enumerate("ABCDEFGH")},
+        "CRC": Gate(0x30, 12),
+        "DMA1": Gate(0x30, 21),
+        "DMA2": Gate(0x30, 22),
+        "USART2": Gate(0x40, 17),
+        "USART3": Gate(0x40, 18),
+        "UART4": Gate(0x40, 19),
+        "UART5": Gate(0x40, 20),
+        "PWR": Gate(0x40, 28),
+        "USART1": Gate(0x44, 4),
+        "USART6": Gate(0x44, 5),
+        "SYSCFG": Gate(0x44, 14),
+    }
+
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
+
+    @override
+    def source_is_ready(self, selection: int) -> bool:
+        ready_bit = {_SELECTS_HSI: _HSIRDY, _SELECTS_PLL: _PLLRDY}.get(selection)
+        return ready_bit is not None and self.is_ready(ready_bit)
+
+    @override
+    def source_hz(self, selection: int) -> int:
+        if selection == _SELECTS_HSI:
+            return HSI_HZ
+        m, n, p = self.field(_PLLCFGR, 0, 6), self.field(_PLLCFGR, 6, 9), 2 * (self.field(_PLLCFGR, 16, 2) + 1)
+        return pll_hz(self.pll_source_hz(HSI_HZ), max(m, 1), n, p, (950_000, 2_100_000), (100_000_000, 432_000_000))
+
+    @override
+    def frequencies(self) -> Frequencies:
+        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 4, 4))
+        apb1 = core // apb_divider(self.field(_CFGR, 10, 3))
+        apb2 = core // apb_divider(self.field(_CFGR, 13, 3))
+        return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
+
+
+_PWR_CR, _PWR_CSR = 0x00, 0x04
+_VOS, _ODEN, _ODSWEN = 14, 16, 17
+_VOSRDY, _ODRDY, _ODSWRDY = 14, 16, 17
+_OVERDRIVE_CYCLES = 1000
+
+
+# Highest AHB clock by the value of VOS without over-drive, of devices by their highest clock (datasheets, general
+# operating conditions; DS10086 and DS10693 of the F401 and F446). VOS of the F405 to F417, of 168 MHz, has one bit.
+_OVERDRIVE_HZ = 180_000_000
+_HZ_BY_SCALE = {
+    84_000_000: {1: 60_000_000, 2: 84_000_000},
+    100_000_000: {1: 64_000_000, 2: 84_000_000, 3: 100_000_000},
+    168_000_000: {0: 144_000_000, 1: 168_000_000},
+    _OVERDRIVE_HZ: {1: 120_000_000, 2: 144_000_000, 3: 168_000_000},
+}
+
+
+class PwrF4(Registers):
+    """Voltage scale and over-drive, which limit the clock."""
+
+    def __init__(self, max_hz: int) -> None:
+        self._has_overdrive = max_hz == _OVERDRIVE_HZ
+        self._hz_by_scale = _HZ_BY_SCALE[max_hz]
+        super().__init__("PWR", {_PWR_CR: max(self._hz_by_scale) << _VOS, _PWR_CSR: 1 << _VOSRDY})
+
+    @override
+    def store(self, offset: int, value: int, now: int) -> None:
+        if offset == _PWR_CSR:
+            return
+        if value >> _ODEN & 3 and not self._has_overdrive:
+            raise NotModelledError("this device has no over-drive (PWR_CR)")
+        self.words[offset] = value
+        for on_bit, ready_bit in ((_ODEN, _ODRDY), (_ODSWEN, _ODSWRDY)):
+            if not value >> on_bit & 1:
+                self.set_bits(_PWR_CSR, 1 << ready_bit, 0)
+            elif not self.field(_PWR_CSR, ready_bit, 1):
+                self.later(now + _OVERDRIVE_CYCLES, partial(self._overdrive_ready, 1 << ready_bit))
+
+    def _overdrive_ready(self, mask: int, _now: int) -> None:
+        self.words[_PWR_CSR] |= mask
+
+    def max_hz(self) -> int:
+        """Return the highest AHB clock."""
+        scale = self.field(_PWR_CR, _VOS, 2)
+        if self.field(_PWR_CSR, _ODSWRDY, 1):
+            return {2: 168_000_000, 3: 180_000_000}.get(scale, 120_000_000)
+        return self._hz_by_scale.get(scale, 0)

@@ -1,0 +1,73 @@
+"""RCC of the STM32G0 (RM0444)."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from typing_extensions import override
+
+from virtual_stm32.peripherals.rcc import (
+    Frequencies,
+    Gate,
+    Limits,
+    Oscillator,
+    PllSource,
+    Rcc,
+    SwitchFields,
+    ahb_divider,
+    apb_divider,
+    pll_hz,
+)
+from virtual_stm32.peripherals.reset import reset_flags
+
+HSI_HZ = 16_000_000
+FLASH_LIMITS = Limits((24_000_000, 48_000_000, 64_000_000))
+_CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
+_RESET = {_CR: 0x500, 0x04: 0x4000, _CFGR: 0, _PLLCFGR: 0x1000, 0x34: 0, 0x38: 0x100, 0x3C: 0, 0x40: 0, 0x54: 0}
+_HSIRDY, _PLLRDY = 10, 25
+_SELECTS_HSI, _SELECTS_PLL = 0, 2
+_PLLREN = 28
+
+
+class RccG0(Rcc):
+    """HSI16, HSE and PLL output R; the firmware uses neither LSI nor LSE."""
+
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
+    oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
+    switch = SwitchFields(_CFGR, 3, 3)
+    reset_flags = reset_flags(0x60, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
+    gates: ClassVar[Mapping[str, Gate]] = {
+        **{f"GPIO{port}": Gate(0x34, bit) for bit, port in enumerate("ABCDEF")},
+        "CRC": Gate(0x38, 12),
+        "DMA1": Gate(0x38, 0),
+        "DMAMUX1": Gate(0x38, 0),
+        "TIM2": Gate(0x3C, 0),
+        "USART2": Gate(0x3C, 17),
+        "USART3": Gate(0x3C, 18),
+        "USART4": Gate(0x3C, 19),
+        "LPUART1": Gate(0x3C, 20),
+        "PWR": Gate(0x3C, 28),
+        "SYSCFG": Gate(0x40, 0),
+        "USART1": Gate(0x40, 14),
+    }
+
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
+
+    @override
+    def source_is_ready(self, selection: int) -> bool:
+        if selection == _SELECTS_PLL:
+            return self.is_ready(_PLLRDY) and bool(self.field(_PLLCFGR, _PLLREN, 1))
+        return selection == _SELECTS_HSI and self.is_ready(_HSIRDY)
+
+    @override
+    def source_hz(self, selection: int) -> int:
+        if selection == _SELECTS_HSI:
+            return HSI_HZ >> self.field(_CR, 11, 3)
+        m, n, r = self.field(_PLLCFGR, 4, 3) + 1, self.field(_PLLCFGR, 8, 7), self.field(_PLLCFGR, 29, 3) + 1
+        return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (96_000_000, 344_000_000))
+
+    @override
+    def frequencies(self) -> Frequencies:
+        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 8, 4))
+        apb = core // apb_divider(self.field(_CFGR, 12, 3))
+        return Frequencies(core, core, {"apb1": apb, "apb2": apb})

@@ -1,0 +1,131 @@
+"""RCC and PWR of the STM32L4 (RM0394) and L4+ (RM0432)."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from typing_extensions import override
+
+from virtual_stm32.errors import NotModelledError
+from virtual_stm32.peripherals.base import Registers
+from virtual_stm32.peripherals.rcc import (
+    Frequencies,
+    Gate,
+    Limits,
+    Oscillator,
+    PllSource,
+    Rcc,
+    SwitchFields,
+    ahb_divider,
+    apb_divider,
+    pll_hz,
+)
+from virtual_stm32.peripherals.reset import reset_flags
+
+HSI_HZ = 16_000_000
+_MHZ = 1_000_000
+_KHZ = 1_000
+# By MSIRANGE (RM0394 and RM0432, section RCC_CR).
+_MSI_KHZ = (100, 200, 400, 800, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000)
+MAX_HZ = 80_000_000  # of the L4; the L4+ is faster
+FLASH_LIMITS = Limits(tuple(mhz * _MHZ for mhz in (16, 32, 48, 64, 80)))
+FLASH_LIMITS_PLUS = Limits(tuple(mhz * _MHZ for mhz in (20, 40, 60, 80, 100, 120)))
+_CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
+_RESET = {
+    _CR: 0x63,
+    0x04: 0x10000000,
+    _CFGR: 0,
+    _PLLCFGR: 0x1000,
+    0x48: 0x100,
+    0x4C: 0,
+    0x50: 0,
+    0x58: 0,
+    0x5C: 0,
+    0x60: 0,
+    0x88: 0,
+    0x94: 0x600,
+}
+_MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
+_SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
+_MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)  # the range in CR counts from the first time that MSIRGSEL is set
+_PLLREN = 24
+
+
+class RccL4(Rcc):
+    """MSI at 4 MHz, HSI16, HSE and PLL output R."""
+
+    pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
+    oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
+    switch = SwitchFields(_CFGR, 2, 2)
+    reset_flags = reset_flags(0x94, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
+    gates: ClassVar[Mapping[str, Gate]] = {
+        **{f"GPIO{port}": Gate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
+        "CRC": Gate(0x48, 12),
+        "DMA1": Gate(0x48, 0),
+        "DMA2": Gate(0x48, 1),
+        "DMAMUX1": Gate(0x48, 2),
+        "QUADSPI": Gate(0x50, 8),
+        "TIM2": Gate(0x58, 0),
+        "USART2": Gate(0x58, 17),
+        "USART3": Gate(0x58, 18),
+        "UART4": Gate(0x58, 19),
+        "UART5": Gate(0x58, 20),
+        "PWR": Gate(0x58, 28),
+        "LPUART1": Gate(0x5C, 0),
+        "SYSCFG": Gate(0x60, 0),
+        "USART1": Gate(0x60, 14),
+    }
+
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
+        self._m_bits = 4 if is_plus else 3
+
+    @override
+    def source_is_ready(self, selection: int) -> bool:
+        ready_bit = {_SELECTS_MSI: _MSIRDY, _SELECTS_HSI: _HSIRDY, _SELECTS_PLL: _PLLRDY}.get(selection)
+        is_routed = selection != _SELECTS_PLL or self.field(_PLLCFGR, _PLLREN, 1)
+        return ready_bit is not None and bool(is_routed) and self.is_ready(ready_bit)
+
+    @override
+    def source_hz(self, selection: int) -> int:
+        if selection == _SELECTS_MSI:
+            place = (_CR, _MSIRANGE) if self.field(_CR, _MSIRGSEL, 1) else _MSISRANGE
+            if (selected := self.field(*place, 4)) >= len(_MSI_KHZ):
+                raise NotModelledError(f"MSIRANGE {selected} is reserved")
+            return _MSI_KHZ[selected] * _KHZ
+        if selection == _SELECTS_HSI:
+            return HSI_HZ
+        m, n = self.field(_PLLCFGR, 4, self._m_bits) + 1, self.field(_PLLCFGR, 8, 7)
+        r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
+        return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
+
+    @override
+    def frequencies(self) -> Frequencies:
+        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 4, 4))
+        apb1 = core // apb_divider(self.field(_CFGR, 8, 3))
+        apb2 = core // apb_divider(self.field(_CFGR, 11, 3))
+        return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
+
+
+_PWR_CR1, _PWR_CR2, _PWR_SR2, _PWR_CR5 = 0x00, 0x04, 0x14, 0x80
+_VOS, _VOS_RANGE_1 = 9, 1
+_IOSV, _R1MODE = 9, 8
+
+
+class PwrL4(Registers):
+    """Core voltage range, boost (L4+) and supply of port G."""
+
+    def __init__(self, *, is_plus: bool) -> None:
+        reset = {_PWR_CR1: 0x200, _PWR_CR2: 0, _PWR_SR2: 0x100}
+        super().__init__("PWR", {**reset, _PWR_CR5: 1 << _R1MODE} if is_plus else reset)
+        self._is_plus = is_plus
+
+    @property
+    def port_g_is_powered(self) -> bool:
+        """CR2 IOSV."""
+        return bool(self.field(_PWR_CR2, _IOSV, 1))
+
+    def max_hz(self) -> int:
+        """Return the highest AHB clock (RM0394 and RM0432, dynamic voltage scaling)."""
+        if self.field(_PWR_CR1, _VOS, 2) != _VOS_RANGE_1:
+            return 26 * _MHZ
+        return 120 * _MHZ if self._is_plus and not self.field(_PWR_CR5, _R1MODE, 1) else 80 * _MHZ
