@@ -31,7 +31,7 @@ from tinysplit.slices.candidates import Candidate, ends_of_tiles
 from tinysplit.slices.links import with_links
 from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.simulation.run import simulate
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 
 BOARD, MODEL = "nucleo_f446re", NETWORKS["Tiny-CNN"]
 CASES = tuple((n_boards, baud) for n_boards in (2, 3) for baud in (115_200, 460_800, 1_000_000))

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.frames import Frame
-from tinysplit_hil.protocol import MessageType, pack_load, pack_start
+from tinysplit_hil.wire.frames import Frame
+from tinysplit_hil.wire.protocol import MessageType, pack_load, pack_start
 from virtual_stm32 import ResetCause
 from virtual_stm32.line_faults import LineFaults
 

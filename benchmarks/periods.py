@@ -25,7 +25,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import RunRequest, run
 from tinysplit.split.evaluate.firmware import Firmware
 from tinysplit.split.problem import Objective
-from tinysplit_hil.measure_folder import MeasureSettings
+from tinysplit_hil.measure.measure_folder import MeasureSettings
 from tinysplit_hil.results.run_report import RunReport
 
 ROOT = Path(__file__).resolve().parent.parent

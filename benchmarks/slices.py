@@ -24,7 +24,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import RunRequest, run
 from tinysplit.slices.settings import Search
-from tinysplit_hil.measure_folder import MeasureSettings
+from tinysplit_hil.measure.measure_folder import MeasureSettings
 from tinysplit_hil.results.run_report import RunReport
 
 G0 = "nucleo_g071rb"

@@ -42,6 +42,18 @@ PACKAGES = (
     "cli",
     "__main__",
 )
+# The packages of tinysplit_hil, in the same sense.
+HARNESS_PACKAGES = (
+    "wire",
+    "trace",
+    "rig",
+    "measure",
+    "bench",
+    "calibration",
+    "results",
+    "html_report",
+    "pytest_plugin",
+)
 FLAT = {"__init__.py", "__main__.py", "pipeline.py"}
 # Caps tell when a folder, file or function has come to hold two concepts; one concept that is longer raises its cap.
 MAX_MODULES = 24
@@ -121,6 +133,20 @@ def test_a_package_imports_only_packages_before_it() -> None:
         for name, every in imports().items()
         for used in sorted(every)
         if "." in used and order.get(package_of(used), -1) > order.get(package_of(name), -1)
+    ]
+    assert not upward
+
+
+def test_a_package_of_the_harness_imports_only_packages_before_it() -> None:
+    assert {path.parent.name for path in HARNESS.glob("*/__init__.py")} == set(HARNESS_PACKAGES)
+    assert [path.name for path in HARNESS.glob("*.py")] == ["__init__.py"]
+    order = {package: position for position, package in enumerate(HARNESS_PACKAGES)}
+    upward = [
+        f"{name} imports {used}"
+        for name, every in imports().items()
+        for used in sorted(every)
+        if name.count(".") > 1 and name.startswith("tinysplit_hil.") and used.startswith("tinysplit_hil.")
+        if order[used.split(".")[1]] > order[name.split(".")[1]]
     ]
     assert not upward
 

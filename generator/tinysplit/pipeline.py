@@ -68,7 +68,7 @@ from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_ar
 from tinysplit.split.simulation.loss import Loss
 from tinysplit.split.solution import Split
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
-from tinysplit_hil.measure_folder import MeasureSettings, check_samples, measure_boards
+from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.results.run_report import RunReport
 
 

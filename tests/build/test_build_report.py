@@ -9,12 +9,12 @@ from rich.console import Console
 from fake_reports import GOOD, make_report
 from fake_rig import FIRST_S, LAST_S, NOTE, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import CheckFailedError
-from tinysplit_hil.measure import measure
-from tinysplit_hil.outputs import OutputCheck
-from tinysplit_hil.protocol import BoardError, ErrorCode
-from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.stream import stream
-from tinysplit_hil.tables import PUBLISHED_MACC, print_measurement
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.measure.outputs import OutputCheck
+from tinysplit_hil.measure.report import MeasureReport
+from tinysplit_hil.measure.stream import stream
+from tinysplit_hil.measure.tables import PUBLISHED_MACC, print_measurement
+from tinysplit_hil.wire.protocol import BoardError, ErrorCode
 
 
 def text_of(report: MeasureReport) -> str:

@@ -18,7 +18,7 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import images
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
 from virtual_stm32 import ResetCause
 
 BOARD = "nucleo_g071rb"

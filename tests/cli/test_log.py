@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from command_line import BAD_INPUT, run
 from example import MODEL
 from tinysplit.cli.app import app
-from tinysplit_hil.bench.commands import run_command
+from tinysplit_hil.rig.commands import run_command
 
 
 def test_the_log_has_messages_and_the_traceback_of_an_error(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.rig.rig import open_rig
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 

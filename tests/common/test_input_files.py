@@ -19,7 +19,7 @@ from tinysplit.explore.prices import read_prices
 from tinysplit.project.manifest import Project
 from tinysplit.split.report.arrivals import Arrivals
 from tinysplit.weights_file.file import read_weights_file
-from tinysplit_hil.bench.rig_file import read_rig_file
+from tinysplit_hil.rig.rig_file import read_rig_file
 
 
 def npy(shape: str, dtype: str = "<f4", data: bytes = b"") -> bytes:

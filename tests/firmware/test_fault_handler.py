@@ -8,7 +8,7 @@ import pytest
 
 from shared_folder import made_once
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.protocol import ErrorCode
+from tinysplit_hil.wire.protocol import ErrorCode
 from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig
 

@@ -9,7 +9,7 @@ from faulty_boards import MS_PS, FaultyBoards, build_small_network, faulty_board
 from profiles import cases
 from shared_folder import made_once
 from tinysplit.project.manifest import Project
-from tinysplit_hil.protocol import ErrorCode
+from tinysplit_hil.wire.protocol import ErrorCode
 from virtual_stm32 import ResetCause
 from virtual_stm32.line_faults import LineFaults
 

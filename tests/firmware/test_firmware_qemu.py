@@ -21,9 +21,9 @@ from firmware_build import SubModel, linked_elf, network_source, write_project
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.request_port import ReportedError
-from tinysplit_hil.tasks import T, Task
+from tinysplit_hil.wire.client import BoardClient
+from tinysplit_hil.wire.request_port import ReportedError
+from tinysplit_hil.wire.tasks import T, Task
 from virtual_firmware import address_of
 
 IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, TAKEN, ERROR = (*range(1, 8), 0xE0, 0xE1, 0xEE)

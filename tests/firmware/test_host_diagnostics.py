@@ -11,8 +11,8 @@ from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
-from tinysplit_hil.rig import open_rig
-from tinysplit_hil.stream import stream
+from tinysplit_hil.measure.stream import stream
+from tinysplit_hil.rig.rig import open_rig
 from weights_folders import shared_binary
 
 BOARD = "nucleo_g071rb"

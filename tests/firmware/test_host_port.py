@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from firmware_on_host import compile_host, frame
-from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.protocol import (
+from tinysplit_hil.wire.frames import Frame, FrameDecoder
+from tinysplit_hil.wire.protocol import (
     IDENTIFY_STACK,
     BoardError,
     BoardState,
@@ -23,7 +23,7 @@ from tinysplit_hil.protocol import (
     unpack_clock,
     unpack_ticks,
 )
-from tinysplit_hil.protocol import pack_read_stamps as pack_stamps
+from tinysplit_hil.wire.protocol import pack_read_stamps as pack_stamps
 
 REPLY = 0x80
 RESET, STOP, CHECK, REBOOT = MessageType.RESET, MessageType.STOP, MessageType.CHECK, MessageType.REBOOT

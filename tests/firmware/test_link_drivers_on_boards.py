@@ -4,7 +4,7 @@ from pathlib import Path
 
 from faulty_boards import build_small_network, faulty_boards
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit_hil.stream import stream
+from tinysplit_hil.measure.stream import stream
 
 SAMPLES = 5
 

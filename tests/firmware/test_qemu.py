@@ -14,7 +14,7 @@ from example import SAMPLES, shared_example
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
-from tinysplit_hil.client import BoardClient
+from tinysplit_hil.wire.client import BoardClient
 
 QEMU = "qemu-system-arm"
 SAMPLE_COUNT = 3

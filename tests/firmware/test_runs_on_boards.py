@@ -9,10 +9,10 @@ import pytest
 
 from example import shared_example
 from tinysplit.project.manifest import Project
-from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.protocol import BoardError, ErrorCode, Identity, MessageType
-from tinysplit_hil.request_port import Port
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.rig.rig import open_rig
+from tinysplit_hil.wire.frames import Frame, FrameDecoder
+from tinysplit_hil.wire.protocol import BoardError, ErrorCode, Identity, MessageType
+from tinysplit_hil.wire.request_port import Port
 from virtual_stm32 import ResetCause, VirtualRig
 from virtual_stm32.registry import find
 

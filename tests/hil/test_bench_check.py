@@ -15,9 +15,9 @@ from tinysplit_hil.bench import check
 from tinysplit_hil.bench.check import BenchCheck
 from tinysplit_hil.bench.check_report import check_to_json, print_check
 from tinysplit_hil.bench.clocks import WANTED_PPM, ClockError
-from tinysplit_hil.bench.rig_file import RigLink, read_rig_file
-from tinysplit_hil.bench.rig_links import read_rig_of_project, write_links
-from tinysplit_hil.wiring_client import End, Stamp
+from tinysplit_hil.measure.wiring_client import End, Stamp
+from tinysplit_hil.rig.rig_file import RigLink, read_rig_file
+from tinysplit_hil.rig.rig_links import read_rig_of_project, write_links
 from virtual_stm32 import LineFaults
 from wiring_boards import bench_check_of
 

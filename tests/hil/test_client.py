@@ -6,10 +6,10 @@ from serial import SerialException
 
 from fake_boards import ALL, FakeBoard, FakePort, FakeTime, make_identity
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.client import LOST_EVENT_S, BoardClient
-from tinysplit_hil.frames import Frame
-from tinysplit_hil.protocol import BoardError, BoardState, ErrorCode, Identity, MessageType, RecordKind, TimeRecord
-from tinysplit_hil.request_port import ATTEMPTS, DAMAGED_ATTEMPTS, REPLY_TIMEOUT_S
+from tinysplit_hil.wire.client import LOST_EVENT_S, BoardClient
+from tinysplit_hil.wire.frames import Frame
+from tinysplit_hil.wire.protocol import BoardError, BoardState, ErrorCode, Identity, MessageType, RecordKind, TimeRecord
+from tinysplit_hil.wire.request_port import ATTEMPTS, DAMAGED_ATTEMPTS, REPLY_TIMEOUT_S
 
 NAME = "board 1 (nucleo_g071rb) on fake://board"
 RUN = 77

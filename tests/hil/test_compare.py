@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from command_line import BAD_INPUT
 from fake_reports import GOOD, make_report, with_first_layer
 from tinysplit.cli.app import app
-from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.results.files import ResultFiles
 
 CHECK_FAILED = 1

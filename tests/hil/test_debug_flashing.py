@@ -8,7 +8,7 @@ import pytest
 from debugged_boards import COUNTING, debugged, need_openocd
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
-from tinysplit_hil.bench.programmers import OBJCOPY, failure
+from tinysplit_hil.rig.programmers import OBJCOPY, failure
 from virtual_firmware import build
 from virtual_stm32 import ResetCause, VirtualRig
 

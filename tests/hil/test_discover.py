@@ -10,8 +10,8 @@ from serial.tools import list_ports
 
 from bench import SERIALS, Desk, desk_in
 from command_line import BAD_INPUT, TOOL, USAGE, run
-from tinysplit_hil.bench.rig_file import read_rig_file
-from tinysplit_hil.bench.stlink import PRODUCTS
+from tinysplit_hil.rig.rig_file import read_rig_file
+from tinysplit_hil.rig.stlink import PRODUCTS
 
 FIRST, SECOND = SERIALS
 NONE = (

@@ -14,9 +14,10 @@ from command_line import run
 from example import MODEL, SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
-from tinysplit_hil import boards, request_port, wiring_client
 from tinysplit_hil.bench import check, flash
-from tinysplit_hil.bench.rig_file import read_rig_file
+from tinysplit_hil.measure import boards, wiring_client
+from tinysplit_hil.rig.rig_file import read_rig_file
+from tinysplit_hil.wire import request_port
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 from virtual_stm32.clock import PS_PER_S
 

@@ -8,8 +8,8 @@ import pytest
 from bench import OTHER_HASH, SERIALS, Answers, Desk, FakeAnswers, Foreign, OtherBaud, desk_in
 from fake_rig import HASH
 from tinysplit.common.errors import InputError, ToolError
-from tinysplit_hil.boards import Boards
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.measure.boards import Boards
+from tinysplit_hil.rig.rig import open_rig
 
 FIRST, SECOND = SERIALS
 GARBAGE = bytes(range(128, 256))

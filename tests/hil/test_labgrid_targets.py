@@ -13,9 +13,9 @@ from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import make_project
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import TinysplitError
-from tinysplit_hil.bench.labgrid_targets import board_ports, programmer_of, run_on_target
-from tinysplit_hil.bench.programmers import PROGRAMMERS
-from tinysplit_hil.bench.rig_file import read_rig_file
+from tinysplit_hil.rig.labgrid_targets import board_ports, programmer_of, run_on_target
+from tinysplit_hil.rig.programmers import PROGRAMMERS
+from tinysplit_hil.rig.rig_file import read_rig_file
 
 FAKE = Path(__file__).parents[1] / "support" / "fake_labgrid"
 RIG = """\
@@ -124,7 +124,7 @@ def test_commands_of_a_dry_run(rig: Path) -> None:
     make_project().write(rig.parent)
     lines = run("flash", str(rig.parent), "--rig", str(rig), "--dry-run").splitlines()
     assert [line.partition(" at ")[2] for line in lines if line.startswith("#")] == ["probe first", "probe second"]
-    assert all(f"tinysplit_hil.bench.labgrid_targets {rig.parent / 'lab.yaml'} " in line for line in lines[1:3])
+    assert all(f"tinysplit_hil.rig.labgrid_targets {rig.parent / 'lab.yaml'} " in line for line in lines[1:3])
     assert "target/stm32g0x.cfg" in lines[2]
 
 

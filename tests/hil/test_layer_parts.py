@@ -9,9 +9,9 @@ from fake_rig import FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
 from tinysplit.network.distribution import Axis
 from tinysplit.project.manifest import Project, ProjectPart
-from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind
-from tinysplit_hil.timeline.layer_parts import PartTimes, part_times, record_parts
-from tinysplit_hil.timeline.recording import Recording, Step
+from tinysplit_hil.measure.timeline.layer_parts import PartTimes, part_times, record_parts
+from tinysplit_hil.measure.timeline.recording import Recording, Step
+from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType, RecordKind
 
 
 def part(layer: int, first: int, last: int) -> ProjectPart:

@@ -8,9 +8,9 @@ import pytest
 from fake_boards import ALL, CORE_HZ
 from fake_rig import COPY_TICKS, CUT_TICKS, FIRST_S, LAST_S, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
-from tinysplit_hil.frames import Frame
-from tinysplit_hil.measure import FAILURES_IN_A_ROW, Failure, measure
-from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind, TimeRecord
+from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW, Failure, measure
+from tinysplit_hil.wire.frames import Frame
+from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType, RecordKind, TimeRecord
 
 CUT_S = (CUT_TICKS + COPY_TICKS) / CORE_HZ
 

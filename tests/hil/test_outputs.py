@@ -6,7 +6,7 @@ import pytest
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.fixed_point.formats import QFormat
-from tinysplit_hil.outputs import check_outputs
+from tinysplit_hil.measure.outputs import check_outputs
 
 if TYPE_CHECKING:
     from tinysplit.network.quantized_graph import QuantizedGraph

@@ -12,8 +12,8 @@ from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.bench import mass_storage
-from tinysplit_hil.bench.commands import run_command
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, failure, pyocd_target
+from tinysplit_hil.rig.commands import run_command
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, failure, pyocd_target
 
 SERIAL = "066EFF01"
 PROBE, NO_SUCH_PROBE = ProbeChoice(SERIAL), ProbeChoice("NO_SUCH_PROBE")

@@ -13,7 +13,7 @@ from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import HASH
 from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.reset import reset_commands
-from tinysplit_hil.bench.stlink import check_port_baud
+from tinysplit_hil.rig.stlink import check_port_baud
 
 NAMED = "".join(f'[[board]]\nserial_number = "{serial}"\nname = "nucleo_g071rb"\n' for serial in SERIALS)
 
@@ -129,7 +129,7 @@ def test_targets_of_labgrid_are_reset_on_their_hosts(tmp_path: Path) -> None:
     path = tmp_path / "rig.toml"
     path.write_text('[labgrid]\nenvironment = "lab.yaml"\n[[board]]\ntarget = "first"\nname = "nucleo_g071rb"\n')
     command = reset_commands(path, [], ProgrammerName.OPENOCD)[1]
-    module, file = "tinysplit_hil.bench.labgrid_targets", str(tmp_path / "lab.yaml")
+    module, file = "tinysplit_hil.rig.labgrid_targets", str(tmp_path / "lab.yaml")
     assert command[1:6] == ("-m", module, file, "first", "openocd")
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from fake_reports import GOOD, make_report
 from fake_rig import FIRST_S, LAST_S, PERIOD_S, FakeRig, make_inputs, make_project
-from tinysplit_hil.measure import Failure
-from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.measure.measure import Failure
+from tinysplit_hil.measure.report import MeasureReport
+from tinysplit_hil.measure.stream import stream
 from tinysplit_hil.results.files import ResultFiles
-from tinysplit_hil.stream import stream
 
 
 def rows_of(report: MeasureReport, path: Path) -> dict[tuple[str, str], dict[str, str]]:

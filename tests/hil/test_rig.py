@@ -11,7 +11,7 @@ from serial.tools import list_ports
 from command_line import BAD_INPUT, run
 from fake_rig import make_project
 from tinysplit.common.errors import InputError, TinysplitError, ToolError
-from tinysplit_hil.rig import Rig, open_rig
+from tinysplit_hil.rig.rig import Rig, open_rig
 
 
 def write(folder: Path, text: str) -> str:

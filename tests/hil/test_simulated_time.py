@@ -6,7 +6,7 @@ import pytest
 import serial
 
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.simulated_time import SharedTime, share_time
+from tinysplit_hil.wire.simulated_time import SharedTime, share_time
 
 
 @pytest.mark.parametrize("content", [b"", b"letters!" * 9, b"sim-time", b"sim-time" + bytes(17)])

@@ -13,8 +13,8 @@ from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import STACK_BYTES
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
-from tinysplit_hil.protocol import StackUse
-from tinysplit_hil.tables import print_measurement
+from tinysplit_hil.measure.tables import print_measurement
+from tinysplit_hil.wire.protocol import StackUse
 
 
 def test_a_reply_is_read_as_it_is_written() -> None:

@@ -6,9 +6,9 @@ import pytest
 from fake_boards import ALL
 from fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
-from tinysplit_hil.measure import FAILURES_IN_A_ROW
-from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType
-from tinysplit_hil.stream import stream
+from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW
+from tinysplit_hil.measure.stream import stream
+from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType
 
 NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tinysplit_hil.statistics import Statistics
+from tinysplit_hil.measure.statistics import Statistics
 
 
 def test_values_and_percentiles() -> None:

@@ -17,14 +17,14 @@ from fake_rig import COPY_TICKS, CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, m
 from tinysplit.common.errors import ToolError
 from tinysplit.network.distribution import Axis
 from tinysplit.project.manifest import Project, ProjectPart
-from tinysplit_hil.protocol import BoardError, ErrorCode, MessageType, RecordKind
-from tinysplit_hil.timeline.estimated import estimated_spans
-from tinysplit_hil.timeline.measured import measured_spans
-from tinysplit_hil.timeline.parts import parts_of
-from tinysplit_hil.timeline.recording import MOST_RECORDINGS, Recording, record_inferences
-from tinysplit_hil.timeline.report import TimelineReport, print_timeline_report
-from tinysplit_hil.timeline.spans import Kind
-from tinysplit_hil.timeline.trace import trace_of
+from tinysplit_hil.measure.timeline.estimated import estimated_spans
+from tinysplit_hil.measure.timeline.measured import measured_spans
+from tinysplit_hil.measure.timeline.parts import parts_of
+from tinysplit_hil.measure.timeline.recording import MOST_RECORDINGS, Recording, record_inferences
+from tinysplit_hil.measure.timeline.report import TimelineReport, print_timeline_report
+from tinysplit_hil.measure.timeline.spans import Kind
+from tinysplit_hil.measure.timeline.trace import trace_of
+from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType, RecordKind
 
 INPUT_S, COPIED_TICKS = 1000 / CORE_HZ, 6400
 ENDS_S = (0.001, 0.011, 0.012, 0.0122)  # input, layers 1 and 2, queued

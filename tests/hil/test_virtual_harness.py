@@ -14,15 +14,15 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
-from tinysplit_hil.energy.report import Energy
-from tinysplit_hil.frames import Frame
-from tinysplit_hil.measure import measure
-from tinysplit_hil.protocol import ErrorCode, MessageType
-from tinysplit_hil.rig import open_rig
-from tinysplit_hil.stream import stream
-from tinysplit_hil.timeline.recording import record_inferences
-from tinysplit_hil.timeline.report import TimelineReport
-from tinysplit_hil.timeline.spans import Kind
+from tinysplit_hil.measure.energy_report import Energy
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.measure.stream import stream
+from tinysplit_hil.measure.timeline.recording import record_inferences
+from tinysplit_hil.measure.timeline.report import TimelineReport
+from tinysplit_hil.measure.timeline.spans import Kind
+from tinysplit_hil.rig.rig import open_rig
+from tinysplit_hil.wire.frames import Frame
+from tinysplit_hil.wire.protocol import ErrorCode, MessageType
 from virtual_stm32 import ResetCause, VirtualBoard, VirtualRig
 from virtual_stm32.clock import PS_PER_S
 from virtual_stm32.registry import find

@@ -15,10 +15,10 @@ import serial
 from echo_firmware import BAUD, ECHO
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError, UsageError
-from tinysplit_hil import virtual_server as server
-from tinysplit_hil.frames import Frame
-from tinysplit_hil.simulated_time import SharedTime, share_time
-from tinysplit_hil.virtual_server import HOLD_S, Server
+from tinysplit_hil.rig import virtual_server as server
+from tinysplit_hil.rig.virtual_server import HOLD_S, Server
+from tinysplit_hil.wire.frames import Frame
+from tinysplit_hil.wire.simulated_time import SharedTime, share_time
 from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.clock import PS_PER_S

@@ -8,7 +8,7 @@ from tinysplit.boards.catalog import load_all, load_board, load_boards
 from tinysplit.boards.link_rates import common_rates
 from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
 from tinysplit.costs.link_options import LinkSetting
-from tinysplit_hil.wiring_client import MOST_LINKS
+from tinysplit_hil.measure.wiring_client import MOST_LINKS
 from virtual_stm32 import LineFaults
 from wiring_boards import wiring_of
 

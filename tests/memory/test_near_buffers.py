@@ -29,7 +29,7 @@ from tinysplit.onnx_import import import_model
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from tinysplit.quantize.quantize_model import quantize_model
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 
 QUIET = Console(quiet=True)
 SETTINGS = CostSettings(bits=16)

@@ -20,8 +20,8 @@ from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
-from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.report import MeasureReport
 
 pytestmark = pytest.mark.slow
 

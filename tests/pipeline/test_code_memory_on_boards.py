@@ -18,7 +18,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from virtual_stm32.symbols import load_program
 
 QUIET = Console(quiet=True)

@@ -14,7 +14,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE
 from tinysplit.project.manifest import ConstantsIn, Project
 from tinysplit.weights_file.file import CRC_BYTES
 from tinysplit_hil.bench.update import update_boards
-from tinysplit_hil.request_port import ClientError
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.rig.rig import open_rig
+from tinysplit_hil.wire.request_port import ClientError
 from weights_folders import KEY, dense_chain, generate, other_model, shared_chain
 
 G0, F4, H7 = "nucleo_g071rb", "nucleo_f446re", "nucleo_h743zi"

@@ -15,8 +15,8 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE, NONCE_BYTES, TAG_BYTES, Encrypted
 from tinysplit.weights_file.file import CRC_BYTES, SECURITY_BYTES, read_weights_file
 from tinysplit_hil.bench.update import update_boards
-from tinysplit_hil.request_port import ClientError
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.rig.rig import open_rig
+from tinysplit_hil.wire.request_port import ClientError
 from weights_folders import KEY, generate, other_model, shared_binary, shared_encrypted
 
 F4, L4, G0 = "nucleo_f401re", "nucleo_l452re", "nucleo_g071rb"

@@ -25,8 +25,8 @@ from tinysplit.split.alternatives import best_of
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 from tinysplit_hil.bench.flash import Target, planned_commands
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
 
 QUIET = Console(quiet=True)
 BOARD = "disco_l496ag"
@@ -59,7 +59,7 @@ def check_another_flash_is_named(project: Project, out: Path, monkeypatch: pytes
     board = load_board(BOARD)
     assert board.external
     other = replace(board, external=replace(board.external, jedec_id=0xEF4017))
-    monkeypatch.setattr("tinysplit_hil.project_rig.load_board", lambda _name: other)
+    monkeypatch.setattr("tinysplit_hil.rig.project_rig.load_board", lambda _name: other)
     with pytest.raises(ToolError, match="the external memory answers with JEDEC id 0xef4017"):
         measure_folder(project, out, SAMPLES, MeasureSettings(sample_count=1), QUIET)
 

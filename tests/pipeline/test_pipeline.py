@@ -13,8 +13,8 @@ from tinysplit import pipeline
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
-from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.report import MeasureReport
 
 pytestmark = pytest.mark.slow
 

@@ -25,10 +25,10 @@ from tinysplit.weights_file.file import CRC_BYTES, HEADER_BYTES, read_weights_fi
 from tinysplit.weights_file.signing_key import SIGNATURE_BYTES, SIGNING_KEY_FILE_VARIABLE, SIGNING_KEY_VARIABLE
 from tinysplit_hil.bench.flash import targets_of
 from tinysplit_hil.bench.update import ERASED, UNIT_BYTES, update_boards
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.report import LEAST_FREE_STACK_BYTES
-from tinysplit_hil.rig import open_rig
-from tinysplit_hil.tasks import Task
+from tinysplit_hil.measure.report import LEAST_FREE_STACK_BYTES
+from tinysplit_hil.rig.rig import open_rig
+from tinysplit_hil.wire.client import BoardClient
+from tinysplit_hil.wire.tasks import Task
 from updated_boards import board_of, one_board, with_one_slot
 from weights_folders import (
     KEY,

@@ -20,11 +20,11 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.file import HEADER_BYTES
 from tinysplit_hil.bench.update import UNIT_BYTES, UpdatedBoard, update_boards
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.measure import measure
-from tinysplit_hil.protocol import ErrorCode
-from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.virtual_clock import VirtualClock
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.rig.rig import Rig, open_rig
+from tinysplit_hil.rig.virtual_clock import VirtualClock
+from tinysplit_hil.wire.client import BoardClient
+from tinysplit_hil.wire.protocol import ErrorCode
 from updated_boards import board_of, one_board, with_one_slot
 from virtual_stm32 import VirtualRig
 from weights_folders import generate, other_model, shared_binary

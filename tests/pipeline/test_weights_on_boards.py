@@ -13,7 +13,7 @@ from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from debugged_boards import debugged, need_openocd
 from tinysplit.project.structure import sources_of
 from tinysplit_hil.bench import images
-from tinysplit_hil.project_rig import project_wires
+from tinysplit_hil.rig.project_rig import project_wires
 from weights_folders import generate, other_model, shared_binary
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"

@@ -25,8 +25,8 @@ from fake_boards import make_identity
 from fake_rig import HASH, make_project
 from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
-from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.protocol import REPLY_BIT, MessageType
+from tinysplit_hil.wire.frames import Frame, FrameDecoder
+from tinysplit_hil.wire.protocol import REPLY_BIT, MessageType
 from virtual_firmware import assembler, build
 from virtual_stm32.peripherals.usart import misread
 

@@ -15,10 +15,10 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
-from tinysplit_hil.bench.commands import Command, Done, run_command
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
-from tinysplit_hil.simulated_time import SharedTime
-from tinysplit_hil.virtual_server import Server
+from tinysplit_hil.rig.commands import Command, Done, run_command
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
+from tinysplit_hil.rig.virtual_server import Server
+from tinysplit_hil.wire.simulated_time import SharedTime
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 from virtual_stm32.debug.probe import Probe, open_probes
 from virtual_stm32.os_ports import OsPort, Tcp

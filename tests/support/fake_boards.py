@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from zlib import crc32
 
-from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.protocol import (
+from tinysplit_hil.wire.frames import Frame, FrameDecoder
+from tinysplit_hil.wire.protocol import (
     HOST_PAYLOAD_BYTES,
     RECORDS_PER_REPLY,
     REPLY_BIT,

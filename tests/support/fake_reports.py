@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from fake_rig import FakeRig, make_inputs, make_project
-from tinysplit_hil.measure import measure
-from tinysplit_hil.outputs import OutputCheck
-from tinysplit_hil.report import MeasureReport
-from tinysplit_hil.statistics import Statistics
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.measure.outputs import OutputCheck
+from tinysplit_hil.measure.report import MeasureReport
+from tinysplit_hil.measure.statistics import Statistics
 
 GOOD = OutputCheck(
     samples=3,

@@ -17,8 +17,8 @@ from tinysplit.project.manifest import (
     ProjectMemory,
     ProjectModel,
 )
-from tinysplit_hil.protocol import RecordKind, TimeRecord
-from tinysplit_hil.rig import Rig
+from tinysplit_hil.rig.rig import Rig
+from tinysplit_hil.wire.protocol import RecordKind, TimeRecord
 
 HASH = 0x12345678
 INPUT_BYTES = 300

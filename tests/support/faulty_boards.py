@@ -26,13 +26,13 @@ from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.measure import measure
-from tinysplit_hil.protocol import BoardError
-from tinysplit_hil.request_port import Port
-from tinysplit_hil.rig import Rig
-from tinysplit_hil.tasks import T, Task, run_task
-from tinysplit_hil.virtual_clock import VirtualClock
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.rig.rig import Rig
+from tinysplit_hil.rig.virtual_clock import VirtualClock
+from tinysplit_hil.wire.client import BoardClient
+from tinysplit_hil.wire.protocol import BoardError
+from tinysplit_hil.wire.request_port import Port
+from tinysplit_hil.wire.tasks import T, Task, run_task
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire, open_registered
 from virtual_stm32.clock import PS_PER_S
 from virtual_stm32.rig import HOST

@@ -11,10 +11,10 @@ import serial
 from firmware_build import linked_elf
 from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.project_rig import project_rig
-from tinysplit_hil.rig import Rig
-from tinysplit_hil.virtual_clock import VirtualClock
+from tinysplit_hil.rig.project_rig import project_rig
+from tinysplit_hil.rig.rig import Rig
+from tinysplit_hil.rig.virtual_clock import VirtualClock
+from tinysplit_hil.wire.client import BoardClient
 from virtual_stm32 import VirtualRig, open_registered
 
 

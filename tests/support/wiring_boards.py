@@ -16,9 +16,9 @@ from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import WiringFile
 from tinysplit_hil.bench.check import BenchCheck, check_boards
-from tinysplit_hil.rig import Rig
-from tinysplit_hil.virtual_clock import VirtualClock
-from tinysplit_hil.wiring import Candidates, WiringRequest, candidates_of, find_rates
+from tinysplit_hil.bench.wiring import Candidates, WiringRequest, candidates_of, find_rates
+from tinysplit_hil.rig.rig import Rig
+from tinysplit_hil.rig.virtual_clock import VirtualClock
 from virtual_stm32 import LineFaults, VirtualBoard, VirtualRig, Wire, open_registered
 
 TEST_BYTES = 4096

@@ -34,7 +34,7 @@ from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
-from tinysplit_hil.measure_folder import MeasureSettings
+from tinysplit_hil.measure.measure_folder import MeasureSettings
 
 __all__ = [
     "ArrivalResult",

@@ -13,8 +13,8 @@ from tinysplit.common.progress import Listener, console_of
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.flash import NOTHING_TO_FLASH, flash_project
 from tinysplit_hil.bench.flash_report import FlashReport
-from tinysplit_hil.bench.programmers import PROGRAMMERS
 from tinysplit_hil.bench.update import UpdatedBoard, update_folder, update_to_json
+from tinysplit_hil.rig.programmers import PROGRAMMERS
 
 
 @dataclass(frozen=True)

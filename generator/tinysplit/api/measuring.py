@@ -14,8 +14,8 @@ from tinysplit.common.progress import Listener, console_of
 from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.network.sample_files import Array, sample_source
 from tinysplit.project.manifest import Project
-from tinysplit_hil.measure_folder import MeasureSettings, measure_folder
-from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.results.files import write_measurement
 
 

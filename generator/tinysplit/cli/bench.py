@@ -21,7 +21,6 @@ from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
-from tinysplit_hil.bench.commands import Command, shell_line
 from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
 from tinysplit_hil.bench.flash import (
@@ -33,13 +32,14 @@ from tinysplit_hil.bench.flash import (
     targets_of,
 )
 from tinysplit_hil.bench.flash_report import print_flash
-from tinysplit_hil.bench.labgrid_targets import programmer_of
-from tinysplit_hil.bench.programmers import PROGRAMMERS
 from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by_power, reset_by_probes
-from tinysplit_hil.bench.rig_file import names_in, read_rig_file
-from tinysplit_hil.bench.rig_links import write_links
-from tinysplit_hil.bench.stlink import UDEV_RULES
 from tinysplit_hil.bench.update import print_update, update_folder, update_to_json
+from tinysplit_hil.rig.commands import Command, shell_line
+from tinysplit_hil.rig.labgrid_targets import programmer_of
+from tinysplit_hil.rig.programmers import PROGRAMMERS
+from tinysplit_hil.rig.rig_file import names_in, read_rig_file
+from tinysplit_hil.rig.rig_links import write_links
+from tinysplit_hil.rig.stlink import UDEV_RULES
 
 bench = typer.Typer(
     add_completion=False,

@@ -13,8 +13,8 @@ from tinysplit.common.project_files import MANIFEST_NAME
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.description import describe
 from tinysplit.weights_file.file import MAGIC, read_weights_file
-from tinysplit_hil.bench.ports import may_be_port
-from tinysplit_hil.note import note_of_elf, note_of_port
+from tinysplit_hil.rig.note import note_of_elf, note_of_port
+from tinysplit_hil.rig.ports import may_be_port
 
 
 def info(

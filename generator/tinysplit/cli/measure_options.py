@@ -11,7 +11,7 @@ from tinysplit.cli.options import Rig
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
 
 if TYPE_CHECKING:
-    from tinysplit_hil.measure_folder import MeasureSettings
+    from tinysplit_hil.measure.measure_folder import MeasureSettings
     from tinysplit_hil.results.files import ResultFiles
 
 SampleCount = Annotated[
@@ -121,7 +121,7 @@ class MeasureOptions:
     @property
     def settings(self) -> "MeasureSettings":
         """The settings. Raises UsageError for real boards with ideal memory."""
-        from tinysplit_hil.measure_folder import MeasureSettings
+        from tinysplit_hil.measure.measure_folder import MeasureSettings
 
         settings = MeasureSettings(
             rig=self.rig,

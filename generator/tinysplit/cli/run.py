@@ -178,9 +178,9 @@ def measure(
 ) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     from tinysplit.project.manifest import Project
-    from tinysplit_hil.measure_folder import measure_folder
+    from tinysplit_hil.measure.measure_folder import measure_folder
+    from tinysplit_hil.measure.tables import print_measurement
     from tinysplit_hil.results.files import write_measurement
-    from tinysplit_hil.tables import print_measurement
 
     files = measuring.files
     project = Project.read(folder)
@@ -263,7 +263,7 @@ def _costs(options: SplitOptions, clock: ClockSource, rig: str, programs: Progra
     tested, kernels = None, parse_kernels(programs.kernel)
     if options.is_auto and rig == VIRTUAL:
         from tinysplit.cli.wiring import wiring_request
-        from tinysplit_hil.wiring import run_wiring_test
+        from tinysplit_hil.bench.wiring import run_wiring_test
 
         request = wiring_request(options.board, options.link, AUTO_BAUD, options.link_driver, clock)
         with TemporaryDirectory() as folder:
@@ -287,7 +287,7 @@ def _print_run(report: "RunReport", console: Console) -> None:
     from tinysplit.project.report import print_decryption, print_hand_offs
     from tinysplit.split.report.split import print_split
     from tinysplit_hil.bench.flash_report import print_flash
-    from tinysplit_hil.tables import print_measurement
+    from tinysplit_hil.measure.tables import print_measurement
 
     for line in report.mixed_precision.lines() if report.mixed_precision else ():
         console.print(line, highlight=False, soft_wrap=True)

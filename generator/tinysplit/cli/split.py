@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tinysplit.plan.predicted_memory import PredictedMemory
     from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
     from tinysplit.split.solution import Split
-    from tinysplit_hil.timeline.spans import Timeline
+    from tinysplit_hil.measure.timeline.spans import Timeline
 
 Paper = Annotated[
     bool,
@@ -136,8 +136,8 @@ def _check_links(rig: Path | None, context: "Context", found: "Split") -> None:
     if rig is None:
         return
     from tinysplit.plan.wiring import planned_links
-    from tinysplit_hil.bench.rig_file import RigLink, read_rig_of
-    from tinysplit_hil.bench.rig_links import check_links
+    from tinysplit_hil.rig.rig_file import RigLink, read_rig_of
+    from tinysplit_hil.rig.rig_links import check_links
 
     file = read_rig_of(rig, {number: board.name for number, board in enumerate(context.boards, 1)})
     links = planned_links(context.boards, found.problem, found.assignments, context.settings.link_settings)
@@ -217,8 +217,8 @@ def arrivals(
     from tinysplit import pipeline
     from tinysplit.calibration.conditions import using_calibration
     from tinysplit.project.split_file import read_split
-    from tinysplit_hil.timeline.report import write_timeline
-    from tinysplit_hil.timeline.simulated import timeline_of
+    from tinysplit_hil.measure.timeline.report import write_timeline
+    from tinysplit_hil.measure.timeline.simulated import timeline_of
 
     for path in (timeline_svg, timeline_trace):
         check_output_file(path, force=force)
@@ -239,7 +239,7 @@ def arrivals(
 
 def _print_arrivals(report: "ArrivalReport", shown: "Timeline | None", console: Console) -> None:
     from tinysplit.split.report.arrivals import print_arrivals
-    from tinysplit_hil.timeline.terminal import print_timeline
+    from tinysplit_hil.measure.timeline.terminal import print_timeline
 
     print_arrivals(report, console)
     if shown:

@@ -21,9 +21,9 @@ from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
 from tinysplit.project.report import mlperf_text
-from tinysplit_hil.bench.programmers import gdb_server
-from tinysplit_hil.bench.rig_file import served_rig_text
-from tinysplit_hil.simulated_time import SharedTime
+from tinysplit_hil.rig.programmers import gdb_server
+from tinysplit_hil.rig.rig_file import served_rig_text
+from tinysplit_hil.wire.simulated_time import SharedTime
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FIRST_GDB_PORT = 3333
@@ -91,8 +91,8 @@ class _Options:
 
 def _serve(project: Project, folder: Path, options: _Options) -> None:
     # Imported here because they require Unicorn, which real boards do not.
-    from tinysplit_hil.project_rig import project_rig
-    from tinysplit_hil.virtual_server import Server
+    from tinysplit_hil.rig.project_rig import project_rig
+    from tinysplit_hil.rig.virtual_server import Server
     from virtual_stm32.debug.probe import open_probes
     from virtual_stm32.os_ports import open_ports
 

@@ -24,8 +24,8 @@ from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
 from tinysplit.project.wiring_picture import picture_of, wiring_lines
+from tinysplit_hil.bench.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.bench.wiring_report import print_wiring
-from tinysplit_hil.wiring import WiringRequest, run_wiring_test
 
 TestBytes = Annotated[
     int | None,

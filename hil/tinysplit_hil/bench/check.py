@@ -21,10 +21,10 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import Trial
 from tinysplit_hil.bench.clocks import ClockError, measure_clocks
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.bench.rig_file import RigLink
-from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.wiring import FINDING_BAUD, FINDING_BYTES, FINDING_FRAMES, pin_title, trial_of
-from tinysplit_hil.wiring_client import Count, End, WiringClient
+from tinysplit_hil.bench.wiring import FINDING_BAUD, FINDING_BYTES, FINDING_FRAMES, pin_title, trial_of
+from tinysplit_hil.measure.wiring_client import Count, End, WiringClient
+from tinysplit_hil.rig.rig import Rig, open_rig
+from tinysplit_hil.rig.rig_file import RigLink
 
 FRAME_BYTES = 256  # payload: short, so that few bits are lost with a header
 TRIAL_S = {"virtual": 0.02, "real": 1.0}  # of sending at each rate

@@ -7,8 +7,8 @@ from rich.console import Console
 from tinysplit.boards.board import board_title
 from tinysplit.common.tables import plain_table
 from tinysplit_hil.bench.check import FRAME_BYTES, BenchCheck
-from tinysplit_hil.wiring import FINDING_BAUD, pin_title
-from tinysplit_hil.wiring_client import Count, End
+from tinysplit_hil.bench.wiring import FINDING_BAUD, pin_title
+from tinysplit_hil.measure.wiring_client import Count, End
 
 BITS_PER_FRAME = 8 * FRAME_BYTES  # of payload, whose errors are counted
 

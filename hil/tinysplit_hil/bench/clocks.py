@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tinysplit_hil.wiring_client import Stamp, WiringClient
+from tinysplit_hil.measure.wiring_client import Stamp, WiringClient
 
 READS = 16  # of a clock: the one with the least round trip counts
 STEP_S, LONGEST_S = 10.0, 60.0

@@ -15,8 +15,8 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
-from tinysplit_hil.bench.stlink import Probe, connected_probes
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, Programmer
+from tinysplit_hil.rig.stlink import Probe, connected_probes
 
 _HEAD = """\
 # The boards of a rig, in the order of the project: move the blocks where they are not.

@@ -21,11 +21,11 @@ from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
-from tinysplit_hil.bench.labgrid_targets import programmer_of
-from tinysplit_hil.bench.programmers import (
+from tinysplit_hil.rig.commands import Command, run_command
+from tinysplit_hil.rig.labgrid_targets import programmer_of
+from tinysplit_hil.rig.programmers import (
     PROGRAMMERS,
     ProbeChoice,
     Programmer,
@@ -33,9 +33,9 @@ from tinysplit_hil.bench.programmers import (
     loader_command,
     unlock_command,
 )
-from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
-from tinysplit_hil.bench.rig_links import read_rig_of_project
-from tinysplit_hil.rig import Rig, check_rig, open_rig
+from tinysplit_hil.rig.rig import Rig, check_rig, open_rig
+from tinysplit_hil.rig.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
+from tinysplit_hil.rig.rig_links import read_rig_of_project
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.tables import plain_table
 from tinysplit.project.manifest import ProjectBoard
 from tinysplit_hil.bench.images import RunningImage
-from tinysplit_hil.bench.programmers import ProbeChoice
+from tinysplit_hil.rig.programmers import ProbeChoice
 
 
 @dataclass(frozen=True)

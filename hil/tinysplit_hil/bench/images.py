@@ -8,13 +8,13 @@ from serial import SerialException
 
 from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit_hil.boards import check_identity, check_version, check_weights
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.note import NOTE_COMMAND, note_in, parse_note
-from tinysplit_hil.protocol import Identity
-from tinysplit_hil.request_port import BYTES_AT_ONCE, Port
-from tinysplit_hil.rig import Rig
-from tinysplit_hil.tasks import Clock, Task, pause, run_tasks
+from tinysplit_hil.measure.boards import check_identity, check_version, check_weights
+from tinysplit_hil.rig.note import NOTE_COMMAND, note_in, parse_note
+from tinysplit_hil.rig.rig import Rig
+from tinysplit_hil.wire.client import BoardClient
+from tinysplit_hil.wire.protocol import Identity
+from tinysplit_hil.wire.request_port import BYTES_AT_ONCE, Port
+from tinysplit_hil.wire.tasks import Clock, Task, pause, run_tasks
 
 BOOT_S = 5.0  # until a board that was flashed runs its image
 RETRY_S = 0.1

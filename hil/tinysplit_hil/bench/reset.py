@@ -12,12 +12,12 @@ from tinysplit.boards.debug_port import DebugPort, load_debug_port
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError, UsageError
-from tinysplit_hil.bench.commands import Command, run_command
-from tinysplit_hil.bench.labgrid_targets import board_ports, cycle_power, on_targets
-from tinysplit_hil.bench.ports import open_port
-from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, failure, openocd_command, pyocd_target
-from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file
-from tinysplit_hil.client import BoardClient
+from tinysplit_hil.rig.commands import Command, run_command
+from tinysplit_hil.rig.labgrid_targets import board_ports, cycle_power, on_targets
+from tinysplit_hil.rig.ports import open_port
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, failure, openocd_command, pyocd_target
+from tinysplit_hil.rig.rig_file import DISCOVER, RigFile, read_rig_file
+from tinysplit_hil.wire.client import BoardClient
 
 RESET_LIMIT_S = 60.0
 

@@ -14,13 +14,13 @@ from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.weights_file.file import HEADER_BYTES
-from tinysplit_hil.boards import check_identity, check_version
-from tinysplit_hil.client import BoardClient
-from tinysplit_hil.protocol import ErrorCode
-from tinysplit_hil.request_port import ReportedError
-from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.tasks import Task, pause, run_tasks
-from tinysplit_hil.weights_protocol import LARGEST_PART_BYTES, WEIGHTS_OLDER, Staging, WeightsIdentity
+from tinysplit_hil.measure.boards import check_identity, check_version
+from tinysplit_hil.rig.rig import Rig, open_rig
+from tinysplit_hil.wire.client import BoardClient
+from tinysplit_hil.wire.protocol import ErrorCode
+from tinysplit_hil.wire.request_port import ReportedError
+from tinysplit_hil.wire.tasks import Task, pause, run_tasks
+from tinysplit_hil.wire.weights_protocol import LARGEST_PART_BYTES, WEIGHTS_OLDER, Staging, WeightsIdentity
 
 STOP_TIMEOUT_S = 5.0  # beyond the longest layer
 RESTART_S = 60.0  # until a board has copied the file: 2 MB are erased and programmed in half a minute

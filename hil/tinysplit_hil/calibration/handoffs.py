@@ -27,9 +27,9 @@ from tinysplit.kernels.cost_table import HandoffCosts
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.project.manifest import Project
-from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import Rig, open_rig
-from tinysplit_hil.stream import stream
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.measure.stream import stream
+from tinysplit_hil.rig.rig import Rig, open_rig
 
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
 SIDE = 8  # maps of 64 values

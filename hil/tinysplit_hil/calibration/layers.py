@@ -23,8 +23,8 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.project.manifest import Project, ProjectLayer
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.rig.rig import open_rig
 
 RUNS = 3  # of the one input of a network
 LONG_FIRST_LAYER = 200_000  # cycles: the host takes about 1000 from the first layer of a Cortex-M0+

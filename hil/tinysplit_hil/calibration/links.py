@@ -26,8 +26,8 @@ from tinysplit.kernels.cost_table import LinkCosts
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit_hil.calibration.handoffs import COPYING
-from tinysplit_hil.measure import measure
-from tinysplit_hil.rig import open_rig
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.rig.rig import open_rig
 
 SIDE = 8  # maps of 64 values
 WIDE = 32  # channels before the tensor

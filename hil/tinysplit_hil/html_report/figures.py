@@ -12,9 +12,9 @@ from tinysplit.split.given import assignment_text
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import GIVEN
 from tinysplit_hil.html_report.sources import Sources
+from tinysplit_hil.measure.timeline.estimated import estimated_spans
+from tinysplit_hil.measure.timeline.spans import Kind, Row, Span, Timeline, rows_of
 from tinysplit_hil.results.measurement_file import FileSpan, MeasurementFile
-from tinysplit_hil.timeline.estimated import estimated_spans
-from tinysplit_hil.timeline.spans import Kind, Row, Span, Timeline, rows_of
 
 _WHAT = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "the period", Objective.ENERGY: "energy"}
 

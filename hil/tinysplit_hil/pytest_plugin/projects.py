@@ -24,9 +24,9 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
 from tinysplit_hil.bench.flash import flash_rig
-from tinysplit_hil.measure_folder import MeasureSettings, measure_boards
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_boards
+from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.pytest_plugin.rig import RigOfTests
-from tinysplit_hil.report import MeasureReport
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,10 +7,10 @@ import pytest
 
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import TinysplitError
-from tinysplit_hil.bench.programmers import PROGRAMMERS
-from tinysplit_hil.bench.rig_file import read_rig_file
 from tinysplit_hil.pytest_plugin.options import PROGRAMMER_OPTION, RIG_OPTION, VIRTUAL, rig_of
-from tinysplit_hil.rig import check_rig
+from tinysplit_hil.rig.programmers import PROGRAMMERS
+from tinysplit_hil.rig.rig import check_rig
+from tinysplit_hil.rig.rig_file import read_rig_file
 
 _Failed = pytest.fail.Exception
 

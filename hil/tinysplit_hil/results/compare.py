@@ -12,8 +12,8 @@ from typing import Any
 from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit.common.tables import counted
 from tinysplit.common.units import PERCENT
+from tinysplit_hil.measure.times import What
 from tinysplit_hil.results.measurement_file import FileTime, Key, MeasurementFile, read_measurement
-from tinysplit_hil.results.times import What
 
 FEW_SAMPLES = 5  # the interval of fewer is too narrow
 DEFAULT_THRESHOLD_PERCENT = 1.0

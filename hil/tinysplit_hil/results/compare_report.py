@@ -4,9 +4,9 @@ from rich.console import Console
 
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
+from tinysplit_hil.measure.times import What
 from tinysplit_hil.results.compare import Comparison
 from tinysplit_hil.results.measurement_file import FileTime
-from tinysplit_hil.results.times import What
 
 _ALWAYS = (What.L, What.T, What.I, What.PERIOD)
 

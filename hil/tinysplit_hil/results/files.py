@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import VERSION_KEY, check_output_file, write_whole_file
-from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.measure.report import MeasureReport
 
 _XML = "<?xml version='1.0' encoding='utf-8'?>\n"
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

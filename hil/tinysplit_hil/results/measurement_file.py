@@ -9,9 +9,9 @@ from pydantic import AfterValidator, ConfigDict, Field
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, matching, read_json, validate, wanted
 from tinysplit.project.activity import BoardActivity
-from tinysplit_hil.report import SCHEMA_VERSION
-from tinysplit_hil.results.times import What, title_of
-from tinysplit_hil.timeline.spans import Kind
+from tinysplit_hil.measure.report import SCHEMA_VERSION
+from tinysplit_hil.measure.timeline.spans import Kind
+from tinysplit_hil.measure.times import What, title_of
 
 _REMEDY = "measure again with `tinysplit measure --save FILE`"
 Key = tuple[What, int, str]

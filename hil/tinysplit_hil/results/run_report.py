@@ -8,7 +8,7 @@ from tinysplit.project.split_file import SplitFile
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit
 from tinysplit.split.solution import Split
 from tinysplit_hil.bench.flash_report import FlashReport
-from tinysplit_hil.report import MeasureReport
+from tinysplit_hil.measure.report import MeasureReport
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from fuzzing.json_changes import changed_json
 from fuzzing.target import FindingError, Target
 from tinysplit.build.platformio import first_error
 from tinysplit.common.errors import ToolError
-from tinysplit_hil import protocol
-from tinysplit_hil.bench.programmers import PROGRAMMERS, failure
-from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.note import note_in, parse_note
-from tinysplit_hil.weights_protocol import Staging, WeightsIdentity, weights_reason
+from tinysplit_hil.rig.note import note_in, parse_note
+from tinysplit_hil.rig.programmers import PROGRAMMERS, failure
+from tinysplit_hil.wire import protocol
+from tinysplit_hil.wire.frames import Frame, FrameDecoder
+from tinysplit_hil.wire.weights_protocol import Staging, WeightsIdentity, weights_reason
 from virtual_stm32.debug.jtag import JtagChain
 from virtual_stm32.debug.remote_bitbang import RemoteBitbang
 from virtual_stm32.debug.taps import BoundaryScanTap

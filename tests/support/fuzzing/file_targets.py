@@ -39,11 +39,11 @@ from tinysplit.project.split_file import read_split
 from tinysplit.project.validation_file import read_validation
 from tinysplit.project.wiring_file import read_wiring
 from tinysplit.split.report.arrivals import Arrivals
-from tinysplit_hil.bench.rig_file import read_rig_file
-from tinysplit_hil.note import note_of_elf
 from tinysplit_hil.results.compare import compare_files
-from tinysplit_hil.simulated_time import SharedTime
+from tinysplit_hil.rig.note import note_of_elf
+from tinysplit_hil.rig.rig_file import read_rig_file
 from tinysplit_hil.trace.files import read_trace
+from tinysplit_hil.wire.simulated_time import SharedTime
 from virtual_stm32.symbols import load_program
 
 BOARD = "nucleo_g071rb"

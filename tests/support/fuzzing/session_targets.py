@@ -29,15 +29,22 @@ from tinysplit.weights_file.layers import LayerEntry
 from tinysplit_hil.bench.check import BenchCheck
 from tinysplit_hil.bench.images import running_images
 from tinysplit_hil.bench.update import update_boards
-from tinysplit_hil.frames import Frame, FrameDecoder
-from tinysplit_hil.measure import measure
-from tinysplit_hil.protocol import IDENTIFY_STACK, IDENTIFY_STAGING, IDENTIFY_WEIGHTS, REPLY_BIT, MessageType, StackUse
-from tinysplit_hil.stream import stream
-from tinysplit_hil.timeline.recording import record_inferences
-from tinysplit_hil.timeline.report import TimelineReport
-from tinysplit_hil.weights_protocol import WeightsIdentity
-from tinysplit_hil.wiring import trial_of
-from tinysplit_hil.wiring_client import REPORT_BYTES, REQUEST_BYTES, End, WiringClient
+from tinysplit_hil.bench.wiring import trial_of
+from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.measure.stream import stream
+from tinysplit_hil.measure.timeline.recording import record_inferences
+from tinysplit_hil.measure.timeline.report import TimelineReport
+from tinysplit_hil.measure.wiring_client import REPORT_BYTES, REQUEST_BYTES, End, WiringClient
+from tinysplit_hil.wire.frames import Frame, FrameDecoder
+from tinysplit_hil.wire.protocol import (
+    IDENTIFY_STACK,
+    IDENTIFY_STAGING,
+    IDENTIFY_WEIGHTS,
+    REPLY_BIT,
+    MessageType,
+    StackUse,
+)
+from tinysplit_hil.wire.weights_protocol import WeightsIdentity
 
 _REPEATED = 0x80  # bit of the kind of an edit: all frames from this one on
 _SET_BYTES, _WITH_TYPE = 1, (2, 6)  # kinds

@@ -1,1 +1,0 @@
-"""The energy of an inference, by the account that virtual boards keep of their cycles."""

@@ -1,0 +1,113 @@
+"""Measures a generated folder on a rig: some samples one by one, then a stream of them, and the outputs of all."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import PositiveInt
+from rich.console import Console
+
+from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
+from tinysplit.common.errors import UsageError
+from tinysplit.common.progress import references, steps
+from tinysplit.common.project_files import MODEL_NAME
+from tinysplit.common.settings_class import settings_class
+from tinysplit.network.float_reference import run_float
+from tinysplit.network.integer_reference import quantize_input, run_integer
+from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.sample_files import SampleSource
+from tinysplit.network.samples import Samples, load_samples
+from tinysplit.project.load import read_quantized
+from tinysplit.project.manifest import Project
+from tinysplit_hil.measure.boards import Boards
+from tinysplit_hil.measure.measure import check_sample_count, measure
+from tinysplit_hil.measure.outputs import check_outputs
+from tinysplit_hil.measure.report import MeasureReport
+from tinysplit_hil.measure.stream import Stream, check_stream_count, stream
+from tinysplit_hil.measure.timeline.layer_parts import record_parts
+from tinysplit_hil.measure.timeline.report import record_timeline
+from tinysplit_hil.rig.rig import check_rig, open_rig
+
+SAMPLES_BEFORE_STREAM = 3  # run one at a time, for the times of layers and cuts
+
+
+@settings_class
+@dataclass(frozen=True, kw_only=True)
+class MeasureSettings:
+    """How boards are measured: where, how many samples, and whether these are streamed.
+
+    Virtual boards have the memory of the boards, or an ideal one without wait states. With `fail_fast` the first sample
+    that fails ends the measurement. For a timeline, some inferences are recorded beside the samples.
+    """
+
+    rig: str = VIRTUAL
+    sample_count: PositiveInt = DEFAULT_SAMPLE_COUNT
+    is_pipelined: bool = False
+    fail_fast: bool = False
+    has_ideal_memory: bool = False
+    vcd: Path | None = None  # file for the levels of the virtual boards' markers
+    has_timeline: bool = False
+
+    def check(self) -> None:
+        """Raise UsageError for real boards with what only virtual ones have."""
+        if self.has_ideal_memory and self.rig != VIRTUAL:
+            raise UsageError(f"--ideal-memory is for virtual boards: leave --ideal-memory out with --rig {self.rig}")
+        if self.vcd and self.rig != VIRTUAL:
+            raise UsageError("--vcd is for virtual boards: a logic analyser sees the pins of real ones")
+
+
+def measure_folder(
+    project: Project, folder: Path, samples: Path | SampleSource, settings: MeasureSettings, messages: Console
+) -> MeasureReport:
+    """Measure a folder that was generated and built before.
+
+    Raises InputError where it is not as `measure` needs it or the rig file cannot be used, ToolError where virtual
+    boards cannot run.
+    """
+    check_rig(settings.rig)
+    project.check_measurable(folder)
+    quantized = read_quantized(folder, project)
+    return measure_boards(project, folder, quantized, load_samples(samples, quantized.graph), settings, messages)
+
+
+def measure_boards(
+    project: Project,
+    folder: Path,
+    quantized: QuantizedGraph,
+    samples: Samples,
+    settings: MeasureSettings,
+    messages: Console,
+) -> MeasureReport:
+    """Run the first samples on the boards and compare every output with the integer reference.
+
+    Raises InputError for a rig file that cannot be used, ToolError when a board or its port fails for good, UsageError
+    for too few samples to stream.
+    """
+    inputs = quantize_input(quantized, samples.x[: settings.sample_count])
+    alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
+    streamed: Stream | None = None
+    with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory, vcd=settings.vcd) as rig:
+        with steps(messages, f"running on {rig.kind} boards", len(alone)) as advance:
+            measurement = measure(project, rig, alone, advance, fail_fast=settings.fail_fast)
+        if settings.is_pipelined:
+            with steps(messages, f"streaming through {rig.kind} boards", len(inputs)) as advance:
+                streamed = stream(project, rig, inputs, advance, fail_fast=settings.fail_fast)
+        parts = record_parts(project, rig, inputs, messages, fail_fast=settings.fail_fast)
+        timeline = None
+        if settings.has_timeline:
+            timeline = record_timeline(project, rig, inputs, messages, is_pipelined=settings.is_pipelined)
+        stacks = Boards(project, rig).stacks()
+    with references(messages, len(samples.x)):
+        integers = run_integer(quantized, samples.x)
+        floats = run_float(folder / MODEL_NAME, samples.x)
+    indices, outputs = measurement.samples, measurement.outputs
+    if streamed:
+        indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
+    check = check_outputs(quantized, indices, outputs, integers, floats, samples.y)
+    return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks)
+
+
+def check_samples(project: Project, samples: Samples, settings: MeasureSettings) -> None:
+    """Raise UsageError if there are too few samples to measure, before the projects are built for it."""
+    check = check_stream_count if settings.is_pipelined else check_sample_count
+    check(project, min(settings.sample_count, len(samples.x)))

@@ -1,0 +1,270 @@
+"""Pipelined inference: streams inputs into the boards, several in flight, and collects the outputs in order.
+
+The period is the time between two outputs once the boards are busy, by the clock of the host's ports: from the first
+DONE after the start to the last one, divided by the outputs between them. On virtual boards that is exact; on real
+boards the delays of the host's ports are divided by the number of outputs, too.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+
+from tinysplit.common.errors import ToolError, UsageError
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.activity import BoardActivity
+from tinysplit.project.manifest import Pipeline, Project
+from tinysplit_hil.measure.boards import Boards, NoRunError
+from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW, Failure, check_inputs, outputs_of
+from tinysplit_hil.measure.statistics import Statistics
+from tinysplit_hil.rig.account import Accounts, activities_between, mean_activities
+from tinysplit_hil.rig.rig import Rig
+from tinysplit_hil.wire.request_port import ClientError
+from tinysplit_hil.wire.tasks import Task
+
+ROUNDING = 1e-9  # relative error of sums
+OUTPUTS_OF_A_PERIOD = 3  # beyond one for each board: the first of them is still the start
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Outputs of a stream of inputs and their period.
+
+    `samples`: indices from 0 of those that succeeded; `outputs`: samples x elements, integers in HWC order.
+    `period_s` is None where failures have left too few outputs in a row. `intervals`: seconds between two outputs, None
+    for several copies of the network, which take turns. `host_port_share`: part of the period in which the host sends
+    an input, None where that is unknown; near 1 the host's port limits the boards.
+    """
+
+    samples: tuple[int, ...]
+    outputs: IntArray
+    period_s: float | None
+    intervals: Statistics | None
+    host_port_share: float | None
+    failures: tuple[Failure, ...]
+    not_run: int  # number of samples after the boards were taken for broken
+    activities: tuple[BoardActivity, ...] = ()  # of an inference among many, of all copies; none of real boards
+
+
+def check_stream_count(project: Project, n_samples: int) -> None:
+    """Raise UsageError when there are too few samples for a period: each copy gets them in proportion to its speed."""
+    latencies_s = [pipeline.estimated_l_s + pipeline.estimated_t_s for pipeline in project.pipelines]
+    rate_hz = sum(1 / seconds for seconds in latencies_s)
+    needed = max(
+        ceil((len(boards) + OUTPUTS_OF_A_PERIOD) * seconds * rate_hz * (1 - ROUNDING))
+        for boards, seconds in zip(project.copies, latencies_s, strict=True)
+    )
+    if n_samples < needed:
+        raise UsageError(f"{n_samples} samples are too few for a period of these boards: at least {needed} are needed")
+
+
+def stream(
+    project: Project,
+    rig: Rig,
+    inputs: IntArray,
+    on_sample: Callable[[int], None] = lambda _: None,
+    *,
+    fail_fast: bool = False,
+) -> Stream:
+    """Stream `inputs` (N x H x W x C, integers in the network's input format) through all copies of the network.
+
+    Each input goes to the copy that has room for it first. `on_sample` is called with the number of outputs. After a
+    failure the samples that have no output yet are streamed again without the oldest one, until FAILURES_IN_A_ROW have
+    failed in a row or a board joins no run any more. Raises ToolError when a board runs other firmware and when no
+    sample succeeds, and when code or weights of a board have changed, with `fail_fast` for the first failure;
+    UsageError when there are too few samples for a period.
+    """
+    check_stream_count(project, len(inputs))
+    boards = Boards(project, rig)
+    boards.check()
+    check_inputs(boards, inputs)
+    results = _Results(len(inputs), on_sample)
+    barren = 0
+    while results.missing and barren < FAILURES_IN_A_ROW:
+        n_before = len(results.outputs)
+        try:
+            _stream_once(boards, inputs, results)
+        except ToolError as error:
+            if fail_fast:
+                raise
+            if results.missing:  # else the error came behind the last output
+                results.failures.append(Failure(results.suspect(error), str(error)))
+            if isinstance(error, NoRunError):
+                break
+            barren = barren + 1 if len(results.outputs) == n_before else 1
+    boards.check_flash()
+    return results.stream(project)
+
+
+def stream_through(boards: Boards, pipeline: Pipeline, inputs: IntArray) -> None:
+    """Stream `inputs` through one copy of the network, in a run that has begun, until all outputs are there."""
+    copy = _Copy(boards, pipeline, inputs, deque(range(len(inputs))))
+    boards.run([*copy.tasks(_Results(len(inputs), lambda _: None))])
+
+
+class _Results:
+    """Outputs by sample, and the times of all runs."""
+
+    def __init__(self, n_samples: int, on_sample: Callable[[int], None]) -> None:
+        self.outputs: dict[int, bytes] = {}
+        self.failures: list[Failure] = []
+        self.runs: list[_Copy] = []
+        self._n_samples = n_samples
+        self._on_sample = on_sample
+
+    @property
+    def missing(self) -> list[int]:
+        """Samples that have neither an output nor failed."""
+        failed = {failure.sample for failure in self.failures}
+        return [index for index in range(self._n_samples) if index not in self.outputs and index not in failed]
+
+    def add(self, sample: int, output: bytes) -> None:
+        """Note an output."""
+        self.outputs[sample] = output
+        self._on_sample(len(self.outputs))
+
+    def suspect(self, error: ToolError) -> int:
+        """Return the oldest sample without output on the boards that failed."""
+        copies = [run for run in self.runs if isinstance(error, ClientError) and error.board in run.pipeline.boards]
+        missing = self.missing
+        in_flight = [sample for sample in copies[-1].samples if sample in missing] if copies else []
+        return (in_flight or missing)[0]
+
+    def stream(self, project: Project) -> Stream:
+        """Return all results."""
+        if not self.outputs:
+            raise ToolError(f"no sample succeeded: {self.failures[0].reason}")
+        samples = sorted(self.outputs)
+        copies = project.pipelines
+        periods = [period for pipeline in copies if (period := self._period_s(pipeline))]
+        intervals_s = [seconds for run in self.runs for seconds in run.intervals_s()]
+        shares = [share for run in self.runs for share in run.host_port_shares()]
+        period_s = 1 / sum(1 / period for period in periods) if len(periods) == len(copies) else None
+        return Stream(
+            samples=tuple(samples),
+            outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
+            period_s=period_s,
+            intervals=Statistics.of(intervals_s) if intervals_s and len(copies) == 1 else None,
+            host_port_share=sum(shares) / len(shares) if shares else None,
+            failures=tuple(self.failures),
+            not_run=len(self.missing),
+            activities=self._activities(period_s) if period_s else (),
+        )
+
+    def _activities(self, period_s: float) -> tuple[BoardActivity, ...]:
+        """Return what each board does in a period: its shares of the newest run of its copy that has some."""
+        by_board = {each.board: each for run in self.runs for each in run.activities()}
+        return tuple(each.during(period_s) for _, each in sorted(by_board.items()))
+
+    def _period_s(self, pipeline: Pipeline) -> float | None:
+        """Return the period of one copy: rates of several copies add up."""
+        spans = [span for run in self.runs if run.pipeline == pipeline and (span := run.span())]
+        if spans:
+            return sum(seconds for seconds, _ in spans) / sum(count for _, count in spans)
+        if self.failures:
+            return None
+        numbers = ", ".join(map(str, pipeline.boards))
+        raise UsageError(f"too few outputs of boards {numbers} for a period: increase --sample-count")
+
+
+class _Copy:
+    """One run of one copy of the network."""
+
+    def __init__(self, boards: Boards, pipeline: Pipeline, inputs: IntArray, waiting: deque[int]) -> None:
+        """All copies share `waiting`, the samples that none has taken yet."""
+        self.pipeline = pipeline
+        self.samples: list[int] = []  # by inference number
+        self._boards = boards
+        self._inputs = inputs
+        self._waiting = waiting
+        self._last = boards.clients[pipeline.output_board]
+        self._first = [boards.clients[number] for number in pipeline.input_boards]
+        self._done_s: dict[int, float] = {}
+        self._accounts: dict[int, Accounts] = {}  # when outputs were complete
+        self._waits_s: list[float] = []
+
+    def tasks(self, results: _Results) -> Iterator[Task[None]]:
+        """Yield the tasks that feed the copy and collect its outputs."""
+        yield from (self._feed(index) for index in range(len(self._first)))
+        yield self._collect(results)
+
+    def _sample(self, number: int) -> int | None:
+        """Return the sample of an inference, None when there are no more."""
+        if number == len(self.samples) and self._waiting:
+            self.samples.append(self._waiting.popleft())
+        return self.samples[number] if number < len(self.samples) else None
+
+    def _feed(self, index: int) -> Task[None]:
+        client, number = self._first[index], 0
+        while (sample := self._sample(number)) is not None:
+            yield from client.send_input(number, self._inputs[sample].tobytes(), self._boards.timeout_s)
+            number += 1
+
+    def _collect(self, results: _Results) -> Task[None]:
+        size_bytes = self._boards.identities[self.pipeline.output_board].output_bytes
+        number = 0
+        while number < len(self.samples) or self._waiting:
+            if number == len(self.samples):
+                yield
+                continue
+            crc = yield from self._last.wait_done(number, self._boards.timeout_s)
+            self._accounts[number] = self._boards.accounts()
+            output = yield from self._last.read_output(number, size_bytes, crc)
+            self._note_times(number)
+            results.add(self.samples[number], output)
+            number += 1
+
+    def _note_times(self, number: int) -> None:
+        """Note when an output was complete and how long its input waited; both events may be lost."""
+        if number <= len(self.pipeline.boards):  # the boards fill
+            return
+        if number in self._last.done_s:
+            self._done_s[number] = self._last.done_s[number]
+        waits = [c.taken_s[number] - c.started_s[number] for c in self._first if number in c.taken_s]
+        self._waits_s += [min(waits)] if waits else []
+
+    def span(self) -> tuple[float, int] | None:
+        """Return seconds and number of periods between the first and the last output after the start."""
+        numbers = self._steady()
+        return (self._done_s[numbers[-1]] - self._done_s[numbers[0]], numbers[-1] - numbers[0]) if numbers else None
+
+    def activities(self) -> tuple[BoardActivity, ...]:
+        """Return what the copy's boards do between the first and the last output after the start."""
+        numbers = self._steady()
+        if not numbers:
+            return ()
+        first, last = (self._accounts[number] for number in (numbers[0], numbers[-1]))
+        return mean_activities([activities_between(first, last, self._boards.core_hz)], self.pipeline.boards)
+
+    def intervals_s(self) -> Sequence[float]:
+        """Return the seconds between each two outputs of `span`; those with a lost event between them are missing."""
+        pairs = pairwise(self._steady())
+        return [self._done_s[later] - self._done_s[number] for number, later in pairs if later == number + 1]
+
+    def _steady(self) -> Sequence[int]:
+        """Return the numbers of the outputs after the start, at least two, or none.
+
+        The last ones are left out if there are enough: no inputs follow that the boards would receive meanwhile.
+        """
+        numbers = sorted(self._done_s)
+        steady = numbers[: -len(self.pipeline.boards)]
+        numbers = steady if len(steady) > 1 else numbers
+        return numbers if len(numbers) > 1 else []
+
+    def host_port_shares(self) -> Sequence[float]:
+        """Return for each input the part of the period in which it was not waiting on the boards."""
+        span = self.span()
+        return [1 - wait_s * span[1] / span[0] for wait_s in self._waits_s] if span else []
+
+
+def _stream_once(boards: Boards, inputs: IntArray, results: _Results) -> None:
+    """Stream the missing samples until all have an output or a board fails."""
+    boards.start_run()
+    waiting = deque(results.missing)
+    copies = [_Copy(boards, pipeline, inputs, waiting) for pipeline in boards.project.pipelines]
+    results.runs += copies
+    try:
+        boards.run([task for copy in copies for task in copy.tasks(results)])
+    except ToolError as error:
+        raise boards.explain(error) from None

@@ -1,0 +1,295 @@
+"""The tables of a measurement: layers, cuts, failures, outputs; L, T, I as in Santamaria 2021, Table 5; the period."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tinysplit.common.tables import shortened
+from tinysplit.common.units import MS
+from tinysplit.project.manifest import ProjectCut, ProjectLayer
+from tinysplit_hil.measure.energy_report import print_energy
+from tinysplit_hil.measure.report import MeasureReport
+from tinysplit_hil.measure.stream import Stream
+from tinysplit_hil.measure.timeline.layer_parts import PartTimes
+from tinysplit_hil.measure.timeline.report import print_timeline_report
+
+_NAME_WIDTH = 11  # of a layer: these tables fit 80 columns
+TIMES = ("est. ms", "meas. ms", "diff.")
+
+# Santamaria 2021, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
+PUBLISHED_BOARDS = ("nucleo_g071rb", "nucleo_g071rb")
+PUBLISHED_MACC = 809_146
+PUBLISHED_ROWS = (
+    ("Santamaria 2021, Table 5, Model", 3.88, 0.22, 4.10),
+    ("Santamaria 2021, Table 5, Experimental", 3.56, 0.25, 3.81),
+)
+LARGE_L2R = 0.5
+LARGE_SHARE = 0.9
+SHORT_BITS = 8
+
+NOT_COMPARED = "-"
+STREAMED_NOTE = "Streamed: estimated on the wire, measured from the first row to the last, while boards compute."
+PUBLISHED_NOTE = "Santamaria 2021: float32, X-CUBE-AI 7.1, real boards; Model counts 8 bit times per byte."
+
+
+def print_measurement(report: MeasureReport, console: Console) -> None:
+    """Print all tables, each with the rig in its caption and at most 100 columns wide."""
+    console.print(_layer_table(report), "")
+    if report.parts:
+        console.print(_part_table(report), "")
+    if report.project.cuts:
+        console.print(_cut_table(report), "")
+    if report.timeline:
+        print_timeline_report(report.timeline, console)
+        console.print()
+    if report.failures:
+        console.print(_failure_table(report), "")
+    _print_outputs(report, console)
+    console.print(_statistics_table(report), "")
+    console.print(_latency_table(report))
+    if report.stream:
+        console.print("", _period_table(report, report.stream))
+        _print_limit(report.stream, console)
+    for number, stack in report.stacks.items():
+        line = (
+            f"{report.project.board(number).title}: {stack.used_bytes} of {stack.stack_bytes} bytes of the stack used"
+        )
+        console.print(line, highlight=False)
+    if report.project.estimated_alone:
+        console.print()
+        print_energy(report.energies, console)
+
+
+def _layer_table(report: MeasureReport) -> Table:
+    """Return a table with a row per layer and per board."""
+    project, measured = report.project, report.measurement.layers
+    table = _table(report, f"Computation: L of {project.model.name} by layer and board")
+    _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
+    for layer, time in zip(project.layers, measured, strict=True):
+        table.add_row(
+            *(str(layer.number), _layer_name(layer), layer.kind, str(layer.board)),
+            *_cycles(time.cycles.mean, layer.macc),
+            *_times(layer.estimated_s, time.seconds.mean),
+        )
+    table.add_section()
+    for board in project.boards:
+        own = [layer for layer in project.layers if layer.board == board.number]
+        table.add_row(
+            *("", "all", "", str(board.number)),
+            *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
+            *_times(sum(layer.estimated_s for layer in own), report.board_l_s(board.number)),
+        )
+    return table
+
+
+def _tensor(cut: ProjectCut) -> str:
+    """Return the layer that computes a tensor; of a part, also what it is of its output."""
+    return f"{cut.part.layer}: {cut.part}" if cut.part else str(cut.after_layer)
+
+
+def _layer_name(layer: ProjectLayer) -> str:
+    """Return the name of a layer; of a part, its number in the whole network and what it is of its output."""
+    return f"{layer.part.layer}: {layer.part}" if layer.part else shortened(layer.name, _NAME_WIDTH)
+
+
+def _part_table(report: MeasureReport) -> Table:
+    """Return a table with a row per layer of the whole network and board, and with the sums of each board."""
+    table = _table(report, "What each board does for each layer, in ms; one inference")
+    numbers = ("est.", "computing", "waiting", "transfers", "all")
+    _columns(table, "#", "layer", "board", "part", *numbers, labels=("layer",))
+    for row in report.parts:
+        name = shortened(row.name, _NAME_WIDTH)
+        table.add_row(str(row.layer or ""), name, str(row.board), str(row.part or ""), *_part_times([row]))
+    table.add_section()
+    for board in report.project.boards:
+        own = [row for row in report.parts if row.board == board.number]
+        table.add_row("", "all", str(board.number), "", *_part_times(own))
+    return table
+
+
+def _part_times(rows: Sequence[PartTimes]) -> Iterator[str]:
+    """Yield the sums of each column."""
+    for of_rows in (
+        [row.estimated_s for row in rows],
+        [row.computing_s for row in rows],
+        [row.waiting_s for row in rows],
+        [row.transfers_s for row in rows],
+        [row.seconds for row in rows],
+    ):
+        yield f"{MS * sum(of_rows):.2f}"
+
+
+def _cut_table(report: MeasureReport) -> Table:
+    """Return a table with a row per cut."""
+    table = _table(report, "Communication: T by cut")
+    if report.project.has_streamed_cuts:
+        table.caption = f"{STREAMED_NOTE}\n{table.caption}"
+    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries", labels=("after layer",))
+    for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
+        table.add_row(
+            *(str(cut.number), _tensor(cut), f"{cut.from_board}->{cut.to_board}"),
+            _grouped(cut.payload_bytes),
+            *_times(cut.estimated_s, time.seconds.mean, is_comparable=not cut.is_streamed),
+            *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}", str(time.repeats)),
+        )
+    return table
+
+
+def _print_outputs(report: MeasureReport, console: Console) -> None:
+    outputs = report.outputs
+    good = outputs.samples - len(outputs.differing)
+    style = "green" if outputs.bit_exact else "red"
+    console.print(
+        f"Outputs of the {_rig(report)}: [{style}]{good} of {outputs.samples} bit-exact[/{style}] "
+        "with the integer reference",
+        highlight=False,
+    )
+    share = f"agreement with float {100 * outputs.agreement:.2f} %"
+    accuracy = "" if outputs.top1 is None else f"{outputs.top1:.4f}, float {outputs.float_top1:.4f}, "
+    console.print(
+        f"Integer reference of {outputs.reference_samples}: top-1 {accuracy}{share}; l2r {outputs.l2r:.4f}",
+        highlight=False,
+    )
+    if outputs.l2r > LARGE_L2R:
+        hint = "try --bits 16" if report.project.bits == SHORT_BITS else "check the calibration samples"
+        console.print(f"[red]warning: large quantization error (l2r {outputs.l2r:.2f}): {hint}[/red]")
+    console.print()
+
+
+def _latency_table(report: MeasureReport) -> Table:
+    """Return L, T and I as in Santamaria 2021, Table 5, with its figures if network and boards are the same."""
+    table = _table(report, f"Latency of one inference{_of_slowest(report)}")
+    latency = "I (s)" if report.project.overlaps else "I = L + T (s)"  # boards compute during T
+    _columns(table, "case", "L (s)", "T (s)", latency, labels=("case",))
+    if _is_published_case(report):
+        table.caption = f"{table.caption}\n{PUBLISHED_NOTE}"
+        for case, *seconds in PUBLISHED_ROWS:
+            table.add_row(case, *(f"{value:.2f}" for value in seconds), style="dim")
+        table.add_section()
+    estimated, measured = report.estimated.values, report.measured.values
+    table.add_row(f"tinysplit, {report.project.bits} bits, estimated", *(f"{value:.4f}" for value in estimated))
+    table.add_row(
+        f"tinysplit, {report.project.bits} bits, {_rig(report)}", *(f"{value:.4f}" for value in measured), style="bold"
+    )
+    differences = [_difference(a, b) for a, b in zip(estimated, measured, strict=True)]
+    if report.project.has_streamed_cuts:
+        differences[1] = NOT_COMPARED
+    table.add_row("difference", *differences)
+    table.add_row("from START to DONE", "", "", f"{report.measurement.i_s.mean:.4f}")
+    return table
+
+
+def _statistics_table(report: MeasureReport) -> Table:
+    """Return median, interval and percentiles of L, T, I and the period; those of layers are in the files."""
+    table = _table(report, "Over all samples, in ms; I from START to DONE")
+    table.caption = None
+    _columns(table, "", "n", "median", "95 % interval", "5 %", "95 %", "min", "max", labels=("",))
+    for time in report.times:
+        own = time.seconds
+        if time.number == 0:
+            median, low, high, *others = (
+                f"{MS * each:.3f}" for each in (own.median, *own.interval, *own.tails, own.smallest, own.largest)
+            )
+            table.add_row(time.title, str(len(own.values)), median, f"{low} .. {high}", *others)
+    return table
+
+
+def _of_slowest(report: MeasureReport) -> str:
+    """Return, for copies of the network, on which boards the latency was measured."""
+    if len(report.project.copies) == 1:
+        return ""
+    return f" on the slowest copy (board {', '.join(map(str, report.project.slowest.boards))})"
+
+
+def _failure_table(report: MeasureReport) -> Table:
+    """Return a table of the samples without output."""
+    rest = f"; {report.not_run} after them were not run" if report.not_run else ""
+    table = _table(report, f"Failed samples: {len(report.failures)}{rest}")
+    table.add_column("sample", justify="right")
+    table.add_column("reason", overflow="fold")
+    for failure in report.failures:
+        table.add_row(str(failure.sample + 1), Text(failure.reason))
+    return table
+
+
+def _period_table(report: MeasureReport, stream: Stream) -> Table:
+    """Return the period of the stream beside the estimated one and that of the best single board."""
+    project = report.project
+    copies = f", dealt to {len(project.copies)} copies of the network" if len(project.copies) > 1 else ""
+    table = _table(report, f"Period of {len(stream.samples)} inferences in a stream{copies}")
+    _columns(table, "case", "period (ms)", "inferences/s", labels=("case",))
+
+    def add(case: str, period_s: float, style: str = "") -> None:
+        table.add_row(case, f"{MS * period_s:.3f}", f"{1 / period_s:.2f}", style=style)
+
+    add("estimated", project.estimated_period_s)
+    if stream.period_s is None:
+        table.add_row("measured: too few outputs between failures", "", "", style="bold red")
+    else:
+        add(f"measured, {_rig(report)}", stream.period_s, "bold")
+        table.add_row("difference", _difference(project.estimated_period_s, stream.period_s), "")
+    if project.one_board_period_s is not None:
+        add("best single board, estimated", project.one_board_period_s)
+    return table
+
+
+def _print_limit(stream: Stream, console: Console) -> None:
+    """Print that the host's port is too slow for the boards."""
+    if stream.host_port_share is not None and stream.host_port_share > LARGE_SHARE:
+        percent = 100 * stream.host_port_share
+        console.print(
+            f"[red]warning: the host port limits the boards: an input takes {percent:.0f} % of the period[/red]",
+            highlight=False,
+        )
+
+
+def _is_published_case(report: MeasureReport) -> bool:
+    boards = tuple(board.name for board in report.project.boards)
+    return boards == PUBLISHED_BOARDS and sum(layer.macc for layer in report.project.layers) == PUBLISHED_MACC
+
+
+def _rig(report: MeasureReport) -> str:
+    return f"{report.measurement.rig.kind} boards"
+
+
+def _table(report: MeasureReport, title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        caption=f"Measured on {report.measurement.rig.note}.",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+
+
+def _columns(table: Table, *columns: str, labels: Sequence[str] = ()) -> None:
+    """Add right-aligned columns of numbers, and `labels`, the only columns that shrink in a narrow terminal."""
+    for name in columns:
+        if name in labels:
+            table.add_column(name, overflow="ellipsis")
+        else:
+            table.add_column(name, justify="right", no_wrap=True)
+
+
+def _cycles(cycles: float, macc: int) -> tuple[str, str]:
+    return _grouped(cycles), f"{cycles / macc:.2f}" if macc else ""
+
+
+def _times(estimated_s: float, measured_s: float, *, is_comparable: bool = True) -> tuple[str, str, str]:
+    difference = _difference(estimated_s, measured_s) if is_comparable else NOT_COMPARED
+    return f"{MS * estimated_s:.2f}", f"{MS * measured_s:.2f}", difference
+
+
+def _difference(estimated: float, measured: float) -> str:
+    """Return by how many percent `measured` exceeds `estimated`."""
+    return f"{100 * (measured / estimated - 1):+.1f} %" if estimated else ""
+
+
+def _grouped(number: float) -> str:
+    return f"{number:,.0f}".replace(",", " ")

@@ -1,0 +1,42 @@
+"""A timeline in the terminal: blocks of characters, as wide as the console."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from tinysplit.common.units import MS
+from tinysplit_hil.measure.timeline.spans import Kind, Span, Timeline
+
+_FILLS = {Kind.LAYER: "▒░", Kind.HOST: "▪", Kind.COPY: "▪", Kind.WAIT: "·", Kind.WIRE: "═", Kind.DRIVER: "─"}
+_STYLES = {Kind.LAYER: "cyan", Kind.WIRE: "yellow", Kind.DRIVER: "yellow"}
+_LEAST_COLUMNS = 20
+
+
+def print_timeline(timeline: Timeline, console: Console) -> None:
+    """Print a line for each row and case, and an axis in ms. Each span has a column at least."""
+    lanes = list(timeline.lanes())
+    first, *_ = timeline.cases
+    names, cases = (max(map(len, each)) for each in ([row.name for row in timeline.rows], timeline.cases))
+    heads = [f"{row.name if case == first else '':{names}}  {case:{cases}}  " for row, case, _ in lanes]
+    columns = max(console.width - len(heads[0]) - 1, _LEAST_COLUMNS)
+    console.print(Text(timeline.title, style="bold"))
+    for head, (_, _, spans) in zip(heads, lanes, strict=True):
+        console.print(Text(head) + _bar(spans, timeline.length_s, columns), soft_wrap=True)
+    end = f"{MS * timeline.length_s:.2f} ms"
+    console.print(" " * len(heads[0]) + f"{0:<{columns - len(end)}}{end}", highlight=False, soft_wrap=True)
+
+
+def _bar(spans: Sequence[Span], length_s: float, columns: int) -> Text:
+    """Return the line of a lane; a column is kept for each span that follows."""
+    bar = Text()
+    for index, span in enumerate(spans):
+        last = columns - (len(spans) - index - 1)
+        first = max(len(bar), min(round(columns * span.start_s / length_s), last - 1))
+        end = max(first + 1, min(round(columns * span.end_s / length_s), last))
+        if end > columns:
+            break
+        bar.append(" " * (first - len(bar)))
+        label = span.label if len(span.label) <= end - first else ""
+        bar.append(label.center(end - first, _FILLS[span.kind][span.shade]), _STYLES.get(span.kind, ""))
+    return bar

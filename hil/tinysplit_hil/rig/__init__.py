@@ -1,0 +1,1 @@
+"""Where boards are: rig files, probes and ports, virtual boards; and how they are opened."""

@@ -1,0 +1,141 @@
+"""A rig: an open port to every board of a project, real or virtual."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import serial
+
+from tinysplit.common.choices import VIRTUAL
+from tinysplit.common.errors import InputError
+from tinysplit.project.manifest import Project
+from tinysplit_hil.rig.account import Account, Accounts
+from tinysplit_hil.rig.labgrid_targets import board_ports
+from tinysplit_hil.rig.ports import open_port
+from tinysplit_hil.rig.rig_file import ServedRig, read_rig_file
+from tinysplit_hil.rig.rig_links import read_rig_of_project
+from tinysplit_hil.wire.client import BoardClient
+from tinysplit_hil.wire.request_port import Port
+from tinysplit_hil.wire.simulated_time import share_time
+from tinysplit_hil.wire.tasks import Clock, RealClock
+
+if TYPE_CHECKING:
+    from virtual_stm32.rig import VirtualRig
+
+
+@dataclass(frozen=True)
+class Rig:
+    """Open ports by board number (from 1), and their clock. `note` describes the boards in every table."""
+
+    kind: Literal["virtual", "real"]
+    note: str
+    memory: Literal["real", "ideal"]  # ideal: of virtual boards without wait states
+    ports: Mapping[int, Port]
+    clock: Clock
+    accounts: Callable[[], Accounts] | None = None  # of virtual boards that this process runs
+
+    def clients(self, project: Project) -> dict[int, BoardClient]:
+        """Return the client of every board of `project` by number."""
+        return {b.number: BoardClient(self.ports[b.number], b.title, self.clock, b.number) for b in project.boards}
+
+
+def check_rig(spec: str) -> None:
+    """Check what needs no board. Raises InputError for an invalid rig file, ToolError if virtual boards cannot run."""
+    if spec != VIRTUAL:
+        read_rig_file(Path(spec))
+        return
+    from virtual_stm32 import library  # noqa: PLC0415 - as in _open_virtual()
+
+    library()
+
+
+@contextmanager
+def open_rig(
+    spec: str,
+    project: Project,
+    folder: Path,
+    *,
+    has_ideal_memory: bool = False,
+    is_in_real_time: bool = False,
+    vcd: Path | None = None,
+) -> Iterator[Rig]:
+    """Open the rig `spec`: "virtual", or the path of a TOML file with a [[board]] for every board, in board order.
+
+    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one, and write the
+    levels of their markers into the file `vcd`. Boards that another process serves run only while this one waits,
+    unless `is_in_real_time`: a programmer needs that. Raises InputError for an invalid rig file and for a folder that
+    is not built, ToolError when a port is missing or cannot be opened.
+    """
+    if spec == VIRTUAL:
+        opened = _open_virtual(project, folder, has_ideal_memory, vcd)
+    else:
+        opened = _open_real(Path(spec), project, shares_time=not is_in_real_time)
+    with opened as rig:
+        yield rig
+
+
+@contextmanager
+def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: Path | None) -> Iterator[Rig]:
+    # Imported here because they require Unicorn, which real boards do not.
+    from tinysplit_hil.rig.project_rig import marker_trace, project_rig  # noqa: PLC0415
+    from tinysplit_hil.rig.virtual_clock import VirtualClock  # noqa: PLC0415
+    from virtual_stm32 import open_registered  # noqa: PLC0415
+
+    name = f"{project.project_hash:08x}"
+    rig = project_rig(project, folder, has_ideal_memory=has_ideal_memory)
+    with marker_trace(project, rig, vcd), open_registered(name, rig) as virtual:
+        urls = [f"virtual://{name}/{position}" for position in range(len(project.boards))]
+        with _open_ports(project, urls) as ports:
+            memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
+            accounts = partial(_accounts, project, virtual)
+            yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual), accounts)
+
+
+def _accounts(project: Project, virtual: "VirtualRig") -> Accounts:
+    return {
+        board.number: Account(virtual.cycles(index), virtual.slept_cycles(index), virtual.external_cycles(index))
+        for index, board in enumerate(project.boards)
+    }
+
+
+@contextmanager
+def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[Rig]:
+    """Open the ports of a rig file: of real boards, or of virtual ones that another process serves."""
+    file = read_rig_of_project(path, project)
+    if file.virtual:
+        file.virtual.check_runs(path)
+    with board_ports(path, file) as urls, _open_ports(project, _different(path, urls)) as ports:
+        if file.virtual and shares_time:
+            served = _served(path, file.virtual, dict(zip(urls, ports.values(), strict=True)))
+            with share_time(Path(file.virtual.time_file), served) as (clock, shared_ports):
+                shared = dict(zip(ports, shared_ports, strict=True))
+                yield Rig("virtual", file.virtual.note, "real", shared, clock)
+            return
+        yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
+
+
+def _served(path: Path, served: ServedRig, ports: Mapping[str, serial.SerialBase]) -> dict[int, serial.SerialBase]:
+    """Return the open ports by the index of their board in the process that serves them."""
+    for url in ports:
+        if url not in served.ports:
+            raise InputError(f"{path} has the port {url}, which [virtual] does not: start `tinysplit virtual -o` again")
+    return {served.ports.index(url): port for url, port in ports.items()}
+
+
+def _different(path: Path, urls: Sequence[str]) -> Sequence[str]:
+    if len(set(urls)) != len(urls):
+        raise InputError(f"{path} has the same port for two boards: {', '.join(urls)}")
+    return urls
+
+
+@contextmanager
+def _open_ports(project: Project, urls: Sequence[str]) -> Iterator[dict[int, serial.SerialBase]]:
+    """Open the ports `urls` of all boards, in board order."""
+    with ExitStack() as stack:
+        yield {
+            board.number: stack.enter_context(open_port(place, project.host_baud))
+            for board, place in zip(project.boards, urls, strict=True)
+        }
