@@ -11,7 +11,7 @@ from tinysplit.boards.catalog import load_boards
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
-from tinysplit_hil.bench import mass_storage
+from tinysplit_hil.rig import mass_storage
 from tinysplit_hil.rig.commands import run_command
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, failure, pyocd_target
 
