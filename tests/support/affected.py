@@ -15,14 +15,18 @@ FOLDERS = {  # tests of what is no package of the generator
     "boards": ("boards",),
     "examples": ("pipeline",),
     "firmware": ("firmware", "kernels/test_kernels.py", "kernels/test_dsp.py", "kernels/test_dsp_conv.py"),
-    "hil": ("hil",),
+    "hil/tinysplit_hil/calibration": ("hil/results",),
+    "hil/tinysplit_hil/html_report": ("hil/results",),
+    "hil/tinysplit_hil/pytest_plugin": ("hil/results",),
+    "hil/tinysplit_hil/trace": ("hil/measure",),
+    "hil/virtual_stm32": ("virtual_stm32",),
     "templates": ("codegen", "kernels"),
     "tests/c": (
         "firmware/test_fixed_point.py",
         "firmware/test_host_port.py",
         "firmware/test_link.py",
         "firmware/test_link_answers.py",
-        "hil/test_frames.py",
+        "hil/wire/test_frames.py",
         "kernels/test_kernels.py",
     ),
     "tests/mutants.toml": ("test_mutants.py",),
@@ -59,6 +63,8 @@ def _by_folder(file: str) -> Iterator[str]:
     match PurePosixPath(file).parts:
         case ["generator", "tinysplit", package, _, *_]:
             yield f"tests/{package}"
+        case ["hil", "tinysplit_hil", package, _, *_] if (ROOT / "tests" / "hil" / package).is_dir():
+            yield f"tests/hil/{package}"
         case ["generator", "tinysplit", _]:
             yield from ("tests/cli", "tests/pipeline")
         case ["tests", *_, name] if name.startswith("test_"):

@@ -167,5 +167,5 @@ def test_runs_without_the_fixtures_import_nothing_of_ours(plugin: pytest.Pyteste
 
 
 def test_the_plugin_is_an_entry_point() -> None:
-    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    text = (Path(__file__).parents[3] / "pyproject.toml").read_text()
     assert '[project.entry-points.pytest11]\ntinysplit = "tinysplit_hil.pytest_plugin"\n' in text

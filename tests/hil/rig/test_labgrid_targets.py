@@ -17,7 +17,7 @@ from tinysplit_hil.rig.labgrid_targets import board_ports, programmer_of, run_on
 from tinysplit_hil.rig.programmers import PROGRAMMERS
 from tinysplit_hil.rig.rig_file import read_rig_file
 
-FAKE = Path(__file__).parents[1] / "support" / "fake_labgrid"
+FAKE = Path(__file__).parents[2] / "support" / "fake_labgrid"
 RIG = """\
 [labgrid]
 environment = "lab.yaml"

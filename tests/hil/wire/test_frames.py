@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tinysplit_hil.wire.frames import SYNC, Frame, FrameDecoder, crc
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FRAMES = st.builds(Frame, st.integers(0, 255), st.integers(0, 255), st.binary(max_size=300), tag=st.integers(0, 255))
 
 
