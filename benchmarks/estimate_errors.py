@@ -1,6 +1,6 @@
 """Errors of the cost table's cycles on networks that the calibration did not use.
 
-    .venv/bin/python benchmarks/estimate_errors.py [--layers] [--calibration FILE]
+    .venv/bin/python benchmarks/estimate_errors.py [--layers] [--cost-table FILE]
 
 The kernels run alone, without firmware and with ideal memory: this checks the calibration by another measurement.
 """
@@ -97,7 +97,7 @@ def main() -> None:
     """Print a row per network, and the percentiles of all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--layers", action="store_true", help="also print the error of every layer")
-    parser.add_argument("--calibration", type=Path, help="file of `tinysplit calibrate`, in place of the table shipped")
+    parser.add_argument("--cost-table", type=Path, help="file of `tinysplit calibrate`, in place of the table shipped")
     options = parser.parse_args()
     console = Console(width=140)
     with using_calibration(options.calibration, ()):

@@ -135,7 +135,7 @@ def split_seconds(*options: str, folder: Path) -> float:
 
 
 def test_split_takes_a_calibration(tmp_path: Path) -> None:
-    own = ("--calibration", str(written(tmp_path)))
+    own = ("--cost-table", str(written(tmp_path)))
     assert 1.8 < split_seconds(*own, folder=tmp_path) / split_seconds(folder=tmp_path) < 2.1
 
 
@@ -147,14 +147,14 @@ def test_commands_refuse_a_calibration_for_another_core(tmp_path: Path, command:
         "explore": ("-j", str(tmp_path / "explore.jsonl")),
         "pareto": ("--second-objective", "energy"),
     }[command]
-    own = ("-b", "nucleo_f401re", "--calibration", str(written(tmp_path)))
+    own = ("-b", "nucleo_f401re", "--cost-table", str(written(tmp_path)))
     line = run(command, str(example.MODEL), *own, *options, expect=BAD_INPUT)
     assert "own.json is a calibration for core cortex-m0plus, board 1 (nucleo_f401re) has cortex-m4" in line
 
 
 def test_published_costs_take_no_calibration(tmp_path: Path) -> None:
-    own = ("-b", "nucleo_g071rb", "--paper", "--calibration", str(written(tmp_path)))
-    assert "leave --calibration out" in run("split", str(example.MODEL), *own, expect=USAGE)
+    own = ("-b", "nucleo_g071rb", "--paper", "--cost-table", str(written(tmp_path)))
+    assert "leave --cost-table out" in run("split", str(example.MODEL), *own, expect=USAGE)
 
 
 def test_pages_are_no_part_of_the_firmware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

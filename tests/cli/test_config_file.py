@@ -1,6 +1,5 @@
 """The config file: written by `init`, read by the commands, and never stronger than the command line."""
 
-import math
 import shutil
 import tomllib
 from pathlib import Path
@@ -16,12 +15,9 @@ from tinysplit.cli.config.command import CONFIG_NAME, ConfiguredCommand
 from tinysplit.cli.config.file import read_config
 from tinysplit.cli.config.init import config_text
 from tinysplit.cli.config.keys import keys, keys_of
-from tinysplit.common import package_files
 from tinysplit.project.split_file import read_split
 
 BOARD = "nucleo_g071rb"
-TWO = ("-b", BOARD, "-b", BOARD)
-MLPERF = ("--host-protocol", "mlperf", "--mlperf-model", "7")
 PAGE = Path(__file__).parents[2] / "docs" / "config_file.md"
 
 
@@ -44,25 +40,6 @@ def configured_commands() -> list[Any]:
     commands = [imported_command(name) for name in _COMMANDS]
     each = [sub for command in commands for sub in getattr(command, "commands", {"": command}).values()]
     return [command for command in each if isinstance(command, ConfiguredCommand)]
-
-
-def test_init_writes_what_it_was_given_and_the_commands_read_it(folder: Path) -> None:
-    boards = ("-b", BOARD, "-b", BOARD)
-    run("init", "net.onnx", *boards, "--use-all", "--baud", "921600", "--bits", "16", "--samples", str(SAMPLES))
-    values = tomllib.loads((folder / CONFIG_NAME).read_text())
-    expected = {"model": "net.onnx", "board": [BOARD, BOARD], "use-all": True, "baud": 921600, "bits": 16}
-    assert values == expected | {"samples": str(SAMPLES)}
-    run("split")
-    split = read_split(folder / "split.json")
-    assert (*split.board_names, split.settings.baud, split.bits) == (BOARD, BOARD, 921600, 16)
-
-
-def test_paths_are_relative_to_the_file_of_any_folder(folder: Path) -> None:
-    (folder / "inner").mkdir()
-    shutil.copy(package_files.boards() / f"{BOARD}.toml", folder / "inner" / "own.toml")
-    run("init", "net.onnx", "--wiring", "inner/w.json", "--board", "inner/own.toml", "--folder", "inner")
-    values = tomllib.loads((folder / "inner" / CONFIG_NAME).read_text())
-    assert values == {"model": "../net.onnx", "wiring": "w.json", "board": ["own.toml"]}
 
 
 def test_the_command_line_wins(folder: Path) -> None:
@@ -92,6 +69,7 @@ def test_without_config_the_file_is_not_read(folder: Path) -> None:
         ("no TOML", "is not TOML"),
         ("bord = []", "bord is no known key: did you mean board?"),
         ("out = 'here'", "out is no known key"),
+        ("calibration = 'c.json'", "calibration is now cost-table"),
         ("board = 'x'", "board has to be a list of texts"),
         ("board = []", "board is empty: give it a value, or leave the line out"),
         ("board = ['']", "board is empty"),
@@ -137,57 +115,11 @@ def test_a_folder_with_the_name_of_the_file(folder: Path) -> None:
     assert "is a folder: rename it, or name another folder with --folder" in run("init", expect=BAD_INPUT)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (("missing.onnx",), BAD_INPUT, "missing.onnx is missing: name a file that there is"),
-        ((CONFIG_NAME,), BAD_INPUT, f"{CONFIG_NAME} is missing"),
-        ((".",), BAD_INPUT, ". is a folder: a file is needed"),
-        (("net.onnx", *TWO, "--kernel", "9=direct"), USAGE, "--kernel names layer 9, but"),
-        (("net.onnx", *TWO, "--kernel", "1=winograd"), USAGE, "has no kernel winograd on these boards"),
-        (("--samples", "missing.npz"), BAD_INPUT, "missing.npz is missing"),
-        (("--calibration-samples", "missing.npz"), BAD_INPUT, "missing.npz is missing"),
-        (("--wiring", "."), BAD_INPUT, ". is a folder: a file is needed"),
-        (("--rig", "."), BAD_INPUT, ". is a folder: a file is needed"),
-        ((*TWO, "--baud", "1"), USAGE, "link 1-2: nucleo_g071rb: "),
-        ((*TWO, "--link", "1-2:1"), USAGE, "link 1-2: nucleo_g071rb: "),
-        ((*TWO, "--link", "1-2:none"), BAD_INPUT, "no route from board 1"),
-        ((*TWO, "--link", "1-3:none"), USAGE, "give two different boards from 1 to 2"),
-        ((*TWO, "--input-at", "3"), USAGE, "--input-at 3: the number of boards is 2"),
-        ((*TWO, "--host-baud", "40"), USAGE, "cannot do 40 baud"),
-        ((*(("-b", BOARD) * 65),), USAGE, "65 boards are too many"),
-        (("-b", "stm32f401rb", "--clock", "hse"), USAGE, "stm32f401rb has no clock for HSE"),
-        (("--solver", "geometric"), USAGE, "--solver geometric divides layers"),
-        (("--max-accuracy-drop", "3"), USAGE, "add --bits auto"),
-        (("--bits", "auto", "--min-sqnr", "inf"), USAGE, "--min-sqnr inf: expected a number of dB"),
-        (("--mlperf-model", "x"), USAGE, "need --host-protocol mlperf"),
-        (("--host-protocol", "mlperf"), USAGE, "--host-protocol mlperf needs --mlperf-model"),
-        ((*MLPERF, "--mlperf-byte-scale", "inf"), USAGE, "--mlperf-byte-scale inf: expected a finite number"),
-        (("-b", "esp32"), USAGE, "there is no board 'esp32'"),
-        (("-b", "own.toml"), BAD_INPUT, "there is no board file own.toml"),
-        (("--bits", "12"), USAGE, "--bits 12: expected 8, 16 or auto"),
-        (("--baud", "fast"), USAGE, "--baud fast: expected a number above zero, or auto"),
-        (("--link", "1-2"), USAGE, "--link '1-2': expected BOARD-BOARD:BAUD"),
-        (("--kernel", "3=x"), USAGE, "--kernel 3=x: expected LAYER=NAME"),
-        (("--solver", "x"), USAGE, "unknown solver 'x'"),
-        (("--time-limit", "0"), USAGE, "--time-limit 0: expected a number of seconds above zero"),
-        (("--max-latency", "-1"), USAGE, "a maximum latency of -1 s excludes every split"),
-        (("--host-baud", "0"), USAGE, "--host-baud 0 has to be at least 1"),
-    ],
-)
-def test_init_writes_no_value_that_is_refused(
-    folder: Path, arguments: tuple[str, ...], code: int, message: str
-) -> None:
-    assert message in run("init", *arguments, expect=code)
-    assert not (folder / CONFIG_NAME).exists()
-
-
-def test_init_writes_what_may_come_later_and_texts_that_look_like_numbers(folder: Path) -> None:
-    run("init", "--baud", "auto", "--wiring", "later.json", "--link", "1-2:none", *MLPERF, "--max-latency", "inf")
-    values = tomllib.loads((folder / CONFIG_NAME).read_text())
-    texts = {"baud": "auto", "link": ["1-2:none"], "mlperf-model": "7", "host-protocol": "mlperf"}
-    assert values == texts | {"wiring": "later.json", "max-latency": math.inf}
-    assert read_config(folder / CONFIG_NAME) == texts | {"wiring": str(folder / "later.json"), "max-latency": "inf"}
+def test_texts_that_look_like_numbers_and_numbers_of_infinite_value(folder: Path) -> None:
+    (folder / "inner").mkdir()
+    path = write(folder / "inner", 'baud = "auto"', 'mlperf-model = "7"', "max-latency = inf", 'wiring = "w.json"')
+    wiring = str(folder / "inner" / "w.json")
+    assert read_config(path) == {"baud": "auto", "mlperf-model": "7", "max-latency": "inf", "wiring": wiring}
 
 
 @pytest.mark.parametrize(
@@ -218,9 +150,16 @@ def test_generate_takes_the_samples_for_calibration(folder: Path) -> None:
 
 def test_a_config_file_is_overwritten_with_force_only(folder: Path) -> None:
     run("init")
-    assert "exists" in run("init", "-b", BOARD, expect=BAD_INPUT)
-    run("init", "-b", BOARD, "--force")
-    assert tomllib.loads((folder / CONFIG_NAME).read_text()) == {"board": [BOARD]}
+    path = write(folder, f'board = ["{BOARD}"]')
+    assert "exists" in run("init", expect=BAD_INPUT)
+    run("init", "--force")
+    assert path.read_text() == config_text()
+
+
+def test_an_option_that_was_renamed_says_so(folder: Path) -> None:
+    assert folder.is_dir()
+    error = run("split", "net.onnx", "-b", BOARD, "--calibration", "c.json", expect=USAGE)
+    assert error.startswith("error: --calibration is now --cost-table")
 
 
 def test_boards_of_the_file_do_not_contradict_a_folder(folder: Path) -> None:
@@ -255,8 +194,8 @@ def test_keys_are_the_long_names_of_options() -> None:
 
 
 def test_the_page_has_the_file_that_init_writes() -> None:
-    assert f"```toml\n{config_text({}, Path())}```" in PAGE.read_text()
-    assert not tomllib.loads(config_text({}, Path()))
+    assert f"```toml\n{config_text()}```" in PAGE.read_text()
+    assert not tomllib.loads(config_text())
 
 
 def test_a_file_for_all_commands_serves_each(folder: Path) -> None:

@@ -29,7 +29,7 @@ _IN_SCRIPTS: Mapping[str, str] = {
     "use --layout": "give an array in these axes; those of the file look like",
     "--axis": "axes",
     "--board": "boards",
-    "--calibration": "cost_table",
+    "--cost-table": "cost_table",
     "--force": "force=True",
     "--frame-period": "frame_period_s",
     "--ideal-memory": "has_ideal_memory",

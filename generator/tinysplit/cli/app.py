@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from tinysplit import __version__
 from tinysplit.cli.basic_options import CheckedCommand, CommandLineError, check_not_empty, messages, value_mistake
 from tinysplit.cli.config.command import ConfiguredCommand
+from tinysplit.common.choices import RENAMED
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 
 _log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ _WITHOUT_CONFIG = {
 
 # What --help shows, by command.
 _EXAMPLES = {
-    "init": ("init net.onnx -b nucleo_g071rb -b nucleo_l452re --samples samples.npz",),
+    "init": ("init",),
     "example": (
         "example",
         "example tiny_cnn -o tiny_cnn",
@@ -231,6 +232,8 @@ class _ErrorsAsLines(TyperGroup):
 def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see CommandLineError)
     wrong = value_mistake(error)
     text = f"{error.param.opts[0]} {wrong}" if wrong else error.format_message().replace("Value error, ", "")
+    if renamed := RENAMED.get(getattr(error, "option_name", "").lstrip("-")):
+        text = f"{error.option_name} is now --{renamed}"
     command = error.ctx.command_path if error.ctx else "tinysplit"
     text = text.rstrip(".")
     _print_error(f"{text[0].lower()}{text[1:]}{'' if text.endswith('?') else ':'} see `{command} --help`")

@@ -11,7 +11,7 @@ from tinysplit.calibration.conditions import read_calibration, with_currents, wr
 from tinysplit.calibration.power_trace import fit_currents
 from tinysplit.calibration.report import calibration_to_json, print_calibration, print_currents
 from tinysplit.cli.basic_options import Force, Json, emit, messages
-from tinysplit.cli.options import CalibrationFile, Clock, ProgrammerOption, Rig, check_bits
+from tinysplit.cli.options import Clock, CostTableFile, ProgrammerOption, Rig, check_bits
 from tinysplit.common.choices import BITS, VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
@@ -54,7 +54,7 @@ def calibrate(
     only: Only = None,
     bits: Annotated[list[int] | None, typer.Option(help="Measure only this bit width: 8 or 16.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Calibration file to write.")] = Path("calibration.json"),
-    calibration: CalibrationFile = None,
+    cost_table: CostTableFile = None,
     power: PowerTrace = None,
     clock: Clock = ClockSource.HSI,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
@@ -64,12 +64,12 @@ def calibrate(
 ) -> None:
     """Measure the kernels of boards, fit their costs, and write a calibration file.
 
-    With --calibration, costs that are not measured are those of that file.
+    With --cost-table, costs that are not measured are those of that file.
     """
     if rig != VIRTUAL and not board:
         raise UsageError(f"--rig {rig} needs the name of its board: --board")
     check_output_file(out, force=force)
-    base = read_calibration(calibration, ()) if calibration else None
+    base = read_calibration(cost_table, ()) if cost_table else None
     if power is not None:
         if only or rig != VIRTUAL:
             raise UsageError("--power measures nothing: leave --only and --rig out")

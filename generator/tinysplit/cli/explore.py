@@ -188,7 +188,7 @@ def explore(
     for note in request.space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
     processes = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
-    with using_calibration(options.calibration, request.space.boards):
+    with using_calibration(options.cost_table, request.space.boards):
         request = request.with_known_energy(messages, axes_are_chosen=bool(options.axis))
         if journal is None:
             journal = journal_name(request)

@@ -250,10 +250,10 @@ CalibrationCount = Annotated[
         rich_help_panel=Heading.SAMPLES,
     ),
 ]
-CalibrationFile = Annotated[
+CostTableFile = Annotated[
     Path | None,
     typer.Option(
-        "--calibration",
+        "--cost-table",
         help="Cost table written by `tinysplit calibrate`; by default that of this installation.",
         rich_help_panel=Heading.COSTS,
     ),

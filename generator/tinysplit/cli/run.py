@@ -14,12 +14,12 @@ from tinysplit.cli.measure_options import MeasureOptions
 from tinysplit.cli.options import (
     AUTO_BAUD,
     CalibrationCount,
-    CalibrationFile,
     Clock,
     ClockOfSplit,
     CodeMemoryChoice,
     CodeMemoryOfSplit,
     CodeMemoryOption,
+    CostTableFile,
     Diagnostics,
     HostBaud,
     HostOptions,
@@ -119,7 +119,7 @@ def generate(
     assign: Assign = None,
     calibration_count: CalibrationCount = DEFAULT_CALIBRATION_COUNT,
     force: Force = False,
-    calibration: CalibrationFile = None,
+    cost_table: CostTableFile = None,
     as_json: Json = False,
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
@@ -139,7 +139,7 @@ def generate(
     context = replace(context, programs=chosen.options(mlperf))
     if context.programs.structure:
         split = context.programs.structure.split_for(split, context.graph)
-    with using_calibration(calibration, context.boards):
+    with using_calibration(cost_table, context.boards):
         split = pipeline.reassign(context, split, assign, title=str(split_file))
         project = pipeline.generate_folder(
             context, split, given.file, out, calibration_count=calibration_count, goal=goal, force=force
@@ -241,7 +241,7 @@ def _run_and_report(request: "RunRequest", options: SplitOptions, files: "Result
     from tinysplit.calibration.conditions import using_calibration
     from tinysplit_hil.results.files import write_measurement
 
-    with using_calibration(options.calibration, load_all(options.board)):
+    with using_calibration(options.cost_table, load_all(options.board)):
         report = pipeline.run(request, messages)
     files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))

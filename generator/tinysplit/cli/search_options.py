@@ -18,7 +18,7 @@ import typer
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.basic_options import Heading, messages
-from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CalibrationFile, parse_baud
+from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CostTableFile, parse_baud
 from tinysplit.common.choices import (
     AUTO,
     DEFAULT_FRONT_LIMIT_S,
@@ -95,7 +95,7 @@ class SearchOptions:
             rich_help_panel=Heading.COSTS,
         ),
     ] = None
-    calibration: CalibrationFile = None
+    cost_table: CostTableFile = None
     max_latency: Annotated[
         float | None, typer.Option(help="Upper limit of the latency in seconds.", rich_help_panel=Heading.COSTS)
     ] = None

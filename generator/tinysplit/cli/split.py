@@ -13,10 +13,10 @@ from tinysplit.cli.basic_options import Force, FrontPage, Heading, Json, Model, 
 from tinysplit.cli.measure_options import TimelineSvg, TimelineTrace
 from tinysplit.cli.options import (
     Bits,
-    CalibrationFile,
     Clock,
     CodeMemoryChoice,
     CodeMemoryOption,
+    CostTableFile,
     ObjectiveOption,
     SplitPath,
     check_bits,
@@ -95,9 +95,9 @@ def split(
     settings = replace(_conventions(options, clock, bits_per_byte, paper=paper), bits=check_bits(bits))
     settings = replace(settings, objective=objective, code_memory=code_memory.requested)
     search = choice.search(options, one_pipeline=paper)
-    check_published(settings, search, has_cost_table=options.calibration is not None)
+    check_published(settings, search, has_cost_table=options.cost_table is not None)
     context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
-    with using_calibration(options.calibration, context.boards):
+    with using_calibration(options.cost_table, context.boards):
         found = pipeline.split_network(context, search)
         _check_links(rig, context, found)
         predicted = predict_programs(context.graph, context.boards, found, settings)
@@ -177,7 +177,7 @@ def pareto(
         raise UsageError("the front has splits of whole layers: leave --slices out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages, needs_weights=False)
-    with using_calibration(options.calibration, context.boards):
+    with using_calibration(options.cost_table, context.boards):
         front = pipeline.pareto_front(context, second_objective, options.search)
     data = front.to_json()
     emit(as_json, data, lambda console: print_front(front, console))
@@ -207,7 +207,7 @@ def arrivals(
     timeline_svg: TimelineSvg = None,
     timeline_trace: TimelineTrace = None,
     force: Force = False,
-    calibration: CalibrationFile = None,
+    cost_table: CostTableFile = None,
     as_json: Json = False,
 ) -> None:
     """Simulate inputs that arrive on a split: latency, waiting time, period, buffers and power.
@@ -226,7 +226,7 @@ def arrivals(
     file = read_split(split_file)
     context = pipeline.Context.load(model, file.board_names, file.settings, messages, needs_weights=False)
     keeps_events = bool(timeline or timeline_svg or timeline_trace)
-    with using_calibration(calibration, context.boards), late_step(messages, f"simulating {context.title}"):
+    with using_calibration(cost_table, context.boards), late_step(messages, f"simulating {context.title}"):
         file = pipeline.reassign(context, file, title=str(split_file))
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
     names, links = [board.name for board in context.boards], context.settings.link_settings

@@ -18,6 +18,7 @@ SOLVERS = EXHAUSTIVE, CHAIN_LABELS, DAG_LABELS, HIGHS = "exhaustive", "chain-lab
 VIRTUAL = "virtual"  # the rig of emulated boards, in place of a file
 DEFAULT_SAMPLE_COUNT = 20  # to measure
 AUTO = "auto"  # in place of a solver
+RENAMED = {"calibration": "cost-table"}  # options and keys that had another name
 
 
 class Optimize(StrEnum):

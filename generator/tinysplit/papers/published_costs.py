@@ -101,7 +101,7 @@ def check_published(settings: CostSettings, search: Search, *, has_cost_table: b
     if search.divides_layers:
         raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
     if has_cost_table:
-        raise UsageError("--paper has the published cycles per MAC: leave --calibration out")
+        raise UsageError("--paper has the published cycles per MAC: leave --cost-table out")
     if settings.bits_per_byte != BITS_PER_BYTE or settings.links or settings.host_transfers:
         raise UsageError(
             "--paper has 8 bit times per byte, equal links and no host transfers: it cannot be combined with "

@@ -59,7 +59,7 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any]
     write_calibration(path, shipped.model_copy(update=own))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "all_networks", lambda: (dense_network(),))
-        options = ("--only", "dense", "--bits", "8", "--calibration", str(path), "-o", str(path))
+        options = ("--only", "dense", "--bits", "8", "--cost-table", str(path), "-o", str(path))
         printed = run("calibrate", "-b", BOARD, *options, "--json")
     return json.loads(printed), path
 

@@ -5,6 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tinysplit.cli.config.keys import Argument, keys
+from tinysplit.common.choices import RENAMED
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.texts import read_toml_file
 
@@ -26,6 +27,8 @@ def read_config(path: Path) -> Mapping[str, Argument]:
 def _argument(path: Path, name: str, value: object) -> Argument:
     key = keys().get(name)
     if key is None:
+        if name in RENAMED:
+            raise InputError(f"{path}: {name} is now {RENAMED[name]}")
         near = get_close_matches(name, keys(), n=1)
         hint = f"did you mean {near[0]}?" if near else "`tinysplit init` writes a file with all keys"
         raise InputError(f"{path}: {name} is no known key: {hint}")
