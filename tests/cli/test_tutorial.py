@@ -20,16 +20,21 @@ import pytest
 from command_line import run
 from example import CALIBRATION, MODEL, SAMPLES, shared_example
 from tinysplit.cli.app import imported_command
+from tinysplit.cli.config.command import CONFIG_NAME
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 
 
+def texts(kind: str) -> list[str]:
+    """Return the blocks of one kind."""
+    return re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
 def commands(kind: str) -> list[list[str]]:
     """Return the arguments of the commands in blocks of one kind."""
-    blocks = re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    lines = [shlex.split(line) for block in blocks for line in block.splitlines()]
+    lines = [shlex.split(line) for block in texts(kind) for line in block.splitlines()]
     assert all(line[0] == "tinysplit" for line in lines)
     return [line[1:] for line in lines]
 
@@ -38,6 +43,8 @@ def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.chdir(tmp_path)
     for path in (MODEL, CALIBRATION, SAMPLES):
         shutil.copy(path, tmp_path)
+    (config,) = texts("toml")
+    Path(CONFIG_NAME).write_text(config)
     _, built = shared_example("nucleo_g071rb", "nucleo_g071rb")
     shutil.copytree(built, "out")  # the same programs, which then need not be built again
     shown = " ".join("".join(run(*each) for each in commands("sh")).split())  # long lines are broken
@@ -61,7 +68,7 @@ def test_commands_for_hardware_are_understood(
 
 def blocks() -> dict[str, str]:
     """Return the Python blocks by what they are about. An unknown one is an error: a test has to run it."""
-    found = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = texts("python")
     marks = {"torch.onnx": "PyTorch", "model.export": "Keras", "np.savez": "samples"}
     named = {marks[next(mark for mark in marks if mark in block)]: block for block in found}
     assert len(named) == len(found) == len(marks)
