@@ -1,7 +1,7 @@
-"""ONNX Runtime sessions for float arithmetic: the same results on every processor, in every run, without log output.
+"""ONNX Runtime sessions that compute each operator as the file has it, on one thread, and without log output.
 
-ONNX Runtime's higher levels of optimization compute an operator between DequantizeLinear and QuantizeLinear in integers,
-on x86 without VNNI with sums that saturate in 16 bits, and lay values out by the width of the processor's vectors.
+Optimizations of ONNX Runtime merge pairs of QuantizeLinear and DequantizeLinear, and compute the operators between them
+in integers: on x86 processors without VNNI with sums that saturate in 16 bits. Others depend on the width of vectors.
 """
 
 import onnxruntime
@@ -12,21 +12,13 @@ NEWEST_IR = 10  # later file formats add nothing to float networks, but ONNX Run
 
 
 def open_session(model: ModelProto) -> onnxruntime.InferenceSession:
-    """Open the model on one thread; ONNX Runtime's errors, which derive from nothing more specific than Exception, pass.
-
-    Pairs of QuantizeLinear and DequantizeLinear stay, each of them; constants are folded, dequantized weights too.
-    """
-    readable = ModelProto()
-    readable.CopyFrom(model)
-    readable.ir_version = min(model.ir_version, NEWEST_IR)
-    return onnxruntime.InferenceSession(readable.SerializeToString(), _options(), providers=["CPUExecutionProvider"])
-
-
-def _options() -> onnxruntime.SessionOptions:
+    """Open the model; ONNX Runtime's errors, which derive from nothing more specific than Exception, pass."""
     options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = FATAL
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-    options.add_session_config_entry("session.disable_quant_qdq", "1")
-    return options
+    readable = ModelProto()
+    readable.CopyFrom(model)
+    readable.ir_version = min(model.ir_version, NEWEST_IR)
+    return onnxruntime.InferenceSession(readable.SerializeToString(), options, providers=["CPUExecutionProvider"])
