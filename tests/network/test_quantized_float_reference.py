@@ -17,6 +17,7 @@ from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 
 from onnx_builder import OnnxBuilder
+from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.float_reference import run_float, run_float_values
 
 OPSET = 21  # ONNX's evaluator knows quantized networks from opset 19 on, ONNX Runtime 16 bits from 21 on
@@ -126,7 +127,7 @@ def two_bytes(builder: OnnxBuilder) -> None:
     builder.node("Relu")
 
 
-FORMS = {  # and the scale of the output
+FORMS: dict[Callable[[OnnxBuilder], None], float] = {  # and the scale of the output
     convolution: 512.0,
     pointwise_convolution: 512.0,
     depthwise_convolution: 64.0,
@@ -186,6 +187,30 @@ def sources(model: ModelProto, name: str) -> set[str]:
     if name not in writers:
         return {name}
     return {name}.union(*(sources(model, each) for each in writers[name].input))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_values_behind_pairs(tmp_path: Path, form: Callable[[OnnxBuilder], None]) -> None:
+    path = network(tmp_path, form)
+    model, x = onnx.load(path), samples()
+    writers = {node.output[0]: node for node in model.graph.node}
+    constants = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    pairs, behind = {}, {}
+    for node in model.graph.node:
+        if node.op_type == "DequantizeLinear" and node.input[0] in writers and "x" in sources(model, node.output[0]):
+            before, (scale, zero) = writers[node.input[0]].input[0], (constants[name] for name in node.input[1:])
+            bits, offset = 8 * zero.itemsize, 0 if zero.dtype.kind == "i" else 1 << (8 * zero.itemsize - 1)
+            pairs[before], behind[before] = ValueFormat.of(bits, float(scale), int(zero) - offset), node.output[0]
+    assert len(pairs) > 1
+    (output,) = (value.name for value in model.graph.output)
+    inner = [name for name in behind.values() if name != output]
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
+    expected = by_onnx(model, [output, *inner], x)
+    found = run_float_values(path, x, pairs, pairs)
+    for before, name in behind.items():
+        np.testing.assert_array_equal(
+            found[before].astype(np.float32), expected[name].reshape(found[before].shape), err_msg=name
+        )
 
 
 def test_a_sum_that_16_bits_do_not_hold(tmp_path: Path) -> None:
