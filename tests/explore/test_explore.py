@@ -173,6 +173,12 @@ def test_local_processes_find_the_same(tmp_path: Path, expected: Exploration) ->
     assert run(tmp_path / "journal.jsonl", LocalProcesses(2)) == expected
 
 
+def test_there_is_a_process_for_each_processor_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 3, 5})
+    assert LocalProcesses().count == 3
+
+
 def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], solving: Solving) -> list[Outcome]:
     """Evaluate, but kill the own process at the very first batch."""
     if not marker.exists():
