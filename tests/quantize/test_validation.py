@@ -17,6 +17,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
+from tinysplit.project.validation_file import FileLayerError
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.report import QuantizeReport
@@ -118,6 +119,8 @@ def test_layers_whose_relu_a_pair_stands_for_are_healthy(tmp_path: Path, activat
     assert len(errors) == 7
     assert all(each.own_sqnr_db is not None and each.own_sqnr_db > 45 for each in errors)
     assert all(each.sqnr_db is not None and each.sqnr_db > 30 for each in errors)
+    add = FileLayerError.of(errors[4])
+    assert (add.kind, add.is_exact, add.own_is_exact, add.own_sqnr_db) == ("add", False, True, None)
     whole = Accuracy.of(quantized, FloatScores.of(graph, path, Samples(x, None)))
     assert whole.sqnr_db == pytest.approx(errors[-1].sqnr_db)
     report = QuantizeReport(quantized, calibration.statistics, whole)
