@@ -213,7 +213,8 @@ def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkey
     real = compiler_behind()
     compiler = tmp_path / "bin" / "arm-none-eabi-gcc"
     compiler.parent.mkdir()
-    hangs = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 600"
+    new, pid = (shlex.quote(str(tmp_path / name)) for name in ("new", "pid"))
+    hangs = f"echo $$ > {new}; mv {new} {pid}; exec sleep 600"
     own_path = f"PATH={shlex.quote(os.environ['PATH'])}"  # or a ccache would find this script as its compiler, for ever
     compiler.write_text(f'#!/bin/sh\ncase "$*" in *main.c*) {hangs};; esac\n{own_path} exec {real} "$@"\n')
     compiler.chmod(0o755)
