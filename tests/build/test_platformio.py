@@ -13,6 +13,7 @@ from compiler_cache import compiler_behind
 from projects import make_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
+from tinysplit.build import packages
 from tinysplit.build import platformio as build
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError
 
@@ -64,6 +65,13 @@ def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
 
 
 NAMES = ("a $b$(c) ", "a;b 'c' \"d\" \u00e9 #%,=")  # that shells, SCons, make or Tcl might take for something else
+
+
+def test_messages_are_in_english_whatever_the_users_language_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "tr_TR.UTF-8")
+    monkeypatch.setenv("LANGUAGE", "tr")
+    found = packages.environment()
+    assert (found["LC_ALL"], found["PYTHONUTF8"]) == ("C", "1")  # with C, gettext does not read LANGUAGE
 
 
 def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path) -> None:
@@ -205,7 +213,8 @@ def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkey
     real = compiler_behind()
     compiler = tmp_path / "bin" / "arm-none-eabi-gcc"
     compiler.parent.mkdir()
-    hangs = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 600"
+    new, pid = (shlex.quote(str(tmp_path / name)) for name in ("new", "pid"))
+    hangs = f"echo $$ > {new}; mv {new} {pid}; exec sleep 600"
     own_path = f"PATH={shlex.quote(os.environ['PATH'])}"  # or a ccache would find this script as its compiler, for ever
     compiler.write_text(f'#!/bin/sh\ncase "$*" in *main.c*) {hangs};; esac\n{own_path} exec {real} "$@"\n')
     compiler.chmod(0o755)

@@ -30,7 +30,7 @@ from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
 EXPLORE = ("explore", str(MODEL), *BOARDS)
-PATIENCE_S = 60
+PATIENCE_S = 300
 
 
 def wait_until(is_true: Callable[[], object]) -> None:

@@ -97,7 +97,7 @@ def _require_tools() -> None:
     if shutil.which(COMPILER) is None:
         raise ToolError(f"{COMPILER} is not on the PATH: install it (Debian: apt-get install gcc-arm-none-eabi)")
     command = [COMPILER, "-print-file-name=nano.specs"]
-    specs = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S)
+    specs = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=TIME_LIMIT_S)
     if not Path(specs.stdout.strip()).is_absolute():
         raise ToolError(f"{COMPILER} has no newlib: install it (Debian: apt-get install libnewlib-arm-none-eabi)")
     for module, package in (("platformio", "platformio"), ("SCons", "scons")):
@@ -136,7 +136,7 @@ def _finish(directory: Path, place: Path, process: subprocess.Popen[bytes], dead
         message = f"building {directory} took more than {TIME_LIMIT_S:.0f} s and was stopped (log: {log})"
         raise ToolError(message) from error
     if status != 0:
-        raise _failure(directory, (place / LOG_IN_PROJECT).read_text(errors="replace"))
+        raise _failure(directory, (place / LOG_IN_PROJECT).read_text(encoding="utf-8", errors="replace"))
     if not (place / ELF_IN_PROJECT).is_file():
         raise ToolError(f"building {directory} did not produce {ELF_IN_PROJECT} (log: {log})")
 

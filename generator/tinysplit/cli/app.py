@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -195,6 +196,7 @@ class _ErrorsAsLines(TyperGroup):
 
     def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:  # noqa: ANN401
         """See click: reads the options before the command."""
+        _replace_what_stdout_lacks()
         has_arguments = bool(args)  # without any the help is shown
         try:
             return super().make_context(info_name, args, *others, **options)
@@ -235,6 +237,12 @@ def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see Co
     text = text.rstrip(".")
     _print_error(f"{text[0].lower()}{text[1:]}{'' if text.endswith('?') else ':'} see `{command} --help`")
     return typer.Exit(UsageError.exit_code)
+
+
+def _replace_what_stdout_lacks() -> None:
+    """Let a terminal of another encoding show ? for characters that it lacks, such as those of bars."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def _drop_unwritten_output() -> None:

@@ -59,8 +59,8 @@ class LocalProcesses:
     """Worker processes on this machine, which end with this process, whatever ends it."""
 
     def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
-        """Use `count` processes, by default one per processor. They start with the first batches."""
-        self.count, self.work = count or os.cpu_count() or 1, work
+        """Use `count` processes, by default one per processor of this one. They start with the first batches."""
+        self.count, self.work = count or len(os.sched_getaffinity(0)), work
         self._pool: ProcessPoolExecutor | None = None
 
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:

@@ -23,12 +23,13 @@ _REMEDY = "validate again with `tinysplit validate`"
 
 
 class FileLayerError(FileModel):
-    """See `LayerError`; without noise a ratio is None and `is_exact` true."""
+    """See `LayerError`; without noise a ratio is None, and `is_exact` or `own_is_exact` true."""
 
     number: int
     name: str
     kind: str
     is_exact: bool
+    own_is_exact: bool = False
     sqnr_db: float | None
     own_sqnr_db: float | None
     worst_channel: int | None
@@ -39,8 +40,13 @@ class FileLayerError(FileModel):
         """Return an error as the file has it."""
         ratios = ("sqnr_db", "own_sqnr_db", "worst_channel_sqnr_db")
         values = {name: None if (db := getattr(error, name)) is None or not isfinite(db) else db for name in ratios}
-        is_exact = error.sqnr_db is not None and not isfinite(error.sqnr_db)
-        return cls(**asdict(error) | values, is_exact=is_exact)
+        is_exact, own_is_exact = (db is not None and not isfinite(db) for db in (error.sqnr_db, error.own_sqnr_db))
+        return cls(**asdict(error) | values, is_exact=is_exact, own_is_exact=own_is_exact)
+
+    @property
+    def adds_nothing(self) -> bool:
+        """Whether the layer itself adds no noise."""
+        return self.is_exact or self.own_is_exact
 
 
 class FileAccuracy(FileModel):
@@ -101,7 +107,7 @@ def print_validation(validation: Validation, console: Console) -> None:
     """Print a row for each layer, which one adds most noise, and the accuracy."""
     table = plain_table("\n#", "\nlayer", "\nkind", numbers=("SQNR\ndB", "own\ndB", "worst\nchannel", "its\ndB"))
     for layer in validation.layers:
-        own = "exact" if layer.sqnr_db is None and layer.is_exact else _text(layer.own_sqnr_db)
+        own = "exact" if layer.adds_nothing else _text(layer.own_sqnr_db)
         sqnr = "exact" if layer.is_exact else _text(layer.sqnr_db)
         channel = "-" if layer.worst_channel is None else str(layer.worst_channel)
         cells = (sqnr, own, channel, _text(layer.worst_channel_sqnr_db))

@@ -36,7 +36,7 @@ class Calibration:
     def of(cls, graph: Graph, model: Path, samples: Samples, messages: Console) -> Self:
         """Run the float network on all samples. Raises InputError where ONNX Runtime cannot."""
         with steps(messages, f"calibrating on {len(samples.x)} samples"):
-            return cls(graph, model, samples, value_statistics(model, graph.value_names, samples.x))
+            return cls(graph, model, samples, value_statistics(model, graph.value_names, samples.x, graph.qdq_formats))
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network in the formats of least error, with weights and biases rounded to nearest.

@@ -20,6 +20,7 @@ from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
 from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision, TensorName
 from tinysplit.quantize.quantize_model import Quantization
+from tinysplit.quantize.sample_warnings import chance_warnings
 from tinysplit.quantize.statistics import Statistics
 from tinysplit.quantize.statistics_report import (
     channel_statistics,
@@ -41,14 +42,15 @@ class QuantizeReport:
     statistics: Mapping[str, Statistics]
     accuracy: Accuracy
     mixed_precision: MixedPrecision | None = None
+    sample_warnings: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about the values and weights of layers, and about the whole network."""
+        """Warnings about the values and weights of layers, about the whole network, and about the samples."""
         found, sqnr_db = list(quantization_warnings(self.quantized, self.statistics)), self.accuracy.sqnr_db
         if sqnr_db < LOW_SQNR_DB:
             found.append(f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise; use more bits")
-        return found
+        return [*found, *self.sample_warnings]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -82,8 +84,10 @@ def measure_accuracy(quantization: Quantization, samples: Samples, messages: Con
     """Measure the accuracy on all samples. Raises InputError where ONNX Runtime cannot run the float network."""
     calibration, quantized = quantization.calibration, quantization.quantized
     with steps(messages, f"measuring the accuracy on {len(samples.x)} samples"):
-        accuracy = Accuracy.of(quantized, FloatScores.of(calibration.graph, calibration.model, samples))
-    return QuantizeReport(quantized, calibration.statistics, accuracy, quantization.mixed_precision)
+        floats = FloatScores.of(calibration.graph, calibration.model, samples)
+        accuracy = Accuracy.of(quantized, floats)
+    found = tuple(chance_warnings(floats))
+    return QuantizeReport(quantized, calibration.statistics, accuracy, quantization.mixed_precision, found)
 
 
 def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:

@@ -49,7 +49,7 @@ def layer_errors(quantized: QuantizedGraph, model: Path, x: NDArray[np.float32])
     graph = quantized.graph
     integers = tuple(run_layers(quantized, quantize_input(quantized, x)))
     names = [layer.output for layer in graph.layers]
-    values = run_float_values(model, x, names)
+    values = run_float_values(model, x, names, graph.qdq_formats)
     inputs = x.reshape(len(x), -1)[:, graph.input_order].reshape(len(x), *graph.in_shape).astype(np.float64)
     floats: dict[int, Floats | None] = {NETWORK_INPUT: inputs}
     for index, (name, own) in enumerate(zip(names, integers, strict=True)):

@@ -28,7 +28,8 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
         True,
         *("weights" in layer.parameters for layer in graph.layers),
     ]  # channels of other layers are those of their inputs
-    lowest = [-np.inf, *(layer.activation.low for layer in graph.layers)]
+    lows = [-np.inf, *(layer.activation.low for layer in graph.layers)]
+    lowest = [max(low, _low(values)) for low, values in zip(lows, formats, strict=True)]  # a pair may stand for a ReLU
     for owner, name, shape, values, is_new, low in zip(
         owners, graph.value_names, shapes, formats, makes_channels, lowest, strict=True
     ):
@@ -51,6 +52,10 @@ def print_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistic
     """Print the warnings about a quantized network."""
     for text in quantization_warnings(quantized, statistics):
         messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _low(values: ValueFormat) -> float:
+    return float(values.dequantize(np.array(values.low)))
 
 
 def _constant_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics, low: float) -> Iterator[str]:
