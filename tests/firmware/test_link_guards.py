@@ -206,19 +206,44 @@ def test_a_type_that_nobody_has_is_no_sign_of_life(kind: int, program: Path) -> 
         Frame(CONFIRM, SHORT_IN, payload=confirm_of(0, 0, [])),
         Frame(CONFIRM, SHORT_IN, payload=confirm_of(33, 1, [TENSOR[:56]])),
         Frame(CONFIRM, SHORT_IN, offset=1, payload=confirm_of(1, 1, [TENSOR[:56]])),
+        Frame(CONFIRM, SHORT_IN, payload=confirm_of(2, 1, [TENSOR[:56]])),
         Frame(CONFIRM, SHORT_IN, 1, payload=confirm_of(1, 1, [TENSOR[:56]])),
     ],
-    ids=["long", "short", "none", "many", "behind", "number"],
+    ids=["long", "short", "none", "many", "begins_behind", "ends_behind", "number"],
 )
 def test_other_confirmations_confirm_nothing(frame: Frame, program: Path) -> None:
     said = says(program, f"accept {SHORT_IN} 0", damaged(SHORT, 57), frame, f"prefix {SHORT_IN}", SHORT)
     assert said[2:] == ["prefix 0", f"{RECEIVED} 6 0", answer(ACK, SHORT_IN)]
 
 
+def test_a_confirmation_of_more_blocks_than_a_frame_has_confirms_nothing(program: Path) -> None:
+    broken = damaged(Frame(DATA, LONG_IN, payload=TENSOR[:2048]), 2048)
+    units = [TENSOR[at : at + 128] for at in range(0, 2048, 128)]
+    for blocks, prefix in ((33, 0), (32, 2048)):
+        confirm = Frame(CONFIRM, LONG_IN, payload=confirm_of(blocks, 0xFFFF, units))
+        assert says(program, f"accept {LONG_IN} 0", broken, confirm, f"prefix {LONG_IN}")[-1] == f"prefix {prefix}"
+
+
 def test_a_tensor_in_several_frames_is_no_tensor_in_one(program: Path) -> None:
     """A DATA_END that comes first has a good CRC, and the frames before it are missing."""
     *_, end = pieces(TENSOR)
     assert kinds(says(program, f"accept {LONG_IN} 0", end))[1:] == [MISSING]
+
+
+def test_frames_of_a_run_that_was_left_change_nothing(program: Path) -> None:
+    assert says(program, "leave", Frame(OFFER, SHORT_IN), Frame(GRANT, SHORT_OUT)) == []
+
+
+def test_a_frame_that_a_lost_byte_runs_into_is_found(program: Path) -> None:
+    shortened, right = SHORT.encoded(SEED)[:-1], Frame(ACK, SHORT_OUT, 4).encoded(SEED)
+    said = says(program, f"accept {SHORT_IN} 0", *SENDS_SHORT, f"bytes {(shortened + right).hex()}")
+    assert f"{SENT} 8 0" in said
+
+
+def test_a_header_cut_off_by_silence_is_no_damaged_frame(program: Path) -> None:
+    cut = f"bytes {SHORT.encoded(SEED)[:9].hex()}"
+    said = says(program, f"accept {SHORT_IN} 0", SHORT, f"accept {SHORT_IN} 1", cut, "tick 6")
+    assert kinds(said) == [GRANT, f"{RECEIVED} 6 0", ACK, GRANT]
 
 
 def test_a_greeting_of_another_length_is_ignored(program: Path) -> None:
