@@ -11,6 +11,7 @@ import pytest
 from firmware_on_host import LINK_SOURCES, compile_host
 from link_end import (
     ANSWERED,
+    CORRUPT,
     FAILED,
     LONG,
     LONG_IN,
@@ -162,7 +163,7 @@ def headers_of_nobody() -> Iterator[tuple[str, Frame]]:
         yield f"holes of {size} bytes", Frame(MISSING, LONG_OUT, payload=b"\xff" * size)
         yield f"damage of {size} bytes", Frame(DAMAGED, LONG_OUT, payload=b"\x20" + b"\xff" * (size - 1))
         yield f"a greeting of {size} bytes", Frame(HELLO, payload=bytes([2]) * size)
-    for size in (0, 1, 34, 35):
+    for size in (0, 1, 3, 31, 34, 35):
         yield f"damage of {size} bytes", Frame(DAMAGED, LONG_OUT, payload=(b"\x20" + b"\xff" * 34)[:size])
     yield "no block is damaged", Frame(DAMAGED, LONG_OUT, payload=bytes(3))
     yield "damage behind what has left", Frame(DAMAGED, LONG_OUT, offset=79, payload=b"\x02" + bytes(4))
@@ -228,6 +229,10 @@ def test_a_tensor_in_several_frames_is_no_tensor_in_one(program: Path) -> None:
     """A DATA_END that comes first has a good CRC, and the frames before it are missing."""
     *_, end = pieces(TENSOR)
     assert kinds(says(program, f"accept {LONG_IN} 0", end))[1:] == [MISSING]
+
+
+def test_the_acknowledgement_of_what_has_not_left_is_a_failure(program: Path) -> None:
+    assert says(program, f"send {SHORT_OUT} 4 56", Frame(ACK, SHORT_OUT, 4))[-1] == f"{FAILED} 8 {CORRUPT}"
 
 
 def test_frames_of_a_run_that_was_left_change_nothing(program: Path) -> None:
