@@ -2,7 +2,6 @@
 
 import random
 import struct
-import subprocess
 import zlib
 from pathlib import Path
 
@@ -15,10 +14,10 @@ from link_end import (
     CORRUPT,
     FAILED,
     LONG,
-    LONGEST,
-    LONGEST_IN,
     LONG_IN,
     LONG_OUT,
+    LONGEST,
+    LONGEST_IN,
     NO_ANSWER,
     OFFERED,
     OTHER_PLAN,

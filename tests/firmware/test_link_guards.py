@@ -55,8 +55,8 @@ from link_frames import (
     seed_of,
 )
 
-SENDS_SHORT = (Frame(GRANT, SHORT_OUT, 4), f"send {SHORT_OUT} 4 56")
-SENDS_LONG = (Frame(GRANT, LONG_OUT), f"send {LONG_OUT} 0 {LONG}")
+SENDS_SHORT: tuple[str | Frame, ...] = (Frame(GRANT, SHORT_OUT, 4), f"send {SHORT_OUT} 4 56")
+SENDS_LONG: tuple[str | Frame, ...] = (Frame(GRANT, LONG_OUT), f"send {LONG_OUT} 0 {LONG}")
 SHORT = Frame(DATA, SHORT_IN, payload=TENSOR[:56])
 
 
@@ -172,8 +172,14 @@ def headers_of_nobody() -> Iterator[tuple[str, Frame]]:
 
 def change_nothing(program: Path, *frames: Frame) -> bool:
     """Whether a link that sends and receives says and does the same without these frames."""
-    before = (f"accept {LONG_IN} 0", f"accept {SHORT_IN} 0", *SENDS_SHORT, *SENDS_LONG)
-    after = (f"prefix {LONG_IN}", *pieces(TENSOR), SHORT, Frame(ACK, SHORT_OUT, 4), Frame(ACK, LONG_OUT))
+    before: tuple[str | Frame, ...] = (f"accept {LONG_IN} 0", f"accept {SHORT_IN} 0", *SENDS_SHORT, *SENDS_LONG)
+    after: tuple[str | Frame, ...] = (
+        f"prefix {LONG_IN}",
+        *pieces(TENSOR),
+        SHORT,
+        Frame(ACK, SHORT_OUT, 4),
+        Frame(ACK, LONG_OUT),
+    )
     return says(program, *before, *frames, *after) == says(program, *before, *after)
 
 

@@ -52,7 +52,7 @@ def test_every_board_gets_its_image_by_its_probe(desk: Desk) -> None:
     reads, rest = desk.calls[:2], sorted(desk.calls[2:], key=str)
     writes, flags = ([call for call in rest if ("program" in call[-1]) == is_write] for is_write in (True, False))
     assert all(f"adapter serial {serial}" in call for serial, call in zip(SERIALS, sorted(reads), strict=True))
-    assert [f"adapter serial {serial}" in call and "mdw 0x40022000" in call[-1] for serial, call in zip(SERIALS, flags, strict=True)] == [True, True]
+    assert [call[-1].count("mdw 0x40022000") for call in flags] == [1, 1]
     for board, serial, call in zip(desk.project.boards, SERIALS, writes, strict=True):
         assert call[:5] == ["openocd", "-f", "interface/stlink.cfg", "-c", f"adapter serial {serial}"]
         assert call[-4:] == [
@@ -112,7 +112,7 @@ def test_a_board_that_answers_nothing_after_flashing(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("is_known", [True, False])
-def test_a_board_that_may_be_in_its_boot_loader_is_to_be_unplugged(desk: Desk, is_known: bool) -> None:  # noqa: FBT001
+def test_a_board_that_may_be_in_its_boot_loader_is_to_be_unplugged(desk: Desk, is_known: bool) -> None:
     desk.project.board(1).elf(desk.out).with_suffix(".runs").write_text("")
     flag = {"0x40022000": ACR | EMPTY} if is_known else {}
     desk.set(FIRST, words={"0x40015800": IDCODE, "0x40022020": OPTIONS, **flag}, ignores_writes=True)

@@ -77,8 +77,7 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
         command = openocd.set_register(port, address, word, probe) if openocd.set_register else ()
         return _on_target(environment, probe.title, command)
 
-    calls = {"flash": flash, "read": read, "write": write, "set_register": set_register}
-    return replace(openocd, executable=sys.executable, **calls)
+    return replace(openocd, executable=sys.executable, flash=flash, read=read, write=write, set_register=set_register)
 
 
 def on_targets(path: Path, rig: RigFile, programmer: Programmer, commands: Mapping[int, Command]) -> dict[int, Command]:

@@ -59,7 +59,7 @@ class Machine:
         self.nvic = Nvic(self.core.priority_bits)
         self._memory = memory_timing(board, is_ideal=has_ideal_memory)
         self.chip = self._plug_in(board, firmware)
-        self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, partial(self._reset, ResetCause.SOFTWARE))
+        self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.chip.flash.was_reset(is_empty=start.is_empty)
@@ -83,7 +83,7 @@ class Machine:
         cells, dma = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget), self._dma_ports(board)
         changed = (self._forget_event, self._memory.clock_changed)
         chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
-        chip.flash.launch = partial(self._reset, ResetCause.OPTION_BYTES)
+        chip.flash.launch = self._load_options
         chip.flash.nmi_changed = lambda: self.nvic.look(NMI)
         self.nvic.connect(NMI, lambda: chip.flash.has_nmi)
         self.emulator.watch_torn(board.device, firmware.torn, self._failed)
@@ -385,8 +385,11 @@ class Machine:
     def _handler(self, number: int) -> int:
         return self.emulator.read_word((self.control.vector_table or self.flash_start) + 4 * number)
 
-    def _reset(self, cause: ResetCause) -> None:
-        raise BoardResetError(cause)
+    def _system_reset(self) -> None:
+        raise BoardResetError(ResetCause.SOFTWARE)
+
+    def _load_options(self) -> None:
+        raise BoardResetError(ResetCause.OPTION_BYTES)
 
     # Errors
 
