@@ -162,6 +162,15 @@ def test_output_with_another_crc(client: BoardClient) -> None:
         client.run(client.read_output(0, 3000, 1))
 
 
+def test_every_bit_of_the_crc_of_an_output_counts(client: BoardClient) -> None:
+    client.run(client.reset(RUN))
+    client.run(client.send_input(0, bytes(784), 1.0))
+    crc = client.run(client.wait_done(0, 1.0))
+    for bit in range(32):
+        with pytest.raises(ToolError, match="sent an output with CRC-32"):
+            client.run(client.read_output(0, 3000, crc ^ 1 << bit))
+
+
 def test_silent_board(client: BoardClient, board: FakeBoard, time: FakeTime) -> None:
     board.frames_to_lose = ALL
     with pytest.raises(ToolError) as caught:

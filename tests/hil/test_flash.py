@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from bench import IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
+from bench import ACR, EMPTY, IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
 from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from fake_rig import HASH
 from tinysplit.boards.catalog import load_board
@@ -17,6 +17,7 @@ from tinysplit.build.report import BuildReport
 from tinysplit.cli.app import app
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
+from tinysplit_hil.bench.empty_check import UNPLUG
 from virtual_firmware import build
 
 FIRST, SECOND = SERIALS
@@ -47,9 +48,12 @@ def test_every_board_gets_its_image_by_its_probe(desk: Desk) -> None:
     rows = [line.split() for line in table.splitlines()[1:]]
     assert [row[3] for row in rows] == [FIRST, SECOND]
     assert all("new image  programmer, CRC-32" in line for line in table.splitlines()[1:])
-    reads, writes = desk.calls[:2], desk.calls[2:]  # all parts are read before anything is written
+    # All parts are read before anything is written; then each tells whether it starts what was written.
+    reads, rest = desk.calls[:2], sorted(desk.calls[2:], key=str)
+    writes, flags = ([call for call in rest if ("program" in call[-1]) == is_write] for is_write in (True, False))
     assert all(f"adapter serial {serial}" in call for serial, call in zip(SERIALS, sorted(reads), strict=True))
-    for board, serial, call in zip(desk.project.boards, SERIALS, sorted(writes, key=str), strict=True):
+    assert [call[-1].count("mdw 0x40022000") for call in flags] == [1, 1]
+    for board, serial, call in zip(desk.project.boards, SERIALS, writes, strict=True):
         assert call[:5] == ["openocd", "-f", "interface/stlink.cfg", "-c", f"adapter serial {serial}"]
         assert call[-4:] == [
             "-f", "target/stm32g0x.cfg", "-c", f"program {{{board.elf(desk.out)}}} verify reset exit"
@@ -104,7 +108,27 @@ def test_a_board_that_answers_nothing_after_flashing(desk: Desk) -> None:
     path.write_text("")
     _, line = fails(desk)
     assert f"board 1 (nucleo_g071rb) at probe {FIRST} (no answer): board 1 (nucleo_g071rb) on /dev/pts/" in line
-    assert "does not reply: check its power, firmware and wiring" in line
+    assert "does not reply: check its power, firmware and wiring. " in line
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_board_that_may_be_in_its_boot_loader_is_to_be_unplugged(desk: Desk, is_known: bool) -> None:
+    desk.project.board(1).elf(desk.out).with_suffix(".runs").write_text("")
+    flag = {"0x40022000": ACR | EMPTY} if is_known else {}
+    desk.set(FIRST, words={"0x40015800": IDCODE, "0x40022020": OPTIONS, **flag}, ignores_writes=True)
+    _, line = fails(desk)
+    assert f"does not reply: check its power, firmware and wiring; {UNPLUG}. The same command" in line
+
+
+def test_the_flag_of_the_empty_check_is_cleared(desk: Desk) -> None:
+    words = {"0x40015800": IDCODE, "0x40022020": OPTIONS, "0x40022000": ACR | EMPTY}
+    desk.set(SECOND, words=words)
+    flash_boards(desk)
+    scripts = [call[-1] for call in desk.calls if f"adapter serial {SECOND}" in call]
+    assert [script.rpartition("mww")[2] for script in scripts if "mww" in script] == [
+        " 0x40022000 0x00040600; reset run; shutdown"
+    ]
+    assert not any("mww" in call[-1] for call in desk.calls if f"adapter serial {FIRST}" in call)
 
 
 def test_a_programmer_that_hangs_is_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

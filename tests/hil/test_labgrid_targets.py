@@ -11,10 +11,11 @@ import pytest
 
 from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import make_project
+from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import TinysplitError
 from tinysplit_hil.bench.labgrid_targets import board_ports, programmer_of, run_on_target
-from tinysplit_hil.bench.programmers import PROGRAMMERS
+from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.bench.rig_file import read_rig_file
 
 FAKE = Path(__file__).parents[1] / "support" / "fake_labgrid"
@@ -118,6 +119,15 @@ def test_flashing_is_openocd_on_the_host_of_the_probe(rig: Path, capfd: pytest.C
     assert copy.read_bytes() == b"image"
     printed = capfd.readouterr().out
     assert printed == f'-c adapter usb location "1-2.3" -c program {{{copy}}} verify reset exit\n'
+
+
+def test_registers_are_set_on_the_host_of_the_probe(rig: Path) -> None:
+    programmer = programmer_of(rig, read_rig_file(rig), PROGRAMMERS[ProgrammerName.OPENOCD])
+    assert programmer.set_register
+    command = programmer.set_register(load_debug_port("nucleo_g071rb"), 0x40022000, 0x600, ProbeChoice("first"))
+    environment = str(rig.parent / "lab.yaml")
+    assert command[1:6] == ("-m", "tinysplit_hil.bench.labgrid_targets", environment, "first", "openocd")
+    assert command[-1] == "init; mww 0x40022000 0x00000600; reset run; shutdown"
 
 
 def test_commands_of_a_dry_run(rig: Path) -> None:

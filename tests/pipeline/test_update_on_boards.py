@@ -19,7 +19,7 @@ from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.file import HEADER_BYTES
-from tinysplit_hil.bench.update import UNIT_BYTES, UpdatedBoard, update_boards
+from tinysplit_hil.bench.update import ERASED, UNIT_BYTES, UpdatedBoard, update_boards
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
@@ -112,6 +112,23 @@ def test_a_board_refuses_parts_that_do_not_follow() -> None:
             header[offset] = value
             with pytest.raises(ToolError, match="WEIGHTS: its weights file"):
                 client.run(client.begin_weights(bytes(header), may_be_older=True))
+
+
+@pytest.mark.slow
+def test_a_file_with_another_header_or_crc_is_not_committed() -> None:
+    """Every bit of the CRC counts, and every byte of the header."""
+    project, folder = shared_binary(G0, F4)
+    file = project.boards[SMALL].weights_path(folder).read_bytes()
+    with board_of(project, folder, SMALL) as (_, _, client):
+        header, crc = range(0, 8 * HEADER_BYTES, 9), range(8 * len(file) - 32, 8 * len(file))
+        for bit in (*header, *crc):
+            wrong = file[: bit // 8] + bytes([file[bit // 8] ^ 1 << bit % 8]) + file[bit // 8 + 1 :]
+            padded = wrong + ERASED * (-len(wrong) % UNIT_BYTES)
+            client.run(client.begin_weights(file[:HEADER_BYTES], may_be_older=False))
+            for offset in range(0, len(padded), 512):
+                client.run(client.write_weights(offset, padded[offset : offset + 512]))
+            with pytest.raises(ToolError, match="WEIGHTS: its weights file has changed"):
+                client.run(client.commit_weights())
 
 
 def test_a_run_ends_an_update_and_its_long_watchdog() -> None:

@@ -7,13 +7,16 @@ import pytest
 from numpy.typing import ArrayLike
 
 from networks import chain, dense
+from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.calibrated_parameters import calibrate_parameters
+from tinysplit.quantize.choose_formats import quantize
 from tinysplit.quantize.rounding import round_weights
-from tinysplit.quantize.weight_scales import keep
+from tinysplit.quantize.weight_scales import keep, largest_sum
 
 BYTES, WORDS = ValueFormat(8, 1.0), ValueFormat(16, 1.0)  # integers stand for themselves
 FROM_0_TO_127 = (0, 127)
@@ -39,6 +42,27 @@ def test_a_bias_correction_that_could_overflow_is_left_out() -> None:
         assert better.constants["weights"].tolist() == [[1]]
         assert better.constants["bias"].tolist() == [bias + 94 * 128 if is_corrected else bias]
         assert (better is own.layers[0]) != is_corrected
+
+
+@pytest.mark.parametrize("weight", [1, -1])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_value_that_quantize_takes_is_that_of_32_bits(sign: int, weight: int) -> None:
+    # The largest of w * x is 32767 or, for x = -32768, 32768; a sum below zero takes 1 more when it is shifted, and
+    # rounding 65536.
+    largest_product = 32768 if sign * weight < 0 else 32767
+    bias = 2**31 - 1 - 65536 - 1 - largest_product
+    [layer], formats = network(1.0, 0.0).graph.layers, network(1.0, 0.0).layers[0].formats
+    for more in (0, 1):
+        integers = IntegerParameters(np.array([[weight]], np.int8), np.array([sign * (bias + more)], np.int32))
+
+        def quantized(parameters: IntegerParameters = integers) -> QuantizedGraph:
+            return quantize(chain(layer), [formats], 16, {layer.output: parameters})
+
+        if more:
+            with pytest.raises(InputError, match=rf"layer 'fc': its sums can reach {2**31}, which overflows 32 bits"):
+                quantized()
+        else:
+            assert largest_sum(quantized().layers[0]) == ACCUMULATOR_MAX
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -22,6 +22,7 @@ from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit_hil.bench.commands import Command, run_command
+from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
 from tinysplit_hil.bench.labgrid_targets import programmer_of
@@ -76,6 +77,7 @@ class Programmed:
 
     seconds: float
     failure: str | None
+    starts: bool = True  # False: its part may start its boot loader in place of the program
 
 
 def targets_of(project: Project, folder: Path, rig_file: Path, *, weights_only: bool = False) -> tuple[Target, ...]:
@@ -265,6 +267,7 @@ def _result(
         seconds=programmed.seconds if programmed else 0.0,
         image=images[number],
         programmer_failure=programmed.failure if programmed else None,
+        starts=programmed.starts if programmed else True,
     )
 
 
@@ -349,7 +352,7 @@ def _program_one(target: Target, programmer: Programmer) -> Programmed:
                 return Programmed(seconds, f"{command[0]} failed: {failure(done.output)}")
     except ToolError as error:
         return Programmed(seconds, str(error))
-    return Programmed(seconds, None)
+    return Programmed(seconds, None, starts_program(programmer, target.port, target.probe))
 
 
 def _each(programmer: Programmer, targets: Sequence[Target], call: Callable[[Target], T]) -> list[T]:

@@ -73,7 +73,11 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
         command = openocd.write(port, file, address, probe) if openocd.write else ()
         return _on_target(environment, probe.title, command)
 
-    return replace(openocd, executable=sys.executable, flash=flash, read=read, write=write)
+    def set_register(port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+        command = openocd.set_register(port, address, word, probe) if openocd.set_register else ()
+        return _on_target(environment, probe.title, command)
+
+    return replace(openocd, executable=sys.executable, flash=flash, read=read, write=write, set_register=set_register)
 
 
 def on_targets(path: Path, rig: RigFile, programmer: Programmer, commands: Mapping[int, Command]) -> dict[int, Command]:

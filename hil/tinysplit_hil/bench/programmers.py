@@ -36,7 +36,8 @@ class Programmer:
 
     `read` returns the command that reads words at addresses, the first that of the device id; it neither halts nor
     resets the board. `words` finds them in its output. `write` returns the command that writes the bytes of a file to
-    an address of the flash, and changes no other sectors.
+    an address of the flash, and changes no other sectors. `set_register` returns the command that writes a word to an
+    address and resets the board.
     """
 
     name: ProgrammerName
@@ -46,6 +47,7 @@ class Programmer:
     read: Callable[[ProbeChoice, Sequence[int]], Command] | None = None
     words: Callable[[str, str, Sequence[int]], Mapping[int, int]] | None = None
     write: Callable[[DebugPort, Path, int, ProbeChoice], Command] | None = None  # of bytes to an address
+    set_register: Callable[[DebugPort, int, int, ProbeChoice], Command] | None = None  # an address and its word
     verifies: bool = True  # compares the flash with the file
     is_parallel: bool = False  # several may run at a time
 
@@ -182,6 +184,11 @@ def _openocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice
     return openocd_command(probe, f"{port.openocd_target}.cfg", script)
 
 
+def _openocd_set(port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+    script = f"init; mww {address:#010x} {word:#010x}; reset run; shutdown"
+    return openocd_command(probe, f"{port.openocd_target}.cfg", script)
+
+
 def _openocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = "".join(f" catch {{echo [mdw {address:#010x}]}};" for address in addresses)
     return openocd_command(probe, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
@@ -235,6 +242,12 @@ def _pyocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) 
     return ("pyocd", "flash", "-W", "-u", str(probe.serial_number), *target, str(file))
 
 
+def _pyocd_set(port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+    target = ("-t", pyocd_target(port.part), "-M", "attach")
+    writes = ("-c", f"write32 {address:#010x} {word:#010x}", "-c", "reset")
+    return ("pyocd", "commander", "-W", "-u", str(probe.serial_number), *target, *writes)
+
+
 def _pyocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     reads = [word for address in addresses for word in ("-c", f"read32 {address:#010x}")]
     return ("pyocd", "commander", "-W", "-u", str(probe.serial_number), "-t", "cortex_m", "-M", "attach", *reads)
@@ -284,6 +297,11 @@ def _cube_write(_port: DebugPort, file: Path, address: int, probe: ProbeChoice) 
     return (_CUBE, *connection, "-d", str(file), f"{address:#010x}", "-v", "-rst")
 
 
+def _cube_set(_port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+    connection = ("-c", "port=SWD", f"sn={probe.serial_number}", "mode=HOTPLUG")
+    return (_CUBE, *connection, "-w32", f"{address:#010x}", f"{word:#010x}", "-rst")
+
+
 def loader_command(elf: Path, probe: ProbeChoice) -> str:
     """Return the line for a shell that flashes a board with an external memory, by a loader that the user names."""
     return shell_line((_CUBE, "-c", "port=SWD", f"sn={probe.title}", "-el", "LOADER", "-d", str(elf), "-v", "-rst"))
@@ -312,6 +330,7 @@ PROGRAMMERS = {
             _openocd_read,
             _words,
             _openocd_write,
+            _openocd_set,
             is_parallel=True,
         ),
         Programmer(
@@ -322,6 +341,7 @@ PROGRAMMERS = {
             _pyocd_read,
             _words,
             _pyocd_write,
+            _pyocd_set,
             verifies=False,
             is_parallel=True,
         ),
@@ -342,6 +362,7 @@ PROGRAMMERS = {
             _cube_read,
             _words,
             _cube_write,
+            _cube_set,
         ),
         Programmer(
             ProgrammerName.MASS_STORAGE, "dd", "install it (Debian: apt-get install coreutils)", _copy, verifies=False

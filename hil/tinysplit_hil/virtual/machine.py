@@ -27,6 +27,7 @@ from tinysplit_hil.virtual.peripherals.reset import BoardResetError, ResetCause
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
+_BOOT_LOADER = 0x1FFF0000  # in the system memory of G0 and L4, which has no code here
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
@@ -61,6 +62,7 @@ class Machine:
         self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
+        self.chip.flash.was_reset(is_empty=start.is_empty)
         self.reset_by: ResetCause | None = None  # the board has reset itself
         self._eventful = (self.control, *self.chip.eventful())
         self._events: list[int] = []  # by peripheral, FOREVER for none
@@ -69,7 +71,7 @@ class Machine:
         self._error: BaseException | None = None
         self._horizon_ps = 0  # of the run
         self._loop_period: int | None = None
-        self.is_asleep = not start.does_start  # in WFI
+        self.is_asleep = not start.does_start or self.chip.flash.is_empty  # in WFI, or waiting in the boot loader
         self.slept_cycles = 0  # in WFI
         self._connect_bus()
         self._power_up(firmware, finds_loops)
@@ -81,7 +83,7 @@ class Machine:
         cells, dma = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget), self._dma_ports(board)
         changed = (self._forget_event, self._memory.clock_changed)
         chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
-        chip.flash.launch = self._system_reset
+        chip.flash.launch = self._load_options
         chip.flash.nmi_changed = lambda: self.nvic.look(NMI)
         self.nvic.connect(NMI, lambda: chip.flash.has_nmi)
         self.emulator.watch_torn(board.device, firmware.torn, self._failed)
@@ -115,7 +117,7 @@ class Machine:
         self.state.finds_loops = finds_loops
         self.emulator.time_divisions(firmware.divisions())
         stack, reset = (self.emulator.read_word(self.flash_start + offset) for offset in (0, 4))
-        self.emulator.start_at(reset, stack)
+        self.emulator.start_at(_BOOT_LOADER if self.chip.flash.is_empty else reset, stack)
 
     # Callbacks from C: no exception may leave them, not even KeyboardInterrupt
 
@@ -385,6 +387,9 @@ class Machine:
 
     def _system_reset(self) -> None:
         raise BoardResetError(ResetCause.SOFTWARE)
+
+    def _load_options(self) -> None:
+        raise BoardResetError(ResetCause.OPTION_BYTES)
 
     # Errors
 

@@ -125,7 +125,8 @@ class VirtualRig:
         is_kept = before is not None and cause.keeps_ram
         ram = before.ram() if before is not None and is_kept else self._power_up_ram(index)
         flags = before.chip.rcc.shown_reset_flags if before is not None else 0
-        start = Start(ps, cause, ram, flags, does_start=each.starts)
+        is_empty = firmware.is_empty if before is None or cause.loads_options else before.chip.flash.is_empty
+        start = Start(ps, cause, ram, flags, does_start=each.starts, is_empty=is_empty)
         firmware.begin()
         machine = Machine(
             index + 1,
