@@ -1,8 +1,8 @@
 """Flashes the boards of a project: those that do not run its image yet, and only if all of them can be flashed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit_hil.bench.commands import Command, run_command
+from tinysplit_hil.bench.commands import Command, run_command, side_by_side
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
 from tinysplit_hil.bench.labgrid_targets import programmer_of
@@ -354,8 +354,7 @@ def _program_one(target: Target, programmer: Programmer) -> Programmed:
 
 def _each(programmer: Programmer, targets: Sequence[Target], call: Callable[[Target], T]) -> list[T]:
     """Call a function for each board, side by side where the programmer allows it."""
-    with ThreadPoolExecutor(len(targets) if programmer.is_parallel else 1) as threads:
-        return list(threads.map(call, targets))
+    return side_by_side([partial(call, target) for target in targets], len(targets) if programmer.is_parallel else 1)
 
 
 def _images_after(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import ToolError
+from tinysplit.common.interrupts.aside import run_aside
 from tinysplit_hil.virtual.clock import FOREVER, PS_PER_S
 from tinysplit_hil.virtual.core.cores import CORES
 from tinysplit_hil.virtual.core.memory_timing import Stalls
@@ -333,10 +334,20 @@ class VirtualRig:
     def run_until(self, limit_ps: int, condition: Callable[[], bool] = lambda: False) -> bool:
         """Run until `condition` is true, tested whenever a byte arrives at the host, or until `limit_ps`.
 
-        Returns whether it is true. Raises BoardStoppedError when a board stops, ToolError for a deadlock.
+        Returns whether it is true. Raises BoardStoppedError when a board stops, ToolError for a deadlock. An exception
+        that a signal raises meanwhile leaves the boards between two events, from where they can go on.
         """
+        self._is_interrupted = False
+        return run_aside(partial(self._run_until, limit_ps, condition), self._interrupt)
+
+    def _interrupt(self) -> None:
+        self._is_interrupted = True
+
+    def _run_until(self, limit_ps: int, condition: Callable[[], bool]) -> bool:
         while not condition():
             wake_ps = self._run_boards(limit_ps)
+            if self._is_interrupted:
+                return False
             self.time_ps = max(self.time_ps, wake_ps)
             for port in self._ports:
                 port.take_until(self.time_ps)
@@ -348,6 +359,8 @@ class VirtualRig:
         """Run until the next byte arrives at the host, at the latest until `limit_ps`; return that time."""
         while True:
             wake_ps = min([limit_ps, *[port.next_ps() for port in self._ports]])
+            if self._is_interrupted:
+                return wake_ps
             first, first_ps, others_ps = 0, FOREVER, FOREVER
             for index, ps in enumerate(self._next_times()):
                 if ps < first_ps:

@@ -1,0 +1,123 @@
+"""Signals that end a command: Ctrl-C, SIGTERM, and SIGHUP at the end of its terminal.
+
+Only the command line handles them; a script that calls the library keeps its own handlers. A handler that raises an
+exception is not enough: Python loses it in callbacks of C code and in finalizers, and then it is raised again.
+"""
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Timer, current_thread, main_thread
+from time import monotonic
+from types import FrameType
+
+SIGNAL_EXIT = 128  # exit code of a process that a signal has ended, as of a shell, less the number of the signal
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN_S = 0.01  # after which a lost exception is raised again
+_PATIENCE_S = 2.0  # in which more signals change nothing, as cleaning up would be interrupted
+
+
+class _State:
+    came: int | None = None  # the first signal
+    came_s = 0.0
+    is_lost = False  # its exception was raised where Python ignores exceptions
+    is_expected = False  # it does not end the command
+    is_leaving = False  # the command is done
+    exit_code = 1  # of what nobody has caught
+    depth = 0  # of `uninterrupted`
+    deferred: BaseException | None = None
+
+
+def handle_signals() -> None:
+    """Let the signals end the process with SIGNAL_EXIT + their number, but those that it was started to ignore."""
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _on_signal)
+    sys.unraisablehook = _on_unraisable
+    atexit.register(_leave)
+
+
+def is_ended_by_signal() -> bool:
+    """Whether a signal has come that ends the command."""
+    return _State.came is not None and not _State.is_expected
+
+
+def end_command(code: object) -> int:
+    """Return the exit code of a command that is done with `code`: one that a signal should have ended has its code.
+
+    The process then ends without the interpreter's own tidying up, in which a signal would have another effect.
+    """
+    _State.is_leaving = True
+    if is_ended_by_signal():
+        code = SIGNAL_EXIT + (_State.came or 0)
+    _State.exit_code = code if isinstance(code, int) else int(code is not None)
+    return _State.exit_code
+
+
+@contextmanager
+def expected_signals() -> Iterator[Callable[[], bool]]:
+    """Let a signal be what the block waits for: it goes on, and the function that it gets is true from then on."""
+    _State.is_expected = True
+    yield lambda: _State.came is not None
+    _State.is_expected = _State.came is not None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let `interrupt` wait for the end of the block, so that what it has made is not lost before anybody knows it.
+
+    Exceptions of signals are raised in the main thread only, and nothing is done in others.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    _State.depth += 1
+    try:
+        yield
+    finally:
+        _State.depth -= 1
+        if not _State.depth and _State.deferred:
+            error, _State.deferred = _State.deferred, None
+            raise error
+
+
+def interrupt(error: BaseException) -> None:
+    """Raise `error`, for handlers of signals: now, or at the end of the block that is not to be interrupted."""
+    if not _State.depth:
+        raise error
+    _State.deferred = _State.deferred or error
+
+
+def _on_signal(number: int, _frame: FrameType | None) -> None:
+    if _State.is_leaving:
+        os._exit(SIGNAL_EXIT + number)
+    if _State.is_lost:
+        _State.is_lost = False
+    elif _State.came is not None:
+        if monotonic() - _State.came_s > _PATIENCE_S:
+            os._exit(SIGNAL_EXIT + _State.came)
+        return
+    else:
+        _State.came, _State.came_s = number, monotonic()
+    if not _State.is_expected:
+        interrupt(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(SIGNAL_EXIT + number))
+
+
+def _on_unraisable(lost: "sys.UnraisableHookArgs") -> None:
+    if _State.came is None or not issubclass(lost.exc_type, KeyboardInterrupt | SystemExit):
+        sys.__unraisablehook__(lost)
+        return
+    _State.is_lost = True
+    again = Timer(_AGAIN_S, signal.raise_signal, [_State.came])
+    again.daemon = True
+    again.start()
+
+
+def _leave() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # nobody reads, or it is closed
+            stream.flush()
+    os._exit(_State.exit_code)
