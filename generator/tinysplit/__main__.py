@@ -1,32 +1,25 @@
-"""Entry point of the command `tinysplit`. Signals also end it cleanly during the import, which takes some time."""
+"""Entry point of the command `tinysplit`. Signals also end it cleanly during the imports, which take some time."""
 
-import gc
+import signal
 import sys
-from contextlib import suppress
-
-from tinysplit.common.interrupts.signals import end_command, handle_signals, is_ended_by_signal
-
-OBJECTS_TO_COLLECT = 50_000  # more than by default, which would take 6 % of the time of a measurement
 
 
 def main() -> None:
     """Run the command line."""
-    handle_signals()
-    gc.set_threshold(OBJECTS_TO_COLLECT)
-    code: object = None
-    try:
-        from tinysplit.cli.app import app  # noqa: PLC0415 (see above)
+    ending = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # they wait until they are handled
+    from tinysplit.common.interrupts.signals import run_command  # noqa: PLC0415 (see above)
 
-        app()
-    except SystemExit as end:
-        code = end.code
-    except KeyboardInterrupt:
-        with suppress(OSError):
-            print("interrupted", file=sys.stderr)  # noqa: T201 (rich may not be imported yet)
-    except Exception:
-        if not is_ended_by_signal():  # an error that is left of what a signal has broken off
-            raise
-    sys.exit(end_command(code))
+    run_command(_command, ending)
+
+
+def _command() -> None:
+    import gc  # noqa: PLC0415
+
+    gc.set_threshold(50_000)  # objects; by default collecting takes 6 % of the time of a measurement
+    from tinysplit.cli.app import app  # noqa: PLC0415
+
+    app()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Signals that end a command: Ctrl-C, SIGTERM, and SIGHUP at the end of its terminal.
 
-Only the command line handles them; a script that calls the library keeps its own handlers. A handler that raises an
+Only the command line handles them (`run_command`); a script that calls the library keeps its own handlers. A handler that raises an
 exception is not enough: Python loses it in callbacks of C code and in finalizers, and then it is raised again.
 """
 
@@ -8,14 +8,14 @@ import atexit
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from threading import Timer, current_thread, main_thread
 from time import monotonic
 from types import FrameType
+from typing import NoReturn
 
 SIGNAL_EXIT = 128  # exit code of a process that a signal has ended, as of a shell, less the number of the signal
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_S = 0.01  # after which a lost exception is raised again
 _PATIENCE_S = 2.0  # in which more signals change nothing, as cleaning up would be interrupted
 
@@ -31,38 +31,48 @@ class _State:
     deferred: BaseException | None = None
 
 
-def handle_signals() -> None:
-    """Let the signals end the process with SIGNAL_EXIT + their number, but those that it was started to ignore."""
-    for number in _ENDING:
+def run_command(command: Callable[[], object], ending: Collection[signal.Signals]) -> NoReturn:
+    """Run a command and end the process with its exit code, or with SIGNAL_EXIT + the number of a signal that came.
+
+    The signals `ending` are blocked before. Those that the process was started to ignore stay ignored. The process ends
+    without the interpreter's own tidying up, in which a signal would have another effect.
+    """
+    for number in ending:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _on_signal)
     sys.unraisablehook = _on_unraisable
     atexit.register(_leave)
-
-
-def is_ended_by_signal() -> bool:
-    """Whether a signal has come that ends the command."""
-    return _State.came is not None and not _State.is_expected
-
-
-def end_command(code: object) -> int:
-    """Return the exit code of a command that is done with `code`: one that a signal should have ended has its code.
-
-    The process then ends without the interpreter's own tidying up, in which a signal would have another effect.
-    """
+    code: object = None
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)
+        command()
+    except SystemExit as end:
+        code = end.code
+    except KeyboardInterrupt:
+        with suppress(OSError):  # nobody reads
+            print("interrupted", file=sys.stderr)  # noqa: T201 (rich may not be imported yet)
+    except Exception:
+        if not _is_ended():  # else it is left of what a signal has broken off
+            raise
     _State.is_leaving = True
-    if is_ended_by_signal():
+    if _is_ended():
         code = SIGNAL_EXIT + (_State.came or 0)
     _State.exit_code = code if isinstance(code, int) else int(code is not None)
-    return _State.exit_code
+    sys.exit(_State.exit_code)
+
+
+def _is_ended() -> bool:
+    return _State.came is not None and not _State.is_expected
 
 
 @contextmanager
 def expected_signals() -> Iterator[Callable[[], bool]]:
     """Let a signal be what the block waits for: it goes on, and the function that it gets is true from then on."""
     _State.is_expected = True
-    yield lambda: _State.came is not None
-    _State.is_expected = _State.came is not None
+    try:
+        yield lambda: _State.came is not None
+    finally:
+        _State.is_expected = _State.came is not None
 
 
 @contextmanager
