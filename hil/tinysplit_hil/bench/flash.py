@@ -33,7 +33,7 @@ from tinysplit_hil.bench.programmers import (
     loader_command,
     unlock_command,
 )
-from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
+from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, check_ports, read_rig_file, read_rig_of
 from tinysplit_hil.bench.rig_links import read_rig_of_project
 from tinysplit_hil.rig import Rig, check_rig, open_rig
 
@@ -110,6 +110,7 @@ def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) 
         return
     numbered = dict(enumerate(names, 1))
     file = read_rig_of(Path(rig), numbered)
+    check_ports(Path(rig), file)
     if not file.runs_without_flashing:
         probes = _probes(Path(rig), file, numbered)
         chosen = programmer_of(Path(rig), file, PROGRAMMERS[programmer])

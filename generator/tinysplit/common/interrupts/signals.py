@@ -15,7 +15,10 @@ from time import monotonic
 from types import FrameType
 from typing import NoReturn
 
+from tinysplit.common.errors import ToolError
+
 SIGNAL_EXIT = 128  # exit code of a process that a signal has ended, as of a shell, less the number of the signal
+PIPE_CLOSED = SIGNAL_EXIT + signal.SIGPIPE  # nobody reads the output any more
 _AGAIN_S = 0.01  # after which a lost exception is raised again
 _PATIENCE_S = 2.0  # in which more signals change nothing, as cleaning up would be interrupted
 
@@ -46,19 +49,34 @@ def run_command(command: Callable[[], object], ending: Collection[signal.Signals
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ending)
         command()
-    except SystemExit as end:
-        code = end.code
+    except SystemExit as end:  # of rich and typer also where nobody reads any more
+        code = PIPE_CLOSED if isinstance(end.__context__, BrokenPipeError) else end.code
     except KeyboardInterrupt:
         with suppress(OSError):  # nobody reads
             print("interrupted", file=sys.stderr)  # noqa: T201 (rich may not be imported yet)
     except Exception:
         if not _is_ended():  # else it is left of what a signal has broken off
             raise
+    code = _written(code)
     _State.is_leaving = True
     if _is_ended():
         code = SIGNAL_EXIT + (_State.came or 0)
     _State.exit_code = code if isinstance(code, int) else int(code is not None)
     sys.exit(_State.exit_code)
+
+
+def _written(code: object) -> object:
+    """Return the exit code after the last output is written, which says so where it cannot be."""
+    try:
+        if sys.stdout:  # else it was closed at the start
+            sys.stdout.flush()
+    except BrokenPipeError:
+        return PIPE_CLOSED
+    except OSError as error:
+        with suppress(OSError):
+            print(f"error: the output: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return ToolError.exit_code
+    return code
 
 
 def _is_ended() -> bool:
@@ -127,7 +145,7 @@ def _on_unraisable(lost: "sys.UnraisableHookArgs") -> None:
 
 
 def _leave() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # nobody reads, or it is closed
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        with suppress(OSError, ValueError):  # it cannot be written, or is closed
             stream.flush()
     os._exit(_State.exit_code)
