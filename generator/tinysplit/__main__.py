@@ -1,7 +1,6 @@
 """Entry point of the command `tinysplit`. Signals also end it cleanly during the imports, which take some time."""
 
 import signal
-import sys
 
 
 def main() -> None:

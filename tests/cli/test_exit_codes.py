@@ -119,7 +119,9 @@ sys.meta_path.insert(0, Interrupted())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("boards",), ("boards", "--json"), ("--version",), ("--help",), ("boards", "-h")])
+@pytest.mark.parametrize(
+    "arguments", [("boards",), ("boards", "--json"), ("--version",), ("--help",), ("boards", "-h")]
+)
 def test_a_closed_pipe_ends_with_141_and_without_a_word(arguments: tuple[str, ...]) -> None:
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout
@@ -130,7 +132,9 @@ def test_a_closed_pipe_ends_with_141_and_without_a_word(arguments: tuple[str, ..
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("boards",), ("boards", "--json"), ("--version",), ("--help",), ("boards", "-h")])
+@pytest.mark.parametrize(
+    "arguments", [("boards",), ("boards", "--json"), ("--version",), ("--help",), ("boards", "-h")]
+)
 def test_a_full_disk_behind_stdout_ends_with_4(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)

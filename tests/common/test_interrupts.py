@@ -54,14 +54,50 @@ def fail() -> None:
     raise LaterError
 
 
-def ended(body: str, *, setup: str = "") -> tuple[int, str, str]:
+def ended(body: str, command: str = COMMAND) -> tuple[int, str, str]:
     """Run a command; return its exit code, and what it has printed on stdout and stderr."""
-    program = setup + COMMAND.replace("BODY", body.strip().replace("\n", "\n    "))
+    program = command.replace("BODY", body.strip().replace("\n", "\n    "))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
 RAISE = "signal.raise_signal(signal.{})\n"
+TWICE = """
+try:
+    signal.raise_signal(signal.SIGINT)
+finally:
+    signal.raise_signal(signal.SIGTERM)
+    print("clean")
+"""
+SWALLOWED = """
+try:
+    signal.raise_signal(signal.SIGINT)
+except BaseException:
+    OTHERWISE
+"""
+# Python ignores exceptions there; SIGALRM ends a command that goes on
+IN_A_CALLBACK_OF_C = """
+import ctypes, time
+signal.alarm(60)
+ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
+time.sleep(600)
+"""
+IN_A_FINALIZER = """
+import time
+class Final:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+signal.alarm(60)
+Final()
+time.sleep(600)
+"""
+EXPECTED = """
+with signals.expected_signals() as has_come:
+    print(has_come())
+    signal.raise_signal(signal.SIGTERM)
+    print(has_come())
+print("stopped")
+"""
 
 
 @pytest.mark.parametrize(
@@ -72,17 +108,14 @@ RAISE = "signal.raise_signal(signal.{})\n"
         (RAISE.format("SIGINT") + "print('goes on')", (130, "", "interrupted\n")),
         (RAISE.format("SIGTERM") + "print('goes on')", (143, "", "")),
         (RAISE.format("SIGHUP") + "print('goes on')", (129, "", "")),
-        # the second one does not disturb what the first one lets be cleaned up, and does not count
-        ("try:\n    signal.raise_signal(2)\nfinally:\n    signal.raise_signal(15)\n    print('clean')", (130, "clean\n", "interrupted\n")),
-        # an exception that something has swallowed, or has made another one of, ends with the code of the signal
-        ("try:\n    signal.raise_signal(2)\nexcept BaseException:\n    print('lost')", (130, "lost\n", "")),
-        ("try:\n    signal.raise_signal(2)\nexcept BaseException:\n    raise ValueError", (130, "", "")),
-        # where Python ignores exceptions they are raised again: callbacks of C code, finalizers
-        ("import ctypes, time\ncall = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(2))\ncall()\ntime.sleep(60)\nprint('goes on')", (130, "", "interrupted\n")),
-        ("import time\nclass Final:\n    def __del__(self): signal.raise_signal(15)\nFinal()\ntime.sleep(60)", (143, "", "")),
-        ("with signals.expected_signals() as has_come:\n    print(has_come())\n    signal.raise_signal(15)\n    print(has_come())\nprint('stopped')", (0, "False\nTrue\nstopped\n", "")),
+        (TWICE, (130, "clean\n", "interrupted\n")),
+        (SWALLOWED.replace("OTHERWISE", "print('lost')"), (130, "lost\n", "")),
+        (SWALLOWED.replace("OTHERWISE", "raise ValueError"), (130, "", "")),
+        (IN_A_CALLBACK_OF_C, (130, "", "interrupted\n")),
+        (IN_A_FINALIZER, (143, "", "")),
+        (EXPECTED, (0, "False\nTrue\nstopped\n", "")),
     ],
-)  # fmt: skip
+)
 def test_a_command_ends_as_its_signal_says(body: str, expected: tuple[int, str, str]) -> None:
     assert ended(body) == expected
 
@@ -101,17 +134,13 @@ def test_an_error_of_ours_keeps_its_traceback() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(number: signal.Signals) -> None:
-    body = COMMAND.replace("signal.signal(signal.SIGINT, signal.default_int_handler)", f"signal.signal({number}, signal.SIG_IGN)")
-    program = body.replace("BODY", f"signal.raise_signal({number}); print('goes on')")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
+    ignored = COMMAND.replace("signal.SIGINT, signal.default_int_handler", f"{number:d}, signal.SIG_IGN")
+    assert ended(f"signal.raise_signal({number:d})\nprint('goes on')", ignored) == (0, "goes on\n", "")
 
 
 def test_a_signal_before_the_command_waits_for_it() -> None:
-    assert ended("print('begins')", setup="").__getitem__(0) == 0
-    program = COMMAND.replace("def command", "signal.raise_signal(2)\ndef command").replace("BODY", "print('begins')")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+    early = COMMAND.replace("def command", "signal.raise_signal(2)\ndef command")
+    assert ended("print('begins')", early) == (130, "", "interrupted\n")
 
 
 def test_a_signal_after_the_command_still_counts() -> None:

@@ -28,7 +28,12 @@ BODY
 IN_A_FOLDER = "with whole_folder(out) as folder:\n    (folder / 'half').write_text('x')\n    kill()"
 IN_A_FILE = "with temporary_file(out) as path:\n    path.write_text('x')\n    kill()"
 # between the two renames: the old folder is away, and the new one is not there
-BETWEEN = "with whole_folder(out) as folder:\n    (folder / 'new').write_text('x')\n    Path.rename, rename = (lambda path, to: kill() if to == out else rename(path, to)), Path.rename"
+BETWEEN = """
+rename = Path.rename
+with whole_folder(out) as folder:
+    (folder / "new").write_text("x")
+    Path.rename = lambda path, to: kill() if to == out else rename(path, to)
+"""
 
 
 def killed(body: str, out: Path) -> None:

@@ -57,9 +57,8 @@ def test_boards_are_listed_and_written_as_a_rig_file(desk: Desk, tmp_path: Path)
     ]
 
 
-def test_a_port_of_several_is_written_by_a_name_that_lasts(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("desk")
+def test_a_port_of_several_is_written_by_a_name_that_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "by-id").mkdir()
     link = tmp_path / "by-id" / f"usb-STLINK-V3_{SECOND}-if02"
     link.symlink_to("/dev/ttyACM1")
@@ -68,8 +67,9 @@ def test_a_port_of_several_is_written_by_a_name_that_lasts(
     assert [board.port for board in read_rig_file(tmp_path / "rig.toml").board] == [None, str(link)]
 
 
+@pytest.mark.usefixtures("desk")
 def test_a_probe_without_a_serial_number_is_listed_and_not_written(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nameless = [listed("/dev/ttyACM3", None)]
     monkeypatch.setattr(list_ports, "comports", lambda: [*nameless, listed("/dev/ttyACM0", FIRST)])
@@ -82,7 +82,8 @@ def test_a_probe_without_a_serial_number_is_listed_and_not_written(
     assert not (tmp_path / "none.toml").exists()
 
 
-def test_two_probes_of_one_serial_number_are_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("desk")
+def test_two_probes_of_one_serial_number_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ports = [listed("/dev/ttyACM0", FIRST), listed("/dev/ttyACM1", FIRST), listed("/dev/ttyACM2", FIRST)]
     for port, place in zip(ports, ("1-1:1.2", "1-1:1.4", "1-2:1.2"), strict=True):
         port.location = place

@@ -101,8 +101,8 @@ def test_ports_that_have_changed_places_are_found_before_anything_is_written(
     names = {"OUT": desk.out, "RIG": desk.rig, "TEST": tmp_path / "test", "TEST.json": tmp_path / "wiring.json"}
     line = run(*(str(names.get(each, each)) for each in command), expect=TOOL).splitlines()[-1]
     assert line == (
-        f"error: {desk.rig}: the port {by_id} of board 1 belongs to the probe {SECOND}, not to {FIRST}, which flashes it:"
-        " remove `port`, and the port of the probe is taken, or correct it"
+        f"error: {desk.rig}: the port {by_id} of board 1 belongs to the probe {SECOND}, not to {FIRST}, which flashes"
+        " it: remove `port`, and the port of the probe is taken, or correct it"
     )
     assert desk.flashed == []
 

@@ -1,6 +1,6 @@
 """Signals at random moments of all commands, and what they leave behind.
 
-    PYTHONPATH=generator:hil:tests/support python tests/support/random_interrupts.py [COUNT [SEED [STAGE ...]]]
+PYTHONPATH=generator:hil:tests/support python tests/support/random_interrupts.py [COUNT [SEED [STAGE ...]]]
 """
 
 import os
@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import pytest
 
@@ -30,7 +31,7 @@ MARK = "TINYSPLIT_INTERRUPTED"  # environment variable of a command and of all t
 PATIENCE_S = 120.0
 LIMIT_S = 2.0  # within which a command is to end; only the script looks at it
 _LOOK_S = 0.005
-_LONGEST_S = 5.0  # before the first signal
+_LONGEST_S = 8.0  # before the first signal
 SERVED = "Ctrl-C stops the boards"  # from then on `virtual` ends as it is to: with 0
 # A process inherits an ignored SIGINT, as from a background job of a shell.
 _PROGRAM = """
@@ -63,7 +64,7 @@ class Stages:
     lasts_s: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def lay_out(cls, folder: Path, monkeypatch: pytest.MonkeyPatch, desk: Path, rig: Path) -> "Stages":
+    def lay_out(cls, folder: Path, monkeypatch: pytest.MonkeyPatch, desk: Path, rig: Path) -> Self:
         """Make in `folder` what the commands need. `desk` is a project for the boards of `rig`."""
         monkeypatch.setenv("COLUMNS", "200")
         made, unbuilt, split = folder / "made", folder / "unbuilt", folder / "split.json"
@@ -143,7 +144,7 @@ class _Running:
                 start_new_session=True,
             )
 
-    def __enter__(self) -> "_Running":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -215,7 +216,7 @@ def trials(count: int, seed: int, folder: Path, stages: Sequence[str] = ()) -> I
         done = 0
         while done < count:
             number = choose.choices([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [8, 1, 1])[0]
-            options = {"twice": choose.random() < 0.25, "to_group": choose.random() < 0.5}  # noqa: PLR2004
+            options = {"twice": choose.random() < 0.25, "to_group": choose.random() < 0.5}
             if trial := laid.try_one(names[done % len(names)], number, choose.random(), **options):
                 done += 1
                 yield trial
@@ -229,8 +230,9 @@ def main() -> None:
         for trial in trials(count, seed, Path(folder), sys.argv[3:]):
             is_good = not trial.wrong and trial.late_s <= LIMIT_S
             good, slowest_s = good + is_good, max(slowest_s, trial.late_s)
-            print("right" if is_good else "WRONG", trial, flush=True)
-    print(f"{good} of {count} right; the slowest ended after {slowest_s:.2f} s")
+            sys.stdout.write(f"{'right' if is_good else 'WRONG'} {trial}\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{good} of {count} right; the slowest ended after {slowest_s:.2f} s\n")
 
 
 if __name__ == "__main__":

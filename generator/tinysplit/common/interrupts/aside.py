@@ -6,6 +6,7 @@ code runs, and is lost where C code calls Python: ctypes prints it and goes on.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 from typing import Any, Generic, TypeVar
@@ -85,7 +86,8 @@ def run_aside(function: Callable[[], T], stop: Callable[[], None] | None = None)
         if stop:
             stop()
             while not call.is_done:
-                time.sleep(_LOOK_S)
+                with suppress(BaseException):  # the first one counts
+                    time.sleep(_LOOK_S)
         raise
     _idle[:] = [worker]
     return call.result()

@@ -1,7 +1,8 @@
 """Signals that end a command: Ctrl-C, SIGTERM, and SIGHUP at the end of its terminal.
 
-Only the command line handles them (`run_command`); a script that calls the library keeps its own handlers. A handler that raises an
-exception is not enough: Python loses it in callbacks of C code and in finalizers, and then it is raised again.
+Only the command line handles them (`run_command`); a script that calls the library keeps its own handlers. That a
+handler raises an exception is not enough: Python loses it in callbacks of C code and in finalizers. There it is raised
+again.
 """
 
 import atexit
@@ -139,7 +140,7 @@ def _on_unraisable(lost: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(lost)
         return
     _State.is_lost = True
-    again = Timer(_AGAIN_S, signal.raise_signal, [_State.came])
+    again = Timer(_AGAIN_S, signal.pthread_kill, [main_thread().ident, _State.came])
     again.daemon = True
     again.start()
 
