@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.interrupts import temporary
 from tinysplit.common.interrupts.temporary import temporary_file
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.output_folder import check_output_folder, whole_folder
@@ -111,7 +110,7 @@ def test_only_what_has_our_name_and_our_owner_is_deleted(tmp_path: Path, monkeyp
     for name in (".out.settings", ".tinysplit-backup", ".out.12345.tmp"):
         (tmp_path / name).mkdir()
     own = os.getuid()
-    monkeypatch.setattr(temporary.os, "getuid", lambda: own + 1)
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
     generate(out)
     assert ours.is_dir()
     monkeypatch.undo()
@@ -148,7 +147,12 @@ def test_the_first_foreign_entry_is_enough(tmp_path: Path, monkeypatch: pytest.M
         (tmp_path / name / "deep" / "file").write_text("precious")
     looked: list[Path] = []
     iterate = Path.iterdir
-    monkeypatch.setattr(Path, "iterdir", lambda path: looked.append(path) or iterate(path))
+
+    def look(path: Path) -> Iterator[Path]:
+        looked.append(path)
+        return iterate(path)
+
+    monkeypatch.setattr(Path, "iterdir", look)
     monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} is read"))
     with pytest.raises(InputError, match=r"contains files that were not generated \(a/deep/file\)"):
         check_output_folder(tmp_path, force=True)
@@ -162,7 +166,12 @@ def test_files_that_were_added_are_not_read(tmp_path: Path, monkeypatch: pytest.
         (out / f"more{number}").write_text("x")
     read: list[Path] = []
     of_path = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or of_path(path))
+
+    def look(path: Path) -> bytes:
+        read.append(path)
+        return of_path(path)
+
+    monkeypatch.setattr(Path, "read_bytes", look)
     with pytest.raises(InputError, match=r"\(more0, more1, more2, more3, more4 and more\)"):
         check_output_folder(out)
     assert read == [out / "file"]
