@@ -3,7 +3,10 @@ import shlex
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -219,24 +222,24 @@ def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkey
     compiler.write_text(f'#!/bin/sh\ncase "$*" in *main.c*) {hangs};; esac\n{own_path} exec {real} "$@"\n')
     compiler.chmod(0o755)
     monkeypatch.setenv("PATH", str(compiler.parent), prepend=os.pathsep)
-    started = build._start
+    started = build._started
 
-    def start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    @contextmanager
+    def hanging(directory: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
         """Start PlatformIO; its time is over as soon as the compiler hangs, however long that takes."""
-        process = started(directory, environment)
-        wait = process.wait
+        with started(directory, environment) as process:
+            wait = process.wait
+            monkeypatch.setattr(process, "wait", partial(wait_for_compiler, process, wait))
+            yield process
 
-        def wait_for_compiler(timeout: float | None = None) -> int:
-            if timeout is None:
-                return wait()
-            while not (tmp_path / "pid").exists():
-                time.sleep(0.05)
-            raise subprocess.TimeoutExpired(process.args, timeout)
+    def wait_for_compiler(process: subprocess.Popen[bytes], wait: Callable[[], int], limit_s: float = 0.0) -> int:
+        if not limit_s:
+            return wait()
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.05)
+        raise subprocess.TimeoutExpired(process.args, limit_s)
 
-        monkeypatch.setattr(process, "wait", wait_for_compiler)
-        return process
-
-    monkeypatch.setattr(build, "_start", start)
+    monkeypatch.setattr(build, "_started", hanging)
     with pytest.raises(ToolError, match="took more than 300 s and was stopped"):
         build.build_projects([make_project(tmp_path / "board")])
     compiler_id = int((tmp_path / "pid").read_text())

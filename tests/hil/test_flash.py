@@ -4,13 +4,16 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from serial.tools import list_ports
 from typer.testing import CliRunner
 
 from bench import ACR, EMPTY, IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
 from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
+from example import CALIBRATION, MODEL
 from fake_rig import HASH
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.report import BuildReport
@@ -18,9 +21,11 @@ from tinysplit.cli.app import app
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
 from tinysplit_hil.bench.empty_check import UNPLUG
+from tinysplit_hil.bench.rig_file import read_rig_file
 from virtual_firmware import build
 
 FIRST, SECOND = SERIALS
+TWO_G0 = ("-b", "nucleo_g071rb", "-b", "nucleo_g071rb")
 LARGE = "const char weights[200000] = {1}; void reset(void) { for (;;) { *(volatile char *)0x20000000 = weights[2]; } }"
 
 
@@ -71,6 +76,58 @@ def test_a_board_that_runs_the_image_is_skipped_unless_forced(desk: Desk) -> Non
     assert len(desk.calls) == calls
     flash_boards(desk, "--force")
     assert desk.flashed == [FIRST, FIRST, SECOND]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("flash", "OUT", "--rig", "RIG"),
+        ("flash", "OUT", "--rig", "RIG", "--force"),
+        ("update", "OUT", "--rig", "RIG"),
+        ("bench", "check", *TWO_G0, "--rig", "RIG", "--folder", "TEST"),
+        ("bench", "reset", "--rig", "RIG", "--by", "host", "--host-baud", "115200"),
+        ("wiring", *TWO_G0, "--rig", "RIG", "--folder", "TEST", "-o", "TEST.json"),
+        ("run", str(MODEL), *TWO_G0, "--rig", "RIG", "--samples", str(CALIBRATION), "-o", "TEST"),
+    ],
+)
+def test_ports_that_have_changed_places_are_found_before_anything_is_written(
+    command: tuple[str, ...], desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = [str(board.port) for board in read_rig_file(desk.rig).board]
+    by_id = tmp_path / "usb-STLINK"
+    by_id.symlink_to(ports[0])
+    desk.rig.write_text(desk.rig.read_text().replace(ports[0], str(by_id)))
+    connected = [
+        SimpleNamespace(device=port, serial_number=serial, vid=0x0483, pid=0x374B)
+        for port, serial in zip(reversed(ports), SERIALS, strict=True)
+    ]
+    monkeypatch.setattr(list_ports, "comports", lambda: connected)
+    names = {"OUT": desk.out, "RIG": desk.rig, "TEST": tmp_path / "test", "TEST.json": tmp_path / "wiring.json"}
+    line = run(*(str(names.get(each, each)) for each in command), expect=TOOL).splitlines()[-1]
+    assert line == (
+        f"error: {desk.rig}: the port {by_id} of board 1 belongs to the probe {SECOND}, not to {FIRST}, which flashes"
+        " it: remove `port`, and the port of the probe is taken, or correct it"
+    )
+    assert desk.flashed == []
+
+
+def test_a_port_of_another_device_may_be_that_of_any_board(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapters = [
+        SimpleNamespace(device=board.port, serial_number=serial, vid=0x0403, pid=0x6001)
+        for board, serial in zip(read_rig_file(desk.rig).board, ("A50285BI", None), strict=True)
+    ]
+    monkeypatch.setattr(list_ports, "comports", lambda: adapters)
+    flash_boards(desk)
+    assert desk.flashed == [FIRST, SECOND]
+
+
+def test_two_probes_of_one_serial_number_flash_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    twins = [SimpleNamespace(device=f"/dev/ttyACM{n}", serial_number=FIRST, location=f"1-{n}:1.2") for n in (0, 1)]
+    monkeypatch.setattr(list_ports, "comports", lambda: twins)
+    assert f"2 probes have the USB serial number {FIRST} (/dev/ttyACM0, /dev/ttyACM1)" in run(
+        "flash", str(desk.out), "--rig", str(desk.rig), expect=TOOL
+    )
+    assert desk.flashed == []
 
 
 def test_swapped_boards_are_both_flashed(desk: Desk) -> None:

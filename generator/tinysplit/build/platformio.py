@@ -1,10 +1,8 @@
 """Builds PlatformIO projects with the system's compiler, without access to PlatformIO's registry."""
 
 import logging
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -18,6 +16,7 @@ from tempfile import TemporaryDirectory
 from tinysplit.build.stamp import is_built, write_stamp
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
+from tinysplit.common.interrupts.children import child
 from tinysplit.common.log import log_program
 from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
 
@@ -62,10 +61,7 @@ def _build(directories: Sequence[Path], on_built: Callable[[Path], None]) -> Non
     environment = platformio_core.environment()
     with ExitStack() as stack:
         places = [stack.enter_context(_place(directory)) for directory in directories]
-        running = []
-        for place in places:
-            running.append(_start(place, environment))
-            stack.callback(_stop, running[-1])
+        running = [stack.enter_context(_started(place, environment)) for place in places]
         deadline = time.monotonic() + TIME_LIMIT_S
         for directory, place, process in zip(directories, places, running, strict=True):
             _finish(directory, place, process, deadline)
@@ -110,21 +106,17 @@ def _require_project(directory: Path) -> None:
         raise InputError(f"{directory} has no platformio.ini: it is not a generated project")
 
 
-def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+@contextmanager
+def _started(directory: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     _require_project(directory)
     log = directory / LOG_IN_PROJECT
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "platformio", "run", "-e", SYSTEM_ENVIRONMENT, "-d", str(directory)]
     log_program(_log, command)
     with log.open("wb") as output:
-        return subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # to stop PlatformIO together with its compilers
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+        with child(command, env=environment, **streams) as process:
+            yield process
 
 
 def _finish(directory: Path, place: Path, process: subprocess.Popen[bytes], deadline: float) -> None:
@@ -151,12 +143,6 @@ def _failure(directory: Path, output: str) -> TinysplitError:
             f"{section} of the program of {directory.name} does not fit into {memory} behind the data"
         )
     return ToolError(f"building {directory} failed: {first_error(output)} (log: {directory / LOG_IN_PROJECT})")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def first_error(output: str) -> str:

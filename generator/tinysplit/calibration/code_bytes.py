@@ -4,7 +4,6 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tinysplit.codegen.platformio_ini import COMPILER, Flags, macros
 from tinysplit.common import package_files
 from tinysplit.common.alignment import aligned
 from tinysplit.common.choices import BITS
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.kernels import DSP_CORES, candidates
 from tinysplit.kernels.code_parts import SharedFunction
 from tinysplit.kernels.cost_table import ONCE, CodeCosts, PartBytes, Work
@@ -36,7 +36,7 @@ Kind = tuple[str, str, str]  # core, bits ("" of functions that layers share), k
 def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     """Return the bytes of the parts of all kernels on the cores of the boards, and of the functions that they share."""
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
-    with ProcessPoolExecutor() as pool:
+    with process_pool() as pool:
         cases = list(product(networks, BITS, boards))
         for found in pool.map(_network_samples, *zip(*cases, strict=True)):
             for kind, sample in found:

@@ -1,7 +1,7 @@
 """The command line: one command per stage, and `run` for all of them.
 
 Results go to stdout (tables, or JSON with --json), messages and progress to stderr. Exit codes: 0 success, 1 a check
-failed, 2 usage error, 3 unusable input file, 4 tool or hardware failure, 130 interrupted.
+failed, 2 usage error, 3 unusable input file, 4 tool or hardware failure; of a signal 128 and its number (130 Ctrl-C).
 """
 
 import ast
@@ -204,6 +204,10 @@ class _ErrorsAsLines(TyperGroup):
             if not has_arguments:
                 raise
             raise _usage(error) from None
+        except BrokenPipeError:
+            raise  # typer ends quietly when the reader has closed the pipe
+        except OSError as error:  # of --help
+            raise _system_error(error) from None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)
         """See click: reads the options before the command, which may not be empty."""
@@ -222,9 +226,7 @@ class _ErrorsAsLines(TyperGroup):
         except BrokenPipeError:
             raise  # typer ends quietly when the reader has closed the pipe
         except OSError as error:  # a full disk, a read-only folder, a program that cannot be started
-            _print_error(f"{error.filename or 'the output'}: {error.strerror or error}")
-            _drop_unwritten_output()
-            raise typer.Exit(ToolError.exit_code) from None
+            raise _system_error(error) from None
         except KeyboardInterrupt:
             messages.print("interrupted")
             raise typer.Exit(INTERRUPTED) from None
@@ -243,6 +245,12 @@ def _replace_what_stdout_lacks() -> None:
     """Let a terminal of another encoding show ? for characters that it lacks, such as those of bars."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+
+
+def _system_error(error: OSError) -> typer.Exit:
+    _print_error(f"{error.filename or 'the output'}: {error.strerror or error}")
+    _drop_unwritten_output()
+    return typer.Exit(ToolError.exit_code)
 
 
 def _drop_unwritten_output() -> None:

@@ -1,8 +1,8 @@
 """Flashes the boards of a project: those that do not run its image yet, and only if all of them can be flashed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit_hil.bench.commands import Command, run_command
+from tinysplit_hil.bench.commands import Command, run_command, side_by_side
 from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
@@ -34,7 +34,7 @@ from tinysplit_hil.bench.programmers import (
     loader_command,
     unlock_command,
 )
-from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
+from tinysplit_hil.bench.rig_file import DISCOVER, RigFile, check_ports, read_rig_file, read_rig_of
 from tinysplit_hil.bench.rig_links import read_rig_of_project
 from tinysplit_hil.rig import Rig, check_rig, open_rig
 
@@ -112,6 +112,7 @@ def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) 
         return
     numbered = dict(enumerate(names, 1))
     file = read_rig_of(Path(rig), numbered)
+    check_ports(Path(rig), file)
     if not file.runs_without_flashing:
         probes = _probes(Path(rig), file, numbered)
         chosen = programmer_of(Path(rig), file, PROGRAMMERS[programmer])
@@ -357,8 +358,7 @@ def _program_one(target: Target, programmer: Programmer) -> Programmed:
 
 def _each(programmer: Programmer, targets: Sequence[Target], call: Callable[[Target], T]) -> list[T]:
     """Call a function for each board, side by side where the programmer allows it."""
-    with ThreadPoolExecutor(len(targets) if programmer.is_parallel else 1) as threads:
-        return list(threads.map(call, targets))
+    return side_by_side([partial(call, target) for target in targets], len(targets) if programmer.is_parallel else 1)
 
 
 def _images_after(

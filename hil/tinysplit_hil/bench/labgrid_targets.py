@@ -18,7 +18,7 @@ from tinysplit.common.errors import InputError, TinysplitError, ToolError, Usage
 from tinysplit.common.extras import install_line
 from tinysplit_hil.bench.commands import Command
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
-from tinysplit_hil.bench.rig_file import RigFile
+from tinysplit_hil.bench.rig_file import RigFile, check_ports
 
 SERIAL_PORTS = ("NetworkSerialPort", "RawSerialPort", "USBSerialPort")
 PROBES = ("NetworkUSBDebugger", "USBDebugger")
@@ -30,8 +30,10 @@ _PROBE = re.compile(r"adapter serial .*")
 def board_ports(path: Path, rig: RigFile) -> Iterator[list[str]]:
     """Yield the ports of all boards of a rig file, in their order; those of labgrid are reachable in this context.
 
-    Raises InputError for an environment or target that cannot be used, ToolError for a place that cannot be reached.
+    Raises InputError for an environment or target that cannot be used, ToolError for a place that cannot be reached,
+    and the errors of `check_ports`.
     """
+    check_ports(path, rig)
     targets = [board.target for board in rig.board if board.target and not board.port]
     if not targets:
         yield [board.port_name() for board in rig.board]

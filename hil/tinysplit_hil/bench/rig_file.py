@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 from pydantic import Field, PositiveInt, ValidationError, field_validator, model_validator
-from serial.tools import list_ports
 
 from tinysplit.boards.board import board_title
 from tinysplit.boards.board_files import board_name
@@ -18,6 +17,7 @@ from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.tables import counted
 from tinysplit.plan.wiring import Link
 from tinysplit_hil.bench.programmers import ProbeChoice
+from tinysplit_hil.bench.stlink import check_single, usb_ports
 
 DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
@@ -61,13 +61,13 @@ class RigBoard(FileModel):
         """Return the board's port. Raises ToolError where the probe is not connected, or has several ports."""
         if self.port:
             return self.port
-        connected = [(port.serial_number, str(port.device)) for port in list_ports.comports() if port.serial_number]
-        own = sorted(device for number, device in connected if number == self.serial_number)
+        connected = [(port.serial_number, port.device) for port in usb_ports() if port.serial_number]
+        own = [device for number, device in connected if number == self.serial_number]
         if len(own) == 1:
             return own[0]
         if own:
             raise ToolError(f"probe {self.serial_number} has the ports {', '.join(own)}: add `port` to its [[board]]")
-        others = ", ".join(f"{number} ({device})" for number, device in sorted(connected)) or "none"
+        others = ", ".join(f"{number} ({device})" for number, device in connected) or "none"
         raise ToolError(
             f"no serial port has the USB serial number {self.serial_number} (connected: {others}): connect the board,"
             f" or correct the rig file; {DISCOVER}"
@@ -130,6 +130,28 @@ class RigFile(FileModel):
     def runs_without_flashing(self) -> bool:
         """Whether its boards run their images already: virtual ones without a debug port."""
         return self.virtual is not None and not any(board.openocd_adapter for board in self.board)
+
+
+def check_ports(path: Path, rig: RigFile) -> None:
+    """Raise ToolError where a port is that of another board's probe, or a probe is not the only one of its number.
+
+    The system numbers ports anew when boards are plugged in; the serial number of a probe stays. A port of another
+    device, such as a USB-serial adapter, may be that of any board.
+    """
+    connected = usb_ports()
+    probes = {board.serial_number for board in rig.board}
+    for number, board in enumerate(rig.board, 1):
+        if not board.serial_number:
+            continue
+        check_single(board.serial_number, connected)
+        for port in connected:
+            is_of_other = port.serial_number != board.serial_number and (port.product or port.serial_number in probes)
+            if board.port and is_of_other and port.is_at(board.port):
+                raise ToolError(
+                    f"{path}: the port {board.port} of board {number} belongs to the probe"
+                    f" {port.serial_number or 'without a serial number'}, not to {board.serial_number}, which flashes"
+                    " it: remove `port`, and the port of the probe is taken, or correct it"
+                )
 
 
 def served_rig_text(

@@ -1,9 +1,7 @@
 """`tinysplit calibrate`: measures kernels, links and hand-offs on a rig, and makes a cost table of them."""
 
-import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -23,6 +21,7 @@ from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.platformio_ini import Flags
 from tinysplit.common.choices import BITS, VIRTUAL
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.kernels import candidates
@@ -172,21 +171,13 @@ def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: C
     workers = None if request.bench.rig == VIRTUAL else 1
     what = f"measuring {counted(len(cases), 'network')}"
     with (
-        ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as pool,
+        process_pool(workers) as pool,
         steps(messages, what, len(cases)) as advance,
     ):
         running = [pool.submit(_network_layers, *case) for case in cases]
-        try:
-            for number, done in enumerate(running, 1):  # in this order, on which the intervals depend
-                yield from done.result()
-                advance(number)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
+        for number, done in enumerate(running, 1):  # in this order, on which the intervals depend
+            yield from done.result()
+            advance(number)
 
 
 def _network_layers(

@@ -68,7 +68,7 @@ class Machine:
         self._events: list[int] = []  # by peripheral, FOREVER for none
         self._known_event: int | None = None  # the first of them, or None if they may have changed
         self._shortest_byte: tuple[int, int] | None = None  # (clock in Hz, ps), None if it may have changed
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         self._horizon_ps = 0  # of the run
         self._loop_period: int | None = None
         self.is_asleep = not start.does_start or self.chip.flash.is_empty  # in WFI, or waiting in the boot loader
@@ -119,14 +119,14 @@ class Machine:
         stack, reset = (self.emulator.read_word(self.flash_start + offset) for offset in (0, 4))
         self.emulator.start_at(_BOOT_LOADER if self.chip.flash.is_empty else reset, stack)
 
-    # Callbacks from C: no exception may leave them, not even KeyboardInterrupt
+    # Callbacks from C: no exception may leave them
 
     def _describe(self, address: int, size: int) -> int:
         try:
             self._protection.check_code(address, size)
             memory = self.emulator.read(address, size)
             return self._blocks.describe(address, memory, fpu_is_on=self.control.fpu_is_on)
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self.state.access_pc = address
             self._error = error
             return 0
@@ -138,7 +138,7 @@ class Machine:
             if not is_steady:
                 self.state.touched = True
                 self._look_ahead()
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._fail(error)
             return 0
         return value
@@ -149,14 +149,14 @@ class Machine:
             self._store(address, size, value, now)
             self._known_event = self._shortest_byte = None
             self._look_ahead()
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._fail(error)
 
     def _failed(self, address: int) -> bool:
         try:
             goes_on = self.chip.flash.failed(address % len(self.emulator.flash))
             self._look_ahead()
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._fail(error)
             return True
         return goes_on or (self.emulator.has_fault_priority and self.control.ignores_bus_faults)
@@ -169,7 +169,7 @@ class Machine:
             raise NotModelledError(f"write of {size} bytes at 0x{address:08x}, which is flash")
         self.chip.flash.program(address % len(self.emulator.flash), value.to_bytes(8, "little")[:size], now)
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: Exception) -> None:
         self._error = self._error or error
         self.state.reason = Reason.FAILED
         self.emulator.stop()
