@@ -1,7 +1,6 @@
 """The log of a command: what it says, the programs that it starts, and where an error comes from."""
 
 import logging
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, version_mark
+from tinysplit.common.quoting import printable_lines, shell_line
 
 _LOGGERS = tuple(map(logging.getLogger, ("tinysplit", "tinysplit_hil")))
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -16,7 +16,7 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 def log_program(logger: logging.Logger, command: Sequence[str]) -> None:
     """Log a program that is started, as a line for a shell."""
-    logger.debug("$ %s", shlex.join(command))
+    logger.debug("$ %s", shell_line(command))
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def logged(path: Path | None, *, is_verbose: bool) -> Iterator[None]:
         logger.setLevel(logging.DEBUG)
         for handler in handlers:
             logger.addHandler(handler)
-    _LOGGERS[0].debug("%s, Python %s: %s", version_mark(), sys.version.split()[0], shlex.join(sys.argv))
+    _LOGGERS[0].debug("%s, Python %s: %s", version_mark(), sys.version.split()[0], shell_line(sys.argv))
     try:
         yield
     finally:

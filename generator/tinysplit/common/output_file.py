@@ -52,7 +52,9 @@ def write_whole_file(path: Path, content: str | bytes) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(data)
         else:
-            temporary.write_bytes(data)
+            temporary.unlink(missing_ok=True)  # of a process that was killed
+            with temporary.open("xb") as file:  # no link of others
+                file.write(data)
             temporary.replace(target)
     except OSError as error:
         with suppress(OSError):

@@ -1,7 +1,6 @@
 """Programs of others, run with a time-out."""
 
 import logging
-import shlex
 import subprocess
 import time
 from dataclasses import dataclass
@@ -40,8 +39,3 @@ def run_command(command: Command, limit_s: float) -> Done:
         text = output.read().decode(errors="replace")
     _log.debug("exit code %d:\n%s", done.returncode, text)
     return Done(done.returncode, text, time.monotonic() - begin_s)
-
-
-def shell_line(command: Command) -> str:
-    """Return a command as a line for a shell."""
-    return shlex.join(command)

@@ -1,6 +1,5 @@
 """Finds the boards that are plugged in: their probes and ports, and through the probes their parts."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
+from tinysplit.common.quoting import line_comment, toml_string
 from tinysplit.common.tables import counted, plain_table
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.bench.stlink import Probe, connected_probes
@@ -98,11 +98,10 @@ def _boards_of(ports: Iterable[DebugPort], address: int, device_id: int, program
 
 
 def _block(found: FoundBoard) -> str:
-    """Return a [[board]]; strings of TOML and JSON are the same."""
-    lines = ["[[board]]", f"serial_number = {json.dumps(found.probe.serial_number)}"]
-    lines += [f"port = {json.dumps(port)}" for port in found.probe.ports[:1]]
-    lines += [f"# other ports: {', '.join(found.probe.ports[1:])}"] if found.probe.ports[1:] else []
-    lines += [f"name = {json.dumps(found.boards[0])}"] if len(found.boards) == 1 else []
+    lines = ["[[board]]", f"serial_number = {toml_string(found.probe.serial_number)}"]
+    lines += [f"port = {toml_string(port)}" for port in found.probe.ports[:1]]
+    lines += [f"# other ports: {line_comment(', '.join(found.probe.ports[1:]))}"] if found.probe.ports[1:] else []
+    lines += [f"name = {toml_string(found.boards[0])}"] if len(found.boards) == 1 else []
     lines += [f"# one of {', '.join(found.boards)}"] if len(found.boards) > 1 else []
     return "\n".join(lines) + "\n"
 

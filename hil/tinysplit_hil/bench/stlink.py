@@ -7,6 +7,7 @@ from serial.tools import list_ports
 
 from tinysplit.boards.probe_port import PORT_BAUDS
 from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.quoting import is_serial_number
 
 VENDOR_ID = 0x0483
 # OpenOCD: src/jtag/drivers/stlink_usb.c and interface/stlink.cfg. Those without a serial port are not listed by
@@ -64,6 +65,12 @@ def connected_probes() -> tuple[Probe, ...]:
         for port in list_ports.comports()
         if port.vid == VENDOR_ID and port.pid in PRODUCTS and port.serial_number
     )
+    for number, product, device in found:
+        if not is_serial_number(number):
+            raise ToolError(
+                f"the {product} at {device} has the USB serial number {number!r}, which is none of ST: it would go into"
+                " scripts; unplug it"
+            )
     if not found:
         raise ToolError(
             "no ST-LINK with a serial port is plugged in: connect the boards by USB, with cables that carry data"
