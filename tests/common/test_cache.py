@@ -29,5 +29,7 @@ def test_the_temporary_folder_is_the_fallback(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert cache_directory() == tmp_path / f"tinysplit-{os.getuid()}" / "cache"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
-    with pytest.raises(ToolError, match=r"there is no folder for a cache: .*/file/tinysplit cannot be used \(Not a directory\)"):
+    with pytest.raises(
+        ToolError, match=r"there is no folder for a cache: .*/file/tinysplit cannot be used \(Not a directory\)"
+    ):
         cache_directory()

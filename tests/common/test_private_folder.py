@@ -92,7 +92,7 @@ def test_owner_and_mode_are_looked_at_on_each_use(temporary: Path) -> None:
     with locked_file(temporary / "split.json"):
         pass
     (temporary / OWN / "locks").chmod(0o777)
-    with pytest.raises(ToolError, match="other users can write in .*locks"), locked_file(temporary / "split.json"):
+    with pytest.raises(ToolError, match=r"other users can write in .*locks"), locked_file(temporary / "split.json"):
         pass
 
 

@@ -117,7 +117,7 @@ def test_flashing_is_openocd_on_the_host_of_the_probe(rig: Path, capfd: pytest.C
     copy = rig.parent / "cache" / "firmware.elf"
     assert copy.read_bytes() == b"image"
     printed = capfd.readouterr().out
-    assert printed == f'-c adapter usb location 1-2.3 -c flash write_image {copy}; verify_image {copy}\n'
+    assert printed == f"-c adapter usb location 1-2.3 -c flash write_image {copy}; verify_image {copy}\n"
 
 
 def test_commands_of_a_dry_run(rig: Path) -> None:

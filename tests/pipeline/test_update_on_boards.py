@@ -149,19 +149,19 @@ def test_who_loses_the_supply_is_to_repeat_the_command(
 
         with monkeypatch.context() as patched:
             patched.setattr(BoardClient, request_name, starts_before)
-            with pytest.raises(ToolError, match=r"nucleo_f401re.* has restarted.*: check its supply, and repeat the com"):
+            with pytest.raises(
+                ToolError, match=r"nucleo_f401re.* has restarted.*: check its supply, and repeat the com"
+            ):
                 update_boards(new, folder, rig, QUIET, may_be_older=False)
         update_all(rig, new, folder)
 
 
-def test_a_board_that_falls_silent_is_to_get_the_command_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project, old = shared_binary(G0, F4)
     new = one_board(new_weights(tmp_path, G0, F4), SMALL)
     with board_of(project, old, SMALL) as (rig, _, _):
         monkeypatch.setattr(RequestPort, "poll", lambda _: None)
-        with pytest.raises(ToolError, match="does not reply: .*; then repeat the command"):
+        with pytest.raises(ToolError, match=r"does not reply: .*; then repeat the command"):
             update_boards(new, tmp_path / "new", rig, QUIET, may_be_older=False)
 
 

@@ -96,7 +96,9 @@ class Desk:
     @property
     def flashed(self) -> list[str]:
         """Serial numbers of the boards that were programmed, sorted."""
-        return sorted(s for s in SERIALS for call in self.calls if s in " ".join(call) and "write_image" in " ".join(call))
+        return sorted(
+            s for s in SERIALS for call in self.calls if s in " ".join(call) and "write_image" in " ".join(call)
+        )
 
 
 @contextmanager

@@ -19,26 +19,40 @@ def log_program(logger: logging.Logger, command: Sequence[str]) -> None:
     logger.debug("$ %s", shell_line(command))
 
 
+class _Printable(logging.Formatter):
+    """Lines without what controls a terminal: outputs of programs, paths and names may have it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See logging."""
+        return printable_lines(super().format(record))
+
+
 @contextmanager
 def logged(path: Path | None, *, is_verbose: bool) -> Iterator[None]:
     """Append to the log file, if any, and print on stderr with `is_verbose`, what a command logs during the block.
 
+    Warnings are always printed.
+
     Raises InputError for a file that tinysplit did not write, or that cannot be written.
     """
-    handlers: list[logging.Handler] = []
+    handlers: list[logging.Handler] = [logging.StreamHandler()]
+    handlers[0].setLevel(logging.WARNING)
+    handlers[0].setFormatter(_Printable("warning: %(message)s"))
     if path:
         check_output_file(path, remedy="name another file")
         try:
             handlers.append(logging.FileHandler(path, encoding="utf-8"))
         except OSError as error:
             raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None
-        handlers[0].setFormatter(logging.Formatter(_FORMAT))
+        handlers[1].setFormatter(_Printable(_FORMAT))
     if is_verbose:
         details = logging.StreamHandler()
+        details.setFormatter(_Printable())
         details.addFilter(lambda record: record.levelno < logging.INFO)  # messages are there already
         handlers.append(details)
-    for logger in _LOGGERS if handlers else ():
-        logger.setLevel(logging.DEBUG)
+    for logger in _LOGGERS:
+        if path or is_verbose:
+            logger.setLevel(logging.DEBUG)
         for handler in handlers:
             logger.addHandler(handler)
     _LOGGERS[0].debug("%s, Python %s: %s", version_mark(), sys.version.split()[0], shell_line(sys.argv))

@@ -42,12 +42,16 @@ def private_folder(path: Path, *, make: bool = True) -> Path:
     if not stat.S_ISDIR(found.st_mode):
         raise ToolError(f"{path} is a link or a file, and has to be a folder of your own: remove it")
     if found.st_uid != os.geteuid():
-        raise ToolError(f"{path} belongs to another user (id {found.st_uid}): remove it, or set TMPDIR to another folder")
+        raise ToolError(
+            f"{path} belongs to another user (id {found.st_uid}): remove it, or set TMPDIR to another folder"
+        )
     if found.st_mode & _OTHERS_WRITE:
         raise ToolError(f"other users can write in {path}, and change programs that are run from there: remove it")
     for folder, each in zip(path.parents, above, strict=True):
         if each.st_mode & _OTHERS_WRITE and not each.st_mode & stat.S_ISVTX:
-            raise ToolError(f"other users can write in {folder}, and replace {path}: make {folder} yours alone, or sticky")
+            raise ToolError(
+                f"other users can write in {folder}, and replace {path}: make {folder} yours alone, or sticky"
+            )
     return path
 
 

@@ -185,7 +185,9 @@ def _openocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice
 
 def _openocd_program(port: DebugPort, image: str, probe: ProbeChoice) -> Command:
     """Return the call that writes `image`, words of Tcl. Not by `program`, which evaluates a file's name once more."""
-    script = f"init; reset init; echo [flash write_image erase {image}]; echo [verify_image {image}]; reset run; shutdown"
+    script = (
+        f"init; reset init; echo [flash write_image erase {image}]; echo [verify_image {image}]; reset run; shutdown"
+    )
     return openocd_command(probe, f"{port.openocd_target}.cfg", script)
 
 
