@@ -285,7 +285,9 @@ class Project(FileModel):
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
-    estimated_saved_s: Annotated[float, Field(ge=-1e9, le=1e9)] = 0.0  # of I, by streamed hand-offs and boards at work side by side; copies: none
+    estimated_saved_s: Annotated[float, Field(ge=-1e9, le=1e9)] = (
+        0.0  # of I, by streamed hand-offs and boards at work side by side; copies: none
+    )
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go

@@ -39,7 +39,6 @@ _OF_SETTINGS = (
 )
 
 
-
 class SplitModel(FileModel):
     """The network that was split."""
 

@@ -7,7 +7,17 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import Count, Figure, FileModel, Number, Seconds, matching, read_json, validate, wanted
+from tinysplit.common.file_schema import (
+    Count,
+    Figure,
+    FileModel,
+    Number,
+    Seconds,
+    matching,
+    read_json,
+    validate,
+    wanted,
+)
 from tinysplit.project.activity import BoardActivity
 from tinysplit_hil.report import SCHEMA_VERSION
 from tinysplit_hil.results.times import What, title_of
