@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tinysplit.common.quoting import printable
 from tinysplit.common.tables import shortened
+from tinysplit.common.texts.quoting import printable
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import ProjectCut, ProjectLayer
 from tinysplit_hil.energy.report import print_energy

@@ -10,8 +10,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import example
 import measured_example
@@ -23,7 +22,7 @@ from tinysplit.common.project_files import MANIFEST_NAME, MEASUREMENT_NAME, PARA
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 ESCAPE = "\x1b]0;title\x07"
 LEFT_OUT = "left out"
-VALUES = (
+VALUES: tuple[object, ...] = (
     *(LEFT_OUT, None, True, 0, -1, 3, 2**70, -0.5, 1e308, float("nan")),
     *("", "x", "../x", "nucleo_h743zi", ESCAPE, "a\nb<&\"'", "[red]x[/red]", [], {}, [[]]),
 )
@@ -103,7 +102,7 @@ def changed(data: Any, place: Place, value: object) -> Any:  # noqa: ANN401 (of 
 def chosen(data: Any, count: int) -> list[tuple[Place, object]]:  # noqa: ANN401 (of JSON)
     """Return so many changes, the same for the same data."""
     every = [(place, value) for place in places(data) for value in VALUES]
-    Random(1).shuffle(every)
+    Random(1).shuffle(every)  # noqa: S311 (repeatable)
     return every[:count]
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tinysplit.common import cache, private_folder
+from tinysplit.common import cache
 from tinysplit.common.errors import ToolError
 from tinysplit.common.folder_lock import locked_file
 from tinysplit.common.output_file import write_whole_file
-from tinysplit.common.private_folder import runtime_folder
+from tinysplit.common.private.folder import private_folder, runtime_folder
 
 OWN = f"tinysplit-{os.geteuid()}"
 
@@ -32,7 +32,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_new_folders_are_of_their_owner_alone(umask: int, temporary: Path) -> None:
     before = os.umask(umask)
     try:
-        assert private_folder.private_folder(temporary / "a" / "b") == temporary / "a" / "b"
+        assert private_folder(temporary / "a" / "b") == temporary / "a" / "b"
         assert runtime_folder() == temporary / OWN
     finally:
         os.umask(before)
@@ -113,7 +113,7 @@ def test_a_lock_follows_no_link(tmp_path: Path, temporary: Path) -> None:
     victim, locked = tmp_path / "victim", tmp_path / "split.json"
     victim.write_text("mine")
     name = hashlib.sha256(str(locked).encode()).hexdigest()[:16]
-    locks = private_folder.private_folder(temporary / OWN / "locks")
+    locks = private_folder(temporary / OWN / "locks")
     (locks / name).symlink_to(victim)
     with pytest.raises(OSError, match=name), locked_file(locked):
         pass

@@ -11,9 +11,9 @@ import pytest
 from rich.table import Table
 
 from hostile import HOSTILE, PROGRAM_NAMES
-from tinysplit.common import quoting
-from tinysplit.common.console import PlainConsole
 from tinysplit.common.tables import plain_table
+from tinysplit.common.texts import quoting
+from tinysplit.common.texts.console import PlainConsole
 
 
 def output_of(*command: str) -> str:
@@ -89,13 +89,14 @@ def test_a_script_in_html_is_not_ended() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_terminals_get_no_control_and_no_markup(text: str) -> None:
-    console = PlainConsole(file=io.StringIO(), force_terminal=False, width=500)
+    file = io.StringIO()
+    console = PlainConsole(file=file, force_terminal=False, width=500)
     table, ours = Table("head", text), plain_table("head", numbers=(text,))
     for each in (table, ours):
         each.add_row(text, text)
         console.print(each)
     console.print(text)
-    printed = console.file.getvalue()
+    printed = file.getvalue()
     assert all(each.isprintable() for each in printed.replace("\n", ""))
     for line in text.split("\n"):
         assert printed.count(quoting.printable(line).strip()) >= 3

@@ -11,7 +11,7 @@ from command_line import run
 from hostile import HOSTILE, PROGRAM_NAMES
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
-from tinysplit.common.quoting import toml_string
+from tinysplit.common.texts.quoting import toml_string
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.bench.reset import reset_commands
 

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tinysplit.common.errors import ToolError
-from tinysplit.common.quoting import shell_line
+from tinysplit.common.texts.quoting import shell_line
 
 if TYPE_CHECKING:
     import pandas as pd

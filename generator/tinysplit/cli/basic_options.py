@@ -12,7 +12,7 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from tinysplit.boards.board_files import use_folder_beside
-from tinysplit.common.console import PlainConsole
+from tinysplit.common.texts.console import PlainConsole
 
 
 class _Messages(PlainConsole):

@@ -17,8 +17,8 @@ from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
-from tinysplit.common.quoting import shell_line
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.quoting import shell_line
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check

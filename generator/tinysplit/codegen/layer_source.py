@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.codegen.row_hooks import NO_HOOKS, HooksContext, RowHooks
-from tinysplit.common.quoting import c_comment
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import c_comment
 from tinysplit.kernels import Kernel, choose
 from tinysplit.kernels.base import KernelContext
 from tinysplit.kernels.row_order import RowOrder, one_row

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.common.protocol_limits import PROTOCOL_VERSION
-from tinysplit.common.quoting import c_string
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import c_string
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.project.structure import sources_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from tinysplit.common.errors import ToolError
-from tinysplit.common.private_folder import private_folder, runtime_folder
+from tinysplit.common.private.folder import private_folder, runtime_folder
 
 APPLICATION = "tinysplit"
 
@@ -17,7 +17,7 @@ def cache_directory() -> Path:
     Programs are loaded from it. Raises ToolError if neither can be used.
     """
     reasons = []
-    for find in (lambda: user_cache_path(APPLICATION), lambda: runtime_folder() / "cache"):
+    for find in (_users, _temporary):
         try:
             directory = private_folder(find())
         except ToolError as error:
@@ -27,3 +27,11 @@ def cache_directory() -> Path:
             return directory
         reasons.append(f"{directory} is not writable")
     raise ToolError(f"there is no folder for a cache: {'; '.join(reasons)}")
+
+
+def _users() -> Path:
+    return user_cache_path(APPLICATION)
+
+
+def _temporary() -> Path:
+    return runtime_folder() / "cache"

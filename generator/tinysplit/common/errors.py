@@ -1,6 +1,6 @@
 """Errors that a user can cause, one class per exit code. A message is one line with the cause and a remedy."""
 
-from tinysplit.common.quoting import printable
+from tinysplit.common.texts.quoting import printable
 
 INTERRUPTED = 130  # exit code after Ctrl-C
 

@@ -3,7 +3,7 @@
 import sys
 from importlib.metadata import requires
 
-from tinysplit.common.quoting import shell_line
+from tinysplit.common.texts.quoting import shell_line
 
 
 def install_line(extra: str) -> str:

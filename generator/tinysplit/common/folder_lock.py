@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tinysplit.common.errors import ToolError
-from tinysplit.common.private_folder import private_folder, runtime_folder
+from tinysplit.common.private.folder import private_folder, runtime_folder
 
 
 def locked_folder(folder: Path) -> AbstractContextManager[None]:

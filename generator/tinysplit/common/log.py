@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, version_mark
-from tinysplit.common.quoting import printable_lines, shell_line
+from tinysplit.common.texts.quoting import printable_lines, shell_line
 
 _LOGGERS = tuple(map(logging.getLogger, ("tinysplit", "tinysplit_hil")))
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -11,9 +11,9 @@ from typing import IO, cast
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from tinysplit.common.console import PlainConsole
-from tinysplit.common.quoting import printable
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.console import PlainConsole
+from tinysplit.common.texts.quoting import printable
 
 _log = logging.getLogger(__name__)
 Listener = Callable[[str], None]  # takes a line

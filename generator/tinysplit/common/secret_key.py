@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.extras import install_line
-from tinysplit.common.key_file import read_key_file
+from tinysplit.common.private.key_file import read_key_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType,
 from rich.measure import Measurement
 from rich.table import Table
 
-from tinysplit.common.quoting import printable_lines
+from tinysplit.common.texts.quoting import printable_lines
 
 NAME_WIDTH = 20  # so that a table fits 80 columns; names from exporters can have several hundred letters
 SHORT_NAME_WIDTH = 14  # of "depthwise_conv": names may get as short as that before text is wrapped

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_eval_context, select_autoescape
 from jinja2.nodes import EvalContext
 
-from tinysplit.common import package_files, quoting
+from tinysplit.common import package_files
+from tinysplit.common.texts import quoting
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

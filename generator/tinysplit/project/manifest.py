@@ -459,7 +459,7 @@ class Project(FileModel):
         use_folder_beside(folder)
         try:
             project = cls.model_validate(read_json_file(path))
-            project._check_wires()
+            project.check_wires()
         except FileNotFoundError:
             raise InputError(
                 f"{folder} is not a generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"
@@ -471,7 +471,7 @@ class Project(FileModel):
             raise InputError(f"{path}: {error}") from None
         return project
 
-    def _check_wires(self) -> None:
+    def check_wires(self) -> None:
         """Raise ValueError for a link at a UART that its board has not for links, UsageError for an unknown board."""
         for link in self.links:
             for number, uart in zip(link.boards, link.uarts, strict=True):

@@ -13,8 +13,8 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
-from tinysplit.common.quoting import line_comment, toml_string
 from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.texts.quoting import line_comment, toml_string
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.bench.stlink import Probe, connected_probes
 

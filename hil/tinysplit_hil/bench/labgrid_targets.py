@@ -16,7 +16,7 @@ from tinysplit.boards.debug_port import DebugPort
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, TinysplitError, ToolError, UsageError, one_line
 from tinysplit.common.extras import install_line
-from tinysplit.common.quoting import tcl_word
+from tinysplit.common.texts.quoting import tcl_word
 from tinysplit_hil.bench.commands import Command
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.bench.rig_file import RigFile

@@ -10,7 +10,7 @@ from tinysplit.boards.debug_port import DebugPort
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError
-from tinysplit.common.quoting import shell_line, tcl_word
+from tinysplit.common.texts.quoting import shell_line, tcl_word
 from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.mass_storage import DRIVE, copy_to_drive
 

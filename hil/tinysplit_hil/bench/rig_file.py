@@ -14,8 +14,8 @@ from tinysplit.boards.board_files import board_name
 from tinysplit.common.errors import InputError, TinysplitError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.input_files.texts import read_toml_file
-from tinysplit.common.quoting import is_serial_number, toml_string
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.quoting import is_serial_number, toml_string
 from tinysplit.plan.wiring import Link
 from tinysplit_hil.bench.programmers import ProbeChoice
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import write_whole_file
-from tinysplit.common.quoting import toml_string
+from tinysplit.common.texts.quoting import toml_string
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.rig_file import RigFile, RigLink, read_rig_of
 

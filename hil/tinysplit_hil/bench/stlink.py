@@ -7,7 +7,7 @@ from serial.tools import list_ports
 
 from tinysplit.boards.probe_port import PORT_BAUDS
 from tinysplit.common.errors import InputError, ToolError
-from tinysplit.common.quoting import is_serial_number
+from tinysplit.common.texts.quoting import is_serial_number
 
 VENDOR_ID = 0x0483
 # OpenOCD: src/jtag/drivers/stlink_usb.c and interface/stlink.cfg. Those without a serial port are not listed by

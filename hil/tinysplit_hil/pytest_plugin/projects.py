@@ -15,8 +15,8 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.build.folder import build_folder
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT
-from tinysplit.common.console import PlainConsole
 from tinysplit.common.errors import TinysplitError, UsageError
+from tinysplit.common.texts.console import PlainConsole
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.sample_files import GivenSamples, SampleSource, sample_source
 from tinysplit.network.samples import load_samples

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import VERSION_KEY, check_output_file, write_whole_file
-from tinysplit.common.quoting import csv_cell, xml_text
+from tinysplit.common.texts.quoting import csv_cell, xml_text
 from tinysplit_hil.report import MeasureReport
 
 _XML = "<?xml version='1.0' encoding='utf-8'?>\n"

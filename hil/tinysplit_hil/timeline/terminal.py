@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tinysplit.common.quoting import printable
+from tinysplit.common.texts.quoting import printable
 from tinysplit.common.units import MS
 from tinysplit_hil.timeline.spans import Kind, Span, Timeline
 

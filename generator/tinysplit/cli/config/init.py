@@ -18,7 +18,7 @@ from tinysplit.cli.config.command import CONFIG_NAME
 from tinysplit.cli.config.keys import Key, keys
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, write_whole_file
-from tinysplit.common.quoting import toml_string
+from tinysplit.common.texts.quoting import toml_string
 
 _WIDTH = 100
 _NUMBER = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?|inf)", re.ASCII)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from tinysplit.common.output_file import version_mark
-from tinysplit.common.quoting import json_in_html
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import json_in_html
 from tinysplit.reproduce.plots.plot import Plot
 from tinysplit.reproduce.reproduction import Reproduction, Row
 

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tinysplit.common.output_file import version_mark
-from tinysplit.common.quoting import json_in_html
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import json_in_html
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.given import assignment_text
 

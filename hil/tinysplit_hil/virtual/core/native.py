@@ -233,8 +233,8 @@ def library() -> ctypes.CDLL:
         loaded = ctypes.CDLL(str(path))
     except OSError as error:
         raise ToolError(
-            f"the virtual boards cannot be loaded ({error}): remove {path}, or set XDG_CACHE_HOME to a folder from which"
-            " programs may run"
+            f"the virtual boards cannot be loaded ({error}): remove {path}, or set XDG_CACHE_HOME to a folder in"
+            " which programs may be run"
         ) from None
     loaded.run.argtypes = [POINTER(BoardState)]
     loaded.run.restype = None

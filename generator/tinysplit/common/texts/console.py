@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from tinysplit.common.quoting import printable_lines
+from tinysplit.common.texts.quoting import printable_lines
 
 
 class PlainConsole(Console):
@@ -17,6 +17,6 @@ class PlainConsole(Console):
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of rich)
         super().__init__(markup=False, emoji=False, **options)
 
-    def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override] # noqa: ANN401 (those of rich)
+    def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 (those of rich)
         """See rich: everything that is printed as a string comes here, in tables, too."""
         return super().render_str(printable_lines(text), **options)

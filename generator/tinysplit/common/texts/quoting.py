@@ -1,7 +1,7 @@
 """Texts of others in what tinysplit writes: one function for each language that they go into.
 
 Names of layers, tensors, boards and classes, paths, serial numbers and outputs of programs may have any characters.
-HTML and SVG are quoted by their templates (`common/templates.py`), JSON by Python's module.
+HTML and SVG are quoted by their templates (`common/templates.py`). JSON by Python's module.
 """
 
 import re
