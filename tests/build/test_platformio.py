@@ -122,7 +122,7 @@ def test_builds_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("tempfile.tempdir", None)
     (elf,) = build.build_projects([make_project(tmp_path / "board")])
     assert elf.is_file()
-    assert (tmp_path / f"tinysplit-{os.getuid()}" / "tinysplit").is_dir()
+    assert (tmp_path / f"tinysplit-{os.getuid()}" / "cache").is_dir()
 
 
 def test_the_users_platformio_variables_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

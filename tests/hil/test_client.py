@@ -278,6 +278,19 @@ def test_requests_that_always_arrive_damaged(client: BoardClient, board: FakeBoa
     assert len(board.requests) == DAMAGED_ATTEMPTS
 
 
+@pytest.mark.parametrize("sequence", [0, 1])
+@pytest.mark.parametrize("at_once", [DAMAGED_ATTEMPTS, DAMAGED_ATTEMPTS + 1, 5 * DAMAGED_ATTEMPTS])
+def test_floods_of_damaged_requests_end(
+    client: BoardClient, board: FakeBoard, port: FakePort, time: FakeTime, at_once: int, sequence: int
+) -> None:
+    board.frames_to_lose = ALL
+    flood = error_frame(ErrorCode.BAD_CRC, sequence=sequence).encode() * at_once
+    board.on_request = lambda _: port.carry(flood) if len(board.requests) < 10 * DAMAGED_ATTEMPTS else None
+    with pytest.raises(ToolError, match="reports BAD_CRC"):
+        client.run(client.identify())
+    assert time.s < REPLY_TIMEOUT_S
+
+
 def test_flash_check_and_reboot(client: BoardClient, board: FakeBoard) -> None:
     client.run(client.check_flash())
     client.run(client.reboot())

@@ -48,6 +48,10 @@ def fails(desk: Desk, *options: str) -> tuple[str, str]:
     return result.stdout, result.stderr.splitlines()[-1]
 
 
+def program(elf: Path) -> str:
+    return f"init; reset init; echo [flash write_image erase {elf}]; echo [verify_image {elf}]; reset run; shutdown"
+
+
 def test_every_board_gets_its_image_by_its_probe(desk: Desk) -> None:
     table = flash_boards(desk)
     rows = [line.split() for line in table.splitlines()[1:]]
@@ -61,7 +65,7 @@ def test_every_board_gets_its_image_by_its_probe(desk: Desk) -> None:
     for board, serial, call in zip(desk.project.boards, SERIALS, writes, strict=True):
         assert call[:5] == ["openocd", "-f", "interface/stlink.cfg", "-c", f"adapter serial {serial}"]
         assert call[-4:] == [
-            "-f", "target/stm32g0x.cfg", "-c", f"program {{{board.elf(desk.out)}}} verify reset exit"
+            "-f", "target/stm32g0x.cfg", "-c", program(board.elf(desk.out))
         ]  # fmt: skip
 
 
@@ -231,7 +235,7 @@ def test_dry_run_prints_the_commands_without_anything(desk: Desk, monkeypatch: p
     assert lines[-1] == (
         f"openocd -f interface/stlink.cfg -c 'adapter serial {SECOND}'"
         " -c 'gdb_port disabled; telnet_port disabled; tcl_port disabled' -f target/stm32g0x.cfg"
-        f" -c 'program {{{elf}}} verify reset exit'"
+        f" -c '{program(elf)}'"
     )
     planned = json.loads(flash_boards(desk, "--dry-run", "--json", "--programmer", "st-flash"))
     write = ["st-flash", "--serial", FIRST, "--reset", "write", str(desk.project.board(1).elf(desk.out))[:-3] + "bin"]

@@ -113,12 +113,12 @@ def test_without_labgrid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_flashing_is_openocd_on_the_host_of_the_probe(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
     image = rig.parent / "firmware.elf"
     image.write_bytes(b"image")
-    script = f"program {{{image}}} verify reset exit"
-    assert run_on_target(rig.parent / "lab.yaml", "first", ["openocd", "-c", "adapter serial first", "-c", script]) == 0
+    command = ["openocd", "-c", "adapter serial first", "-c", f"flash write_image {image}; verify_image {image}"]
+    assert run_on_target(rig.parent / "lab.yaml", "first", str(image), command) == 0
     copy = rig.parent / "cache" / "firmware.elf"
     assert copy.read_bytes() == b"image"
     printed = capfd.readouterr().out
-    assert printed == f'-c adapter usb location "1-2.3" -c program {{{copy}}} verify reset exit\n'
+    assert printed == f"-c adapter usb location 1-2.3 -c flash write_image {copy}; verify_image {copy}\n"
 
 
 def test_registers_are_set_on_the_host_of_the_probe(rig: Path) -> None:

@@ -131,7 +131,7 @@ def test_targets_of_labgrid_are_reset_on_their_hosts(tmp_path: Path) -> None:
     path.write_text('[labgrid]\nenvironment = "lab.yaml"\n[[board]]\ntarget = "first"\nname = "nucleo_g071rb"\n')
     command = reset_commands(path, [], ProgrammerName.OPENOCD)[1]
     module, file = "tinysplit_hil.bench.labgrid_targets", str(tmp_path / "lab.yaml")
-    assert command[1:6] == ("-m", module, file, "first", "openocd")
+    assert command[1:7] == ("-m", module, file, "first", "", "openocd")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,12 @@ from tinysplit_hil.bench.update import ERASED, UNIT_BYTES, UpdatedBoard, update_
 from tinysplit_hil.client import BoardClient
 from tinysplit_hil.measure import measure
 from tinysplit_hil.protocol import ErrorCode
+from tinysplit_hil.request_port import RequestPort
 from tinysplit_hil.rig import Rig, open_rig
+from tinysplit_hil.tasks import Task
 from tinysplit_hil.virtual import VirtualRig
 from tinysplit_hil.virtual.host_clock import VirtualClock
+from tinysplit_hil.virtual.peripherals.reset import ResetCause
 from updated_boards import board_of, one_board, with_one_slot
 from weights_folders import generate, other_model, shared_binary
 
@@ -145,6 +149,37 @@ def test_a_run_ends_an_update_and_its_long_watchdog() -> None:
         client.run(client.stop(1.0))
         with pytest.raises(ToolError, match="BAD_RANGE"):
             client.run(client.write_weights(0, file[:32]))
+
+
+@pytest.mark.parametrize("request_name", ["write_weights", "commit_weights"])
+def test_who_loses_the_supply_is_to_repeat_the_command(
+    request_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, old = shared_binary(G0, F4)
+    new, folder = one_board(new_weights(tmp_path, G0, F4), SMALL), tmp_path / "new"
+    with board_of(project, old, SMALL) as (rig, virtual, _):
+        request = getattr(BoardClient, request_name)
+
+        def starts_before(client: BoardClient, *arguments: Any) -> Task[None]:  # noqa: ANN401 (those of a request)
+            virtual.reset_board(SMALL, ResetCause.POWER_UP)
+            yield from request(client, *arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(BoardClient, request_name, starts_before)
+            with pytest.raises(
+                ToolError, match=r"nucleo_f401re.* has restarted.*: check its supply, and repeat the com"
+            ):
+                update_boards(new, folder, rig, QUIET, may_be_older=False)
+        update_all(rig, new, folder)
+
+
+def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, old = shared_binary(G0, F4)
+    new = one_board(new_weights(tmp_path, G0, F4), SMALL)
+    with board_of(project, old, SMALL) as (rig, _, _):
+        monkeypatch.setattr(RequestPort, "poll", lambda _: None)
+        with pytest.raises(ToolError, match=r"does not reply: .*; then repeat the command"):
+            update_boards(new, tmp_path / "new", rig, QUIET, may_be_older=False)
 
 
 @pytest.mark.slow

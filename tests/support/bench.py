@@ -62,7 +62,7 @@ if addresses:
 if part["hangs"]:
     time.sleep(60)
 print(part["prints"])
-elf = re.search(r"\\S+firmware.elf", line.replace("{{", "").replace("}}", ""))
+elf = re.search(r"\\S+firmware.elf", line)
 if part["exit_code"] == 0 and elf:
     elf = elf[0]
     image = desk / (serial + ".image")
@@ -101,7 +101,9 @@ class Desk:
     @property
     def flashed(self) -> list[str]:
         """Serial numbers of the boards that were programmed, sorted."""
-        return sorted(s for s in SERIALS for call in self.calls if s in " ".join(call) and "program" in " ".join(call))
+        return sorted(
+            s for s in SERIALS for call in self.calls if s in " ".join(call) and "write_image" in " ".join(call)
+        )
 
 
 @contextmanager

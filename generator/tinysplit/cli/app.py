@@ -236,7 +236,7 @@ def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see Co
     wrong = value_mistake(error)
     text = f"{error.param.opts[0]} {wrong}" if wrong else error.format_message().replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "tinysplit"
-    text = text.rstrip(".")
+    text = " ".join(text.split()).rstrip(".")
     _print_error(f"{text[0].lower()}{text[1:]}{'' if text.endswith('?') else ':'} see `{command} --help`")
     return typer.Exit(UsageError.exit_code)
 

@@ -18,10 +18,11 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.quoting import shell_line
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
-from tinysplit_hil.bench.commands import Command, shell_line
+from tinysplit_hil.bench.commands import Command
 from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
 from tinysplit_hil.bench.flash import (

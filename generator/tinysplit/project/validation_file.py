@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tinysplit import __version__
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, read_json, validate
+from tinysplit.common.file_schema import Count, Figure, FileModel, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.project_files import VALIDATION_NAME
 from tinysplit.common.tables import counted, plain_table, shortened
@@ -25,15 +25,15 @@ _REMEDY = "validate again with `tinysplit validate`"
 class FileLayerError(FileModel):
     """See `LayerError`; without noise a ratio is None, and `is_exact` or `own_is_exact` true."""
 
-    number: int
+    number: Number
     name: str
     kind: str
     is_exact: bool
     own_is_exact: bool = False
-    sqnr_db: float | None
-    own_sqnr_db: float | None
-    worst_channel: int | None
-    worst_channel_sqnr_db: float | None
+    sqnr_db: Figure | None
+    own_sqnr_db: Figure | None
+    worst_channel: Number | None
+    worst_channel_sqnr_db: Figure | None
 
     @classmethod
     def of(cls, error: LayerError) -> Self:
@@ -52,11 +52,11 @@ class FileLayerError(FileModel):
 class FileAccuracy(FileModel):
     """See `Accuracy`; `sqnr_db` is None without noise."""
 
-    samples: int
-    sqnr_db: float | None
-    agreement: float
-    top1: float | None
-    float_top1: float | None
+    samples: Count
+    sqnr_db: Figure | None
+    agreement: Figure
+    top1: Figure | None
+    float_top1: Figure | None
 
 
 class Validation(FileModel):
@@ -65,10 +65,10 @@ class Validation(FileModel):
     schema_version: Literal[1] = 1
     tinysplit_version: str
     parameters_sha256: str
-    samples: int  # of the comparison layer by layer, the first ones
+    samples: Count  # of the comparison layer by layer, the first ones
     accuracy: FileAccuracy
     layers: tuple[FileLayerError, ...]
-    loses_most: int | None
+    loses_most: Number | None
 
     @classmethod
     def of(cls, project: Project, samples: int, accuracy: Accuracy, errors: Sequence[LayerError]) -> Self:

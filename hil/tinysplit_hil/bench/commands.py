@@ -1,7 +1,6 @@
 """Programs of others, run with a time-out."""
 
 import logging
-import shlex
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -56,8 +55,3 @@ def side_by_side(calls: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
             threads.shutdown(wait=False, cancel_futures=True)
             kill_children()
             raise
-
-
-def shell_line(command: Command) -> str:
-    """Return a command as a line for a shell."""
-    return shlex.join(command)

@@ -1,6 +1,5 @@
 """Finds the boards that are plugged in: their probes and ports, and through the probes their parts."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.texts.quoting import line_comment, toml_string
 from tinysplit_hil.bench.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.bench.stlink import Probe, connected_probes
 
@@ -111,11 +111,11 @@ def _boards_of(ports: Iterable[DebugPort], address: int, device_id: int, program
 
 
 def _block(found: FoundBoard) -> str:
-    """Return a [[board]]; strings of TOML and JSON are the same."""
-    lines = ["[[board]]", f"serial_number = {json.dumps(found.probe.serial_number)}"]
+    lines = ["[[board]]", f"serial_number = {toml_string(found.probe.serial_number)}"]
     first, *others = map(_lasting_name, found.probe.ports)
-    lines += [f"port = {json.dumps(first)}", f"# other ports: {', '.join(others)}"] if others else []
-    lines += [f"name = {json.dumps(found.boards[0])}"] if len(found.boards) == 1 else []
+    if others:
+        lines += [f"port = {toml_string(first)}", f"# other ports: {line_comment(', '.join(others))}"]
+    lines += [f"name = {toml_string(found.boards[0])}"] if len(found.boards) == 1 else []
     lines += [f"# one of {', '.join(found.boards)}"] if len(found.boards) > 1 else []
     return "\n".join(lines) + "\n"
 

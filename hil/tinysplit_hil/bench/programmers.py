@@ -10,7 +10,8 @@ from tinysplit.boards.debug_port import DebugPort
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError
-from tinysplit_hil.bench.commands import Command, run_command, shell_line
+from tinysplit.common.texts.quoting import shell_line, tcl_word
+from tinysplit_hil.bench.commands import Command, run_command
 from tinysplit_hil.bench.mass_storage import DRIVE, copy_to_drive
 
 OBJCOPY = COMPILER.replace("gcc", "objcopy")
@@ -125,6 +126,7 @@ _FAILURES: Mapping[str, tuple[str, ...]] = {
     "the image does not fit into the flash": ("(?i)no space left", "no flash bank found"),
     "the flash does not have what was written to it: flash again, and check the supply": (
         "(?i)verify failed",
+        "checksum mismatch",
         "Verification of flash failed",
         "Data mismatch",
     ),
@@ -171,16 +173,23 @@ _ANY_PART = (
 def openocd_command(probe: ProbeChoice, target: str, script: str) -> Command:
     """Return the call of OpenOCD that runs a script on the part behind a probe."""
     adapter = ("-c", probe.openocd_adapter) if probe.openocd_adapter else ("-f", "interface/stlink.cfg")
-    serial = ("-c", f"adapter serial {probe.serial_number}") if probe.serial_number else ()
+    serial = ("-c", f"adapter serial {tcl_word(probe.serial_number)}") if probe.serial_number else ()
     return ("openocd", *adapter, *serial, *_ALONE, "-f", f"target/{target}", "-c", script)
 
 
 def _openocd_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
-    return (openocd_command(probe, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
+    return (_openocd_program(port, tcl_word(str(elf)), probe),)
 
 
 def _openocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
-    script = f"program {{{file}}} {address:#010x} verify reset exit"
+    return _openocd_program(port, f"{tcl_word(str(file))} {address:#010x}", probe)
+
+
+def _openocd_program(port: DebugPort, image: str, probe: ProbeChoice) -> Command:
+    """Return the call that writes `image`, words of Tcl. Not by `program`, which evaluates a file's name once more."""
+    script = (
+        f"init; reset init; echo [flash write_image erase {image}]; echo [verify_image {image}]; reset run; shutdown"
+    )
     return openocd_command(probe, f"{port.openocd_target}.cfg", script)
 
 
@@ -200,7 +209,7 @@ _FLASH_DRIVERS = {"stm32f4x": "stm32f2x", "stm32g0x": "stm32l4x"}  # by target f
 def unlock_command(port: DebugPort, probe: ProbeChoice) -> str:
     """Return the line for a shell that removes read-out protection: STM32CubeProgrammer's for an ST-LINK."""
     if not probe.openocd_adapter:
-        return f"{_CUBE} -c port=SWD sn={probe.serial_number} -ob RDP=0xAA"
+        return shell_line((_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "-ob", "RDP=0xAA"))
     driver = _FLASH_DRIVERS.get(port.openocd_target, port.openocd_target)
     script = f"init; reset halt; {driver} unlock 0; reset; shutdown"
     return shell_line(openocd_command(probe, f"{port.openocd_target}.cfg", script))

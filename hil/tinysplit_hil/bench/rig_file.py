@@ -1,6 +1,5 @@
 """The rig file: which probe flashes each board, and on which port it answers."""
 
-import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from tinysplit.common.errors import InputError, TinysplitError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.quoting import is_serial_number, toml_string
 from tinysplit.plan.wiring import Link
 from tinysplit_hil.bench.programmers import ProbeChoice
 from tinysplit_hil.bench.stlink import check_single, usb_ports
@@ -42,6 +42,13 @@ class RigBoard(FileModel):
             return None if name is None else board_name(name)
         except TinysplitError as error:
             raise ValueError(str(error)) from None
+
+    @field_validator("serial_number", "target")
+    @classmethod
+    def _is_plain(cls, name: str | None) -> str | None:
+        if name is not None and not is_serial_number(name):
+            raise ValueError(f"{name!r} has other characters than letters, digits and _ . : -")
+        return name
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
@@ -162,11 +169,12 @@ def served_rig_text(
     `boards` are their names, `adapters` OpenOCD's commands for their debug ports, if they have any.
     """
     tables = "".join(
-        f"\n[[board]]\nname = {json.dumps(boards[index])}\nport = {json.dumps(port)}\n"
-        + (f"openocd_adapter = {json.dumps(adapters[index])}\n" if adapters else "")
+        f"\n[[board]]\nname = {toml_string(boards[index])}\nport = {toml_string(port)}\n"
+        + (f"openocd_adapter = {toml_string(adapters[index])}\n" if adapters else "")
         for index, port in enumerate(ports)
     )
-    served = f"time_file = {json.dumps(str(time_file))}\nports = {json.dumps(list(ports))}\nnote = {json.dumps(note)}\n"
+    listed = ", ".join(map(toml_string, ports))
+    served = f"time_file = {toml_string(str(time_file))}\nports = [{listed}]\nnote = {toml_string(note)}\n"
     return f"[virtual]\n{served}{tables}"
 
 

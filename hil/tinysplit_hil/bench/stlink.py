@@ -8,6 +8,7 @@ from serial.tools import list_ports
 
 from tinysplit.boards.probe_port import PORT_BAUDS
 from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.texts.quoting import is_serial_number
 
 VENDOR_ID = 0x0483
 # OpenOCD: src/jtag/drivers/stlink_usb.c and interface/stlink.cfg. Those without a serial port are not listed by
@@ -101,6 +102,12 @@ def connected_probes() -> tuple[Probe, ...]:
     Raises ToolError if there are none, or several of one number.
     """
     found = [port for port in usb_ports() if port.product]
+    for port in found:
+        if port.serial_number and not is_serial_number(port.serial_number):
+            raise ToolError(
+                f"the {port.product} at {port.device} has the USB serial number {port.serial_number!r}, which is none of"
+                " ST: it would go into scripts; unplug it"
+            )
     if not found:
         raise ToolError(
             "no ST-LINK with a serial port is plugged in: connect the boards by USB, with cables that carry data"

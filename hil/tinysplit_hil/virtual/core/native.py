@@ -230,7 +230,13 @@ def library() -> ctypes.CDLL:
     path = cache_directory() / f"virtual_core_{name}.so"
     if not path.exists():
         _compile(path)
-    loaded = ctypes.CDLL(str(path))
+    try:
+        loaded = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ToolError(
+            f"the virtual boards cannot be loaded ({error}): remove {path}, or set XDG_CACHE_HOME to a folder in"
+            " which programs may be run"
+        ) from None
     loaded.run.argtypes = [POINTER(BoardState)]
     loaded.run.restype = None
     loaded.enter_exception.argtypes = [POINTER(BoardState), c_uint32, c_uint32, c_uint32]
