@@ -46,7 +46,8 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     sample = next(value for value in model.graph.input if value.name not in values)
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
-    builder = GraphBuilder(sample.name)
+    names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
+    builder = GraphBuilder(sample.name, names)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     for name, proto in [(sample.name, None), *((proto.output[0], proto) for proto in model.graph.node)]:
         value = _computed(proto, values, builder, file.opset) if proto else values[name]
