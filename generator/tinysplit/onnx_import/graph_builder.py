@@ -141,6 +141,20 @@ class GraphBuilder:
             self.pads[name] = Tensor(Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2), self.append(layer))
         return self.pads[name]
 
+    def zeros_around(self, node: Node, producer: Layer | None, shape: Shape, pads: Pads) -> Layer:
+        """Return a layer that pads the map that `producer` computes, of `shape`, with zeros."""
+        name = self.unused(f"{node.name} padded")
+        layer = Pad(
+            name=name,
+            inputs=(self.source(producer),),
+            output=name,
+            moves=self._onnx_value(producer),
+            in_shape=shape,
+            pads=pads,
+            value=0.0,
+        )
+        return self.append(layer)
+
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
         """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
         order, shape = tensor.layout.order, Shape(1, 1, tensor.layout.order.size)

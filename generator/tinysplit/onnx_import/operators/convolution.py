@@ -9,7 +9,7 @@ from tinysplit.network.layers import Conv, ConvTranspose, DepthwiseConv, Layer, 
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators.window import MAP_RANKS, window_of
+from tinysplit.onnx_import.operators.window import MAP_RANKS, fitting, window_of
 
 
 def conv(node: Node, builder: GraphBuilder) -> Tensor:
@@ -38,7 +38,7 @@ def conv(node: Node, builder: GraphBuilder) -> Tensor:
         "output": node.output,
         "in_shape": in_shape,
         "bias": np.zeros(out_channels, np.float32) if bias is None else bias.astype(np.float32),
-        "window": window_of(node, in_shape, padded, kernel),
+        "window": fitting(node, window_of(node, in_shape, padded, kernel), in_shape),
     }
     layer: Layer
     if groups > 1 and group_channels == 1 and out_channels == in_shape.channels:
@@ -91,7 +91,10 @@ def _ungrouped(weights: Constant, groups: int) -> Constant:
 def _cut(
     node: Node, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[Pads, tuple[int, int]]:
-    """Return the cropping of a ConvTranspose's output and the growth at its end (ONNX operators, ConvTranspose)."""
+    """Return the cropping of a ConvTranspose's output and the growth at its end (ONNX operators, ConvTranspose).
+
+    Raises InputError for SAME_* where the output is smaller than input times stride: ONNX Runtime lets it be so.
+    """
     growth = (0, *node.attributes.get("output_padding", [0, 0]))[-2:]
     wanted = node.attributes.get("output_shape")
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
@@ -103,6 +106,11 @@ def _cut(
         for n, k, s, d, grown in zip(sizes, kernel, stride, dilation, growth, strict=True)
     ]
     ends = (1, *wanted)[-2:] if wanted else [n * s for n, s in zip(sizes, stride, strict=True)]
+    if not wanted and any(size < end for size, end in zip(whole, ends, strict=True)):
+        raise node.error(
+            f"has auto_pad and strides of {stride[0]}x{stride[1]} above its kernel of {kernel[0]}x{kernel[1]}, of which "
+            "ONNX and ONNX Runtime compute other shapes: export it with pads and output_padding"
+        )
     total = [max(size - end, 0) for size, end in zip(whole, ends, strict=True)]
     more_rows, more_columns = (max(end - size, 0) for size, end in zip(whole, ends, strict=True))
     small, large = [t // 2 for t in total], [t - t // 2 for t in total]
