@@ -10,6 +10,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
 from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
 from tinysplit.network.layers.permute import has_loops
+from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.pointwise import Affine, Clamp
@@ -25,8 +26,8 @@ class GraphBuilder:
         self.names = set(names)  # of all values and nodes, and of layers that are added between
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
-        self.elements = 0  # of the outputs of the layers
-        self.constant_elements = 0  # of computed constants
+        self.elements = 0  # of the outputs of the layers and of values in other layouts
+        self.constants = ConstantBudget()
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
         self.moves: dict[tuple[str, bytes], Layer] = {}  # by value and memory order
         self.applied: dict[
@@ -42,14 +43,18 @@ class GraphBuilder:
 
         Raises InputError if a parameter is not finite, or the network computes more than the limit.
         """
-        self.elements += layer.out_shape.size
-        if self.elements > NETWORK_ELEMENTS:
-            raise InputError(
-                f"the network computes more than {NETWORK_ELEMENTS} elements, the limit, up to layer '{layer.name}': "
-                "give a smaller network"
-            )
+        self.count(layer.out_shape.size, layer.name)
         self.layers.append(_checked(layer))
         return layer
+
+    def count(self, n_elements: int, name: str) -> None:
+        """Count the elements of a value. Raises InputError if the network computes more than the limit."""
+        self.elements += n_elements
+        if self.elements > NETWORK_ELEMENTS:
+            raise InputError(
+                f"the network computes more than {NETWORK_ELEMENTS} elements, the limit, up to '{name}': "
+                "give a smaller network"
+            )
 
     def replace(self, layer: Layer, fused: Layer) -> Layer:
         """Replace `layer` by `fused` and return it. Raises InputError if a parameter is not finite."""
@@ -103,8 +108,15 @@ class GraphBuilder:
         added = self.unused(f"{name} moved")
         value = self._onnx_value(producer) if tensor.layout.is_padded else name
         is_stored = value in {self.input_name, *(layer.output for layer in self.layers)}
-        names = {"output": added, "moves": value} if is_stored else {"output": value}
-        layer = Permute(name=added, inputs=inputs, in_shape=in_shape, new_shape=shape, order=order, **names)
+        layer = Permute(
+            name=added,
+            inputs=inputs,
+            output=added if is_stored else value,
+            moves=value if is_stored else None,
+            in_shape=in_shape,
+            new_shape=shape,
+            order=order,
+        )
         self.moves[key] = self.append(layer)
         return layer
 
@@ -121,8 +133,7 @@ class GraphBuilder:
     def _onnx_order(self, producer: Layer | None) -> IndexArray:
         """Return the order in which ONNX has the elements of a stored value: that of the input, or of a map."""
         if producer is None:
-            assert self.input_order is not None
-            return np.argsort(self.input_order)
+            return np.argsort(np.asarray(self.input_order))
         return Layout.of_map(producer.out_shape, 2).order.ravel()
 
     def padded(self, node: Node, tensor: Tensor) -> Tensor:

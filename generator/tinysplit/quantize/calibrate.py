@@ -45,7 +45,7 @@ class Calibration:
         for layer in graph.layers:
             _check_size(layer, found[layer.onnx_value].count // len(samples.x))
         without_place = {name: replace(found[own], extremes=None) for name, own in onnx_values.items() if name != own}
-        return cls(graph, model, samples, found | without_place)
+        return cls(graph, model, samples, {**found, **without_place})
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network in the formats of least error, with weights and biases rounded to nearest.

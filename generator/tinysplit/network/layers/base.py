@@ -54,8 +54,8 @@ class Layer(ABC):
 
     `in_shape` is the shape of the first input, `in_shapes` has those of all.
 
-    The ONNX value called `onnx_value`, mostly `output`, holds the same numbers as this layer's output in some layout, so
-    ranges can be read from any ONNX runtime.
+    The ONNX value called `onnx_value`, mostly `output`, holds the same numbers as this layer's output in some layout,
+    so ranges can be read from any ONNX runtime.
     """
 
     kind: ClassVar[str]

@@ -20,11 +20,11 @@ def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     producer, in_shape, padded = builder.as_map(node)
     value = node.tensor.layout.pad_value
     never_wins = value <= LOWEST or (value == 0 and producer is not None and producer.activation.low >= 0)
-    if any(padded) and (not never_wins or _covers_nothing(_flooring_window(node, in_shape, padded))):
+    window = _pool_window(node, in_shape, padded)
+    if any(padded) and (not never_wins or _has_empty_windows(window, in_shape)):
         return max_pool(replace(node, operands=(builder.padded(node, node.tensor),)), builder)
-    return _appended(
-        node, builder, _max_pool(node, builder.source(producer), in_shape, _pool_window(node, in_shape, padded))
-    )
+    _check_windows(node, window, in_shape)
+    return _appended(node, builder, _max_pool(node, builder.source(producer), in_shape, window))
 
 
 def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
@@ -34,11 +34,11 @@ def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     becomes a layer.
     """
     producer, in_shape, padded = builder.as_map(node)
-    flooring = _flooring_window(node, in_shape, padded)
-    if any(padded) and _covers_nothing(flooring):
-        return average_pool(replace(node, operands=(builder.padded(node, node.tensor),)), builder)
     window = _pool_window(node, in_shape, padded)
-    counted = flooring.pads if node.attributes.get("count_include_pad", 0) else padded
+    if any(padded) and _has_empty_windows(window, in_shape):
+        return average_pool(replace(node, operands=(builder.padded(node, node.tensor),)), builder)
+    _check_windows(node, window, in_shape)
+    counted = _flooring_window(node, in_shape, padded).pads if node.attributes.get("count_include_pad", 0) else padded
     if any(counted) and counted != window.pads:
         producer = builder.zeros_around(node, producer, in_shape, counted)
         own = Pads(*(whole - part for whole, part in zip(window.pads, counted, strict=True)))
@@ -120,9 +120,16 @@ def _flooring_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
     return window
 
 
-def _covers_nothing(window: Window) -> bool:
-    """Return whether there may be a window over padding alone."""
-    return any(pad >= extent for pad, extent in zip(window.pads, reach(window) * 2, strict=True))
+def _has_empty_windows(window: Window, in_shape: Shape) -> bool:
+    """Return whether there is a window over padding alone."""
+    return not all(covered.all() for covered in window.covered(in_shape))
+
+
+def _check_windows(node: Node, window: Window, in_shape: Shape) -> None:
+    if _has_empty_windows(window, in_shape):
+        raise node.error(
+            f"has a window over padding alone, which has no value: make its pads {tuple(window.pads)} smaller"
+        )
 
 
 def _pool_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
@@ -131,9 +138,6 @@ def _pool_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
     A last window that would begin after the map, with a Pad before the node, is left out (ONNX operators, MaxPool).
     """
     window = _flooring_window(node, in_shape, padded)
-    if _covers_nothing(window):
-        pads = tuple(window.pads)
-        raise node.error(f"has padding {pads} as large as its window: a window of padding alone has no value")
     if not node.attributes.get("ceil_mode", 0):
         return fitting(node, window, in_shape)
     more = []

@@ -27,7 +27,8 @@ def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]
 def fitting(node: Node, window: Window, in_shape: Shape) -> Window:
     """Return `window`. Raises InputError if it is larger than its padded input, or that larger than any value."""
     pads, kernel = window.pads, window.kernel
-    check_value_size((in_shape.height + pads.top + pads.bottom, in_shape.width + pads.left + pads.right))
+    height, width, channels = in_shape
+    check_value_size((height + pads.top + pads.bottom, width + pads.left + pads.right, channels))
     if min(window.out_shape(in_shape, 1)) < 1:
         raise node.error(f"has a window of {kernel[0]}x{kernel[1]} that is larger than its padded input {in_shape}")
     return window
