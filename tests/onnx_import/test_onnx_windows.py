@@ -116,7 +116,12 @@ def test_divisors_of_averages_with_ceil_mode_by_hand(tmp_path: Path) -> None:
 def test_averages_with_ceil_mode(tmp_path: Path, opset: int, counts: int, pads: list[int], stride: int) -> None:
     for size in ((8, 9), (7, 10), (2, 5)):
         builder = OnnxBuilder(["n", 2, *size], opset)
-        attributes = {"strides": [stride, stride], "pads": pads, "ceil_mode": 1, "count_include_pad": counts}
+        attributes: dict[str, Any] = {
+            "strides": [stride, stride],
+            "pads": pads,
+            "ceil_mode": 1,
+            "count_include_pad": counts,
+        }
         builder.node("AveragePool", kernel_shape=[3, 3], **attributes)
         graph = check(builder.save(tmp_path))
         assert len(graph.layers) == 1 or (counts and any(pads))
@@ -124,7 +129,7 @@ def test_averages_with_ceil_mode(tmp_path: Path, opset: int, counts: int, pads: 
 
 def test_averages_of_dilated_windows_with_ceil_mode(tmp_path: Path) -> None:
     builder = OnnxBuilder(["n", 2, 9, 8], opset=19)
-    attributes = {"strides": [3, 2], "dilations": [2, 1], "pads": [2, 0, 1, 1]}
+    attributes: dict[str, Any] = {"strides": [3, 2], "dilations": [2, 1], "pads": [2, 0, 1, 1]}
     builder.node("AveragePool", kernel_shape=[3, 2], ceil_mode=1, count_include_pad=1, **attributes)
     assert kinds(check(builder.save(tmp_path))) == [Pad, AveragePool]
 
@@ -151,7 +156,7 @@ def test_pads_that_only_a_part_of_counts_become_layers(tmp_path: Path, operator:
 
 def test_integers_of_an_average_behind_a_padding_layer(tmp_path: Path) -> None:
     builder = OnnxBuilder(["n", 2, 6, 7])
-    attributes = {"strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1, "count_include_pad": 1}
+    attributes: dict[str, Any] = {"strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1, "count_include_pad": 1}
     builder.node("AveragePool", kernel_shape=[3, 3], **attributes)
     path = builder.save(tmp_path)
     graph = check(path)
