@@ -42,7 +42,7 @@ PACKAGES = (
 )
 FLAT = {"__init__.py", "__main__.py", "pipeline.py"}
 MAX_MODULES = 20
-# Caps tell when a file or a function has come to hold two concepts; what is one concept and longer than a cap raises it.
+# Caps tell when a folder, file or function has come to hold two concepts; one concept that is longer raises its cap.
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.living_nodes import keep_living_nodes
 from tinysplit.network.onnx_session import open_session
 
 Floats = NDArray[np.float32]
@@ -76,6 +77,7 @@ def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
     proto = onnx.load(model)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)
+    keep_living_nodes(proto)
     try:
         return open_session(proto)
     except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific

@@ -32,7 +32,7 @@ class FloatScores:
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples) -> Self:
         """Run the float network. Raises InputError where ONNX Runtime cannot."""
-        name = graph.layers[scores_layer(graph)].output
+        name = graph.layers[scores_layer(graph)].onnx_value
         scores = run_float_values(model, samples.x, (name,), graph.qdq_formats)[name].reshape(len(samples.x), -1)
         return cls(samples, scores.astype(np.float64))
 

@@ -1,7 +1,7 @@
 """Calibration: the statistics of a float network's values on samples, and the fixed-point networks that follow."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -14,6 +14,7 @@ from tinysplit.common.progress import steps
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import FloatScores
@@ -34,9 +35,17 @@ class Calibration:
 
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples, messages: Console) -> Self:
-        """Run the float network on all samples. Raises InputError where ONNX Runtime cannot."""
+        """Run the float network on all samples.
+
+        Raises InputError where ONNX Runtime cannot, or computes values of other sizes than the layers.
+        """
+        onnx_values = graph.onnx_values
         with steps(messages, f"calibrating on {len(samples.x)} samples"):
-            return cls(graph, model, samples, value_statistics(model, graph.value_names, samples.x, graph.qdq_formats))
+            found = value_statistics(model, onnx_values.values(), samples.x, graph.qdq_formats)
+        for layer in graph.layers:
+            _check_size(layer, found[layer.onnx_value].count // len(samples.x))
+        without_place = {name: replace(found[own], extremes=None) for name, own in onnx_values.items() if name != own}
+        return cls(graph, model, samples, {**found, **without_place})
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network in the formats of least error, with weights and biases rounded to nearest.
@@ -87,3 +96,12 @@ class Calibration:
 
     def _ranges(self, widths: BitWidths) -> dict[str, Range]:
         return {name: self.statistics[name].clipped(bits) for name, bits in widths.values.items()}
+
+
+def _check_size(layer: Layer, size: int) -> None:
+    """Raise InputError unless ONNX Runtime computes as many elements as a layer; one that pads has more."""
+    if size != layer.out_shape.size and layer.moves is None:
+        raise InputError(
+            f"layer {layer.name!r} computes {layer.out_shape} elements, but ONNX Runtime {size}: it and ONNX disagree "
+            "about an attribute; export the network with explicit sizes and pads"
+        )

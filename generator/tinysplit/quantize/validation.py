@@ -16,7 +16,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.integer_reference import quantize_input, run_layers
-from tinysplit.network.layers import Shape
+from tinysplit.network.layers import Permute, Shape
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.statistics import decibels
 
@@ -48,13 +48,17 @@ def layer_errors(quantized: QuantizedGraph, model: Path, x: NDArray[np.float32])
     """
     graph = quantized.graph
     integers = tuple(run_layers(quantized, quantize_input(quantized, x)))
-    names = [layer.output for layer in graph.layers]
+    names = [layer.onnx_value for layer in graph.layers]
     values = run_float_values(model, x, names, graph.qdq_formats)
     inputs = x.reshape(len(x), -1)[:, graph.input_order].reshape(len(x), *graph.in_shape).astype(np.float64)
     floats: dict[int, Floats | None] = {NETWORK_INPUT: inputs}
-    for index, (name, own) in enumerate(zip(names, integers, strict=True)):
-        rounded = quantized.layers[index].formats.y.dequantize(own)
-        floats[index] = _as_on_board(values[name].astype(np.float64), graph.layers[index].out_shape, rounded)
+    for index, (layer, own) in enumerate(zip(graph.layers, integers, strict=True)):
+        before = floats[graph.predecessors[index][0]]
+        if isinstance(layer, Permute):
+            floats[index] = None if before is None else layer.moved(before)
+        else:
+            rounded = quantized.layers[index].formats.y.dequantize(own)
+            floats[index] = _as_on_board(values[layer.onnx_value].astype(np.float64), layer.out_shape, rounded)
     return tuple(_error(quantized, index, own, floats) for index, own in enumerate(integers))
 
 

@@ -105,8 +105,8 @@ def connected_probes() -> tuple[Probe, ...]:
     for port in found:
         if port.serial_number and not is_serial_number(port.serial_number):
             raise ToolError(
-                f"the {port.product} at {port.device} has the USB serial number {port.serial_number!r}, which is none of"
-                " ST: it would go into scripts; unplug it"
+                f"the {port.product} at {port.device} has the USB serial number {port.serial_number!r}, which is none"
+                " of ST: it would go into scripts; unplug it"
             )
     if not found:
         raise ToolError(

@@ -54,8 +54,8 @@ class Layer(ABC):
 
     `in_shape` is the shape of the first input, `in_shapes` has those of all.
 
-    The ONNX value called `output` holds the same numbers as this layer's output in some layout, so ranges can be
-    read from any ONNX runtime.
+    The ONNX value called `onnx_value`, mostly `output`, holds the same numbers as this layer's output in some layout,
+    so ranges can be read from any ONNX runtime.
     """
 
     kind: ClassVar[str]
@@ -71,6 +71,12 @@ class Layer(ABC):
     activation: Activation = Activation()
     x_clamp: Activation = Activation()  # known range of the first input
     qdq_scales: NDArray[np.float64] | None = None  # of weights that came as 8-bit integers: by output channel, or one
+    moves: str | None = None  # the ONNX value whose elements the layer moves, where `output` names none
+
+    @property
+    def onnx_value(self) -> str:
+        """Name of the ONNX value with the numbers of the output, in some layout."""
+        return self.moves or self.output
 
     @property
     def in_shapes(self) -> tuple[Shape, ...]:
