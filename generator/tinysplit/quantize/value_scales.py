@@ -14,6 +14,7 @@ from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.joining import Joining
+from tinysplit.network.layers.pad import Pad
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.quantize.statistics import Statistics
 
@@ -51,7 +52,7 @@ def _powers_of_two(graph: Graph) -> Iterator[str]:
             names |= {*layer.inputs, layer.output}
         elif isinstance(layer, Softmax):
             names.add(layer.output)
-        elif layer.keeps_format and layer.output in names:
+        elif (layer.keeps_format or isinstance(layer, Pad)) and layer.output in names:
             names |= set(layer.inputs)
     yield from names
 
