@@ -18,6 +18,7 @@ from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer, MaxPool, Pad, Pads
+from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.weight_scales import correct, keep, largest_sum, refit
 
@@ -137,13 +138,13 @@ def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner:
 def _keeps_input_format(graph: Graph, layer: Layer, x: ValueFormat, wanted: ValueFormat) -> bool:
     """Return whether a Pad leaves its input's format `x` as it is, because that is exact for its constant, too.
 
-    It holds the constant, or all readers take maxima, in which the lowest integer stands for a lower constant. The
-    format of a QDQ network counts first.
+    It is where it holds the constant, where that stands for minus infinity, and where all readers take maxima, in which
+    the lowest integer stands for a lower constant. A format of a QDQ network counts first.
     """
     if not isinstance(layer, Pad) or layer.output in graph.qdq_formats or x.bits != wanted.bits:
         return False
     lost = float(x.dequantize(x.quantize(np.array(layer.value)))) - layer.value
-    if abs(lost) <= x.scale / 2:
+    if abs(lost) <= x.scale / 2 or layer.value <= MINUS_INFINITY:
         return True
     readers = [reader for reader in graph.layers if layer.output in reader.inputs]
     return lost > 0 and all(_takes_maxima_inside(reader, layer) for reader in readers)

@@ -13,6 +13,8 @@ from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.joining import Alignment, coarse_enough, reach
 from tinysplit.network.layers.window import Pads
 
+MINUS_INFINITY = float(np.finfo(np.float32).min)  # as exporters write it
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pad(Layer):
