@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,15 +44,15 @@ def sqnr_db(model: Path, found: QuantizedGraph, x: NDArray[np.float32] = X) -> f
     return decibels((wanted**2).sum(), (noise**2).sum())
 
 
-def operator(name: str, **attributes: object) -> Build:
+def operator(name: str, **attributes: Any) -> Build:  # noqa: ANN401 - as onnx.helper takes them
     return lambda builder: builder.node(name, **attributes)
 
 
-def with_constants(name: str, *constants: float, **attributes: object) -> Build:
+def with_constants(name: str, *constants: float, **attributes: Any) -> Build:  # noqa: ANN401 - as onnx.helper takes them
     return lambda builder: builder.node(name, *map(builder.constant, constants), **attributes)
 
 
-def convolution(channels: int = 4, **attributes: object) -> Build:
+def convolution(channels: int = 4, **attributes: Any) -> Build:  # noqa: ANN401 - as onnx.helper takes them
     return lambda builder: conv(builder, 4, channels, **attributes)
 
 
@@ -63,7 +64,7 @@ def doubled(builder: OnnxBuilder) -> None:
     builder.node("Resize", "", builder.constant([1.0, 1.0, 2.0, 2.0]))
 
 
-def joined(operator: str, *branch: Build, **attributes: object) -> Build:
+def joined(operator: str, *branch: Build, **attributes: Any) -> Build:  # noqa: ANN401 - as onnx.helper takes them
     """Return what joins a value with what a branch computes from it."""
 
     def build(builder: OnnxBuilder) -> None:

@@ -121,11 +121,11 @@ class _Network:
         pad = self.writers[name]
         if pad.op_type != "Pad" or len(pad.input) < 3 or not pad.input[2]:  # noqa: PLR2004 - data, pads, constant
             return False
-        constant, zero = pad.input[2], np.zeros(1)
+        constant, zero = pad.input[2], 0
         writer = self.writers.get(constant)
         if writer is not None and writer.op_type == "DequantizeLinear":
             constant = writer.input[0]
-            zero = self._array(writer, 2) if len(writer.input) > 2 else zero  # noqa: PLR2004 - scale and zero point
+            zero = int(self._array(writer, 2).item()) if len(writer.input) > 2 else 0  # noqa: PLR2004 - and zero point
         return constant not in self.constants or bool((numpy_helper.to_array(self.constants[constant]) != zero).any())
 
     def format(self, quantize: NodeProto, dequantize: NodeProto) -> ValueFormat:

@@ -72,7 +72,7 @@ def softmax_warnings(quantized: QuantizedGraph, x: FloatArray) -> Iterator[str]:
     for start in range(0, len(x), CHUNK):
         for k, values in enumerate(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]))):
             if k in vanished:
-                vanished[k] += int((~values.any(axis=-1)).any(axis=(1, 2)).sum())
+                vanished[k] += sum(not pixels.any(axis=-1).all() for pixels in values)
     for k, count in vanished.items():
         if count:
             layer, y = layers[k].layer, layers[k].formats.y
