@@ -217,7 +217,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
             lambda widths: _solve(context, search, widths),
             lambda assignment: allocate_bits(calibration, _limits(context, goal, assignment)),
         )
-    print_warnings(joint.quantized, calibration.statistics, messages)
+    print_warnings(joint.quantized, calibration, messages)
     _print_alternatives(context, joint.split, search)
     return joint
 
@@ -280,7 +280,7 @@ def quantize_network(
     kept = context.programs.structure
     given = kept.formats if kept else bits
     found = quantize_model(context.graph, context.model, samples, given, context.messages)
-    print_warnings(found.quantized, found.calibration.statistics, context.messages)
+    print_warnings(found.quantized, found.calibration, context.messages)
     return found.quantized
 
 

@@ -111,10 +111,22 @@ class _Network:
 
     def stored(self, name: str, replaced: Mapping[str, str], passed: Collection[str] = MOVING) -> str:
         """Return the value with the same elements as `name`, in any order, before operators of the kinds `passed`."""
-        while name in self.writers and self.writers[name].op_type in passed:
+        while name in self.writers and self.writers[name].op_type in passed and not self._adds_values(name):
             source = self.writers[name].input[0]
             name = replaced.get(source, source)
         return name
+
+    def _adds_values(self, name: str) -> bool:
+        """Return whether a value comes from a Pad with another constant than 0: a pair behind it is its own format."""
+        pad = self.writers[name]
+        if pad.op_type != "Pad" or len(pad.input) < 3 or not pad.input[2]:  # noqa: PLR2004 - data, pads, constant
+            return False
+        constant, zero = pad.input[2], 0
+        writer = self.writers.get(constant)
+        if writer is not None and writer.op_type == "DequantizeLinear":
+            constant = writer.input[0]
+            zero = int(self._array(writer, 2).item()) if len(writer.input) > 2 else 0  # noqa: PLR2004 - and zero point
+        return constant not in self.constants or bool((numpy_helper.to_array(self.constants[constant]) != zero).any())
 
     def format(self, quantize: NodeProto, dequantize: NodeProto) -> ValueFormat:
         """Return the format of an activation between the two nodes.

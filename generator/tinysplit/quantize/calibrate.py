@@ -8,10 +8,11 @@ from typing import Self
 
 from rich.console import Console
 
-from tinysplit.common.choices import LONG_BITS
+from tinysplit.common.choices import LONG_BITS, SHORT_BITS
 from tinysplit.common.errors import InputError
 from tinysplit.common.progress import steps
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer
@@ -20,6 +21,7 @@ from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import FloatScores
 from tinysplit.quantize.calibrated_parameters import calibrate_parameters
 from tinysplit.quantize.choose_formats import choose_formats, keep_structure, quantize, widest
+from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.statistics import Range, Statistics, value_statistics
 from tinysplit.quantize.value_scales import best_formats
 
@@ -52,12 +54,8 @@ class Calibration:
 
         Raises InputError where no formats keep a layer's accumulators in 32 bits.
         """
-        formats = choose_formats(
-            self.graph,
-            self._ranges(widths),
-            widths,
-            best_formats(self.graph, self.statistics, self.samples.x, widths.values),
-        )
+        in_8_bits = {name: values for name, values in self._best_formats.items() if widths.values[name] == values.bits}
+        formats = choose_formats(self.graph, self._ranges(widths), widths, in_8_bits)
         return quantize(self.graph, formats, widest(formats))
 
     def best(self, widths: BitWidths) -> QuantizedGraph:
@@ -95,7 +93,21 @@ class Calibration:
         return calibrate_parameters(nearest, None, self.samples.x)
 
     def _ranges(self, widths: BitWidths) -> dict[str, Range]:
-        return {name: self.statistics[name].clipped(bits) for name, bits in widths.values.items()}
+        return {name: self._clipped[bits][name] for name, bits in widths.values.items()}
+
+    @cached_property
+    def _clipped(self) -> dict[int, dict[str, Range]]:
+        """The ranges that Q formats of 8 and 16 bits should hold."""
+        errors = self._read_errors.items()
+        return {bits: {name: error.clipped(bits) for name, error in errors} for bits in (SHORT_BITS, LONG_BITS)}
+
+    @cached_property
+    def _best_formats(self) -> dict[str, ValueFormat]:
+        return best_formats(self.graph, self._read_errors, self.samples.x)
+
+    @cached_property
+    def _read_errors(self) -> dict[str, ReadError]:
+        return {name: ReadError.of(self.graph, name, self.statistics) for name in self.graph.value_names}
 
 
 def _check_size(layer: Layer, size: int) -> None:

@@ -59,7 +59,6 @@ class Layer(ABC):
     """
 
     kind: ClassVar[str]
-    keeps_format: ClassVar[bool] = False  # the output has the format of the input
     keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
     is_view: ClassVar[bool] = False  # the output is where the inputs are: nothing is computed
     channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
@@ -87,6 +86,11 @@ class Layer(ABC):
     @abstractmethod
     def out_shape(self) -> Shape:
         """Shape of the output."""
+
+    @property
+    def keeps_format(self) -> bool:
+        """Whether the output has the format of the input."""
+        return False
 
     def is_elementwise(self, _: int) -> bool:
         """Return whether each element of input k is read before the output element at its position is written."""

@@ -23,11 +23,15 @@ class Permute(Layer):
     """y.flat = x.flat[order], an order that nested loops can produce; `new_shape` is the shape of the output."""
 
     kind: ClassVar[str] = "permute"
-    keeps_format: ClassVar[bool] = True
     keeps_sign: ClassVar[bool] = True
 
     new_shape: Shape
     order: NDArray[np.int64]
+
+    @property
+    def keeps_format(self) -> bool:
+        """See `Layer.keeps_format`."""
+        return True
 
     @property
     def out_shape(self) -> Shape:

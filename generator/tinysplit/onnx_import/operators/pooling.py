@@ -4,22 +4,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
-import numpy as np
-
 from tinysplit.network.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
+from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS, fitting, reach, window_of
-
-LOWEST = float(np.finfo(np.float32).min)  # what exporters write for -infinity
 
 
 def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `MaxPool`; a Pad in front may hold -infinity, or 0 where the values are never negative."""
     producer, in_shape, padded = builder.as_map(node)
     value = node.tensor.layout.pad_value
-    never_wins = value <= LOWEST or (value == 0 and producer is not None and producer.activation.low >= 0)
+    never_wins = value <= MINUS_INFINITY or (value == 0 and producer is not None and producer.activation.low >= 0)
     window = _pool_window(node, in_shape, padded)
     if any(padded) and (not never_wins or _has_empty_windows(window, in_shape)):
         return max_pool(replace(node, operands=(builder.padded(node, node.tensor),)), builder)
