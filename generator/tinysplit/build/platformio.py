@@ -19,7 +19,7 @@ from tinysplit.build.stamp import is_built, write_stamp
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
 from tinysplit.common.log import log_program
-from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_BUILD_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 _log = logging.getLogger(__name__)
 TIME_LIMIT_S = 300.0
@@ -119,7 +119,7 @@ def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[byt
     with log.open("wb") as output:
         return subprocess.Popen(
             command,
-            env=environment,
+            env=environment | {"PLATFORMIO_BUILD_DIR": str((directory / SYSTEM_BUILD_IN_PROJECT).absolute())},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
