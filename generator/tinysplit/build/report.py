@@ -1,6 +1,6 @@
 """Compares built programs with the plan: weights and arena must be equal, memories must not be exceeded.
 
-All of flash and static RAM is expected to be as predicted from the plan, within an error: what differs more is a warning.
+Flash and static RAM are expected to be as predicted from the plan, within an error: what differs more is a warning.
 """
 
 import shutil
@@ -29,7 +29,7 @@ def is_as_predicted(predicted_bytes: int, built_bytes: int) -> bool:
 
 @dataclass(frozen=True)
 class BuiltBoard:
-    """A board and the sizes of its program; `other_compiler` is the one that built it, if predictions are for another."""
+    """A board and the sizes of its program; `other_compiler` built it, if predictions are for another."""
 
     board: ProjectBoard
     elf: Path

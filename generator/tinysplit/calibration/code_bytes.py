@@ -93,7 +93,7 @@ def _layer_sizes(source: LayerSource, number: int, board: Board, folder: Path) -
 
 
 def library_bytes(board: Board) -> dict[str, PartBytes]:
-    """Return the bytes of the functions of the firmware library that kernels call, by name, and of the compiler's own."""
+    """Return the bytes of the functions that kernels call, by name: of the firmware library, and of the compiler."""
     return dict(_library(board))
 
 
