@@ -2,6 +2,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.build import packages
 from tinysplit.build import platformio as build
+from tinysplit.build.stamp import is_built
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError
 
 
@@ -64,7 +66,7 @@ def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
     attributes = machine_flags(elf)
     assert f"Tag_CPU_arch: {ARCHITECTURES[board.device.core]}\n" in attributes
     assert "Tag_ABI_VFP_args" not in attributes  # soft float
-    assert elf.with_suffix(".map").is_file()
+    assert (project / ".pio" / "system.map").is_file()
 
 
 NAMES = ("a $b$(c) ", "a;b 'c' \"d\" \u00e9 #%,=")  # that shells, SCons, make or Tcl might take for something else
@@ -84,6 +86,20 @@ def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path
         results = list(pool.map(build.build_projects, pairs))
     assert all(elf.is_file() for elves in results for elf in elves)
     assert len(list(tmp_path.iterdir())) == len(NAMES) * 2  # and no stray folder
+
+
+def test_a_build_by_another_platformio_leaves_the_program(tmp_path: Path) -> None:
+    """PlatformIO empties a build folder that another version of it has made."""
+    project = make_project(tmp_path / "board")
+    (elf,) = build.build_projects([project])
+    program = elf.read_bytes()
+    checksum = elf.parent.parent / "project.checksum"
+    checksum.write_text(f"another than {checksum.read_text()}")
+    command = (sys.executable, "-m", "platformio", "run", "-e", "system", "-d", str(project))
+    subprocess.run(command, env=packages.environment(), capture_output=True, check=True)
+    assert elf.read_bytes() == program
+    assert is_built(project)
+    assert (project / ".pio" / "run" / "system" / "firmware.elf").read_bytes() == program
 
 
 def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Path) -> None:

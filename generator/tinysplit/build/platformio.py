@@ -18,7 +18,7 @@ from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
 from tinysplit.common.interrupts.children import child
 from tinysplit.common.log import log_program
-from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_BUILD_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 _log = logging.getLogger(__name__)
 TIME_LIMIT_S = 300.0
@@ -115,7 +115,8 @@ def _started(directory: Path, environment: dict[str, str]) -> Iterator[subproces
     log_program(_log, command)
     with log.open("wb") as output:
         streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
-        with child(command, env=environment, **streams) as process:
+        own = environment | {"PLATFORMIO_BUILD_DIR": str((directory / SYSTEM_BUILD_IN_PROJECT).absolute())}
+        with child(command, env=own, **streams) as process:
             yield process
 
 

@@ -42,7 +42,7 @@ def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
             for kind, sample in found:
                 samples[kind].append(sample)
     kernels: dict[str, dict[str, dict[str, PartBytes]]] = defaultdict(lambda: defaultdict(dict))
-    functions = {board.device.core: dict(_library(board)) for board in boards}
+    functions = {board.device.core: library_bytes(board) for board in boards}
     for (core, bits, name), every in sorted(samples.items()):
         (kernels[core][bits] if bits else functions[core])[name] = fit_bytes(every)
     return CodeCosts(kernels=kernels, functions=functions)
@@ -92,8 +92,12 @@ def _layer_sizes(source: LayerSource, number: int, board: Board, folder: Path) -
     return _compiled_sizes(folder / "layer.c", board, folder)
 
 
+def library_bytes(board: Board) -> dict[str, PartBytes]:
+    """Return the bytes of the functions that kernels call, by name: of the firmware library, and of the compiler."""
+    return dict(_library(board))
+
+
 def _library(board: Board) -> Iterator[tuple[str, PartBytes]]:
-    """Yield the functions of the firmware library that kernels call, by name, and of the compiler's own."""
     with tempfile.TemporaryDirectory() as folder:
         sources = (package_files.firmware() / "common").glob("dsp_*.c") if board.device.core in DSP_CORES else ()
         for path in sorted(sources):
