@@ -3,14 +3,32 @@
 from collections.abc import Sequence
 
 import onnx
-from onnx import NodeProto, numpy_helper
+from onnx import ModelProto, NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS
 from tinysplit.network.onnx_session import open_session
 from tinysplit.onnx_import.node import Constant
 from tinysplit.onnx_import.size_limits import check_result_size
 
+CONTRIBUTED_OPSET = 1  # of the domains of ONNX Runtime's own operators
 IR_VERSION = 8  # any that ONNX Runtime reads: the model here is a single node
+
+
+def fold(model: ModelProto, opset: int) -> tuple[dict[str, Constant], int]:
+    """Return the initializers and what the nodes compute from constants alone, by name, and the elements of the latter.
+
+    Raises InputError as `evaluate`.
+    """
+    values: dict[str, Constant] = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    elements = 0
+    for node in model.graph.node:
+        if all(name in values for name in node.input if name):
+            operands = [values[name] if name else None for name in node.input]
+            constant = evaluate(node, operands, opset, limit=CONSTANT_ELEMENTS - elements)
+            elements += constant.size
+            values[node.output[0]] = constant
+    return values, elements
 
 
 def evaluate(node: NodeProto, operands: Sequence[Constant | None], opset: int, limit: int) -> Constant:
@@ -27,7 +45,9 @@ def evaluate(node: NodeProto, operands: Sequence[Constant | None], opset: int, l
         outputs=[onnx.helper.make_empty_tensor_value_info(node.output[0])],
         initializer=[numpy_helper.from_array(value, name) for name, value in given.items()],
     )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+    domains = {"": opset, node.domain: opset if node.domain in ("", "ai.onnx") else CONTRIBUTED_OPSET}
+    opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in domains.items()]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     try:
         results = open_session(model).run(None, {})
     except Exception as error:  # noqa: BLE001 - ONNX Runtime's own errors derive from nothing more specific

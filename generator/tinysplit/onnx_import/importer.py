@@ -11,7 +11,7 @@ from onnx import NodeProto, numpy_helper
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS
 from tinysplit.network.graph import Graph, with_clamps
-from tinysplit.onnx_import.constants import evaluate
+from tinysplit.onnx_import.constants import evaluate, fold
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
@@ -40,16 +40,20 @@ def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
 
 def _imported(path: Path, *, needs_weights: bool) -> Graph:
     file = read_model(path, needs_weights=needs_weights)
-    float_model, own = extract_qdq(prepare(file.model))
+    whole = prepare(file.model)
+    constants, elements = fold(whole, file.opset)
+    float_model, own = extract_qdq(whole, constants)
     model = prepare(float_model)
-    values: dict[str, Tensor | Constant] = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    added = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name not in constants}
+    values: dict[str, Tensor | Constant] = {**constants, **added}
     sample = next(value for value in model.graph.input if value.name not in values)
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
     builder = GraphBuilder(sample.name)
+    builder.constant_elements = elements
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     for name, proto in [(sample.name, None), *((proto.output[0], proto) for proto in model.graph.node)]:
-        value = _computed(proto, values, builder, file.opset) if proto else values[name]
+        value = _computed(proto, values, builder, file.opset) if proto and name not in values else values[name]
         if isinstance(value, Tensor) and readers[name] > 1:
             value = replace(value, is_shared=True)
         values[name] = value
@@ -116,7 +120,10 @@ def _graph(
     _, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
-    layers = [replace(layer, qdq_scales=own.weight_scales.get(layer.name)) for layer in builder.layers]
+    layers = [
+        replace(layer, qdq_scales=own.weight_scales.get(layer.name), activation=own.activation(layer))
+        for layer in builder.layers
+    ]
     return Graph(
         name=path.stem,
         sha256=sha256,

@@ -15,6 +15,7 @@ from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS, MODEL_NODES, 
 Array = NDArray[Any]
 
 SIZE_DEPENDS_ON_VALUES = {"Compress", "NonZero", "Unique"}  # a few times the size of the operands at most
+KEEPS_SIZE = {"QuantizeLinear", "DequantizeLinear"}  # that of the first operand, in domains that ONNX does not know, too
 _SHAPE_VALUES = 64  # more elements than any shape has
 
 
@@ -87,6 +88,8 @@ def _result_elements(node: NodeProto, operands: Sequence[Array | None], opset: i
     given = {name: value for name, value in zip(node.input, operands, strict=True) if value is not None}
     if node.op_type in SIZE_DEPENDS_ON_VALUES:
         return sum(value.size * max(1, value.ndim) for value in given.values())
+    if node.op_type in KEEPS_SIZE:
+        return given[node.input[0]].size
     graph = onnx.helper.make_graph(
         [node],
         "constant",
