@@ -11,6 +11,10 @@ from tinysplit.network.onnx_session import open_session
 from tinysplit.onnx_import.node import Constant
 from tinysplit.onnx_import.size_limits import check_result_size
 
+READABLE = {  # ONNX Runtime gives other types as the bytes of other ones, or not at all
+    *(f"tensor({name})" for name in ("float16", "float", "double", "bool")),
+    *(f"tensor({sign}int{bits})" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+}
 CONTRIBUTED_OPSET = 1  # of the domains of ONNX Runtime's own operators
 IR_VERSION = 8  # any that ONNX Runtime reads: the model here is a single node
 
@@ -49,10 +53,17 @@ def evaluate(node: NodeProto, operands: Sequence[Constant | None], opset: int, l
     opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in domains.items()]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
     try:
-        results = open_session(model).run(None, {})
+        session = open_session(model)
+        element = session.get_outputs()[0].type
+        results = session.run(None, {}) if element in READABLE else None
     except Exception as error:  # noqa: BLE001 - ONNX Runtime's own errors derive from nothing more specific
         raise InputError(
             f"{node.op_type} '{node.name}' reads constants that cannot be used: {one_line(error)}"
         ) from None
+    if results is None:
+        raise InputError(
+            f"{node.op_type} '{node.name}' makes a constant of the type {element}: supported are integers of 8 "
+            "bits and more, and floats of 16 and more (not bfloat16)"
+        )
     constant: Constant = results[0]
     return constant

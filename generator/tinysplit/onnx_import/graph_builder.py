@@ -1,8 +1,10 @@
 """Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
@@ -18,8 +20,9 @@ MAP_RANK = 4  # batch, channels, height, width
 class GraphBuilder:
     """Builds the layers of a `Graph` in topological order."""
 
-    def __init__(self, input_name: str) -> None:
+    def __init__(self, input_name: str, weight_scales: Mapping[str, NDArray[np.float64]]) -> None:
         self.input_name = input_name
+        self.weight_scales = weight_scales  # of weights that are integers in the file, by layer name
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
         self.elements = 0  # of the outputs of the layers
@@ -45,8 +48,8 @@ class GraphBuilder:
                 f"the network computes more than {NETWORK_ELEMENTS} elements, the limit, up to layer '{layer.name}': "
                 "give a smaller network"
             )
-        self.layers.append(_checked(layer))
-        return layer
+        self.layers.append(_checked(replace(layer, qdq_scales=self.weight_scales.get(layer.name))))
+        return self.layers[-1]
 
     def replace(self, layer: Layer, fused: Layer) -> Layer:
         """Replace `layer` by `fused` and return it. Raises InputError if a parameter is not finite."""

@@ -49,7 +49,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     sample = next(value for value in model.graph.input if value.name not in values)
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
-    builder = GraphBuilder(sample.name)
+    builder = GraphBuilder(sample.name, own.weight_scales)
     builder.constant_elements = elements
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     for name, proto in [(sample.name, None), *((proto.output[0], proto) for proto in model.graph.node)]:
@@ -120,10 +120,7 @@ def _graph(
     _, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
-    layers = [
-        replace(layer, qdq_scales=own.weight_scales.get(layer.name), activation=own.activation(layer))
-        for layer in builder.layers
-    ]
+    layers = [replace(layer, activation=own.activation(layer)) for layer in builder.layers]
     return Graph(
         name=path.stem,
         sha256=sha256,

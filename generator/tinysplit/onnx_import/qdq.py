@@ -74,6 +74,9 @@ def _reconnect(model: ModelProto, replaced: Mapping[str, str]) -> None:
     model.graph.node.extend([*kept, *ends])
 
 
+_ByFormat = dict[ValueFormat, NodeProto]  # the first QuantizeLinear of each format
+
+
 def _quantizers(network: Network) -> dict[str, NodeProto]:
     """Return, by value, the QuantizeLinear whose format the layer that computes it should give it.
 
@@ -82,35 +85,42 @@ def _quantizers(network: Network) -> dict[str, NodeProto]:
     Raises InputError where pairs of one value have other formats.
     """
     chosen: dict[str, NodeProto] = {}
-    own: dict[str, dict[ValueFormat, NodeProto]] = {}  # of the pairs of each value, in any layout
+    own: dict[str, _ByFormat] = {}  # of the pairs of each value, in any layout
     for name in reversed([*network.inputs, *(node.output[0] for node in network.nodes)]):
+        own[name], behind, is_read_unquantized = _pairs_behind(network, name, chosen, own)
         writer = network.writers.get(name)
-        behind: dict[ValueFormat, NodeProto] = {}
-        own[name], is_read_unquantized = {}, name in network.outputs
-        for reader in network.readers(name):
-            kind, output = reader.op_type, reader.output[0]
-            if kind == "QuantizeLinear":
-                own[name].setdefault(network.format(reader), reader)
-            elif kind in KEEPING and reader.input[0] == name and output in chosen:
-                behind.setdefault(network.format(chosen[output]), chosen[output])
-            else:
-                is_read_unquantized |= kind != "Shape"
-            if kind in MOVING and reader.input[0] == name:
-                own[name].update(own[output])
         is_stored = writer is None or writer.op_type not in {*MOVING, "QuantizeLinear", "DequantizeLinear"}
-        if is_stored and len(own[name]) > 1:
-            raise _contradiction(network, name, *own[name].values())
-        found = own[name] | behind
-        if len(found) == 1 and not is_read_unquantized:
-            chosen[name] = next(iter(found.values()))
-        elif len(own[name]) == 1:
-            ((own_format, quantize),) = own[name].items()
-            lost = [node for other, node in behind.items() if not _holds(own_format, other)]
-            if is_stored and lost:
-                raise _contradiction(network, name, quantize, *lost)
+        lost = list(own[name].values())[1:]
+        if len(own[name]) == 1:
+            lost = [node for other, node in behind.items() if not _holds(next(iter(own[name])), other)]
+        if is_stored and lost:
+            raise _contradiction(network, name, next(iter(own[name].values())), lost[0])
+        agreed = own[name] | behind
+        if len(own[name]) == 1 or (len(agreed) == 1 and not is_read_unquantized):
+            own_format, quantize = next(iter(agreed.items()))
             if not is_read_unquantized or not network.drops_relu(name, own_format):
                 chosen[name] = quantize
     return chosen
+
+
+def _pairs_behind(
+    network: Network, name: str, chosen: Mapping[str, NodeProto], own: Mapping[str, _ByFormat]
+) -> tuple[_ByFormat, _ByFormat, bool]:
+    """Return the pairs of a value itself, those behind operators that keep formats, and whether others read it, too."""
+    found: _ByFormat = {}
+    behind: _ByFormat = {}
+    is_read_unquantized = name in network.outputs
+    for reader in network.readers(name):
+        kind, output = reader.op_type, reader.output[0]
+        if kind == "QuantizeLinear":
+            found.setdefault(network.format(reader), reader)
+        elif kind in KEEPING and reader.input[0] == name and output in chosen:
+            behind.setdefault(network.format(chosen[output]), chosen[output])
+        else:
+            is_read_unquantized |= kind != "Shape"
+        if kind in MOVING and reader.input[0] == name:
+            found |= own[output]
+    return found, behind, is_read_unquantized
 
 
 def _holds(own: ValueFormat, other: ValueFormat) -> bool:
@@ -120,10 +130,10 @@ def _holds(own: ValueFormat, other: ValueFormat) -> bool:
     return bool(saturated <= MOST_SATURATED * np.ptp(ends) and own.scale <= MOST_COARSE * other.scale)
 
 
-def _contradiction(network: Network, name: str, *quantizers: NodeProto) -> InputError:
-    found = " and as ".join(map(network.described, quantizers[:2]))
+def _contradiction(network: Network, name: str, first: NodeProto, second: NodeProto) -> InputError:
     return InputError(
-        f"'{name}' is quantized as {found}: not supported; give all its readers the same scale, zero point and type"
+        f"'{name}' is quantized as {network.described(first)} and as {network.described(second)}: not supported; "
+        "give all its readers the same scale, zero point and type"
     )
 
 

@@ -1,6 +1,6 @@
 """Reads QuantizeLinear and DequantizeLinear nodes: the formats and types of pairs, and the scales of weights."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
@@ -21,6 +21,7 @@ BITS = {
     "int16": (16, 0),
     "uint16": (16, 32768),
 }  # bits, and the offset to signed integers
+WEIGHT_TYPES = {"int8", "uint8", "int4", "uint4", "int2", "uint2"}
 UNSTATED_TYPE = "uint8"  # of QuantizeLinear
 
 
@@ -44,9 +45,9 @@ class Network:
 
     def readers(self, name: str, passed: Collection[str] = ()) -> Iterator[NodeProto]:
         """Yield the nodes that read a value, directly or behind operators of the kinds `passed`."""
-        found = list(self._readers[name])
+        found = deque(self._readers[name])
         while found:
-            node = found.pop()
+            node = found.popleft()
             if node.op_type in passed:
                 found.extend(self._readers[node.output[0]])
             else:
@@ -116,7 +117,7 @@ class Network:
         )
 
     def weight_scale(self, node: NodeProto) -> NDArray[np.float64] | None:
-        """Return the scale of a node's 8-bit weights, per output channel or one for all, None where they have none.
+        """Return the scale of weights of 8 bits or fewer, per output channel or one for all, None where there are none.
 
         Weights of ConvTranspose have an axis of the channels of a group alone, so that all groups share scales.
         """
@@ -128,9 +129,11 @@ class Network:
         writer = self.writers.get(name)
         if writer is None or writer.op_type != "DequantizeLinear" or name not in self.constants:
             return None
-        if self.constants[writer.input[0]].dtype not in (np.int8, np.uint8):
+        if self.constants[writer.input[0]].dtype.name not in WEIGHT_TYPES:
             return None
         steps = self.constants[writer.input[1]].astype(np.float64).ravel()
+        if not (np.isfinite(steps) & (steps > 0)).all():
+            return None
         groups = next((attribute.i for attribute in node.attribute if attribute.name == "group"), 1)
         return np.tile(steps, groups) if node.op_type == "ConvTranspose" and steps.size > 1 else steps
 
@@ -157,6 +160,6 @@ def _check_blocks(node: NodeProto) -> None:
     size = next((attribute.i for attribute in node.attribute if attribute.name == "block_size"), 0)
     if size and node.op_type in ("QuantizeLinear", "DequantizeLinear"):
         raise InputError(
-            f"{node.op_type} '{node.name}' has a scale for every {size} values (block_size): quantize with one scale for "
-            "all, or one for each channel"
+            f"{node.op_type} '{node.name}' has a scale for every {size} values (block_size): quantize with one scale, "
+            "or one for each channel"
         )

@@ -15,7 +15,10 @@ from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS, MODEL_NODES, 
 Array = NDArray[Any]
 
 SIZE_DEPENDS_ON_VALUES = {"Compress", "NonZero", "Unique"}  # a few times the size of the operands at most
-KEEPS_SIZE = {"QuantizeLinear", "DequantizeLinear"}  # that of the first operand, in domains that ONNX does not know, too
+KEEPS_SIZE = {
+    "QuantizeLinear",
+    "DequantizeLinear",
+}  # that of the first operand, in domains that ONNX does not know, too
 _SHAPE_VALUES = 64  # more elements than any shape has
 
 

@@ -12,6 +12,7 @@ from tinysplit.network.layers.base import Shape
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.choose_formats import few_weight_bits
 from tinysplit.quantize.statistics import Statistics
+from tinysplit.quantize.weight_scales import clipped_weights
 
 NAMED_CHANNELS = 8
 MOST_UNDERFLOW = 0.9  # of the values other than 0
@@ -45,6 +46,11 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
     for layer in quantized.layers:
         yield from _zero_channels(layer)
         yield from _coarse_weights(layer)
+    if clipped := list(filter(None, map(clipped_weights, quantized.layers))):
+        yield (
+            f"{sum(clipped)} weights in {len(clipped)} layers are -128 in the file and -127 here: "
+            "quantize with a range of -127 to 127 to avoid it"
+        )
 
 
 def print_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistics], messages: Console) -> None:
