@@ -68,9 +68,9 @@ def with_readers(builder: QdqBuilder, *read: str) -> QdqBuilder:
 
 
 def between(builder: QdqBuilder, operator: str) -> None:
-    attributes = {"Transpose": {"perm": [0, 1, 3, 2]}, "MaxPool": {"kernel_shape": [1, 1]}}.get(operator, {})
+    attributes: dict[str, Any] = {"Transpose": {"perm": [0, 1, 3, 2]}, "MaxPool": {"kernel_shape": [1, 1]}}
     if operator:
-        builder.node(operator, **attributes)
+        builder.node(operator, **attributes.get(operator, {}))
 
 
 def with_two_pairs(form: Form, second: float, operator: str) -> QdqBuilder:

@@ -43,7 +43,8 @@ def run_plain(model: ModelProto, x: Floats) -> NDArray[np.float64]:
 def run_reference(model: ModelProto, x: Floats) -> NDArray[np.float64]:
     """Return what ONNX's own evaluator computes."""
     evaluator = ReferenceEvaluator(model)
-    return np.concatenate([evaluator.run(None, {"x": sample[np.newaxis]})[0] for sample in x]).astype(np.float64)
+    runs: list[Any] = [evaluator.run(None, {"x": sample[np.newaxis]}) for sample in x]
+    return np.concatenate([output for (output,) in runs]).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from tinysplit.network.layers import Activation, Layer
 from tinysplit.onnx_import.node import Constant
 from tinysplit.onnx_import.qdq_nodes import IN_PAIRS, MOVING, Network
 
-KEEPING = {*MOVING, "Pad", "MaxPool", "GlobalMaxPool", "ReduceMax", "Resize", "Relu", "Clip"}  # the input's format
 MOST_COARSE = 1.5  # steps of a value's format in those of another pair behind it
 MOST_SATURATED = 1 / 16  # of the range of such a pair
 
@@ -35,12 +34,12 @@ class QdqFormats:
     weight_scales: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def activation(self, layer: Layer) -> Activation:
-        """Return the clamp of a layer without the bounds that the format of its output has anyway."""
+        """Return the clamp of a layer without the bounds of the Clip for a pair that the format of its output has."""
         own, low, high = self.values.get(layer.output), layer.activation.low, layer.activation.high
         if own is None or layer.keeps_format:
             return layer.activation
         lowest, highest = own.dequantize(np.array([own.low, own.high])).astype(np.float32).tolist()
-        return Activation(-np.inf if low <= min(lowest, -own.scale) else low, np.inf if high >= highest else high)
+        return Activation(-np.inf if low == lowest < 0 else low, np.inf if high == highest else high)
 
 
 def extract_qdq(model: ModelProto, constants: Mapping[str, Constant]) -> tuple[ModelProto, QdqFormats]:
@@ -56,7 +55,6 @@ def extract_qdq(model: ModelProto, constants: Mapping[str, Constant]) -> tuple[M
     pairs = _Pairs(float_model, network)
     for node in network.nodes:
         pairs.remove(node)
-    pairs.check_outputs()
     steps = {node.name: step for node in network.nodes if (step := network.weight_scale(node)) is not None}
     _reconnect(float_model, pairs.replaced)
     return float_model, QdqFormats(pairs.formats, steps)
@@ -114,7 +112,7 @@ def _pairs_behind(
         kind, output = reader.op_type, reader.output[0]
         if kind == "QuantizeLinear":
             found.setdefault(network.format(reader), reader)
-        elif kind in KEEPING and reader.input[0] == name and output in chosen:
+        elif network.keeps_format(reader) and reader.input[0] == name and output in chosen:
             behind.setdefault(network.format(chosen[output]), chosen[output])
         else:
             is_read_unquantized |= kind != "Shape"
@@ -169,27 +167,19 @@ class _Pairs:
         quantize = self._integers.get(source)
         source = self.replaced.get(source, source)
         if node.op_type == "QuantizeLinear":
+            self.network.check_readers(node)
             self._integers[output] = node
             self.replaced[output] = source
         elif node.op_type == "DequantizeLinear":
             self._dequantize(node, source, quantize)
         else:
-            self._held[output] = self._held.get(source) if node.op_type in KEEPING else self.formats.get(output)
+            self._held[output] = self._held.get(source) if self.network.keeps_format(node) else self.formats.get(output)
             if quantize is not None and node.op_type in IN_PAIRS:
                 self._integers[output] = quantize
                 if node.op_type == "Clip":
                     own = self.network.format(quantize)
                     low, high = (self.network.real_bound(node, index, own) for index in (1, 2))
                     self._make_clip(node, source, low, high, own)
-
-    def check_outputs(self) -> None:
-        """Raise InputError where the network ends with integers."""
-        for name in self.network.outputs & self._integers.keys():
-            quantize = self._integers[name]
-            raise InputError(
-                f"the output '{name}' has the integers of QuantizeLinear '{quantize.name}': end the network with "
-                "DequantizeLinear"
-            )
 
     def _dequantize(self, node: NodeProto, source: str, quantize: NodeProto | None) -> None:
         if quantize is None:

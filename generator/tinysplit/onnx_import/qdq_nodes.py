@@ -12,6 +12,7 @@ from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.onnx_import.node import Constant
 
 MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"}
+KEEPING = {*MOVING, "MaxPool", "GlobalMaxPool", "ReduceMax", "Resize", "Relu", "Clip"}  # the format of the input
 IN_PAIRS = {*MOVING, "MaxPool", "Clip"}  # operators that may stand between the two nodes of a pair, on integers
 AFFINE = {"BatchNormalization", "Add", "Sub", "Mul", "Div"}
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
@@ -52,6 +53,30 @@ class Network:
                 found.extend(self._readers[node.output[0]])
             else:
                 yield node
+
+    def check_readers(self, quantize: NodeProto) -> None:
+        """Raise InputError where something else than DequantizeLinear, perhaps behind IN_PAIRS, has the integers."""
+        names = deque([quantize.output[0]])
+        while names:
+            name = names.popleft()
+            found = f"'{name}' is an output" if name in self.outputs else ""
+            for node in self._readers[name]:
+                if node.op_type in IN_PAIRS:
+                    names.append(node.output[0])
+                elif node.op_type != "DequantizeLinear":
+                    found = f"{node.op_type} '{node.name}' reads its integers"
+            if found:
+                raise InputError(
+                    f"QuantizeLinear '{quantize.name}' belongs to a quantized network, but to no pair: {found}; "
+                    "give the float network, or one with QuantizeLinear and DequantizeLinear pairs"
+                )
+
+    def keeps_format(self, node: NodeProto) -> bool:
+        """Return whether the layer of a node keeps the format of its input; a Pad does only with zeros."""
+        if node.op_type != "Pad":
+            return node.op_type in KEEPING
+        constant = node.input[2] if len(node.input) > 2 else ""  # noqa: PLR2004 - data, pads, constant
+        return not constant or (constant in self.constants and not np.any(self.constants[constant]))
 
     def format(self, node: NodeProto, unstated: str = UNSTATED_TYPE) -> ValueFormat:
         """Return the format of an activation behind QuantizeLinear or in front of DequantizeLinear.
