@@ -80,17 +80,17 @@ def kept(integers: ArrayLike, bias: float = 0.0, bounds: tuple[int, int] = FROM_
     return keep(layer, BYTES, replace(BYTES, scale=64.0), bounds)
 
 
-@pytest.mark.parametrize("integers", [[127, -127], [1, 0], [-127, 5]])
-def test_weights_of_minus_127_to_127_are_kept(integers: list[int]) -> None:
+@pytest.mark.parametrize("integers", [[127, -127], [1, 0], [-127, 5], [-128, 5], [128, 5]])
+def test_weights_of_8_bits_are_kept_within_127(integers: list[int]) -> None:
     formats = kept(integers)
     assert formats is not None
     assert formats.weight_scales.tolist() == [0.25]
     rounded = dense(np.array([integers]) * 0.25, [0.0]).round_parameters(formats)
     assert rounded is not None
-    assert rounded.weights.tolist() == [integers]
+    assert rounded.weights.tolist() == [[min(max(value, -127), 127) for value in integers]]
 
 
-@pytest.mark.parametrize("integers", [[-128, 5], [128, 5], [3.5, 5]])
+@pytest.mark.parametrize("integers", [[-129, 5], [129, 5], [3.5, 5]])
 def test_other_weights_are_not_kept(integers: list[float]) -> None:
     assert kept(integers) is None
 

@@ -36,6 +36,8 @@ RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Rando
 SIZE_DEPENDS_ON_VALUES = {"Compress", "NonZero", "Unique"}  # a few times the size of the operands at most
 OPERATIONS_PER_ELEMENT = 64  # an element is copied several times on its way through ONNX Runtime
 IR_VERSION = 8  # any that ONNX Runtime reads
+CONTRIBUTED_OPSET = 1  # of the domains of ONNX Runtime's own operators
+KEEPS_SIZE = {"QuantizeLinear", "DequantizeLinear"}  # of the first operand, in domains that ONNX does not know, too
 _WORD_BYTES = 4
 _SHAPE_VALUES = 64  # more elements than any shape has
 
@@ -94,7 +96,8 @@ def node_model(node: NodeProto, given: Mapping[str, Array], opset: int) -> Model
         outputs=[onnx.helper.make_empty_tensor_value_info(node.output[0])],
         initializer=[numpy_helper.from_array(value, name) for name, value in given.items() if name not in inputs],
     )
-    opsets = [onnx.helper.make_opsetid("", opset)]
+    domains = {"": opset, node.domain: opset if node.domain in ("", "ai.onnx") else CONTRIBUTED_OPSET}
+    opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in domains.items()]
     return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
 
 
@@ -122,6 +125,8 @@ def _result(node: NodeProto, given: Mapping[str, Array], opset: int) -> tuple[in
     if node.op_type in SIZE_DEPENDS_ON_VALUES:
         size = sum(value.size * max(1, value.ndim) for value in given.values())
         return size, max(value.itemsize for value in given.values())
+    if node.op_type in KEEPS_SIZE:
+        return given[node.input[0]].size, _WORD_BYTES
     try:
         model = onnx.shape_inference.infer_shapes(node_model(node, given, opset), strict_mode=True)
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:

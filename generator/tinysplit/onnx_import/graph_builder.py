@@ -1,10 +1,11 @@
 """Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain, count
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
@@ -21,13 +22,20 @@ MAP_RANK = 4  # batch, channels, height, width
 class GraphBuilder:
     """Builds the layers of a `Graph` in topological order."""
 
-    def __init__(self, input_name: str, names: Iterable[str]) -> None:
+    def __init__(
+        self,
+        input_name: str,
+        names: Iterable[str],
+        weight_scales: Mapping[str, NDArray[np.float64]],
+        budget: ConstantBudget,
+    ) -> None:
         self.input_name = input_name
         self.names = set(names)  # of all values and nodes, and of layers that are added between
+        self.weight_scales = weight_scales  # of weights that are integers in the file, by layer name
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
         self.elements = 0  # of the outputs of the layers and of values in other layouts
-        self.constants = ConstantBudget()
+        self.constants = budget
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
         self.moves: dict[tuple[str, bytes], Layer] = {}  # by value and memory order
         self.applied: dict[
@@ -44,8 +52,8 @@ class GraphBuilder:
         Raises InputError if a parameter is not finite, or the network computes more than the limit.
         """
         self.count(layer.out_shape.size, layer.name)
-        self.layers.append(_checked(layer))
-        return layer
+        self.layers.append(_checked(replace(layer, qdq_scales=self.weight_scales.get(layer.name))))
+        return self.layers[-1]
 
     def count(self, n_elements: int, name: str) -> None:
         """Count the elements of a value. Raises InputError if the network computes more than the limit."""

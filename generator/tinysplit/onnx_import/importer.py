@@ -10,7 +10,8 @@ from onnx import NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.graph import Graph, with_clamps
-from tinysplit.onnx_import.constants import evaluate
+from tinysplit.onnx_import.constant_budget import ConstantBudget
+from tinysplit.onnx_import.constants import evaluate, fold
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
@@ -40,20 +41,25 @@ def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
 
 def _imported(path: Path, *, needs_weights: bool) -> Graph:
     file = read_model(path, needs_weights=needs_weights)
-    float_model, own = extract_qdq(prepare(file.model))
+    whole = prepare(file.model)
+    budget = ConstantBudget()
+    constants = fold(whole, file.opset, budget)
+    float_model, own = extract_qdq(whole, constants)
     model = prepare(float_model)
-    values: dict[str, Tensor | Constant] = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    added = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name not in constants}
+    values: dict[str, Tensor | Constant] = {**constants, **added}
     sample = next(value for value in model.graph.input if value.name not in values)
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
     names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
-    builder = GraphBuilder(sample.name, names)
+    builder = GraphBuilder(sample.name, names, own.weight_scales, budget)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     name = model.graph.output[0].name
     readers[name] += 1
     values[sample.name] = _shared(values[sample.name], readers[sample.name])
     for proto in model.graph.node:
-        values[proto.output[0]] = _shared(_computed(proto, values, builder, file.opset), readers[proto.output[0]])
+        if proto.output[0] not in values:
+            values[proto.output[0]] = _shared(_computed(proto, values, builder, file.opset), readers[proto.output[0]])
         for read in filter(None, proto.input):
             readers[read] -= 1
             if not readers[read]:
@@ -141,7 +147,7 @@ def _graph(
     _, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
-    layers = [replace(layer, qdq_scales=own.weight_scales.get(layer.name)) for layer in builder.layers]
+    layers = [replace(layer, activation=own.activation(layer)) for layer in builder.layers]
     return Graph(
         name=path.stem,
         sha256=sha256,

@@ -15,7 +15,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.choose_formats import few_weight_bits
 from tinysplit.quantize.statistics import Statistics
-from tinysplit.quantize.weight_scales import rounded_again
+from tinysplit.quantize.weight_scales import clipped_weights, rounded_again
 
 NAMED_CHANNELS = 8
 MOST_UNDERFLOW = 0.9  # of the values other than 0
@@ -57,6 +57,11 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
                 f"layer {layer.layer.name!r}: the weights of {channels} of its {layer.layer.out_shape.channels} output "
                 "channels are no longer the integers of the file: their scales are much smaller than the largest one"
             )
+    if clipped := list(filter(None, map(clipped_weights, quantized.layers))):
+        yield (
+            f"{sum(clipped)} weights in {len(clipped)} layers are -128 in the file and -127 here: "
+            "quantize with a range of -127 to 127 to avoid it"
+        )
 
 
 def softmax_warnings(quantized: QuantizedGraph, x: FloatArray) -> Iterator[str]:

@@ -29,6 +29,7 @@ SMALLEST_NEAREST = 256  # is off by 1/512 at most, so that no integer of 8 bits 
 VISIBLE = 0.25  # steps of the output: less error than its own rounding
 NO_INTEGER = 0.01  # tolerance of weight / scale: rounding error of float32
 KEPT_BITS = 8
+LIMIT = (1 << (KEPT_BITS - 1)) - 1  # of kept weights; the lowest is -LIMIT
 SMALLEST_CORRECTION = 2.0**-28
 UNSIGNED_SUM_LIMIT = (1 << 16) - 1  # of a group's products: two sums share a word
 
@@ -54,17 +55,16 @@ def correct(layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, b
 def keep(layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds) -> LayerFormats | None:
     """Return formats for weights that came as 8-bit integers.
 
-    The factors are rounded, but so little that the weights stay the same integers; except in channels with scales so
-    much smaller than others that their factors would have few bits. Those weights are rounded again (`rounded_again`).
-    Returns None where weights came as others, are none of -127 to 127 (zero points, or changed since), where their
-    scales are those of other channels, or where no factors keep the sums in 32 bits.
+    The factors are rounded, but so little that the weights stay the same integers, -128 becoming -127; except in
+    channels with scales so much smaller than others that their factors would have few bits. Those weights are rounded
+    again (`rounded_again`). Returns None where weights came as others, are none of -128 to 127 (zero points, or changed
+    since), where their scales are those of other channels, or where no factors keep the sums in 32 bits.
     """
     steps = _integer_steps(layer)
     if steps is None:
         return None
-    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
     largest = max(abs(bound - x.zero_point) for bound in bounds)
-    sums = np.abs(weights).sum(axis=1) * largest + np.abs(layer.parameters["bias"] / (x.scale * steps))
+    sums = np.abs(_in_steps(layer, steps)).sum(axis=1) * largest + np.abs(layer.parameters["bias"] / (x.scale * steps))
     requantization = _nearest(steps * x.scale / y.scale, _bits(sums), y.zero_point, _rounding_error(layer, largest))
     if requantization is None:
         return None
@@ -99,16 +99,28 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
 def _integer_steps(layer: Layer) -> NDArray[np.float64] | None:
     """Return the scales of weights that came as 8-bit integers, one for all channels or each; None where they did not.
 
-    Weights with zero points, or changed since, are none of -127 to 127.
+    Weights with zero points, or changed since otherwise than by factors, are none of -128 to 127.
     """
     steps = layer.qdq_scales
     if steps is None or steps.size not in {1, layer.out_shape.channels}:
         return None
-    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
-    limit = (1 << (KEPT_BITS - 1)) - 1
-    if np.abs(weights - np.rint(weights)).max() > NO_INTEGER or np.abs(weights).max() > limit + NO_INTEGER:
-        return None
-    return steps
+    weights = _in_steps(layer, steps)
+    integers = np.rint(weights)
+    is_kept = np.abs(weights - integers).max() <= NO_INTEGER and np.abs(integers).max() <= LIMIT + 1
+    return steps if is_kept else None
+
+
+def _in_steps(layer: Layer, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights of every output channel in its steps."""
+    return layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
+
+
+def clipped_weights(quantized: QuantizedLayer) -> int:
+    """Return how many weights of -128 (128 behind a negative factor) became -127, as the range is symmetric."""
+    steps = _integer_steps(quantized.layer)
+    if steps is None or quantized.formats.weight_bits != KEPT_BITS:
+        return 0
+    return int((np.abs(np.rint(_in_steps(quantized.layer, steps))) > LIMIT).sum())
 
 
 def _packed_steps(layer: Layer, formats: LayerFormats, bounds: Bounds) -> NDArray[np.float64]:
