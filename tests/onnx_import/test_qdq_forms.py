@@ -130,7 +130,8 @@ def test_weights_of_minus_128_are_clipped_and_said_once(tmp_path: Path) -> None:
     builder = QdqBuilder(X, Form(), 13)
     builder.pair()
     for _ in range(2):
-        integers = np.random.default_rng(3).integers(-120, 121, (4, 4, 1, 1)).astype(np.int8)
+        integers = np.random.default_rng(3).integers(-127, 128, (4, 4, 1, 1)).astype(np.int8)
+        integers[0, 0], integers[0, 1] = -127, 127
         integers[1, :3] = -128
         scale = builder.constant(0.004)
         builder.node("Conv", builder.beside("DequantizeLinear", builder.constant(integers, np.int8), scale))

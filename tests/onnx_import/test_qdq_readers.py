@@ -22,7 +22,7 @@ from qdq_networks import (
     run_plain,
 )
 from tinysplit.common.errors import InputError
-from tinysplit.network.layers import DepthwiseConv
+from tinysplit.network.layers import Activation, DepthwiseConv
 from tinysplit.onnx_import import import_model
 
 
@@ -190,3 +190,20 @@ def test_operators_on_integers_inside_a_pair(tmp_path: Path, element: str, opera
     conv(builder)
     builder.pair()
     assert set(formats(check(builder, tmp_path, steps=2))) >= set(builder.pairs)
+
+
+def test_a_relu_between_pairs_has_no_bound_that_its_format_has(tmp_path: Path) -> None:
+    builder = QdqBuilder(X, Form(), 13)
+    builder.pair()
+    conv(builder)
+    builder.pair(0.25)
+    builder.node("Relu")
+    builder.pair(0.125)
+    (layer,) = check(builder, tmp_path, steps=2).layers
+    assert layer.layer.activation == Activation(0.0)
+
+
+@pytest.mark.parametrize("operator", ["Identity", "Transpose"])
+def test_two_pairs_that_differ_little_are_named_in_any_layout(tmp_path: Path, operator: str) -> None:
+    with pytest.raises(InputError, match=r"scale 0.1 .* scale 0.11 "):
+        import_model(with_two_pairs(Form(), 0.11, operator).save(tmp_path))
