@@ -1,6 +1,7 @@
 """Formats by what is read: constants that layers bring in, look-up tables and clamps, against ONNX Runtime in float."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.quantize.read_errors import ReadError
+from tinysplit.quantize.choose_formats import choose_formats
+from tinysplit.quantize.read_errors import ReadError, functions
 from tinysplit.quantize.statistics import decibels
 from tinysplit.quantize.validation import layer_errors
 
@@ -88,7 +90,7 @@ CONSTANTS: dict[str, tuple[Build, ...]] = {
     "Pad before a sum": (*SIGMOID, padded(7.0), joined("Add", convolution(pads=[1] * 4))),
     "Pad of the input": (padded(20.0), convolution(3)),
     "Pad before a table": (convolution(3), padded(70.0), operator("Sigmoid"), convolution()),
-    "Pad under a ReLU": (convolution(3), padded(-1000.0), operator("Relu"), convolution()),
+    "Pad under a ReLU": (convolution(3), padded(-1e5), operator("Relu"), convolution()),
     "Pad under maxima": (*SIGMOID, padded(-1000.0), operator("MaxPool", kernel_shape=[3, 3]), convolution()),
     "Pad with minus infinity": (convolution(3), padded(-3.4028235e38), operator("Relu"), convolution()),
     "Clip above all values": (*SIGMOID, with_constants("Clip", 3.0, 5.0), convolution()),
@@ -138,6 +140,18 @@ def test_a_pad_has_a_format_of_its_own_only_where_it_needs_one(tmp_path: Path) -
     assert x == y
     x, y = pad_formats(tmp_path, -3.0, operator("MaxPool", kernel_shape=[1, 1]), convolution())
     assert x != y  # whose windows of padding alone have the constant as their maximum
+    x, y = pad_formats(tmp_path, 3.0, operator("MaxPool", kernel_shape=[3, 3]), convolution())
+    assert x != y
+
+
+def test_a_given_format_of_a_pad_counts_first(tmp_path: Path) -> None:
+    own = calibrated(network(tmp_path, *SIGMOID, padded(0.5), convolution()), X)
+    pad = next(layer for layer in own.graph.layers if layer.kind == "pad")
+    given = ValueFormat(8, 0.02, 3)
+    graph = replace(own.graph, qdq_formats={pad.output: given})
+    ranges = {name: seen.clipped(8) for name, seen in own.statistics.items()}
+    formats = dict(zip((layer.output for layer in graph.layers), choose_formats(graph, ranges, 8), strict=True))
+    assert formats[pad.output].y == given
 
 
 @pytest.mark.parametrize("bits", BITS)
@@ -170,6 +184,8 @@ def test_all_readers_of_a_value_count(tmp_path: Path) -> None:
     assert behind_a_pool < 20
     gate, _ = first_format(tmp_path, joined("Concat", operator("Sigmoid"), axis=1))
     assert gate > 100  # as the value itself is read, too
+    graph = calibrated(network(tmp_path, *WIDE, joined("Concat", operator("Sigmoid"), axis=1)), X).graph
+    assert functions(graph, graph.layers[0].output) == ((),)
     tanh_alone, _ = first_format(tmp_path, operator("Tanh"))
 
     def both(builder: OnnxBuilder) -> None:
