@@ -76,7 +76,7 @@ def test_messages_are_in_english_whatever_the_users_language_is(monkeypatch: pyt
     monkeypatch.setenv("LC_ALL", "tr_TR.UTF-8")
     monkeypatch.setenv("LANGUAGE", "tr")
     found = packages.environment()
-    assert (found["LC_ALL"], found["PYTHONUTF8"]) == ("C", "1")  # with C, gettext does not read LANGUAGE
+    assert (found["LC_ALL"], found["LANGUAGE"]) == ("tr_TR.UTF-8", "en")  # gettext prefers LANGUAGE
 
 
 def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path) -> None:

@@ -30,8 +30,7 @@ def environment() -> dict[str, str]:
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
         "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
         "PLATFORMIO_NO_ANSI": "true",
-        "LC_ALL": "C",
-        "PYTHONUTF8": "1",  # paths may have any characters
+        "LANGUAGE": "en",  # of gettext: leaves the encoding of paths as it is
     }
 
 
