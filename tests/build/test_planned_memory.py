@@ -16,7 +16,7 @@ from firmware_build import SubModel, build_folder, network_source
 from firmware_build import build as build_firmware
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
-from tinysplit.build.report import BuildReport, BuiltBoard, is_as_predicted, print_build
+from tinysplit.build.report import BuildReport, BuiltBoard, print_build
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES
@@ -146,8 +146,9 @@ def built_as_planned(graph: Graph, board_name: str, folder: Path, bits: int = 8)
 @pytest.mark.parametrize("name", SMALL_NETWORKS)
 def test_programs_of_small_layers_are_as_predicted(tmp_path: Path, name: str, board: str) -> None:
     program, sizes = built_as_planned(SMALL_NETWORKS[name](), board, tmp_path)
-    assert is_as_predicted(program.predicted.flash_bytes, sizes.flash.used_bytes)
-    assert is_as_predicted(program.predicted.ram_bytes, sizes.ram_bytes)
+    code_bytes = sum(sizes.layer_code_bytes.values()) + sum(sizes.shared_code_bytes.values())
+    assert program.code_bytes == pytest.approx(code_bytes, rel=0.35)  # of equal layers, errors add up
+    assert program.predicted.ram_bytes == pytest.approx(sizes.ram_bytes, abs=64)
 
 
 @pytest.mark.slow
