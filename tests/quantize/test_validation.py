@@ -123,7 +123,7 @@ def test_layers_whose_relu_a_pair_stands_for_are_healthy(tmp_path: Path, activat
     assert (add.kind, add.is_exact, add.own_is_exact, add.own_sqnr_db) == ("add", False, True, None)
     whole = Accuracy.of(quantized, FloatScores.of(graph, path, Samples(x, None)))
     assert whole.sqnr_db == pytest.approx(errors[-1].sqnr_db)
-    report = QuantizeReport(quantized, calibration.statistics, whole)
+    report = QuantizeReport(quantized, calibration, whole)
     assert not report.warnings
     for layer, own in zip(graph.layers, quantized.layers, strict=True):
         assert calibration.statistics[layer.output].sqnr_db(own.formats.y) > 35  # clamping is no noise
