@@ -35,7 +35,7 @@ class _Reader(CalibrationDataReader):  # type: ignore[misc]
 
 
 def peer_accuracy(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Accuracy:
-    """Return the accuracy of the network as quantized and run by ONNX Runtime."""
+    """Return the accuracy of the network as ONNX Runtime quantizes it, in float arithmetic."""
     logging.getLogger().setLevel(logging.ERROR)  # its warnings recommend what is already done here
     return max(_accuracies(graph, model, calibration, floats), key=lambda found: found.sqnr_db)
 

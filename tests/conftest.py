@@ -1,4 +1,5 @@
 import gc
+import os
 
 import numpy as np
 import pytest
@@ -7,6 +8,14 @@ import compiler_cache
 import onnx_builder
 import profiles
 import shared_folder
+from fake_clock import FakeClock
+from tinysplit.common import progress
+from tinysplit.split import clock
+
+NO_TIME_S = 1e-6  # between two readings of the clock of searches, which so end by their work alone
+NEVER_S = 86400.0
+TERMINAL = {"COLUMNS": "80", "LINES": "25", "TERM": "xterm"}
+COLOURS = ("NO_COLOR", "FORCE_COLOR", "PY_COLORS", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Choose the profile, share what is built, and let no result depend on the terminal and the machine's speed."""
+    os.environ.update(TERMINAL)
+    for name in (*COLOURS, "TERMINAL_WIDTH"):
+        os.environ.pop(name, None)
+    clock.now = FakeClock(NO_TIME_S)
+    progress.LATE_S = NEVER_S
     profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
     if shared_folder.begin():
         config.add_cleanup(shared_folder.end)

@@ -1,23 +1,24 @@
-"""Entry point of the command `tinysplit`. Ctrl-C also ends it cleanly during the import, which takes some time."""
+"""Entry point of the command `tinysplit`. Signals also end it cleanly during the imports, which take some time."""
 
-import gc
-import sys
-
-from tinysplit.common.errors import INTERRUPTED
-
-OBJECTS_TO_COLLECT = 50_000  # more than by default, which would take 6 % of the time of a measurement
+import signal
 
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(OBJECTS_TO_COLLECT)
-    try:
-        from tinysplit.cli.app import app  # noqa: PLC0415 (see above)
+    ending = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # they wait until they are handled
+    from tinysplit.common.interrupts.signals import run_command  # noqa: PLC0415 (see above)
 
-        app()
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)  # noqa: T201 (rich may not be imported yet)
-        sys.exit(INTERRUPTED)
+    run_command(_command, ending)
+
+
+def _command() -> None:
+    import gc  # noqa: PLC0415
+
+    gc.set_threshold(50_000)  # objects; by default collecting takes 6 % of the time of a measurement
+    from tinysplit.cli.app import app  # noqa: PLC0415
+
+    app()
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.sample_warnings import print_reused_samples
 from tinysplit.quantize.warnings import print_warnings
 from tinysplit.slices.choice import SliceRequest
 from tinysplit.slices.settings import Search
@@ -153,6 +154,7 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
+    print_reused_samples(calibration, samples, "--calibration-samples takes others", messages)
     joint = None
     if request.goal is None:
         quantized = quantize_network(context, calibration)
@@ -215,7 +217,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
             lambda widths: _solve(context, search, widths),
             lambda assignment: allocate_bits(calibration, _limits(context, goal, assignment)),
         )
-    print_warnings(joint.quantized, calibration.statistics, messages)
+    print_warnings(joint.quantized, calibration, messages)
     _print_alternatives(context, joint.split, search)
     return joint
 
@@ -278,7 +280,7 @@ def quantize_network(
     kept = context.programs.structure
     given = kept.formats if kept else bits
     found = quantize_model(context.graph, context.model, samples, given, context.messages)
-    print_warnings(found.quantized, found.calibration.statistics, context.messages)
+    print_warnings(found.quantized, found.calibration, context.messages)
     return found.quantized
 
 

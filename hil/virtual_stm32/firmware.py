@@ -50,6 +50,11 @@ class Firmware:
         alias = self._board.code_ram
         return [*memories, *([(alias.code_start, alias.size_bytes)] if alias else [])]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the first word of the flash is erased, as the empty check of some parts looks."""
+        return self.image[:4] == _ERASED * 4
+
     def divisions(self) -> dict[int, Operands]:
         """Return the divisions in the code that is known; what a debugger brings into RAM is not."""
         if not self._core.has_mainline:
@@ -64,7 +69,7 @@ class Firmware:
 class Start:
     """How a board starts: its time, the cause, contents of RAM, and the flags of earlier resets.
 
-    A board that does not start is held in reset for ever.
+    A board that does not start is held in reset for ever. `is_empty` is what the last empty check of the flash found.
     """
 
     ps: int
@@ -72,3 +77,4 @@ class Start:
     ram: Mapping[str, bytes]
     flags: int = 0
     does_start: bool = True
+    is_empty: bool = False

@@ -27,6 +27,7 @@ from virtual_stm32.peripherals.reset import BoardResetError, ResetCause
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
+_BOOT_LOADER = 0x1FFF0000  # in the system memory of G0 and L4, which has no code here
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
 
 
@@ -61,15 +62,16 @@ class Machine:
         self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
+        self.chip.flash.was_reset(is_empty=start.is_empty)
         self.reset_by: ResetCause | None = None  # the board has reset itself
         self._eventful = (self.control, *self.chip.eventful())
         self._events: list[int] = []  # by peripheral, FOREVER for none
         self._known_event: int | None = None  # the first of them, or None if they may have changed
         self._shortest_byte: tuple[int, int] | None = None  # (clock in Hz, ps), None if it may have changed
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         self._horizon_ps = 0  # of the run
         self._loop_period: int | None = None
-        self.is_asleep = not start.does_start  # in WFI
+        self.is_asleep = not start.does_start or self.chip.flash.is_empty  # in WFI, or waiting in the boot loader
         self.slept_cycles = 0  # in WFI
         self._connect_bus()
         self._power_up(firmware, finds_loops)
@@ -81,7 +83,7 @@ class Machine:
         cells, dma = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget), self._dma_ports(board)
         changed = (self._forget_event, self._memory.clock_changed)
         chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
-        chip.flash.launch = self._system_reset
+        chip.flash.launch = self._load_options
         chip.flash.nmi_changed = lambda: self.nvic.look(NMI)
         self.nvic.connect(NMI, lambda: chip.flash.has_nmi)
         self.emulator.watch_torn(board.device, firmware.torn, self._failed)
@@ -115,16 +117,16 @@ class Machine:
         self.state.finds_loops = finds_loops
         self.emulator.time_divisions(firmware.divisions())
         stack, reset = (self.emulator.read_word(self.flash_start + offset) for offset in (0, 4))
-        self.emulator.start_at(reset, stack)
+        self.emulator.start_at(_BOOT_LOADER if self.chip.flash.is_empty else reset, stack)
 
-    # Callbacks from C: no exception may leave them, not even KeyboardInterrupt
+    # Callbacks from C: no exception may leave them
 
     def _describe(self, address: int, size: int) -> int:
         try:
             self._protection.check_code(address, size)
             memory = self.emulator.read(address, size)
             return self._blocks.describe(address, memory, fpu_is_on=self.control.fpu_is_on)
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self.state.access_pc = address
             self._error = error
             return 0
@@ -136,7 +138,7 @@ class Machine:
             if not is_steady:
                 self.state.touched = True
                 self._look_ahead()
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._fail(error)
             return 0
         return value
@@ -147,14 +149,14 @@ class Machine:
             self._store(address, size, value, now)
             self._known_event = self._shortest_byte = None
             self._look_ahead()
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._fail(error)
 
     def _failed(self, address: int) -> bool:
         try:
             goes_on = self.chip.flash.failed(address % len(self.emulator.flash))
             self._look_ahead()
-        except BaseException as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._fail(error)
             return True
         return goes_on or (self.emulator.has_fault_priority and self.control.ignores_bus_faults)
@@ -167,7 +169,7 @@ class Machine:
             raise NotModelledError(f"write of {size} bytes at 0x{address:08x}, which is flash")
         self.chip.flash.program(address % len(self.emulator.flash), value.to_bytes(8, "little")[:size], now)
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail(self, error: Exception) -> None:
         self._error = self._error or error
         self.state.reason = Reason.FAILED
         self.emulator.stop()
@@ -385,6 +387,9 @@ class Machine:
 
     def _system_reset(self) -> None:
         raise BoardResetError(ResetCause.SOFTWARE)
+
+    def _load_options(self) -> None:
+        raise BoardResetError(ResetCause.OPTION_BYTES)
 
     # Errors
 

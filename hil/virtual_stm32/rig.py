@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Event, RLock
 from typing import Self
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError, UsageError
+from tinysplit.common.interrupts.aside import run_aside
 from virtual_stm32.clock import FOREVER, PS_PER_S
 from virtual_stm32.core.cores import CORES
 from virtual_stm32.core.memory_timing import Stalls
@@ -26,6 +28,7 @@ from virtual_stm32.pin_trace import PinTrace
 
 DEFAULT_BAUD = 115200
 _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
+_LONGEST_RUN_PS = 10**10  # of a board alone, so that an interrupt does not have to wait
 _ERASED_WORD = 0xFFFFFFFF
 HOST = "host"  # in place of a UART's name: the host's side of a board's serial line
 _RESET_PS = 20 * 10**6  # the pulse that every reset makes on NRST (RM0444, RM0394, RM0368, RM0433: system reset)
@@ -107,6 +110,7 @@ class VirtualRig:
             for index, each in enumerate(self._boards)
             if is_debuggable
         )
+        self._running = RLock()  # a call that is interrupted twice may last into the next one
         self._bauds = [DEFAULT_BAUD] * len(self._boards)
         self._machines: list[Machine] = []
         self._faults: dict[tuple[int, str], LineFaults] = {}
@@ -132,7 +136,8 @@ class VirtualRig:
         is_kept = before is not None and cause.keeps_ram
         ram = before.ram() if before is not None and is_kept else self._power_up_ram(index)
         flags = before.chip.rcc.shown_reset_flags if before is not None else 0
-        start = Start(ps, cause, ram, flags, does_start=each.starts)
+        is_empty = firmware.is_empty if before is None or cause.loads_options else before.chip.flash.is_empty
+        start = Start(ps, cause, ram, flags, does_start=each.starts, is_empty=is_empty)
         firmware.begin()
         machine = Machine(
             index + 1,
@@ -343,21 +348,31 @@ class VirtualRig:
     def run_until(self, limit_ps: int, condition: Callable[[], bool] = lambda: False) -> bool:
         """Run until `condition` is true, tested whenever a byte arrives at the host, or until `limit_ps`.
 
-        Returns whether it is true. Raises BoardStoppedError when a board stops, ToolError for a deadlock.
+        Returns whether it is true. Raises BoardStoppedError when a board stops, ToolError for a deadlock. An exception
+        that a signal raises meanwhile leaves the boards between two events, from where they can go on.
         """
-        while not condition():
-            wake_ps = self._run_boards(limit_ps)
-            self.time_ps = max(self.time_ps, wake_ps)
-            for port in self._ports:
-                port.take_until(self.time_ps)
-            if wake_ps == limit_ps:
-                return condition()
-        return True
+        stop = Event()
+        return run_aside(partial(self._run_until, limit_ps, condition, stop.is_set), stop.set)
 
-    def _run_boards(self, limit_ps: int) -> int:
+    def _run_until(self, limit_ps: int, condition: Callable[[], bool], is_stopped: Callable[[], bool]) -> bool:
+        with self._running:
+            while not condition():
+                wake_ps = self._run_boards(limit_ps, is_stopped)
+                if is_stopped():
+                    return False
+                self.time_ps = max(self.time_ps, wake_ps)
+                for port in self._ports:
+                    port.take_until(self.time_ps)
+                if wake_ps == limit_ps:
+                    return condition()
+            return True
+
+    def _run_boards(self, limit_ps: int, is_stopped: Callable[[], bool]) -> int:
         """Run until the next byte arrives at the host, at the latest until `limit_ps`; return that time."""
         while True:
             wake_ps = min([limit_ps, *[port.next_ps() for port in self._ports]])
+            if is_stopped():
+                return wake_ps
             first, first_ps, others_ps = 0, FOREVER, FOREVER
             for index, ps in enumerate(self._next_times()):
                 if ps < first_ps:
@@ -365,7 +380,7 @@ class VirtualRig:
                 elif ps < others_ps:
                     others_ps = ps
             if first_ps < wake_ps:
-                self._run(first, min(others_ps, wake_ps))
+                self._run(first, min(others_ps, wake_ps, first_ps + _LONGEST_RUN_PS))
             elif wake_ps < FOREVER:
                 return wake_ps
             else:

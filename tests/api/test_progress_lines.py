@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import onnx
@@ -37,6 +38,7 @@ class NoWait:
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "Timer", NoWait)
+    monkeypatch.setattr(progress, "LINE_S", inf)
     for path in (MODEL, CALIBRATION, SAMPLES):
         shutil.copy(path, path.name)
 

@@ -2,8 +2,12 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +17,9 @@ from compiler_cache import compiler_behind
 from projects import make_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
+from tinysplit.build import packages
 from tinysplit.build import platformio as build
+from tinysplit.build.stamp import is_built
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError
 
 
@@ -60,10 +66,17 @@ def test_builds_for_every_board(board: Board, tmp_path: Path) -> None:
     attributes = machine_flags(elf)
     assert f"Tag_CPU_arch: {ARCHITECTURES[board.device.core]}\n" in attributes
     assert "Tag_ABI_VFP_args" not in attributes  # soft float
-    assert elf.with_suffix(".map").is_file()
+    assert (project / ".pio" / "system.map").is_file()
 
 
 NAMES = ("a $b$(c) ", "a;b 'c' \"d\" \u00e9 #%,=")  # that shells, SCons, make or Tcl might take for something else
+
+
+def test_messages_are_in_english_whatever_the_users_language_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "tr_TR.UTF-8")
+    monkeypatch.setenv("LANGUAGE", "tr")
+    found = packages.environment()
+    assert (found["LC_ALL"], found["LANGUAGE"]) == ("tr_TR.UTF-8", "en")  # gettext prefers LANGUAGE
 
 
 def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path) -> None:
@@ -73,6 +86,20 @@ def test_two_callers_build_two_projects_each_at_once(tmp_path: Path, cache: Path
         results = list(pool.map(build.build_projects, pairs))
     assert all(elf.is_file() for elves in results for elf in elves)
     assert len(list(tmp_path.iterdir())) == len(NAMES) * 2  # and no stray folder
+
+
+def test_a_build_by_another_platformio_leaves_the_program(tmp_path: Path) -> None:
+    """PlatformIO empties a build folder that another version of it has made."""
+    project = make_project(tmp_path / "board")
+    (elf,) = build.build_projects([project])
+    program = elf.read_bytes()
+    checksum = elf.parent.parent / "project.checksum"
+    checksum.write_text(f"another than {checksum.read_text()}")
+    command = (sys.executable, "-m", "platformio", "run", "-e", "system", "-d", str(project))
+    subprocess.run(command, env=packages.environment(), capture_output=True, check=True)
+    assert elf.read_bytes() == program
+    assert is_built(project)
+    assert (project / ".pio" / "run" / "system" / "firmware.elf").read_bytes() == program
 
 
 def test_a_second_build_follows_a_changed_source_and_linker_script(tmp_path: Path) -> None:
@@ -111,7 +138,7 @@ def test_builds_without_a_writable_cache_folder(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("tempfile.tempdir", None)
     (elf,) = build.build_projects([make_project(tmp_path / "board")])
     assert elf.is_file()
-    assert (tmp_path / f"tinysplit-{os.getuid()}" / "tinysplit").is_dir()
+    assert (tmp_path / f"tinysplit-{os.getuid()}" / "cache").is_dir()
 
 
 def test_the_users_platformio_variables_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,29 +232,30 @@ def test_a_build_that_hangs_is_stopped_with_its_compilers(tmp_path: Path, monkey
     real = compiler_behind()
     compiler = tmp_path / "bin" / "arm-none-eabi-gcc"
     compiler.parent.mkdir()
-    hangs = f"echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; exec sleep 600"
+    new, pid = (shlex.quote(str(tmp_path / name)) for name in ("new", "pid"))
+    hangs = f"echo $$ > {new}; mv {new} {pid}; exec sleep 600"
     own_path = f"PATH={shlex.quote(os.environ['PATH'])}"  # or a ccache would find this script as its compiler, for ever
     compiler.write_text(f'#!/bin/sh\ncase "$*" in *main.c*) {hangs};; esac\n{own_path} exec {real} "$@"\n')
     compiler.chmod(0o755)
     monkeypatch.setenv("PATH", str(compiler.parent), prepend=os.pathsep)
-    started = build._start
+    started = build._started
 
-    def start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    @contextmanager
+    def hanging(directory: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
         """Start PlatformIO; its time is over as soon as the compiler hangs, however long that takes."""
-        process = started(directory, environment)
-        wait = process.wait
+        with started(directory, environment) as process:
+            wait = process.wait
+            monkeypatch.setattr(process, "wait", partial(wait_for_compiler, process, wait))
+            yield process
 
-        def wait_for_compiler(timeout: float | None = None) -> int:
-            if timeout is None:
-                return wait()
-            while not (tmp_path / "pid").exists():
-                time.sleep(0.05)
-            raise subprocess.TimeoutExpired(process.args, timeout)
+    def wait_for_compiler(process: subprocess.Popen[bytes], wait: Callable[[], int], limit_s: float = 0.0) -> int:
+        if not limit_s:
+            return wait()
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.05)
+        raise subprocess.TimeoutExpired(process.args, limit_s)
 
-        monkeypatch.setattr(process, "wait", wait_for_compiler)
-        return process
-
-    monkeypatch.setattr(build, "_start", start)
+    monkeypatch.setattr(build, "_started", hanging)
     with pytest.raises(ToolError, match="took more than 300 s and was stopped"):
         build.build_projects([make_project(tmp_path / "board")])
     compiler_id = int((tmp_path / "pid").read_text())

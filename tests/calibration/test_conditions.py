@@ -8,18 +8,30 @@ import pytest
 
 import example
 from command_line import BAD_INPUT, USAGE, run
-from tinysplit.boards.catalog import load_board
+from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.build.compiler import compiler_version
+from tinysplit.calibration import conditions
+from tinysplit.calibration.code_bytes import library_bytes
 from tinysplit.calibration.conditions import (
     firmware_sha256,
     read_calibration,
     target_of,
     using_calibration,
+    with_currents,
     write_calibration,
 )
+from tinysplit.codegen.platformio_ini import Flags
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
-from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts, load_cycle_table
+from tinysplit.kernels.cost_table import (
+    CycleTable,
+    FitErrors,
+    FitQuality,
+    KernelCosts,
+    MeasuredCurrents,
+    load_cycle_table,
+    shipped_path,
+)
 
 G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
 CORE = G0.device.core
@@ -118,6 +130,54 @@ def test_a_file_without_bytes_of_code_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(data))
     with pytest.raises(InputError, match=r"code is missing.*make a calibration"):
         read_calibration(path, [])
+
+
+def test_the_shipped_table_is_a_calibration_of_every_board(tmp_path: Path) -> None:
+    path = Path(shutil.copy(shipped_path(), tmp_path / "copy.json"))
+    assert read_calibration(path, load_boards()) == load_cycle_table()
+
+
+def test_the_shipped_table_claims_neither_version_nor_firmware() -> None:
+    """They would be those of some day: it belongs to the installation that it is a part of."""
+    shipped = load_cycle_table()
+    assert (shipped.tinysplit_version, shipped.firmware_sha256) == (None, None)
+
+
+def test_the_table_of_another_installation_is_refused(tmp_path: Path) -> None:
+    data = json.loads(shipped_path().read_text())
+    data["link"]["stm32g0"]["dma"]["sending"] += 1
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(data))
+    assert refusal(path, "nucleo_g071rb").startswith("firmware of another installation, this installation has")
+
+
+def test_a_new_table_of_the_installation_claims_neither(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cycles.json"
+    monkeypatch.setattr(conditions, "shipped_path", lambda: path)
+    write_calibration(path, table())
+    assert not {"tinysplit_version", "firmware_sha256"} & set(json.loads(path.read_text()))
+
+
+def test_the_currents_of_a_board_may_join_the_shipped_table(tmp_path: Path) -> None:
+    currents = MeasuredCurrents(run_ma=5.0, sleep_ma=1.0, samples=100, source="trace.csv")
+    path = tmp_path / "own.json"
+    for base in (None, read_calibration(shipped_path(), [G0])):
+        write_calibration(path, with_currents(base, G0, currents))
+        assert read_calibration(path, [G0]).currents == {"nucleo_g071rb": currents}
+
+
+@pytest.mark.slow
+def test_the_shipped_bytes_of_shared_functions_are_those_of_the_shipped_sources() -> None:
+    shipped = load_cycle_table()
+    if shipped.compiler != compiler_version():
+        pytest.skip(f"the table is of {shipped.compiler}, this machine has {compiler_version()}")
+    for core, target in shipped.targets.items():
+        compiled = library_bytes(load_board(target.board))
+        assert {name: shipped.code.functions[core][name] for name in compiled} == compiled
+
+
+def test_the_shipped_table_is_of_the_flags_of_the_build() -> None:
+    assert load_cycle_table().flags in Flags().compiler
 
 
 def test_the_shipped_table_knows_its_targets() -> None:

@@ -13,6 +13,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from command_line import USAGE, run
+from example import CALIBRATION, MODEL
 from tinysplit.cli.app import _COMMANDS, app, imported_command
 from tinysplit.cli.basic_options import Heading
 
@@ -54,6 +55,19 @@ def test_the_first_commands_of_a_user_import_the_first_packages_only(arguments: 
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ast.literal_eval(done.stderr) == {"boards", "cli", "common"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["split", "--help"],
+        ["quantize", str(MODEL), "--samples", str(CALIBRATION), "--statistics"],
+    ],
+)
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-9"])
+def test_a_terminal_of_another_encoding_is_written_to(arguments: list[str], encoding: str) -> None:
+    result = CliRunner(charset=encoding).invoke(app, arguments)
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["boards", "-h"]])

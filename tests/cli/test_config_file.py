@@ -194,7 +194,7 @@ def test_keys_are_the_long_names_of_options() -> None:
 
 
 def test_the_page_has_the_file_that_init_writes() -> None:
-    assert f"```toml\n{config_text()}```" in PAGE.read_text()
+    assert f"```toml\n{config_text()}```" in PAGE.read_text(encoding="utf-8")
     assert not tomllib.loads(config_text())
 
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from typer.testing import CliRunner
 
 import example
 from command_line import BAD_INPUT, TOOL, USAGE, run
-from tinysplit.__main__ import main
 from tinysplit.cli.app import app
 from virtual_stm32.core import native
 
@@ -23,6 +21,7 @@ MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
 RUN_G0 = ("run", MODEL, "-b", "nucleo_g071rb", "-s", CALIBRATION, "-o", "OUT/out")
 INTERRUPTED = 130
+PIPE_CLOSED = 128 + signal.SIGPIPE
 # A process inherits an ignored SIGINT, as from a background job of a shell.
 PROGRAM = """
 import signal
@@ -105,22 +104,37 @@ def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interrupt_during_the_imports_ends_with_130(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Interrupted(ModuleType):
-        def __getattr__(self, name: str) -> None:
-            raise KeyboardInterrupt if name == "app" else AttributeError(name)
-
-    monkeypatch.setitem(sys.modules, "tinysplit.cli.app", Interrupted("app"))
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert caught.value.code == INTERRUPTED
-    assert capsys.readouterr().err == "interrupted\n"
+def test_an_interrupt_during_the_imports_ends_with_130() -> None:
+    interrupted = """
+import signal, sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "tinysplit.cli.app":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupted())
+"""
+    command = (sys.executable, "-c", f"{interrupted}{PROGRAM}", "boards")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "interrupted\n")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("boards",), ("boards", "--json")])
+@pytest.mark.parametrize(
+    "arguments", [("boards",), ("boards", "--json"), ("--version",), ("--help",), ("boards", "-h")]
+)
+def test_a_closed_pipe_ends_with_141_and_without_a_word(arguments: tuple[str, ...]) -> None:
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        process.stdout.close()
+        assert process.stderr
+        assert process.stderr.read() == ""
+    assert process.returncode == PIPE_CLOSED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", [("boards",), ("boards", "--json"), ("--version",), ("--help",), ("boards", "-h")]
+)
 def test_a_full_disk_behind_stdout_ends_with_4(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from command_line import BAD_INPUT, run
 from example import MODEL
 from tinysplit.cli.app import app
+from tinysplit.common.log import logged
 from tinysplit_hil.rig.commands import run_command
 
 
@@ -46,3 +47,14 @@ def test_programs_are_logged(caplog: pytest.LogCaptureFixture) -> None:
         run_command((sys.executable, "-c", "print('a word')"), 60)
     assert "-c 'print('\"'\"'a word" in caplog.text
     assert "exit code 0:\na word" in caplog.text
+
+
+def test_warnings_are_printed_without_what_controls_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.txt"
+    for path in (None, log):
+        with logged(path, is_verbose=False):
+            logging.getLogger("tinysplit.common").warning("\x1b]0;x\x07 \udcff")
+    assert capsys.readouterr().err == "warning: \\x1b]0;x\\x07 \\udcff\n" * 2
+    assert "\\x1b]0;x\\x07" in log.read_text()

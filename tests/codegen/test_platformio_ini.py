@@ -9,7 +9,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.codegen.platformio_ini import STOCK_ENVIRONMENT, render_platformio_ini
 from tinysplit.common import package_files
-from tinysplit.common.project_files import SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 
 def read(board: Board, folder: Path) -> ProjectConfig:
@@ -35,11 +35,19 @@ def test_both_environments_use_the_same_flags(board: Board, tmp_path: Path) -> N
 
 def test_stock_environment_is_that_of_the_board(tmp_path: Path) -> None:
     config = read(load_board("nucleo_g071rb"), tmp_path)
-    assert {name: config.get("env:stock", name) for name in ("platform", "board", "framework")} == {
+    names = ("platform", "platform_packages", "board", "framework")
+    assert {name: config.get("env:stock", name) for name in names} == {
         "platform": "ststm32",
+        "platform_packages": ["toolchain-gccarmnoneeabi@~1.120301.0"],
         "board": "nucleo_g071rb",
         "framework": ["cmsis"],
     }
+
+
+def test_platformio_alone_does_not_build_where_tinysplit_builds(tmp_path: Path) -> None:
+    folder = read(load_board("nucleo_g071rb"), tmp_path).get("platformio", "build_dir")
+    assert Path(folder).parts[-2:] == (".pio", "run")
+    assert not Path(tmp_path, ELF_IN_PROJECT).is_relative_to(Path(folder).absolute())
 
 
 def test_it_names_nothing_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

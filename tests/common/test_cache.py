@@ -25,8 +25,11 @@ def test_the_home_folder_comes_next(cache_home: str, tmp_path: Path, monkeypatch
 def test_the_temporary_folder_is_the_fallback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert cache_directory() == tmp_path / f"tinysplit-{os.getuid()}" / "tinysplit"
+    assert cache_directory() == tmp_path / f"tinysplit-{os.getuid()}" / "cache"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
-    with pytest.raises(ToolError, match=r"no cache folder is writable \(tried .*/file/tinysplit, "):
+    with pytest.raises(
+        ToolError, match=r"there is no folder for a cache: .*/file/tinysplit cannot be used \(Not a directory\)"
+    ):
         cache_directory()

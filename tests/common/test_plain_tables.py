@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from rich.text import Text
 
 from tinysplit.common.tables import NAME_WIDTH, PlainTable, plain_table, shortened
 
@@ -72,9 +73,9 @@ def test_a_row_may_have_too_few_cells() -> None:
     assert lines_of(table)[1].split() == ["word"]
 
 
-def test_markup_takes_no_room() -> None:
+def test_styles_take_no_room() -> None:
     table = plain_table("mark", "text")
-    table.add_row("[green]=[/green]", "word " * 5)
+    table.add_row(Text("=", "green"), "word " * 5)
     assert lines_of(table, 31)[1].rstrip() == "=     word word word word word"
 
 

@@ -139,3 +139,15 @@ def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     [requirement] = extras["encryption"]
     assert requirement.startswith("cryptography>=")
     assert requirement in extras["dev"]
+
+
+@pytest.mark.parametrize(("mode", "is_open"), [(0o600, False), (0o400, False), (0o640, True), (0o604, True)])
+def test_a_file_that_others_can_read_is_warned_of_once(
+    mode: int, is_open: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = key_file(tmp_path, SHORT)
+    path.chmod(mode)
+    for _ in range(2):
+        SecretKey.from_file(path)
+    warning = f"the key file {path} is open to other users: allow them nothing (`chmod 600`)"
+    assert caplog.messages == [warning] * is_open

@@ -41,8 +41,9 @@ NAMES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb")
 BOARDS = tuple(map(load_board, NAMES))
 GRAPH = replace(tiny_cnn(), sha256="0" * 64)
 SETTINGS = CostSettings()
+LONG_S = 600.0  # for processes of their own, whose clock is that of the machine
 SPACE = Space((GRAPH.sha256,), BOARDS, 2, (115200, 1_000_000), (8, 16))
-REQUEST = Request((GRAPH,), SPACE, Goal(SETTINGS), time_limit_s=5.0)
+REQUEST = Request((GRAPH,), SPACE, Goal(SETTINGS), time_limit_s=LONG_S)
 N_CANDIDATES = 2 * (3 + 2 * 6)  # widths x (boards alone + baud rates x pairs)
 
 
@@ -170,6 +171,12 @@ def test_more_boards_go_on_from_fewer(tmp_path: Path, expected: Exploration) -> 
 
 def test_local_processes_find_the_same(tmp_path: Path, expected: Exploration) -> None:
     assert run(tmp_path / "journal.jsonl", LocalProcesses(2)) == expected
+
+
+def test_there_is_a_process_for_each_processor_that_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 3, 5})
+    assert LocalProcesses().count == 3
 
 
 def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], solving: Solving) -> list[Outcome]:

@@ -166,6 +166,13 @@ def test_calls_that_are_not_allowed_are_refused(program: Path) -> None:
         assert not is_taken(program, message, calls)
 
 
+def test_associated_data_behind_the_text_are_refused(program: Path) -> None:
+    """Text and associated data that are exchanged, and as long as each other, have the tag of the message."""
+    message = Message.encrypted(bytes(16), bytes(12), bytes(range(32)), bytes(32))
+    assert is_taken(program, message, in_one_piece(message))
+    assert not is_taken(program, message, [Call("d", message.added), Call("a", message.text)])
+
+
 def test_nothing_is_decrypted_behind_a_part_of_a_block(program: Path) -> None:
     message = Message.encrypted(bytes(16), bytes(12), b"", bytes(range(1, 33)))
     [(_, found)] = decrypted(program, [(message, in_pieces("d", message.text, 20))])

@@ -216,6 +216,27 @@ def test_r_has_to_be_canonical(program: Path) -> None:
     assert verified(program, others) == [False] * len(others)
 
 
+def test_the_order_is_no_zero(program: Path) -> None:
+    key = NEUTRAL.encoded()
+    zero, order = (Signed(key, b"x", key + s.to_bytes(32, "little")) for s in (0, ORDER))
+    assert [zero.is_good, order.is_good] == [True, False]
+    assert verified(program, [zero, order]) == [True, False]
+
+
+def test_every_bit_of_r_counts(program: Path) -> None:
+    """The owner of the key makes an S for each wrong R: what the equation gives differs from R in one bit only."""
+    rng = np.random.default_rng(6)
+    secret, nonce = (int.from_bytes(rng.bytes(32), "little") % ORDER for _ in range(2))
+    key, right = (secret * BASE).encoded(), int.from_bytes((nonce * BASE).encoded(), "little")
+    bits = rng.permutation(256)[: cases(quick=32, full=256, nightly=256)]
+    found = []
+    for r in (right, *(right ^ 1 << int(bit) for bit in bits)):
+        encoded = r.to_bytes(32, "little")
+        s = (nonce + hashed(encoded, key, b"message") * secret) % ORDER
+        found.append(Signed(key, b"message", encoded + s.to_bytes(32, "little")))
+    assert verified(program, found) == [True, *[False] * len(bits)]
+
+
 def test_points_of_small_order_count(program: Path) -> None:
     """The equation is that without the cofactor, as in OpenSSL: a part of small order in key or R makes it wrong."""
     rng, small = np.random.default_rng(5), of_order_8()

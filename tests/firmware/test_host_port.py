@@ -217,6 +217,14 @@ def test_identity(staged: Path) -> None:
     assert identity.output_crc == zlib.crc32(OUTPUT)
 
 
+def test_every_bit_of_the_crc_of_an_input_counts(staged: Path) -> None:
+    crc = zlib.crc32(INPUT)
+    wrong = [(load(0, 0, INPUT), (START, struct.pack("<II", 0, crc ^ 1 << bit))) for bit in range(32)]
+    frames = ask(staged, reset(), *(request for requests in wrong for request in requests), *inference(0))
+    events = [each for each in frames if each.sequence == 0]
+    assert events == [*[error(0, ErrorCode.INPUT_CORRUPT, 0)] * 32, taken(0), done(0)]
+
+
 def test_times_of_more_than_32_bits_are_not_cut_off(staged: Path) -> None:
     *_, answer, rest, refused = ask(
         staged, reset(), *inference(0), (READ_TIMES, b"\0\0"), (READ_TIMES, b"\2\0"), (READ_TIMES, b"\4\0")

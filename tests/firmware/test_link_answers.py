@@ -2,13 +2,49 @@
 
 import random
 import struct
-import subprocess
 import zlib
 from pathlib import Path
 
 import pytest
 
 from firmware_on_host import LINK_SOURCES, compile_host
+from link_end import (
+    ANSWERED,
+    ASKED,
+    CORRUPT,
+    FAILED,
+    LONG,
+    LONG_IN,
+    LONG_OUT,
+    LONGEST,
+    LONGEST_IN,
+    NO_ANSWER,
+    OFFERED,
+    OTHER_PLAN,
+    OTHER_RUN,
+    OTHER_VERSION,
+    PEER_STOPPED,
+    PLAN,
+    RECEIVED,
+    RESTARTED,
+    RUN,
+    SEED,
+    SENT,
+    SHORT_IN,
+    SHORT_OUT,
+    STARTED,
+    TENSOR,
+    WRONG_BOARD,
+    answer,
+    confirm_of,
+    damaged,
+    kinds,
+    lines_of,
+    low_crc,
+    pieces,
+    says,
+    tensor_out,
+)
 from link_frames import (
     ACK,
     CONFIRM,
@@ -33,71 +69,10 @@ from link_frames import (
 )
 from tinysplit.split.evaluate.streaming import frame_limit
 
-PLAN, RUN = 0xC0FFEE01, 77
-SEED = seed_of(PLAN, RUN)
-SHORT_IN, LONG_IN, SHORT_OUT, LONG_OUT, LONGEST_IN = 6, 7, 8, 9, 10
-LONG, LONGEST = 5000, 32768
-RECEIVED, OFFERED, STARTED, SENT, FAILED, ANSWERED, ASKED = (f"event {i}" for i in range(7))
-NO_ANSWER, PEER_STOPPED, RESTARTED, OTHER_RUN, OTHER_PLAN, OTHER_VERSION, WRONG_BOARD, CORRUPT = range(1, 9)
-
-
-def tensor_out(channel: int, size: int) -> bytes:
-    """Return what tests/c/link_answers.c sends on a channel."""
-    return bytes((i * 7 + i // 256 + channel - SHORT_IN) % 256 for i in range(size))
-
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_host(tmp_path_factory.mktemp("answers"), "link_answers", *LINK_SOURCES)
-
-
-def lines_of(program: Path, *commands: str | Frame) -> list[str]:
-    written = (c if isinstance(c, str) else f"bytes {c.encoded(SEED).hex()}" for c in commands)
-    stream = "".join(f"{command}\n" for command in written)
-    done = subprocess.run([program], input=stream, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-def says(program: Path, *commands: str | Frame) -> list[str | Frame]:
-    """Return events and frames of a link that has met its peer in the run; what led there is left out."""
-    begin = (f"join {RUN}", hello(HELLO_REPLY, RUNNING, RUN))
-    skipped = len(lines_of(program, *begin))
-    said: list[str | Frame] = []
-    for line in lines_of(program, *begin, *commands)[skipped:]:
-        said.extend(decoded(bytes.fromhex(line[4:]), SEED) if line.startswith("out ") else [line])
-    return said
-
-
-def kinds(said: list[str | Frame]) -> list[int | str]:
-    return [entry.type if isinstance(entry, Frame) else entry for entry in said]
-
-
-def answer(kind: int, channel: int, number: int = 0, offset: int = 0, payload: bytes = b"") -> Frame:
-    """Return a frame that the program sends."""
-    return Frame(kind, channel, number, offset, payload, to=5, source=2)
-
-
-def pieces(tensor: bytes, size: int = 2048, channel: int = LONG_IN, number: int = 0) -> list[Frame]:
-    """Return the frames of a tensor that needs several."""
-    starts = range(0, len(tensor), size)
-    frames = [Frame(DATA, channel, number, at // 64, tensor[at : at + size]) for at in starts]
-    end = tensor[starts[-1] :] + struct.pack("<I", zlib.crc32(tensor))
-    return [*frames[:-1], Frame(DATA_END, channel, number, starts[-1] // 64, end)]
-
-
-def damaged(frame: Frame, at: int) -> str:
-    """Return the command that hands over a frame of which a byte of the payload is wrong."""
-    stream = bytearray(frame.encoded(SEED))
-    stream[11 + at] ^= 0x10
-    return f"bytes {stream.hex()}"
-
-
-def low_crc(block: bytes) -> bytes:
-    return struct.pack("<H", zlib.crc32(block) & 0xFFFF)
-
-
-TENSOR = random.Random(1).randbytes(LONG)  # noqa: S311 (test data)
 
 
 def test_the_crc_is_that_of_zlib(program: Path) -> None:
@@ -209,11 +184,6 @@ def test_a_frame_cut_off_by_silence_counts_as_damaged(program: Path) -> None:
     stream = Frame(DATA, SHORT_IN, 0, payload=TENSOR[:56]).encoded(SEED)
     said = says(program, f"accept {SHORT_IN} 0", f"bytes {stream[:-1].hex()}", "tick 6")
     assert said[1:] == [answer(DAMAGED, SHORT_IN, payload=b"\x01" + low_crc(TENSOR[:56]))]
-
-
-def confirm_of(blocks: int, bits: int, units: list[bytes]) -> bytes:
-    crc = zlib.crc32(b"".join(struct.pack("<I", zlib.crc32(unit)) for unit in units))
-    return struct.pack("<BHI", blocks, bits, crc)
 
 
 def test_the_sender_confirms_what_arrived_and_repeats_the_rest(program: Path) -> None:

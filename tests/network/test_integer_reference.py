@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
@@ -27,6 +26,7 @@ from tinysplit.network.layers import (
     Softmax,
     Window,
 )
+from tinysplit.network.onnx_session import open_session
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 
@@ -129,7 +129,7 @@ def run_onnx(layer: Layer, x: NDArray[np.float32]) -> NDArray[np.float32]:
     node = helper.make_node(operator, ["x", *names], ["y"], **attributes)
     graph = helper.make_graph([node], "one", values[:1], values[1:], arrays)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = open_session(model)
     x = x.reshape(len(x), -1) if isinstance(layer, Dense) else x.transpose(0, 3, 1, 2)
     [y] = session.run(None, {"x": np.ascontiguousarray(x)})
     y = y if isinstance(layer, Dense) else y.transpose(0, 2, 3, 1)

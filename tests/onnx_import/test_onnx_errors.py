@@ -132,16 +132,6 @@ def test_operators_that_cannot_join_branches(tmp_path: Path) -> None:
     )
 
 
-def test_the_input_in_two_orders(tmp_path: Path) -> None:
-    builder = OnnxBuilder([1, 3, 6, 6])
-    builder.node("Transpose", perm=[0, 1, 3, 2])
-    turned = conv(builder, 4, 3, pads=[1, 1, 1, 1])
-    builder.value = "x"
-    conv(builder, 4, 3, pads=[1, 1, 1, 1])
-    builder.node("Add", turned)
-    assert "reads 'x' in another order than it is stored" in refusal(builder.save(tmp_path))
-
-
 def test_branches_that_both_grow(tmp_path: Path) -> None:
     builder = OnnxBuilder([1, 3, 6, 6])
     row = builder.node("ReduceMean", axes=[2, 3], keepdims=1)
@@ -163,7 +153,37 @@ def test_concatenation_with_a_constant(tmp_path: Path) -> None:
 def test_weights_that_are_not_finite(tmp_path: Path, value: float) -> None:
     builder = OnnxBuilder([1, 4])
     builder.node("Gemm", builder.constant([[1.0], [2.0], [value], [4.0]]), name="dense")
-    assert refusal(builder.save(tmp_path)) == "layer 'dense' has weights that are not finite (NaN or infinity)"
+    assert refusal(builder.save(tmp_path)) == (
+        "Gemm 'dense' has values in 'constant_0' that are not finite (NaN or infinity): export the network again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        (lambda b: b.node("Clip", b.constant(np.nan), b.constant(6.0)), "Clip 'clip_1' has values in 'constant_2'"),
+        (lambda b: b.node("Clip", "", b.constant(np.nan)), "has values in 'constant_2' that are not finite"),
+        (lambda b: b.node("Clip", b.constant(np.inf)), "Clip 'clip_1' has the bounds inf and inf"),
+        (lambda b: b.node("Clip", "", b.constant(-np.inf)), "has the bounds -inf and -inf"),
+        (lambda b: b.node("LeakyRelu", alpha=np.nan), "LeakyRelu 'leakyrelu_1' has the alpha nan"),
+        (lambda b: b.node("Elu", alpha=np.inf), "Elu 'elu_1' has the alpha inf"),
+        (lambda b: b.node("HardSigmoid", beta=np.nan), "has the beta nan"),
+        (lambda b: b.node("PRelu", b.constant(np.nan)), "PRelu 'prelu_1' has values in 'constant_2'"),
+        (lambda b: b.node("Mul", b.constant(np.inf)), "Mul 'mul_1' has values in 'constant_2'"),
+        (lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1), b.constant(np.nan)), "Pad 'pad_1' has values"),
+        (lambda b: b.node("Resize", b.constant([]), b.constant([1, 1, np.nan, 2])), "Resize 'resize_1' has values"),
+    ],
+)
+def test_numbers_that_are_not_finite(tmp_path: Path, build: Callable[[OnnxBuilder], str], text: str) -> None:
+    builder = a_map()
+    build(builder)
+    assert text in refusal(builder.save(tmp_path))
+
+
+def test_a_bound_that_is_not_finite_in_an_attribute(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4], opset=10)
+    builder.node("Clip", min=float("nan"), max=6.0, name="clamp")
+    assert refusal(builder.save(tmp_path)).startswith("Clip 'clamp' has values in ")
 
 
 def test_negative_variance(tmp_path: Path) -> None:
@@ -211,8 +231,7 @@ def _pool(operator: str, **attributes: Any) -> Callable[[OnnxBuilder], str]:  # 
     ("builder", "text"),
     [
         (_pad("reflect", 0, lambda b: conv(b, 4, 4)), "mode 'reflect'"),
-        (_pad("constant", 0, _pool("AveragePool", pads=[1, 1, 1, 1])), "pads of its own that do not count"),
-        (_pad("constant", 0, _pool("AveragePool", ceil_mode=1)), "passes the edge"),
+        (_pad("constant", 0, lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1))), "follows another Pad"),
     ],
 )
 def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
@@ -222,7 +241,6 @@ def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
 @pytest.mark.parametrize(
     ("follower", "text"),
     [
-        (lambda b: b.node("Softmax", axis=2), "in another order than it is stored"),
         (lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@"), "only activation * weight matrix"),
         (
             lambda b: (
@@ -239,11 +257,19 @@ def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
         (lambda b: b.node("Conv", b.constant(weights(2, 4, 1, 1)), b.constant([1.0])), "a bias of (1,)"),
         (lambda b: conv(b, 2, 4, (7, 7)), "a window of 7x7 that is larger than its padded input 6x6x4"),
         (lambda b: b.node("Pad", b.shape(0, 0, -1, 0, 0, 0, 0, 0)), "cropping"),
-        (
-            lambda b: b.node("AveragePool", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, count_include_pad=1),
-            "passes",
-        ),
         (lambda b: b.node("MaxPool", kernel_shape=[2, 2], pads=[2, 0, 0, 0]), "padding alone"),
+        (
+            lambda b: b.node("MaxPool", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"),
+            "has auto_pad and dilations, from which ONNX and ONNX Runtime compute other shapes",
+        ),
+        (
+            lambda b: conv(b, 2, 4, (1, 1), strides=[1, 3], auto_pad="SAME_UPPER"),
+            "has auto_pad and strides of 1x3 above its kernel of 1x1",
+        ),
+        (
+            lambda b: b.node("ConvTranspose", b.constant(weights(4, 2, 3, 3)), strides=[4, 1], auto_pad="SAME_LOWER"),
+            "strides of 4x1 above its kernel of 3x3, from which ONNX and ONNX Runtime compute other shapes: export it",
+        ),
     ],
 )
 def test_what_layers_cannot_do(tmp_path: Path, follower: Callable[[OnnxBuilder], str], text: str) -> None:

@@ -11,7 +11,18 @@ from import_check import check, kinds
 from onnx_builder import OnnxBuilder, conv, weights
 from profiles import cases
 from tinysplit.common.errors import InputError
-from tinysplit.network.layers import Add, Conv, ConvTranspose, Lookup, MaxPool, Pad, Permute, PRelu, Upsample
+from tinysplit.network.layers import (
+    Add,
+    AveragePool,
+    Conv,
+    ConvTranspose,
+    Lookup,
+    MaxPool,
+    Pad,
+    Permute,
+    PRelu,
+    Upsample,
+)
 from tinysplit.onnx_import import import_model
 
 Build = Callable[[OnnxBuilder], Any]
@@ -79,12 +90,45 @@ def test_upsampling(tmp_path: Path, attributes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("transformation", "rounding", "factor"),
+    [
+        ("tf_half_pixel_for_nn", "floor", 2),  # tf2onnx, for UpSampling2D of Keras
+        ("tf_half_pixel_for_nn", "floor", 3),
+        ("half_pixel", "round_prefer_ceil", 4),
+        ("half_pixel_symmetric", "round_prefer_floor", 2),
+        ("pytorch_half_pixel", "round_prefer_floor", 3),
+        ("asymmetric", "floor", 5),
+        ("align_corners", "round_prefer_floor", 2),
+        ("tf_crop_and_resize", "round_prefer_floor", 2),
+    ],
+)
+def test_every_way_of_repeating_pixels(tmp_path: Path, transformation: str, rounding: str, factor: int) -> None:
+    opset = {"tf_half_pixel_for_nn": 11, "half_pixel_symmetric": 19}.get(transformation, 13)
+    builder = OnnxBuilder(["n", 3, 2, 2], opset)
+    conv(builder, 2, 3, (1, 1))
+    roi = builder.constant([0, 0, 0, 0, 1, 1, 1, 1])
+    attributes = {"coordinate_transformation_mode": transformation, "nearest_mode": rounding}
+    builder.node("Resize", roi, builder.constant([1, 1, factor, factor]), **attributes)
+    assert kinds(check(builder.save(tmp_path))) == [Conv, Upsample]
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_interpolation_of_a_single_pixel(tmp_path: Path, mode: str) -> None:
+    builder = a_map()
+    builder.node("GlobalAveragePool")
+    builder.node("Resize", "", builder.constant([1, 1, 4, 5]), mode=mode)
+    assert kinds(check(builder.save(tmp_path))) == [AveragePool, Upsample]
+
+
+@pytest.mark.parametrize(
     ("scales", "attributes", "text"),
     [
         ([1, 1, 2, 2], {"mode": "linear"}, "interpolates in mode linear"),
         ([1, 1, 1.5, 2], {}, "resizes by 1.5"),
         ([1, 2, 1, 1], {}, "only height and width"),
         ([1, 1, 3, 3], {"coordinate_transformation_mode": "align_corners"}, "takes pixels by align_corners"),
+        ([1, 1, 2, 2], {"nearest_mode": "floor"}, "half_pixel and floor, which does not repeat each 2 times"),
+        ([1, 1, 2, 2], {"coordinate_transformation_mode": "own"}, "coordinate_transformation_mode own, which ONNX"),
     ],
 )
 def test_resizing_otherwise_is_refused(

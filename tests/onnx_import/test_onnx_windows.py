@@ -1,14 +1,22 @@
 """Convolutions, pools and the padding in front of them, held against ONNX Runtime."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from float_layers import float_outputs
 from import_check import check, kinds
 from onnx_builder import OnnxBuilder, conv, weights
-from tinysplit.network.layers import AveragePool, Conv, DepthwiseConv, Layer, MaxPool, Pads, Shape
+from tinysplit.common.errors import InputError
+from tinysplit.network.float_reference import run_float
+from tinysplit.network.integer_reference import run_integer
+from tinysplit.network.layers import AveragePool, Conv, ConvTranspose, DepthwiseConv, Layer, MaxPool, Pad, Pads, Shape
+from tinysplit.network.samples import Samples
+from tinysplit.quantize.quantize_model import quantize_model
 
 
 @pytest.mark.parametrize(
@@ -89,6 +97,104 @@ def test_pools_with_their_own_attributes(tmp_path: Path) -> None:
     layer = check(builder.save(tmp_path)).layers[0]
     assert isinstance(layer, AveragePool)
     assert layer.count_include_pad
+
+
+def test_divisors_of_averages_with_ceil_mode_by_hand(tmp_path: Path) -> None:
+    """Of ones, 4 of them between padding: windows begin at -1, 1 and 3, and the last one passes the padding."""
+    builder = OnnxBuilder(["n", 1, 4])
+    builder.node("AveragePool", kernel_shape=[3], strides=[2], pads=[1, 1], ceil_mode=1, count_include_pad=1)
+    graph = check(builder.save(tmp_path))
+    (*_, average) = float_outputs(graph, np.ones((1, 4)))
+    np.testing.assert_allclose(average.ravel(), [2 / 3, 1, 1 / 2])
+    assert kinds(graph) == [Pad, AveragePool]
+
+
+@pytest.mark.parametrize("opset", [10, 11, 19, 22])
+@pytest.mark.parametrize("counts", [0, 1])
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 2], [0, 2, 1, 0]])
+@pytest.mark.parametrize("stride", [2, 3])
+def test_averages_with_ceil_mode(tmp_path: Path, opset: int, counts: int, pads: list[int], stride: int) -> None:
+    for size in ((8, 9), (7, 10), (2, 5)):
+        builder = OnnxBuilder(["n", 2, *size], opset)
+        attributes: dict[str, Any] = {
+            "strides": [stride, stride],
+            "pads": pads,
+            "ceil_mode": 1,
+            "count_include_pad": counts,
+        }
+        builder.node("AveragePool", kernel_shape=[3, 3], **attributes)
+        graph = check(builder.save(tmp_path))
+        assert len(graph.layers) == 1 or (counts and any(pads))
+
+
+def test_averages_of_dilated_windows_with_ceil_mode(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 2, 9, 8], opset=19)
+    attributes: dict[str, Any] = {"strides": [3, 2], "dilations": [2, 1], "pads": [2, 0, 1, 1]}
+    builder.node("AveragePool", kernel_shape=[3, 2], ceil_mode=1, count_include_pad=1, **attributes)
+    assert kinds(check(builder.save(tmp_path))) == [Pad, AveragePool]
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+def test_a_pad_is_a_part_of_the_map_for_ceil_mode(tmp_path: Path, operator: str) -> None:
+    """A last window may begin behind the map, but not behind the Pad."""
+    builder = OnnxBuilder(["n", 2, 7])
+    builder.node("Relu")
+    builder.node("Pad", builder.shape(0, 0, 0, 0, 0, 1))
+    builder.node(operator, kernel_shape=[2], strides=[4], pads=[1, 0], ceil_mode=1)
+    assert check(builder.save(tmp_path)).out_shape == Shape(1, 3, 2)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+def test_pads_that_only_a_part_of_counts_become_layers(tmp_path: Path, operator: str) -> None:
+    for kernel, attributes in ((3, {"pads": [1, 1, 1, 1]}), (3, {"strides": [2, 2], "ceil_mode": 1}), (1, {})):
+        builder = OnnxBuilder(["n", 2, 6, 7])
+        builder.node("Sigmoid")
+        builder.node("Pad", builder.shape(0, 0, 1, 1, 0, 0, 1, 1))
+        builder.node(operator, kernel_shape=[kernel, kernel], **attributes)
+        check(builder.save(tmp_path))
+
+
+def test_integers_of_an_average_behind_a_padding_layer(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 2, 6, 7])
+    attributes: dict[str, Any] = {"strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1, "count_include_pad": 1}
+    builder.node("AveragePool", kernel_shape=[3, 3], **attributes)
+    path = builder.save(tmp_path)
+    graph = check(path)
+    x = np.random.default_rng(2).normal(size=(8, 2, 6, 7)).astype(np.float32)
+    quantized = quantize_model(graph, path, Samples(x, None), 16, Console(quiet=True)).quantized
+    outputs = quantized.output_format.dequantize(run_integer(quantized, x))
+    np.testing.assert_allclose(outputs, run_float(path, x), atol=2e-4)
+
+
+def test_values_of_other_sizes_than_onnx_runtime_has_are_refused(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 2, 4, 4])
+    builder.node("ConvTranspose", builder.constant(weights(2, 3, 2, 2)), name="up")
+    path = builder.save(tmp_path)
+    graph = check(path)
+    (layer,) = graph.layers
+    assert isinstance(layer, ConvTranspose)
+    larger = replace(graph, layers=(replace(layer, growth=(1, 0)),))
+    samples = Samples(np.zeros((2, 2, 4, 4), np.float32), None)
+    with pytest.raises(InputError, match="layer 'up' computes 6x5x3 elements, but ONNX Runtime 75"):
+        quantize_model(larger, path, samples, 8, Console(quiet=True))
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"auto_pad": "SAME_UPPER", "strides": [2, 3]},
+        {"auto_pad": "SAME_LOWER", "strides": [3, 1], "output_padding": [1, 0]},
+        {"auto_pad": "SAME_LOWER", "strides": [4, 4], "dilations": [2, 2]},
+        {"auto_pad": "VALID", "strides": [4, 4], "group": 2},
+        {"output_shape": [15, 18], "strides": [4, 4], "auto_pad": "SAME_UPPER"},
+        {"output_shape": [9, 12], "strides": [2, 3]},
+    ],
+    ids=str,
+)
+def test_transposed_convolutions_of_given_sizes(tmp_path: Path, attributes: dict[str, Any]) -> None:
+    builder = OnnxBuilder(["n", 4, 4, 4])
+    builder.node("ConvTranspose", builder.constant(weights(4, 3, 3, 3)), **attributes)
+    assert kinds(check(builder.save(tmp_path))) == [ConvTranspose]
 
 
 @pytest.mark.parametrize("operator", ["GlobalAveragePool", "GlobalMaxPool"])

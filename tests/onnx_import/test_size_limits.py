@@ -2,6 +2,7 @@
 the model's folder is read."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
-from tinysplit.onnx_import import external_data, import_model, model_file
+from tinysplit.common.input_files.limits import CONSTANT_OPERATIONS
+from tinysplit.network.float_reference import run_float
+from tinysplit.onnx_import import external_data, graph_builder, import_model, model_file
+from tinysplit.onnx_import.constant_budget import ConstantBudget
 
 
 def refusal(path: Path) -> str:
@@ -87,8 +91,26 @@ def test_tensors_whose_sizes_are_declared_only(tmp_path: Path, dims: list[int]) 
     [
         (lambda b: b.node("Pad", b.shape(0, 0, 0, 0, 0, 0, 9999, 9999)), "a value of 1x4x10005x10005 elements"),
         (
+            lambda b: b.node("Resize", b.constant([]), b.constant([1, 1, 1, 1e9]), mode="nearest"),
+            "a value of 1x4x6x6000000000 elements",
+        ),
+        (
+            lambda b: b.node("AveragePool", kernel_shape=[2**31, 2], pads=[2**30, 0, 2**30, 0]),
+            "a value of 2147483654x6x4 elements",
+        ),
+        (
+            lambda b: conv(b, 1, 4, (2, 2), pads=[2**30] * 4, strides=[2**30, 2**30]),
+            "a value of 2147483654x2147483654x4 elements",
+        ),
+        (
+            lambda b: b.node(
+                "ConvTranspose", b.constant(weights(4, 1, 2, 2)), strides=[2**20, 1], pads=[2**21, 0, 2**21, 0]
+            ),
+            "a value of 5242882x7x1 elements",
+        ),
+        (
             lambda b: b.node("Resize", b.constant([]), b.constant([1, 1, 999, 999]), mode="nearest"),
-            "a value of 5994x5994x4 elements",
+            "a value of 1x4x5994x5994 elements",
         ),
     ],
 )
@@ -127,6 +149,126 @@ def test_constants_that_grow(tmp_path: Path, operator: str, operands: list[list[
     text = refusal(builder.save(tmp_path))
     assert text.startswith(f"{operator} 'big_{operator}' computes a constant of ")
     assert "the limit of all constants is 268435456" in text
+
+
+def test_products_of_constants_have_a_limit_together() -> None:
+    """One of 4000 x 4000 is within it, two are not; so small files cannot take hours."""
+    builder = OnnxBuilder([1, 4])
+    product = matrix = constant_node(builder, "ConstantOfShape", builder.shape(4000, 4000))
+    for _ in range(2):
+        product = constant_node(builder, "MatMul", product, matrix)
+    budget, array = ConstantBudget(), np.broadcast_to(np.float32(0), (4000, 4000))
+    budget.spend(builder.nodes[1], [array, array], 13)
+    with pytest.raises(InputError, match="MatMul 'big_MatMul' takes the operations on constants beyond 68719476736"):
+        budget.spend(builder.nodes[2], [array, array], 13)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shapes", "attributes", "operations"),
+    [
+        ("MatMul", [(30, 40), (40, 50)], {}, 30 * 40 * 50 + 64 * (1200 + 2000 + 1500)),
+        ("Add", [(30, 40), (40,)], {}, 64 * (1200 + 40 + 1200)),
+        ("Conv", [(1, 1, 9, 9), (1, 1, 8, 8)], {}, 64 * (81 + 64 + 4 + 81 * 64 * 4)),
+        ("Einsum", [(70,), (80,)], {"equation": "i,j->"}, 64 * (70 + 80 + 1 + 70 * 80)),
+    ],
+)
+def test_operations_on_constants_by_hand(
+    operator: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any], operations: int
+) -> None:
+    names = ["a", "b"]
+    operands = [np.zeros(shape, np.float32) for shape in shapes]
+    budget = ConstantBudget(operations=operations)
+    node = helper.make_node(operator, names, ["c"], name="n", **attributes)
+    budget.spend(node, operands, 13)
+    assert budget.operations == 0
+
+
+def test_one_operand_twice_counts_twice() -> None:
+    budget = ConstantBudget()
+    square = np.zeros((100, 100), np.float32)
+    budget.spend(helper.make_node("MatMul", ["a", "a"], ["b"], name="n"), [square, square], 13)
+    assert CONSTANT_OPERATIONS - budget.operations == 100**3 + 64 * 3 * 100**2
+
+
+def test_bytes_of_constants_count() -> None:
+    budget = ConstantBudget(elements=20)
+    node = helper.make_node("Cast", ["a"], ["b"], name="wide", to=TensorProto.DOUBLE)
+    budget.spend(node, [np.zeros(10, np.float32)], 13)
+    assert budget.elements == 0
+    with pytest.raises(InputError, match="Cast 'wide' computes a constant of 1 elements"):
+        budget.spend(node, [np.zeros(1, np.float32)], 13)
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "text"),
+    [
+        ("Constant", {"value_string": b"text"}, "of unknown size"),
+        ("RandomNormal", {"shape": [1]}, "draws random numbers: export the network for inference"),
+    ],
+)
+def test_constants_that_are_not_computed(tmp_path: Path, operator: str, attributes: dict[str, Any], text: str) -> None:
+    builder = OnnxBuilder([1, 4])
+    constant = constant_node(builder, operator, **attributes)
+    builder.node("Add", constant_node(builder, "Cast", constant, to=TensorProto.FLOAT))
+    assert text in refusal(builder.save(tmp_path))
+
+
+def test_a_concatenation_of_itself_many_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX's propagation of values would write it out, 2**40 elements."""
+    monkeypatch.setattr(graph_builder, "ConstantBudget", partial(ConstantBudget, elements=1000))
+    builder = OnnxBuilder([1, 4])
+    value = builder.shape(1)
+    for _ in range(40):
+        value = constant_node(builder, "Concat", value, value, axis=0)
+    builder.node("Reshape", value)
+    output = helper.make_tensor_value_info(builder.value, TensorProto.FLOAT, ["n"])
+    graph = helper.make_graph(builder.nodes, "g", builder.inputs, [output], builder.initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    assert refusal(saved(model, tmp_path)).startswith("Concat 'big_Concat_7' computes a constant of 256 ")
+
+
+def test_a_concatenation_of_an_activation_with_itself(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    builder.node("Sigmoid")
+    for _ in range(40):
+        builder.node("Concat", builder.value, axis=1)
+    assert "a value of 1x33554432 elements" in refusal(builder.save(tmp_path))
+
+
+def test_changes_of_layout_count_as_values(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 2**20])
+    for _ in range(90):
+        builder.node("Reshape", builder.shape(1, 1024, 1024))
+        builder.node("Transpose", perm=[0, 2, 1])
+        builder.node("Reshape", builder.shape(1, -1))
+    builder.node("Sigmoid")
+    assert "computes more than 268435456 elements, the limit, up to 'transpose_2" in refusal(builder.save(tmp_path))
+
+
+def test_groups_of_a_transposed_convolution_that_become_one(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 2**15, 1, 1])
+    builder.node("ConvTranspose", builder.constant(np.ones((2**15, 1, 1, 1))), group=2**15, name="up")
+    assert "node 'up' needs 1073741824 weights" in refusal(builder.save(tmp_path))
+
+
+def test_constants_that_nothing_reads_are_not_computed(tmp_path: Path) -> None:
+    """ONNX Runtime folds constants before it sees that nothing needs them: an operand that it refuses shows it."""
+    builder = OnnxBuilder([1, 4])
+    builder.node("Sigmoid")
+    output = builder.value
+    constant_node(builder, "Reshape", builder.constant([1.0, 2.0]), builder.constant([3], np.int64))
+    builder.value = output
+    path = tmp_path / "network.onnx"
+    graph = helper.make_graph(
+        builder.nodes,
+        "g",
+        builder.inputs,
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, 4])],
+        builder.initializers,
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    assert len(import_model(path).layers) == 1
+    assert run_float(path, np.zeros((1, 4), np.float32)).shape == (1, 4)
 
 
 def test_endless_loops_are_not_run(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -111,6 +112,57 @@ def test_boards_take_what_their_owner_has_signed_and_nothing_else() -> None:
             update_boards(before, old, rig, QUIET, may_be_older=False)
         with pytest.raises(UsageError, match="--allow-older: boards take no older signed weights"):
             update_boards(before, old, rig, QUIET, may_be_older=True)
+
+
+def with_counter(file: bytes, counter: int) -> bytes:
+    """Return a file with another counter, signed by the owner."""
+    manifest = file[:16] + counter.to_bytes(4, "little") + file[20:-END_BYTES]
+    return with_crc(manifest + signer().sign(manifest))
+
+
+@pytest.mark.slow
+def test_every_bit_of_the_counter_counts() -> None:
+    project, folder = shared_signed(G0, L4)
+    file, counter = project.boards[SMALL].weights_path(folder).read_bytes(), 0xFFFFFFFF
+    with board_of(project, folder, SMALL) as (_, _, client):
+        client.run(send(client, with_counter(file, counter)))
+        assert counter_after_restart(client) == counter
+        client.run(client.begin_weights(with_counter(file, counter)[:HEADER_BYTES], may_be_older=False))
+        for bit in range(32):
+            older = with_counter(file, counter ^ 1 << bit)[:HEADER_BYTES]
+            with pytest.raises(ToolError, match="WEIGHTS: the new weights file is older than its own"):
+                client.run(client.begin_weights(older, may_be_older=bool(bit % 2)))
+
+
+@pytest.mark.slow
+def test_no_older_file_comes_with_the_header_of_a_newer_one() -> None:
+    """BEGIN_WEIGHTS looks at the counter of a header, COMMIT_WEIGHTS at the signature of the file behind it."""
+    project, folder = shared_signed(G0, L4)
+    older = project.boards[SMALL].weights_path(folder).read_bytes()
+    padded = older + ERASED * (-len(older) % UNIT_BYTES)
+    counter = 1 << 30
+    with board_of(project, folder, SMALL) as (_, _, client):
+        client.run(send(client, with_counter(older, counter)))
+        assert counter_after_restart(client) == counter
+        for bit in (31, 30):  # of headers that are as new, or newer
+            header = older[:16] + (1 | 1 << bit).to_bytes(4, "little") + older[20:HEADER_BYTES]
+            client.run(client.begin_weights(header, may_be_older=False))
+            for offset in range(0, len(padded), 512):
+                client.run(client.write_weights(offset, padded[offset : offset + 512]))
+            with pytest.raises(ToolError, match="its weights file has changed"):
+                client.run(client.commit_weights())
+        assert counter_after_restart(client) == counter
+
+
+def counter_after_restart(client: BoardClient) -> int:
+    """Let a board start again, and return the counter of the file that it has then."""
+    boots = client.run(client.identify()).boot_count
+    client.run(client.reboot())
+    for _ in range(40):
+        with suppress(ToolError):
+            if client.run(client.identify()).boot_count > boots:
+                return client.run(client.weights()).counter
+    pytest.fail("it does not start")
 
 
 @pytest.mark.slow

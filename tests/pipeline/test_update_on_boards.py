@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,14 +20,17 @@ from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.weights_file.file import HEADER_BYTES
-from tinysplit_hil.bench.update import UNIT_BYTES, UpdatedBoard, update_boards
+from tinysplit_hil.bench.update import ERASED, UNIT_BYTES, UpdatedBoard, update_boards
 from tinysplit_hil.measure.measure import measure
 from tinysplit_hil.rig.rig import Rig, open_rig
 from tinysplit_hil.rig.virtual_clock import VirtualClock
 from tinysplit_hil.wire.client import BoardClient
 from tinysplit_hil.wire.protocol import ErrorCode
+from tinysplit_hil.wire.request_port import RequestPort
+from tinysplit_hil.wire.tasks import Task
 from updated_boards import board_of, one_board, with_one_slot
 from virtual_stm32 import VirtualRig
+from virtual_stm32.peripherals.reset import ResetCause
 from weights_folders import generate, other_model, shared_binary
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"
@@ -114,6 +118,23 @@ def test_a_board_refuses_parts_that_do_not_follow() -> None:
                 client.run(client.begin_weights(bytes(header), may_be_older=True))
 
 
+@pytest.mark.slow
+def test_a_file_with_another_header_or_crc_is_not_committed() -> None:
+    """Every bit of the CRC counts, and every byte of the header."""
+    project, folder = shared_binary(G0, F4)
+    file = project.boards[SMALL].weights_path(folder).read_bytes()
+    with board_of(project, folder, SMALL) as (_, _, client):
+        header, crc = range(0, 8 * HEADER_BYTES, 9), range(8 * len(file) - 32, 8 * len(file))
+        for bit in (*header, *crc):
+            wrong = file[: bit // 8] + bytes([file[bit // 8] ^ 1 << bit % 8]) + file[bit // 8 + 1 :]
+            padded = wrong + ERASED * (-len(wrong) % UNIT_BYTES)
+            client.run(client.begin_weights(file[:HEADER_BYTES], may_be_older=False))
+            for offset in range(0, len(padded), 512):
+                client.run(client.write_weights(offset, padded[offset : offset + 512]))
+            with pytest.raises(ToolError, match="WEIGHTS: its weights file has changed"):
+                client.run(client.commit_weights())
+
+
 def test_a_run_ends_an_update_and_its_long_watchdog() -> None:
     project, folder = shared_binary(G0, F4)
     file = project.boards[SMALL].weights_path(folder).read_bytes()
@@ -128,6 +149,37 @@ def test_a_run_ends_an_update_and_its_long_watchdog() -> None:
         client.run(client.stop(1.0))
         with pytest.raises(ToolError, match="BAD_RANGE"):
             client.run(client.write_weights(0, file[:32]))
+
+
+@pytest.mark.parametrize("request_name", ["write_weights", "commit_weights"])
+def test_who_loses_the_supply_is_to_repeat_the_command(
+    request_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, old = shared_binary(G0, F4)
+    new, folder = one_board(new_weights(tmp_path, G0, F4), SMALL), tmp_path / "new"
+    with board_of(project, old, SMALL) as (rig, virtual, _):
+        request = getattr(BoardClient, request_name)
+
+        def starts_before(client: BoardClient, *arguments: Any) -> Task[None]:  # noqa: ANN401 (those of a request)
+            virtual.reset_board(SMALL, ResetCause.POWER_UP)
+            yield from request(client, *arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(BoardClient, request_name, starts_before)
+            with pytest.raises(
+                ToolError, match=r"nucleo_f401re.* has restarted.*: check its supply, and repeat the com"
+            ):
+                update_boards(new, folder, rig, QUIET, may_be_older=False)
+        update_all(rig, new, folder)
+
+
+def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, old = shared_binary(G0, F4)
+    new = one_board(new_weights(tmp_path, G0, F4), SMALL)
+    with board_of(project, old, SMALL) as (rig, _, _):
+        monkeypatch.setattr(RequestPort, "poll", lambda _: None)
+        with pytest.raises(ToolError, match=r"does not reply: .*; then repeat the command"):
+            update_boards(new, tmp_path / "new", rig, QUIET, may_be_older=False)
 
 
 @pytest.mark.slow

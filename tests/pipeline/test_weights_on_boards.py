@@ -83,7 +83,7 @@ def test_what_takes_arrays_names_the_remedy(tmp_path: Path) -> None:
     line = run("flash", str(folder), *options, "mass-storage", expect=USAGE)
     assert "--programmer mass-storage writes whole images: leave --weights-only out" in line
     for programmer, words in {
-        "openocd": "program {",
+        "openocd": "flash write_image erase",
         "pyocd": "--base-address 0x0801",
         "st-flash": "--reset write",
         "cubeprogrammer": "-d ",

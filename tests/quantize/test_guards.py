@@ -7,13 +7,16 @@ import pytest
 from numpy.typing import ArrayLike
 
 from networks import chain, dense
+from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.calibrated_parameters import calibrate_parameters
+from tinysplit.quantize.choose_formats import quantize
 from tinysplit.quantize.rounding import round_weights
-from tinysplit.quantize.weight_scales import keep
+from tinysplit.quantize.weight_scales import keep, largest_sum
 
 BYTES, WORDS = ValueFormat(8, 1.0), ValueFormat(16, 1.0)  # integers stand for themselves
 FROM_0_TO_127 = (0, 127)
@@ -41,6 +44,27 @@ def test_a_bias_correction_that_could_overflow_is_left_out() -> None:
         assert (better is own.layers[0]) != is_corrected
 
 
+@pytest.mark.parametrize("weight", [1, -1])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_value_that_quantize_takes_is_that_of_32_bits(sign: int, weight: int) -> None:
+    # The largest of w * x is 32767 or, for x = -32768, 32768; a sum below zero takes 1 more when it is shifted, and
+    # rounding 65536.
+    largest_product = 32768 if sign * weight < 0 else 32767
+    bias = 2**31 - 1 - 65536 - 1 - largest_product
+    [layer], formats = network(1.0, 0.0).graph.layers, network(1.0, 0.0).layers[0].formats
+    for more in (0, 1):
+        integers = IntegerParameters(np.array([[weight]], np.int8), np.array([sign * (bias + more)], np.int32))
+
+        def quantized(parameters: IntegerParameters = integers) -> QuantizedGraph:
+            return quantize(chain(layer), [formats], 16, {layer.output: parameters})
+
+        if more:
+            with pytest.raises(InputError, match=rf"layer 'fc': its sums can reach {2**31}, which overflows 32 bits"):
+                quantized()
+        else:
+            assert largest_sum(quantized().layers[0]) == ACCUMULATOR_MAX
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("largest", [126.6, 127.0])
 def test_weights_that_take_the_errors_of_others_stay_within_127(sign: int, largest: float) -> None:
@@ -56,17 +80,17 @@ def kept(integers: ArrayLike, bias: float = 0.0, bounds: tuple[int, int] = FROM_
     return keep(layer, BYTES, replace(BYTES, scale=64.0), bounds)
 
 
-@pytest.mark.parametrize("integers", [[127, -127], [1, 0], [-127, 5]])
-def test_weights_of_minus_127_to_127_are_kept(integers: list[int]) -> None:
+@pytest.mark.parametrize("integers", [[127, -127], [1, 0], [-127, 5], [-128, 5], [128, 5]])
+def test_weights_of_8_bits_are_kept_within_127(integers: list[int]) -> None:
     formats = kept(integers)
     assert formats is not None
     assert formats.weight_scales.tolist() == [0.25]
     rounded = dense(np.array([integers]) * 0.25, [0.0]).round_parameters(formats)
     assert rounded is not None
-    assert rounded.weights.tolist() == [integers]
+    assert rounded.weights.tolist() == [[min(max(value, -127), 127) for value in integers]]
 
 
-@pytest.mark.parametrize("integers", [[-128, 5], [128, 5], [3.5, 5]])
+@pytest.mark.parametrize("integers", [[-129, 5], [129, 5], [3.5, 5]])
 def test_other_weights_are_not_kept(integers: list[float]) -> None:
     assert kept(integers) is None
 

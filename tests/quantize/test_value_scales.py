@@ -8,12 +8,14 @@ from calibrated import calibrated
 from onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.value_scales import best_formats
 
 
-def formats(model: Path, x: NDArray[np.float32], bits: int = 8) -> dict[str, ValueFormat]:
+def formats(model: Path, x: NDArray[np.float32]) -> dict[str, ValueFormat]:
     own = calibrated(model, x)
-    return best_formats(own.graph, own.statistics, x, BitWidths.all(own.graph, bits).values)
+    errors = {name: ReadError.of(own.graph, name, own.statistics) for name in own.graph.value_names}
+    return best_formats(own.graph, errors, x)
 
 
 @pytest.fixture
@@ -43,7 +45,8 @@ def test_values_that_are_added_keep_powers_of_two(residual: Path) -> None:
     kinds = {layer.layer.output: layer.formats.y for layer in quantized.layers}
     assert all(isinstance(kinds[name], QFormat) for name in joined)
     assert any(not isinstance(values, QFormat) for values in kinds.values())
-    assert not formats(residual, x, 16)
+    in_16_bits = own.nearest(BitWidths.all(own.graph, 16))
+    assert all(isinstance(layer.formats.y, QFormat) for layer in in_16_bits.layers)
 
 
 def test_what_a_fully_connected_layer_reads_uses_all_256_integers(residual: Path) -> None:

@@ -32,6 +32,7 @@ from virtual_stm32.peripherals.usart import misread
 
 OTHER_HASH = 0xDEADBEEF
 IDCODE, OPTIONS = 0x2000_6460, 0xFFFF_FEAA  # of a STM32G071 without read-out protection
+ACR, EMPTY = 0x0004_0600, 1 << 16  # of its flash, and the flag of the empty check
 SERIALS = ("066EFF01", "066EFF02")
 LOOK_S = 0.01
 
@@ -45,7 +46,11 @@ with (desk / "log.jsonl").open("a") as log:
 if serial is None or (desk / (serial + ".unplugged")).exists():
     print("Error: open failed")
     sys.exit(1)
-part = json.loads((desk / (serial + ".json")).read_text())
+path = desk / (serial + ".json")
+part = json.loads(path.read_text())
+for address, word in re.findall(r"mww (0x\\w+) (0x\\w+)", line):
+    part["words"] |= {{}} if part["ignores_writes"] else {{address: int(word, 16)}}
+    path.write_text(json.dumps(part))
 addresses = re.findall(r"(?:mdw|read32|-r32) (0x\\w+)", line)
 for address in addresses:
     if address in part["words"]:
@@ -57,7 +62,7 @@ if addresses:
 if part["hangs"]:
     time.sleep(60)
 print(part["prints"])
-elf = re.search(r"\\S+firmware.elf", line.replace("{{", "").replace("}}", ""))
+elf = re.search(r"\\S+firmware.elf", line)
 if part["exit_code"] == 0 and elf:
     elf = elf[0]
     image = desk / (serial + ".image")
@@ -96,7 +101,9 @@ class Desk:
     @property
     def flashed(self) -> list[str]:
         """Serial numbers of the boards that were programmed, sorted."""
-        return sorted(s for s in SERIALS for call in self.calls if s in " ".join(call) and "program" in " ".join(call))
+        return sorted(
+            s for s in SERIALS for call in self.calls if s in " ".join(call) and "write_image" in " ".join(call)
+        )
 
 
 @contextmanager
@@ -114,8 +121,15 @@ def desk_in(
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
     project, out = built or build_nothing(folder / "out")
     desk = Desk(folder, out, folder / "rig.toml", project)
-    words = {"0x40015800": IDCODE, "0x40022020": OPTIONS}
-    part = {"words": words, "unplug_after": None, "hangs": False, "prints": "", "exit_code": 0}
+    words = {"0x40015800": IDCODE, "0x40022020": OPTIONS, "0x40022000": ACR}
+    part = {
+        "words": words,
+        "ignores_writes": False,
+        "unplug_after": None,
+        "hangs": False,
+        "prints": "",
+        "exit_code": 0,
+    }
     for serial in SERIALS:
         (folder / f"{serial}.json").write_text(json.dumps(part))
         desk.runs(serial, OTHER_HASH if make_board is None else None)

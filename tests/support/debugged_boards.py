@@ -15,6 +15,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
+from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.rig.commands import Command, Done, run_command
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.rig.virtual_server import Server
@@ -63,10 +64,13 @@ class Debugged:
         return path
 
     def flash(self, elf: Path, index: int = 0) -> Done:
-        """Flash an ELF file with the command of the project."""
-        port = load_debug_port(self.boards[index].name)
-        (command,) = PROGRAMMERS[ProgrammerName.OPENOCD].flash(port, elf, ProbeChoice(None, self.probes[index].adapter))
-        return run_command(command, LIMIT_S)
+        """Flash an ELF file with the commands of the project."""
+        port, probe = load_debug_port(self.boards[index].name), ProbeChoice(None, self.probes[index].adapter)
+        openocd = PROGRAMMERS[ProgrammerName.OPENOCD]
+        (command,) = openocd.flash(port, elf, probe)
+        done = run_command(command, LIMIT_S)
+        assert done.exit_code or starts_program(openocd, port, probe)
+        return done
 
     def has(self, elf: Path, index: int = 0) -> bool:
         """Whether a board's flash has the contents of an ELF file, and nothing else."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from zlib import crc32
 
+from tinysplit_hil.rig.account import Account
 from tinysplit_hil.wire.frames import Frame, FrameDecoder
 from tinysplit_hil.wire.protocol import (
     HOST_PAYLOAD_BYTES,
@@ -98,6 +99,8 @@ class FakeBoard:
     outputs: dict[int, bytes] = field(default_factory=dict)
     input: bytearray = field(default_factory=bytearray)
     n_inferences: int = 0
+    finished_s: float = 0.0  # seconds of computing of finished inferences
+    computes_since_s: float = 0.0
     decoder: FrameDecoder = field(default_factory=FrameDecoder)
 
     # The host port
@@ -233,6 +236,7 @@ class FakeBoard:
             self.item = None
         if self.item is None and self.place is not None:
             self.item, self.place, self.is_finished = self.place, None, False
+            self.computes_since_s = self.time.s
             self.change(inputs_taken=self.item[0] + 1, state=BoardState.RUNNING)
             if self.takes_input:
                 self.event(MessageType.TAKEN, pack_taken(self.item[0]))
@@ -242,11 +246,18 @@ class FakeBoard:
         if self.item is not item:
             return  # of an earlier run
         self.n_inferences += 1
+        self.finished_s += self.time.s - self.computes_since_s
         if (error := self.failures.get(self.n_inferences)) is not None:
             self.fail(error)
             return
         self.is_finished = True
         self.step()
+
+    def account(self) -> Account:
+        """Return what a virtual board would: it sleeps while it does not compute."""
+        under_way_s = self.time.s - self.computes_since_s if self.item and not self.is_finished else 0.0
+        ran_s = self.finished_s + under_way_s
+        return Account(round(self.time.s * CORE_HZ), round((self.time.s - ran_s) * CORE_HZ))
 
     def has_passed_on(self, number: int, data: bytes) -> bool:
         if self.following:

@@ -1,4 +1,4 @@
-"""A clock for time limits that the test owns: each reading is a fixed number of seconds later."""
+"""A clock for time limits that does not run: each reading is a fixed number of seconds later."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """A project on fake boards, whose network reverses its input."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -124,6 +124,11 @@ class FakeRig:
         boards = tuple(board for copy in range(copies) for board in _make_copy(time, 2 * copy))
         ports = {number: FakePort(board, f"fake://{number}") for number, board in enumerate(boards, 1)}
         return cls(boards, Rig("virtual", NOTE, "real", ports, time), time)
+
+    def keep_accounts(self) -> None:
+        """Let boards keep an account of their cycles, as virtual ones do."""
+        accounts = lambda: {number: board.account() for number, board in enumerate(self.boards, 1)}  # noqa: E731
+        self.rig = replace(self.rig, accounts=accounts)
 
 
 def _make_copy(time: FakeTime, first_index: int) -> tuple[FakeBoard, FakeBoard]:

@@ -58,7 +58,8 @@ class OnnxBuilder:
             helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs or [self.value]
         ]
         graph = helper.make_graph(self.nodes, "test", self.inputs, outputs, self.initializers)
-        domains = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.example", 1)]
+        others = ("com.example", "com.microsoft")
+        domains = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(domain, 1) for domain in others)]
         model = helper.make_model(graph, opset_imports=domains, ir_version=8)
         inferred = onnx.shape_inference.infer_shapes(model).graph.output
         for output, known in zip(model.graph.output, inferred, strict=True):

@@ -188,6 +188,48 @@ def test_removing_read_out_protection_erases_everything(g0: Chip) -> None:
     assert not g0.controller.is_protected
 
 
+ACR, PEMPTY, PROGEMPTY = 0x00, 1 << 17, 1 << 16
+
+
+@pytest.mark.parametrize("make", [FlashL4, FlashL4TwoBanks, FlashL4Plus])
+def test_writing_1_toggles_the_empty_check_of_the_l4(
+    make: Callable[[FlashCells, Callable[[int, int], int]], FlashController],
+) -> None:
+    chip = Chip(make, 1024 * KB)
+    for is_empty in (True, False, True):
+        chip.write(SR, PEMPTY)
+        assert (chip.read(SR), chip.controller.is_empty) == (PEMPTY * is_empty, is_empty)
+    chip.write(SR, PGSERR)
+    assert chip.controller.is_empty
+
+
+def test_the_empty_check_of_the_g0_is_written_as_it_shall_be(g0: Chip) -> None:
+    for is_empty in (True, True, False, False):
+        g0.write(ACR, PROGEMPTY * is_empty | 1)
+        assert (g0.read(ACR), g0.controller.is_empty) == (PROGEMPTY * is_empty | 1, is_empty)
+    g0.write(SR, PEMPTY)
+    assert g0.read(SR) == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "size", "offset", "flag"),
+    [
+        (FlashG0, 128 * KB, ACR, PROGEMPTY),
+        (FlashL4, 512 * KB, SR, PEMPTY),
+        (FlashF4, 512 * KB, ACR, 0),
+        (FlashH743, 2048 * KB, ACR, 0),
+    ],
+)
+def test_the_empty_check_is_told_after_a_reset(
+    make: Callable[[FlashCells, Callable[[int, int], int]], FlashController], size: int, offset: int, flag: int
+) -> None:
+    for is_empty in (True, False):
+        chip = Chip(make, size)
+        chip.controller.was_reset(is_empty=is_empty)
+        assert chip.read(offset) == flag * is_empty
+        assert chip.controller.is_empty == bool(flag and is_empty)
+
+
 def test_read_out_protection_level_2_is_for_ever(g0: Chip) -> None:
     g0.write(OPTKEYR, *OPTION_KEYS)
     g0.write(OPTR, g0.read(OPTR) & ~0xFF | 0xCC)

@@ -116,3 +116,14 @@ def test_without_the_package_its_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     for call in (lambda: SigningKey.from_pem(PEM, "the key"), lambda: is_signed_by(PUBLIC, bytes(64), b"")):
         with pytest.raises(ToolError, match=r"^signatures need cryptography, extra `encryption`: .* -m pip install"):
             call()
+
+
+def test_a_file_that_others_can_read_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "owner.pem"
+    path.write_bytes(PEM)
+    path.chmod(0o644)
+    monkeypatch.setenv(SIGNING_KEY_FILE_VARIABLE, str(path))
+    signing_key()
+    assert caplog.messages == [f"the signing key file {path} is open to other users: allow them nothing (`chmod 600`)"]

@@ -1,12 +1,12 @@
 """What all results have in common."""
 
-import shlex
 import sys
 from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tinysplit.common.errors import ToolError
+from tinysplit.common.texts.quoting import shell_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +28,6 @@ class Result(ABC):
         try:
             pandas = import_module("pandas")
         except ImportError:
-            line = shlex.join((sys.executable, "-m", "pip", "install", "pandas"))
+            line = shell_line((sys.executable, "-m", "pip", "install", "pandas"))
             raise ToolError(f"to_frame makes a table of pandas, which is not installed: {line}") from None
         return pandas.DataFrame(self.to_rows())

@@ -16,6 +16,26 @@ FOR_EVER = 0xCC  # level 2; any other value is level 1
 
 
 @dataclass(frozen=True)
+class EmptyFlag:
+    """The flag of the empty check: at power-up the part found its flash erased, and resets start its boot loader.
+
+    It stays as it is until the next power-up, or load of option bytes, unless it is written.
+    """
+
+    address: int  # of its register
+    mask: int
+    is_toggled: bool  # by writing 1
+
+    def is_set(self, word: int) -> bool:
+        """Whether it is set in its register."""
+        return bool(word & self.mask)
+
+    def clearing(self, word: int) -> int:
+        """Return what clears the flag, and nothing else, in its register that reads `word`."""
+        return self.mask if self.is_toggled else word & ~self.mask
+
+
+@dataclass(frozen=True)
 class DebugPort:
     """The debug port of a board. It is not part of `Board`, as no split depends on it."""
 
@@ -27,6 +47,7 @@ class DebugPort:
     protection_shift: int
     openocd_target: str  # "stm32g0x": target/stm32g0x.cfg
     flash_start: int
+    empty_flag: EmptyFlag | None  # of parts that have the check
 
     def is_part(self, idcode: int) -> bool:
         """Whether DBGMCU_IDCODE is that of this part, or of one that shares its device id."""
@@ -43,6 +64,7 @@ def load_debug_port(name: str) -> DebugPort:
     device = load_board(name).device
     file = read_board_file(name)
     registers = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile).debug
+    check = registers.empty_check
     return DebugPort(
         board=name,
         part=device.name,
@@ -52,4 +74,5 @@ def load_debug_port(name: str) -> DebugPort:
         protection_shift=registers.protection_shift,
         openocd_target=registers.openocd_target,
         flash_start=device.flash.start,
+        empty_flag=EmptyFlag(check.address, 1 << check.bit, check.is_toggled) if check else None,
     )

@@ -40,6 +40,15 @@ class DmaClocks(FileModel):
     source: Source
 
 
+class EmptyCheck(FileModel):
+    """The flag of a part that took its flash for empty at power-up: while it is set, resets start the boot loader."""
+
+    address: PositiveInt  # of its register
+    bit: Annotated[int, Field(ge=0, lt=32)]
+    is_toggled: bool  # by writing 1, which may not come with other bits; otherwise it is written as it shall be
+    source: Source
+
+
 class DebugRegisters(FileModel):
     """Target file of OpenOCD, and addresses of the registers that tell part and read-out protection."""
 
@@ -47,6 +56,7 @@ class DebugRegisters(FileModel):
     idcode_address: PositiveInt
     protection_address: PositiveInt
     protection_shift: Literal[0, 8]  # lowest bit of RDP
+    empty_check: EmptyCheck | None = None
     source: Source
 
 

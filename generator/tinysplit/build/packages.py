@@ -20,7 +20,8 @@ from tinysplit.common.project_files import SYSTEM_PLATFORM
 def environment() -> dict[str, str]:
     """Return the environment variables for PlatformIO; its core folder is prepared on first use.
 
-    PlatformIO variables of the user are removed, as they would change what is built or where. Raises ToolError when no
+    PlatformIO variables of the user are removed, as they would change what is built or where; messages are in English,
+    which `first_error` reads. Raises ToolError when no
     cache folder is writable.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PLATFORMIO_")}
@@ -29,6 +30,7 @@ def environment() -> dict[str, str]:
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
         "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
         "PLATFORMIO_NO_ANSI": "true",
+        "LANGUAGE": "en",  # of gettext: leaves the encoding of paths as it is
     }
 
 

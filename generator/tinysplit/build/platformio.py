@@ -1,10 +1,8 @@
 """Builds PlatformIO projects with the system's compiler, without access to PlatformIO's registry."""
 
 import logging
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -18,8 +16,9 @@ from tempfile import TemporaryDirectory
 from tinysplit.build.stamp import is_built, write_stamp
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
+from tinysplit.common.interrupts.children import child
 from tinysplit.common.log import log_program
-from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_ENVIRONMENT
+from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, SYSTEM_BUILD_IN_PROJECT, SYSTEM_ENVIRONMENT
 
 _log = logging.getLogger(__name__)
 TIME_LIMIT_S = 300.0
@@ -62,10 +61,7 @@ def _build(directories: Sequence[Path], on_built: Callable[[Path], None]) -> Non
     environment = platformio_core.environment()
     with ExitStack() as stack:
         places = [stack.enter_context(_place(directory)) for directory in directories]
-        running = []
-        for place in places:
-            running.append(_start(place, environment))
-            stack.callback(_stop, running[-1])
+        running = [stack.enter_context(_started(place, environment)) for place in places]
         deadline = time.monotonic() + TIME_LIMIT_S
         for directory, place, process in zip(directories, places, running, strict=True):
             _finish(directory, place, process, deadline)
@@ -97,7 +93,7 @@ def _require_tools() -> None:
     if shutil.which(COMPILER) is None:
         raise ToolError(f"{COMPILER} is not on the PATH: install it (Debian: apt-get install gcc-arm-none-eabi)")
     command = [COMPILER, "-print-file-name=nano.specs"]
-    specs = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S)
+    specs = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=TIME_LIMIT_S)
     if not Path(specs.stdout.strip()).is_absolute():
         raise ToolError(f"{COMPILER} has no newlib: install it (Debian: apt-get install libnewlib-arm-none-eabi)")
     for module, package in (("platformio", "platformio"), ("SCons", "scons")):
@@ -110,21 +106,18 @@ def _require_project(directory: Path) -> None:
         raise InputError(f"{directory} has no platformio.ini: it is not a generated project")
 
 
-def _start(directory: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+@contextmanager
+def _started(directory: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     _require_project(directory)
     log = directory / LOG_IN_PROJECT
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "platformio", "run", "-e", SYSTEM_ENVIRONMENT, "-d", str(directory)]
     log_program(_log, command)
     with log.open("wb") as output:
-        return subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # to stop PlatformIO together with its compilers
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+        own = environment | {"PLATFORMIO_BUILD_DIR": str((directory / SYSTEM_BUILD_IN_PROJECT).absolute())}
+        with child(command, env=own, **streams) as process:
+            yield process
 
 
 def _finish(directory: Path, place: Path, process: subprocess.Popen[bytes], deadline: float) -> None:
@@ -136,7 +129,7 @@ def _finish(directory: Path, place: Path, process: subprocess.Popen[bytes], dead
         message = f"building {directory} took more than {TIME_LIMIT_S:.0f} s and was stopped (log: {log})"
         raise ToolError(message) from error
     if status != 0:
-        raise _failure(directory, (place / LOG_IN_PROJECT).read_text(errors="replace"))
+        raise _failure(directory, (place / LOG_IN_PROJECT).read_text(encoding="utf-8", errors="replace"))
     if not (place / ELF_IN_PROJECT).is_file():
         raise ToolError(f"building {directory} did not produce {ELF_IN_PROJECT} (log: {log})")
 
@@ -151,12 +144,6 @@ def _failure(directory: Path, output: str) -> TinysplitError:
             f"{section} of the program of {directory.name} does not fit into {memory} behind the data"
         )
     return ToolError(f"building {directory} failed: {first_error(output)} (log: {directory / LOG_IN_PROJECT})")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def first_error(output: str) -> str:

@@ -4,7 +4,6 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tinysplit.codegen.platformio_ini import COMPILER, Flags, macros
 from tinysplit.common import package_files
 from tinysplit.common.alignment import aligned
 from tinysplit.common.choices import BITS
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.kernels import DSP_CORES, candidates
 from tinysplit.kernels.code_parts import SharedFunction
 from tinysplit.kernels.cost_table import ONCE, CodeCosts, PartBytes, Work
@@ -36,13 +36,13 @@ Kind = tuple[str, str, str]  # core, bits ("" of functions that layers share), k
 def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     """Return the bytes of the parts of all kernels on the cores of the boards, and of the functions that they share."""
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
-    with ProcessPoolExecutor() as pool:
+    with process_pool() as pool:
         cases = list(product(networks, BITS, boards))
         for found in pool.map(_network_samples, *zip(*cases, strict=True)):
             for kind, sample in found:
                 samples[kind].append(sample)
     kernels: dict[str, dict[str, dict[str, PartBytes]]] = defaultdict(lambda: defaultdict(dict))
-    functions = {board.device.core: dict(_library(board)) for board in boards}
+    functions = {board.device.core: library_bytes(board) for board in boards}
     for (core, bits, name), every in sorted(samples.items()):
         (kernels[core][bits] if bits else functions[core])[name] = fit_bytes(every)
     return CodeCosts(kernels=kernels, functions=functions)
@@ -92,8 +92,12 @@ def _layer_sizes(source: LayerSource, number: int, board: Board, folder: Path) -
     return _compiled_sizes(folder / "layer.c", board, folder)
 
 
+def library_bytes(board: Board) -> dict[str, PartBytes]:
+    """Return the bytes of the functions that kernels call, by name: of the firmware library, and of the compiler."""
+    return dict(_library(board))
+
+
 def _library(board: Board) -> Iterator[tuple[str, PartBytes]]:
-    """Yield the functions of the firmware library that kernels call, by name, and of the compiler's own."""
     with tempfile.TemporaryDirectory() as folder:
         sources = (package_files.firmware() / "common").glob("dsp_*.c") if board.device.core in DSP_CORES else ()
         for path in sorted(sources):

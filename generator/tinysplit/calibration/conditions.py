@@ -20,6 +20,8 @@ from tinysplit.kernels.cost_table import (
     MeasuredCurrents,
     Target,
     load_cycle_table,
+    shipped_path,
+    shipped_table,
     using_table,
 )
 
@@ -55,9 +57,12 @@ def _memory(board: Board) -> str:
 def read_calibration(path: Path, boards: Sequence[Board]) -> CycleTable:
     """Return a calibration for all these boards, the compiler of this machine and the firmware of this installation.
 
-    Raises InputError where the file cannot be read, and where it was made for anything else.
+    A copy of the table of this installation is always one. Raises InputError where the file cannot be read, and where
+    it was made for anything else.
     """
     table = validate(path, read_json(path, REMEDY), CycleTable, REMEDY)
+    if table == shipped_table():
+        return table
     for number, board in enumerate(boards, 1):
         for field, value, wanted in _differences(table, board):
             raise InputError(
@@ -71,9 +76,9 @@ def read_calibration(path: Path, boards: Sequence[Board]) -> CycleTable:
             "that compiler"
         )
     if (firmware := firmware_sha256()) != table.firmware_sha256:
+        other = table.firmware_sha256[:SHOWN_DIGITS] if table.firmware_sha256 else "of another installation"
         raise InputError(
-            f"{path} is a calibration for firmware {table.firmware_sha256[:SHOWN_DIGITS]}, this installation has "
-            f"{firmware[:SHOWN_DIGITS]}: {REMEDY}"
+            f"{path} is a calibration for firmware {other}, this installation has {firmware[:SHOWN_DIGITS]}: {REMEDY}"
         )
     return table
 
@@ -106,13 +111,18 @@ def using_calibration(path: Path | None, boards: Sequence[Board]) -> Iterator[No
 
 def with_currents(base: CycleTable | None, board: Board, currents: MeasuredCurrents) -> CycleTable:
     """Return a calibration with the currents of a board, and the costs of `base`, by default of this installation."""
-    if base is None:
-        compiler = {"compiler": compiler_version()} if shutil.which(COMPILER) else {}
-        base = load_cycle_table().model_copy(update={"firmware_sha256": firmware_sha256(), **compiler})
-    return base.model_copy(update={"currents": {**base.currents, board.name: currents}})
+    base = base or load_cycle_table()
+    own = {"firmware_sha256": firmware_sha256(), "currents": {**base.currents, board.name: currents}}
+    compiler = {"compiler": compiler_version()} if shutil.which(COMPILER) else {}
+    return base.model_copy(update={**own, **compiler})
 
 
 def write_calibration(path: Path, table: CycleTable) -> None:
-    """Write a calibration. Raises InputError when it cannot be written."""
-    marked = table.model_copy(update={"tinysplit_version": version("tinysplit")})
+    """Write a calibration; as the table of this installation without version and hash, whose own it always has.
+
+    Raises InputError when it cannot be written.
+    """
+    is_shipped = path.resolve() == shipped_path().resolve()
+    origin = {"firmware_sha256": None} if is_shipped else {"tinysplit_version": version("tinysplit")}
+    marked = table.model_copy(update=origin)
     write_whole_file(path, marked.model_dump_json(indent=2, exclude_none=True) + "\n")

@@ -1,7 +1,7 @@
 """The command line: one command per stage, and `run` for all of them.
 
 Results go to stdout (tables, or JSON with --json), messages and progress to stderr. Exit codes: 0 success, 1 a check
-failed, 2 usage error, 3 unusable input file, 4 tool or hardware failure, 130 interrupted.
+failed, 2 usage error, 3 unusable input file, 4 tool or hardware failure; of a signal 128 and its number (130 Ctrl-C).
 """
 
 import ast
@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -196,6 +197,7 @@ class _ErrorsAsLines(TyperGroup):
 
     def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:  # noqa: ANN401
         """See click: reads the options before the command."""
+        _replace_what_stdout_lacks()
         has_arguments = bool(args)  # without any the help is shown
         try:
             return super().make_context(info_name, args, *others, **options)
@@ -203,6 +205,10 @@ class _ErrorsAsLines(TyperGroup):
             if not has_arguments:
                 raise
             raise _usage(error) from None
+        except BrokenPipeError:
+            raise  # typer ends quietly when the reader has closed the pipe
+        except OSError as error:  # of --help
+            raise _system_error(error) from None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)
         """See click: reads the options before the command, which may not be empty."""
@@ -221,9 +227,7 @@ class _ErrorsAsLines(TyperGroup):
         except BrokenPipeError:
             raise  # typer ends quietly when the reader has closed the pipe
         except OSError as error:  # a full disk, a read-only folder, a program that cannot be started
-            _print_error(f"{error.filename or 'the output'}: {error.strerror or error}")
-            _drop_unwritten_output()
-            raise typer.Exit(ToolError.exit_code) from None
+            raise _system_error(error) from None
         except KeyboardInterrupt:
             messages.print("interrupted")
             raise typer.Exit(INTERRUPTED) from None
@@ -235,9 +239,21 @@ def _usage(error: Any) -> typer.Exit:  # noqa: ANN401 (click's exception, see Co
     if renamed := RENAMED.get(getattr(error, "option_name", "").lstrip("-")):
         text = f"{error.option_name} is now --{renamed}"
     command = error.ctx.command_path if error.ctx else "tinysplit"
-    text = text.rstrip(".")
+    text = " ".join(text.split()).rstrip(".")
     _print_error(f"{text[0].lower()}{text[1:]}{'' if text.endswith('?') else ':'} see `{command} --help`")
     return typer.Exit(UsageError.exit_code)
+
+
+def _replace_what_stdout_lacks() -> None:
+    """Let a terminal of another encoding show ? for characters that it lacks, such as those of bars."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
+def _system_error(error: OSError) -> typer.Exit:
+    _print_error(f"{error.filename or 'the output'}: {error.strerror or error}")
+    _drop_unwritten_output()
+    return typer.Exit(ToolError.exit_code)
 
 
 def _drop_unwritten_output() -> None:

@@ -12,9 +12,10 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from tinysplit.boards.board_files import use_folder_beside
+from tinysplit.common.texts.console import PlainConsole
 
 
-class _Messages(Console):
+class _Messages(PlainConsole):
     """Messages on stderr and in the log."""
 
     def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401 (rich's own signature)
@@ -23,7 +24,7 @@ class _Messages(Console):
         logging.getLogger(__name__).info(" ".join(map(str, objects)))
 
 
-messages = _Messages(stderr=True, emoji=False)
+messages = _Messages(stderr=True)
 
 
 class Heading(StrEnum):
@@ -94,7 +95,7 @@ def emit(as_json: bool, data: dict[str, Any], show: Callable[[Console], None]) -
     if as_json:
         typer.echo(json.dumps(data, indent=2))
     else:
-        show(Console(emoji=False))
+        show(PlainConsole())
 
 
 def value_mistake(error: Exception) -> str | None:

@@ -18,6 +18,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.quoting import shell_line
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
@@ -34,7 +35,7 @@ from tinysplit_hil.bench.flash import (
 from tinysplit_hil.bench.flash_report import print_flash
 from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by_power, reset_by_probes
 from tinysplit_hil.bench.update import print_update, update_folder, update_to_json
-from tinysplit_hil.rig.commands import Command, shell_line
+from tinysplit_hil.rig.commands import Command
 from tinysplit_hil.rig.labgrid_targets import programmer_of
 from tinysplit_hil.rig.programmers import PROGRAMMERS
 from tinysplit_hil.rig.rig_file import names_in, read_rig_file

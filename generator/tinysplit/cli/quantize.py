@@ -20,6 +20,7 @@ from tinysplit.quantize.accuracy import Accuracy, FloatScores
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import measure_accuracy, print_quantization
+from tinysplit.quantize.sample_warnings import print_chance_warnings, print_reused_samples
 from tinysplit.quantize.validation import layer_errors
 
 DEFAULT_LAYER_SAMPLES = 20
@@ -50,7 +51,9 @@ def quantize(
     with reading(messages, [model]):
         graph = import_model(model)
     all_samples = load_samples(given.file, graph)
-    quantization = quantize_model(graph, model, all_samples.first(calibration_count), widths, messages)
+    calibration = all_samples.first(calibration_count)
+    print_reused_samples(calibration, all_samples, "`tinysplit validate` takes others", messages)
+    quantization = quantize_model(graph, model, calibration, widths, messages)
     found = measure_accuracy(quantization, all_samples, messages)
     emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=statistics))
 
@@ -67,7 +70,9 @@ def validate(
     with steps(messages, f"float and integers of {len(first)} samples, layer by layer"):
         errors = layer_errors(quantized, model, first)
     with references(messages, len(samples.x)):
-        accuracy = Accuracy.of(quantized, FloatScores.of(quantized.graph, model, samples))
+        floats = FloatScores.of(quantized.graph, model, samples)
+        accuracy = Accuracy.of(quantized, floats)
+    print_chance_warnings(floats, messages)
     found = Validation.of(project, len(first), accuracy, errors)
     found.write(folder)
     emit(as_json, found.model_dump(mode="json"), lambda console: print_validation(found, console))

@@ -1,12 +1,10 @@
 """`tinysplit virtual`: virtual boards behind ports of the operating system, for programs that are not ours."""
 
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
 from typing import Annotated
 
 import typer
@@ -16,6 +14,7 @@ from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.common.interrupts.signals import expected_signals
 from tinysplit.common.output_file import check_output_file, version_mark, write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
@@ -25,7 +24,6 @@ from tinysplit_hil.rig.programmers import gdb_server
 from tinysplit_hil.rig.rig_file import served_rig_text
 from tinysplit_hil.wire.simulated_time import SharedTime
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FIRST_GDB_PORT = 3333
 _NOTE = "virtual boards that run at present. `tinysplit virtual` removes this file when it ends."
 
@@ -97,7 +95,6 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
     from virtual_stm32.os_ports import open_ports
 
     with ExitStack() as stack:
-        is_stopped = stack.enter_context(_stopped_by_signal())
         rig = project_rig(project, folder, is_debuggable=options.is_debuggable, is_erased=options.is_erased)
         rig.stopped = _print_lockup
         for index in range(rig.board_count):
@@ -113,8 +110,9 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
             boards = [board.name for board in project.boards]
             text = served_rig_text(boards, names, adapters, time_file, rig.model_note)
             stack.enter_context(_rig_file(options.out, f"# {version_mark()}: {_NOTE}\n{text}"))
+        is_stopped = stack.enter_context(expected_signals())
         _print_ports(project, names, adapters, options.as_json)
-        server.serve(is_stopped.is_set)
+        server.serve(is_stopped)
 
 
 def _print_lockup(why: str) -> None:
@@ -125,18 +123,6 @@ def _openocd_lines(project: Project, adapters: Sequence[str]) -> Iterator[str | 
     """Yield the command that serves gdb for each board, each on a TCP port of its own."""
     for index, board in enumerate(project.boards):
         yield gdb_server(load_debug_port(board.name), adapters[index], FIRST_GDB_PORT + index) if adapters else None
-
-
-@contextmanager
-def _stopped_by_signal() -> Iterator[Event]:
-    """Yield an event that Ctrl-C, SIGTERM and the end of the terminal set, so that everything is cleaned up."""
-    event = Event()
-    before = {number: signal.signal(number, lambda *_: event.set()) for number in _SIGNALS}
-    try:
-        yield event
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

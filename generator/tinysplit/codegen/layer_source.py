@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tinysplit.codegen.row_hooks import NO_HOOKS, HooksContext, RowHooks
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import c_comment
 from tinysplit.kernels import Kernel, choose
 from tinysplit.kernels.base import KernelContext
 from tinysplit.kernels.row_order import RowOrder, one_row
@@ -308,9 +309,7 @@ def _offset(quantized: QuantizedLayer) -> int:
 
 def _title(quantized: QuantizedLayer, number: int) -> str:
     """Return number, kind and name of a layer; the name is changed so that it cannot end a comment."""
-    name = "".join(c if c.isascii() and c.isprintable() else "?" for c in quantized.layer.name)
-    name = name.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/")
-    title = f"layer {number}, {quantized.layer.kind.replace('_', ' ')} {name}"
+    title = f"layer {number}, {quantized.layer.kind.replace('_', ' ')} {c_comment(quantized.layer.name)}"
     return title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 3] + "..."
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from tinysplit.boards.board import Board
 from tinysplit.common.protocol_limits import PROTOCOL_VERSION
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import c_string
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.project.structure import sources_of
 
@@ -60,8 +61,7 @@ def write_project_hash(directories: Sequence[Path], notes: Sequence[Note]) -> in
     project_hash = _hash(directories)
     for directory, note in zip(directories, notes, strict=True):
         text = json.dumps({**note, "project_hash": f"{project_hash:08x}"}, separators=(",", ":"))
-        pieces = [text[i : i + _CHARACTERS_ON_LINE] for i in range(0, len(text), _CHARACTERS_ON_LINE)]
-        lines = [piece.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") for piece in pieces]
+        lines = [c_string(text[i : i + _CHARACTERS_ON_LINE]) for i in range(0, len(text), _CHARACTERS_ON_LINE)]
         context = ProjectHashContext(project_hash, NOTE_OWNER, NOTE_TYPE, lines, len(text))
         path = directory / "src" / "project_hash.c"
         path.write_text(render("project/project_hash.c.j2", context), encoding="utf-8")

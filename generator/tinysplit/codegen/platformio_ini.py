@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board, ClockSource
-from tinysplit.common.project_files import SYSTEM_ENVIRONMENT, SYSTEM_PLATFORM
+from tinysplit.common.project_files import BUILD_FOLDER, SYSTEM_ENVIRONMENT, SYSTEM_PLATFORM
 from tinysplit.common.templates import render
 
 COMPILER = "arm-none-eabi-gcc"
 STOCK_ENVIRONMENT = "stock"
+STOCK_COMPILER = "toolchain-gccarmnoneeabi@~1.120301.0"  # GCC 12.3
+STOCK_BUILD_FOLDER = f"{BUILD_FOLDER}/run"  # of `pio run`
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class PlatformioIniContext:
     flags: Flags
     system: str
     stock: str
+    stock_compiler: str
+    stock_build_folder: str
     system_platform: str
 
 
@@ -60,6 +64,8 @@ def render_platformio_ini(board: Board, *, has_markers: bool = False) -> str:
             flags=Flags(),
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
+            stock_compiler=STOCK_COMPILER,
+            stock_build_folder=STOCK_BUILD_FOLDER,
             system_platform=SYSTEM_PLATFORM,
         ),
     )

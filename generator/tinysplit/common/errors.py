@@ -1,5 +1,7 @@
 """Errors that a user can cause, one class per exit code. A message is one line with the cause and a remedy."""
 
+from tinysplit.common.texts.quoting import printable
+
 INTERRUPTED = 130  # exit code after Ctrl-C
 
 
@@ -44,13 +46,6 @@ class ToolError(TinysplitError):
     """A compiler, PlatformIO, a serial port or a board failed or is missing."""
 
     exit_code = 4
-
-
-def printable(text: str) -> str:
-    """Return a text on one line, without characters that control a terminal: these become escapes as in Python."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def one_line(error: Exception) -> str:

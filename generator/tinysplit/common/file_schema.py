@@ -5,9 +5,9 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tinysplit.common.errors import InputError
@@ -19,6 +19,14 @@ class FileModel(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+
+# Numbers far above what any network or board needs: all sums and products of them are finite.
+Number = Annotated[int, Field(ge=1, le=10**6)]  # of a layer, board, cut or sample
+Count = Annotated[int, Field(ge=0, le=10**15)]  # of bytes, cycles, frames
+Hertz = Annotated[int, Field(ge=1, le=10**11)]  # or baud
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+Watts = Annotated[float, Field(ge=0, le=1e6)]
+Figure = Annotated[float, Field(ge=-1e15, le=1e15)]
 
 _WANTED = "wanted"  # our own type of error, with its words
 

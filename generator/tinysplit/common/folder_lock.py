@@ -3,12 +3,12 @@
 import fcntl
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tinysplit.common.errors import ToolError
+from tinysplit.common.private.folder import private_folder, runtime_folder
 
 
 def locked_folder(folder: Path) -> AbstractContextManager[None]:
@@ -23,11 +23,10 @@ def locked_file(file: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def _locked(path: Path, kind: str) -> Iterator[None]:
-    # The lock is a file in the temporary folder: what is locked may be replaced meanwhile.
-    locks = Path(tempfile.gettempdir(), f"tinysplit-{os.getuid()}", "locks")
-    locks.mkdir(parents=True, exist_ok=True)
-    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-    with (locks / name).open("a+", encoding="utf-8") as lock:
+    # The lock is a file elsewhere: what is locked may be replaced meanwhile.
+    locks = private_folder(runtime_folder() / "locks")
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    with open(locks / name, "a+", encoding="utf-8", opener=_open_no_link) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -40,3 +39,7 @@ def _locked(path: Path, kind: str) -> Iterator[None]:
         lock.write(str(os.getpid()))
         lock.flush()
         yield
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

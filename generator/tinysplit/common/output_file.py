@@ -1,11 +1,10 @@
 """Writing of files that a user names: whole or not at all, and never over a file that tinysplit did not write."""
 
-import os
-from contextlib import suppress
 from pathlib import Path
 
 from tinysplit import __version__
 from tinysplit.common.errors import InputError
+from tinysplit.common.interrupts.temporary import temporary_file
 
 VERSION_KEY = "tinysplit_version"  # at the beginning of every file that may be written again
 _HEAD_BYTES = 1024
@@ -47,14 +46,12 @@ def write_whole_file(path: Path, content: str | bytes) -> None:
     Raises InputError when it cannot be written.
     """
     target, data = path.resolve(), content.encode() if isinstance(content, str) else content
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         if target.exists() and not target.is_file():
             target.write_bytes(data)
-        else:
+            return
+        with temporary_file(target) as temporary:
             temporary.write_bytes(data)
             temporary.replace(target)
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink()
         raise InputError(f"{path} cannot be written ({error.strerror}): name another file") from None

@@ -5,13 +5,13 @@ the user's.
 """
 
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
+from tinysplit.common.interrupts.temporary import moved_away, temporary_folder
 from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME, RESULT_NAMES
 
 _CMAKE_CACHE = "CMakeCache.txt"
@@ -33,13 +33,12 @@ def check_output_folder(out: Path, *, force: bool = False) -> None:
         raise InputError(f"{out} is a file: name a folder to generate into")
     if not out.is_dir() or (force and _is_generated(out)):
         return
-    listed = _listed(out)
-    own = [name for name, digest in _digests(out).items() if listed.get(name) != digest]
+    own = list(islice(_own(out), _NAMED + 1 if _is_generated(out) else 1))
     if own and not _is_generated(out):
         older = ", or remove it if it is of an older tinysplit" if (out / MANIFEST_NAME).is_file() else ""
         raise InputError(f"{out} contains files that were not generated ({own[0]}): name a new folder{older}")
     if own:
-        names = ", ".join(own[:_NAMED]) + (f" and {len(own) - _NAMED} more" if len(own) > _NAMED else "")
+        names = ", ".join(own[:_NAMED]) + (" and more" if len(own) > _NAMED else "")
         raise InputError(
             f"{out} has files that were changed or added since it was generated ({names}): name another folder, or "
             "let --force delete them"
@@ -59,11 +58,20 @@ def _listed(folder: Path) -> dict[str, str]:
     return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
-def _digests(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file but the list by its path in the folder, builds and results left out."""
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each file but the list with its path in the folder, builds and results left out."""
     results = {folder / name for name in (LIST_NAME, *RESULT_NAMES)}
-    paths = (path for path in source_files(folder) if path not in results)
-    return {path.relative_to(folder).as_posix(): _sha256(path) for path in paths}
+    for path in source_files(folder):
+        if path not in results:
+            yield path.relative_to(folder).as_posix(), path
+
+
+def _own(folder: Path) -> Iterator[str]:
+    """Yield each file that was changed or added; of those that were added nothing is read, whatever their sizes."""
+    listed = _listed(folder)
+    for name, path in _files(folder):
+        if name not in listed or listed[name] != _sha256(path):
+            yield name
 
 
 def source_files(folder: Path) -> Iterator[Path]:
@@ -94,24 +102,18 @@ def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
     """
     check_output_folder(out, force=force)
     target = out.resolve()
-    fresh: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        fresh.chmod(0o755)
-        yield fresh
-        _write_list(fresh)
-        _replace(target, fresh)
-    except BaseException as error:
-        if fresh:
-            shutil.rmtree(fresh, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise InputError(f"{out} cannot be written ({error.strerror}): name another folder") from None
-        raise
+        with temporary_folder(target) as fresh:
+            yield fresh
+            _write_list(fresh)
+            _replace(target, fresh)
+    except OSError as error:
+        raise InputError(f"{out} cannot be written ({error.strerror}): name another folder") from None
 
 
 def _write_list(folder: Path) -> None:
-    lines = [f"{digest}  {name}\n" for name, digest in _digests(folder).items()]
+    lines = [f"{_sha256(path)}  {name}\n" for name, path in _files(folder)]
     (folder / LIST_NAME).write_text("".join(lines), encoding="utf-8")
 
 
@@ -120,15 +122,9 @@ def _replace(target: Path, fresh: Path) -> None:
     if not target.exists():
         fresh.rename(target)
         return
-    old = fresh.with_name(f"{fresh.name}.old")
-    target.rename(old)
-    try:
+    with moved_away(target, fresh) as old:
         fresh.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    _keep_builds(old, target)
-    shutil.rmtree(old)
+        _keep_builds(old, target)
 
 
 def _keep_builds(old: Path, new: Path) -> None:

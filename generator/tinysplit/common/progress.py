@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.console import PlainConsole
+from tinysplit.common.texts.quoting import printable
 
 _log = logging.getLogger(__name__)
 Listener = Callable[[str], None]  # takes a line
@@ -23,7 +25,7 @@ LINE_S = 10.0  # between two lines of a step that counts
 def console_of(listener: Listener | None) -> Console:
     """Return a console whose lines `listener` gets; they are shown nowhere."""
     lines = cast("IO[str]", _Lines(listener or (lambda _line: None)))
-    return Console(file=lines, force_terminal=False, force_jupyter=False, no_color=True, soft_wrap=True)
+    return PlainConsole(file=lines, force_terminal=False, force_jupyter=False, no_color=True, soft_wrap=True)
 
 
 @contextmanager
@@ -56,10 +58,10 @@ def steps(messages: Console, what: str, total: int | None = None) -> Iterator[Ca
         yield _lines(messages, what, total)
         return
     _log.info("%s ...", what)
-    columns = [SpinnerColumn(), TextColumn("{task.description}")]
+    columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False)]
     counters = [BarColumn(), MofNCompleteColumn()] if total is not None else []
     with Progress(*columns, *counters, TimeElapsedColumn(), console=messages) as progress:
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(printable(what), total=total)
         yield lambda done: progress.update(task, completed=done)
         progress.update(task, completed=total if total is not None else 1, total=total if total is not None else 1)
 

@@ -19,4 +19,5 @@ SYSTEM_PLATFORM = "tinysplit_system"  # as its platform.json says
 SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler
 BUILD_FOLDER = ".pio"
 WEIGHTS_IN_PROJECT = Path("include") / "weights.bin"
-ELF_IN_PROJECT = Path(BUILD_FOLDER) / "build" / SYSTEM_ENVIRONMENT / "firmware.elf"
+SYSTEM_BUILD_IN_PROJECT = Path(BUILD_FOLDER) / "build"  # of `tinysplit build` alone
+ELF_IN_PROJECT = SYSTEM_BUILD_IN_PROJECT / SYSTEM_ENVIRONMENT / "firmware.elf"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.extras import install_line
+from tinysplit.common.private.key_file import read_key_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -54,16 +55,10 @@ class SecretKey:
     def from_file(cls, path: Path) -> Self:
         """Read a key: 16 or 32 bytes, or 32 or 64 hexadecimal digits, with white space around them.
 
-        32 bytes that are all hexadecimal digits are taken as digits. Raises InputError.
+        32 bytes that are all hexadecimal digits are taken as digits. Raises InputError; warns where others can read it.
         """
         _refuse_key_as_name(path.name, "a file")
-        try:
-            with path.open("rb") as file:
-                content = file.read(_MOST_FILE_BYTES + 1)
-        except OSError as error:
-            raise InputError(f"the key file {path} cannot be read ({error.strerror}): name a file with a key") from None
-        if len(content) > _MOST_FILE_BYTES:
-            raise InputError(f"the key file {path} has more than {_MOST_FILE_BYTES} bytes: {_HAS_TO_BE}")
+        content = read_key_file(path, "the key file", _MOST_FILE_BYTES, _HAS_TO_BE)
         digits = content.strip()
         if not _HEXADECIMAL.fullmatch(digits):
             return cls._checked(content, f"the key file {path} has {_count(content, 'byte')}")

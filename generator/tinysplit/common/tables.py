@@ -8,12 +8,12 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
-from rich.text import Text
+
+from tinysplit.common.texts.quoting import printable_lines
 
 NAME_WIDTH = 20  # so that a table fits 80 columns; names from exporters can have several hundred letters
 SHORT_NAME_WIDTH = 14  # of "depthwise_conv": names may get as short as that before text is wrapped
 _GAP = 2  # columns of the console between two columns of a table
-_MARKUP = "[/"  # the end of a style in rich's markup; such cells are short
 _PLUS = " +"  # stays on the line of the word before it
 _WORD = re.compile(r"\S+(?: \+(?=\s))?")
 
@@ -35,6 +35,7 @@ class PlainTable(Table):
 
     def add_row(self, *cells: RenderableType, style: str | None = None) -> None:  # type: ignore[override]
         """Add a row; columns behind its cells stay empty."""
+        cells = tuple(printable_lines(each) if isinstance(each, str) else each for each in cells)
         super().add_row(*cells)
         self._rows.append((*cells, *("" for _ in self._headings[len(cells) :])))
         self._styles.append(style)
@@ -96,9 +97,8 @@ def _range(cell: RenderableType, console: Console, options: ConsoleOptions) -> M
     """Return the widths of the longest word and of the longest line of a cell."""
     if not isinstance(cell, str):
         return Measurement.get(console, options, cell)
-    plain = Text.from_markup(cell).plain if _MARKUP in cell else cell
-    words = max(map(cell_len, _WORD.findall(plain)), default=0)
-    return Measurement(words, max(map(cell_len, plain.splitlines()), default=0))
+    words = max(map(cell_len, _WORD.findall(cell)), default=0)
+    return Measurement(words, max(map(cell_len, cell.splitlines()), default=0))
 
 
 def _highest_limit(least: Sequence[int], most: Sequence[int], room: int) -> int:
@@ -117,7 +117,7 @@ def _highest(limits: range, fits: Callable[[int], bool]) -> int | None:
 
 
 def _short(cell: RenderableType, limit: int) -> RenderableType:
-    if not isinstance(cell, str) or _MARKUP in cell:
+    if not isinstance(cell, str):
         return cell
     return _WORD.sub(lambda word: _short_word(word[0], limit), cell)
 

@@ -5,9 +5,11 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_eval_context, select_autoescape
+from jinja2.nodes import EvalContext
 
 from tinysplit.common import package_files
+from tinysplit.common.texts import quoting
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -34,10 +36,19 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=select_autoescape(("html.j2",), default=False, default_for_string=False),
+        autoescape=select_autoescape(("html.j2", "svg.j2"), default=False, default_for_string=False),
+        finalize=_finalize,
     )
     environment.filters["dedent"] = _dedent
+    for quote in (quoting.c_comment, quoting.c_string, quoting.line_comment, quoting.markdown_cell):
+        environment.filters[quote.__name__] = quote
     return environment
+
+
+@pass_eval_context
+def _finalize(context: EvalContext, value: object) -> object:
+    """Return what a template prints, in HTML and SVG without the characters that XML cannot hold."""
+    return quoting.xml_text(value) if context.autoescape and type(value) is str else value
 
 
 def _dedent(text: str) -> str:

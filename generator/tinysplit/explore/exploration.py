@@ -21,7 +21,7 @@ from tinysplit.explore.journal import Journal
 from tinysplit.explore.largest import Largest, largest_networks
 from tinysplit.explore.ranking import RankedSet, Ranking
 from tinysplit.explore.request import Request
-from tinysplit.explore.stopping import Stopped, TimeIsUpError, orderly_termination, total_time
+from tinysplit.explore.stopping import Stopped, TimeIsUpError, total_time
 from tinysplit.explore.sweep import Sweep, at_rate, sweep
 from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Workers
@@ -79,7 +79,6 @@ def explore(request: Request, journal_path: Path, workers: Workers, show: Callab
     """
     candidates = tuple(request.candidates())
     with (
-        orderly_termination(),
         locked_file(journal_path),
         closing(workers),
         Journal(journal_path, _conditions(request)) as journal,

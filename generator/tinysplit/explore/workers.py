@@ -14,15 +14,15 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from logging import CRITICAL, getLogger
-from multiprocessing import active_children, forkserver, get_context, parent_process
-from threading import Thread, current_thread, main_thread
+from multiprocessing import active_children, forkserver, get_context, parent_process, resource_tracker
+from threading import Thread
 from typing import Protocol
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
+from tinysplit.common.interrupts.signals import uninterrupted
 from tinysplit.explore.candidates import Candidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates, key_of
-from tinysplit.explore.stopping import uninterrupted
 
 Batch = tuple[Candidate, ...]
 Work = Callable[[Tables, Sequence[Candidate], Solving], list[Outcome]]
@@ -59,8 +59,8 @@ class LocalProcesses:
     """Worker processes on this machine, which end with this process, whatever ends it."""
 
     def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
-        """Use `count` processes, by default one per processor. They start with the first batches."""
-        self.count, self.work = count or os.cpu_count() or 1, work
+        """Use `count` processes, by default one per processor of this one. They start with the first batches."""
+        self.count, self.work = count or len(os.sched_getaffinity(0)), work
         self._pool: ProcessPoolExecutor | None = None
 
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
@@ -115,12 +115,12 @@ def _new_pool(count: int) -> ProcessPoolExecutor:
     They are forks of one that has imported what they need.
     """
     forkserver.set_forkserver_preload([evaluate_candidates.__module__])
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if current_thread() is main_thread() else None
+    resource_tracker.ensure_running()  # here, as it unblocks Ctrl-C
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which processes inherit
     try:
         forkserver.ensure_running()
     finally:
-        if before is not None:
-            signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return ProcessPoolExecutor(count, get_context("forkserver"), _end_with_parent)
 
 

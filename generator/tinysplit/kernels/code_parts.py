@@ -12,15 +12,19 @@ from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.window import Window, layer_window
 
 UNROLLED_ELEMENTS, UNROLLED_COLUMNS, PEELED_COLUMNS = 25, 5, 7  # of windows, up to which compilers unroll loops
-SHORT_LOOP = 4  # products that have no loop
+UNROLLED_PRODUCTS = 4  # in an iteration of their loop
 
 
 @dataclass(frozen=True)
 class SharedFunction:
-    """A function that layers share, by its kind in the cost table, and how often it has each part of that kind."""
+    """A function that layers share, by its kind in the cost table, and how often it has each part of that kind.
+
+    It is in the firmware library, or in the C file of each of these layers, of which the linker takes the first.
+    """
 
     kind: str
     parts: Work = field(default_factory=dict)
+    is_in_layers: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,13 +46,14 @@ def usual_code(layer: Layer, widths: Widths) -> Work:
     (`part_words`) of a pixel; clamps to a `lower` and an `upper` limit; `signed` inputs; and those of its window and
     its products.
     """
-    height, width, _ = layer.out_shape
+    height, width, channels = layer.out_shape
     pixel_bytes, map_bytes = (size * widths.x // 8 for size in (layer.in_shape.channels, layer.in_shape.size))
     window = layer_window(layer)
     copies = _copies(layer, window) if window else 1
     parts: dict[str, float] = {
         "rows": height > 1,
         "columns": width > 1,
+        "channels": channels > 1,
         "inputs": len(layer.in_shapes) - 1,
         "odd_bytes": map_bytes % 4,
         "part_words": pixel_bytes % 4 > 0,
@@ -95,13 +100,18 @@ def _product_code(layer: Conv | Dense, window: Window | None, copies: int) -> Wo
     `single`: such a channel; `loop`, `rests`: products that have a loop, and those beyond its last fours.
     """
     groups = layer.groups if isinstance(layer, Conv) else 1
-    outputs, inputs = layer.out_shape.channels // groups, layer.in_shape.channels // groups
+    outputs = layer.out_shape.channels // groups
+    inputs = (layer.in_shape.channels if window else layer.in_shape.size) // groups
     products = inputs * (window.kernel[1] if window and window.dilation[1] == 1 else 1)
-    loops = copies * (1 + outputs % 2)
+    pairs, single = outputs > 1, outputs % 2
+    loops = copies * (pairs + single)
     return {
-        "single": copies * (outputs % 2),
-        "loop": loops * (products > SHORT_LOOP),
-        "rests": loops * (products % 4),
+        "pair": copies * pairs,
+        "single": copies * single,
+        "straight": loops * products * (products <= UNROLLED_PRODUCTS),
+        "loop": loops * (products >= 2 * UNROLLED_PRODUCTS),
+        "single_pass": loops * (UNROLLED_PRODUCTS < products < 2 * UNROLLED_PRODUCTS),
+        "rests": loops * (products % UNROLLED_PRODUCTS),
         "two_rows": loops * bool(window and window.kernel[0] == 2),  # noqa: PLR2004 - which are unrolled
         "grouped": copies * (groups > 1),
         "several": outputs > 3,  # noqa: PLR2004 - more than one pair

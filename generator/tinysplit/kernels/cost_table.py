@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
@@ -189,7 +189,7 @@ class CycleTable(FileModel):
     made_by: str  # command
     compiler: str
     flags: str
-    firmware_sha256: str  # of the C sources and templates that were measured
+    firmware_sha256: str | None = None  # of the C sources and templates that were measured; as tinysplit_version
     targets: dict[str, Target]  # by core
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     code: CodeCosts
@@ -224,7 +224,7 @@ def load_cycle_table() -> CycleTable:
 
     Raises ToolError if the file of this installation is damaged.
     """
-    return _in_use[-1] if _in_use else _shipped_table()
+    return _in_use[-1] if _in_use else shipped_table()
 
 
 @contextmanager
@@ -237,9 +237,15 @@ def using_table(table: CycleTable) -> Iterator[None]:
         _in_use.pop()
 
 
+def shipped_path() -> Path:
+    """Return the file of the table of this installation."""
+    return Path(__file__).with_name(TABLE_NAME)
+
+
 @cache
-def _shipped_table() -> CycleTable:
-    text = files("tinysplit.kernels").joinpath(TABLE_NAME).read_text(encoding="utf-8")
+def shipped_table() -> CycleTable:
+    """Return the table of this installation. Raises ToolError if its file is damaged."""
+    text = shipped_path().read_text(encoding="utf-8")
     try:
         return CycleTable.model_validate(json.loads(text))
     except ValueError as error:

@@ -4,8 +4,9 @@ Samples run one by one on one thread: models with a fixed batch run like those w
 the same bits.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -13,9 +14,16 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.living_nodes import keep_living_nodes
 from tinysplit.network.onnx_session import open_session
 
 Floats = NDArray[np.float32]
+Values = NDArray[np.floating]
+Pairs = Mapping[
+    str, ValueFormat
+]  # the formats of a quantized (QDQ) network, by the names of the values before the pairs
+NO_PAIRS: Pairs = MappingProxyType({})
 
 
 def run_float(model: Path, x: Floats) -> Floats:
@@ -28,16 +36,21 @@ def run_float(model: Path, x: Floats) -> Floats:
     return run_float_values(model, x, (name,))[name]
 
 
-def run_float_values(model: Path, x: Floats, names: Iterable[str]) -> dict[str, Floats]:
-    """Return the named values of the model, each N x its shape without the batch, for samples `x`."""
+def run_float_values(model: Path, x: Floats, names: Iterable[str], pairs: Pairs = NO_PAIRS) -> dict[str, Values]:
+    """Return the named values of the model, each N x its shape without the batch, for samples `x`.
+
+    Those with one of `pairs` are the values behind it, which the integers stand for: rounded, and clamped where the
+    pair stands for a ReLU.
+    """
     wanted = tuple(dict.fromkeys(names))
-    runs = list(run_samples(model, x, wanted))
+    runs = list(run_samples(model, x, wanted, pairs))
     return {name: np.stack([_without_batch(run[i]) for run in runs]) for i, name in enumerate(wanted)}
 
 
-def run_samples(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[Floats]]:
+def run_samples(model: Path, x: Floats, names: Sequence[str], pairs: Pairs = NO_PAIRS) -> Iterator[list[Values]]:
     """Yield the named values (the network's input among them, if named) of one sample after the other.
 
+    `pairs` are those of `run_float_values`.
     Raises InputError if ONNX Runtime cannot run the model.
     """
     session = _session(model, names)
@@ -49,7 +62,14 @@ def run_samples(model: Path, x: Floats, names: Sequence[str]) -> Iterator[list[F
         except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
             raise _refused(model, error) from None
         values = dict(zip(computed, results, strict=True)) | {input_name: sample[np.newaxis]}
-        yield [values[name] for name in names]
+        yield [_behind_pair(values[name], pairs[name]) if name in pairs else values[name] for name in names]
+
+
+def _behind_pair(value: Floats, pair: ValueFormat) -> Values:
+    """Return what QuantizeLinear and DequantizeLinear make of a value, by ONNX's definition: halves to even."""
+    limits = pair.low - pair.zero_point, pair.high - pair.zero_point
+    steps: Values = np.clip(np.rint(value / np.float32(pair.scale)), *limits).astype(np.float64)
+    return steps * pair.scale
 
 
 def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
@@ -57,6 +77,7 @@ def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
     proto = onnx.load(model)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)
+    keep_living_nodes(proto)
     try:
         return open_session(proto)
     except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
@@ -67,5 +88,5 @@ def _refused(model: Path, error: Exception) -> InputError:
     return InputError(f"ONNX Runtime cannot run {model}: {one_line(error)}")
 
 
-def _without_batch(value: Floats) -> Floats:
+def _without_batch(value: Values) -> Values:
     return value[0] if value.shape[:1] == (1,) else value

@@ -77,8 +77,13 @@ class Graph:
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """ONNX names of the network's input and of every layer's output."""
+        """Names of the network's input and of every layer's output."""
         return (self.input_name, *(layer.output for layer in self.layers))
+
+    @property
+    def onnx_values(self) -> Mapping[str, str]:
+        """The ONNX value that has the numbers of each of `value_names`; several copies may have one."""
+        return {self.input_name: self.input_name} | {layer.output: layer.onnx_value for layer in self.layers}
 
     @property
     def is_distributed(self) -> bool:

@@ -1,13 +1,17 @@
 """Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain, count
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
 from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
 from tinysplit.network.layers.permute import has_loops
+from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.pointwise import Affine, Clamp
@@ -18,14 +22,22 @@ MAP_RANK = 4  # batch, channels, height, width
 class GraphBuilder:
     """Builds the layers of a `Graph` in topological order."""
 
-    def __init__(self, input_name: str) -> None:
+    def __init__(
+        self,
+        input_name: str,
+        names: Iterable[str],
+        weight_scales: Mapping[str, NDArray[np.float64]],
+        budget: ConstantBudget,
+    ) -> None:
         self.input_name = input_name
+        self.names = set(names)  # of all values and nodes, and of layers that are added between
+        self.weight_scales = weight_scales  # of weights that are integers in the file, by layer name
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
-        self.elements = 0  # of the outputs of the layers
-        self.constant_elements = 0  # of computed constants
+        self.elements = 0  # of the outputs of the layers and of values in other layouts
+        self.constants = budget
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
-        self.moves: dict[tuple[str, tuple[int, ...]], Layer] = {}  # by value and memory order
+        self.moves: dict[tuple[str, bytes], Layer] = {}  # by value and memory order
         self.applied: dict[
             Affine | Clamp, Layer
         ] = {}  # operations on the input that waited for its order, and their layers
@@ -39,14 +51,18 @@ class GraphBuilder:
 
         Raises InputError if a parameter is not finite, or the network computes more than the limit.
         """
-        self.elements += layer.out_shape.size
+        self.count(layer.out_shape.size, layer.name)
+        self.layers.append(_checked(replace(layer, qdq_scales=self.weight_scales.get(layer.name))))
+        return self.layers[-1]
+
+    def count(self, n_elements: int, name: str) -> None:
+        """Count the elements of a value. Raises InputError if the network computes more than the limit."""
+        self.elements += n_elements
         if self.elements > NETWORK_ELEMENTS:
             raise InputError(
-                f"the network computes more than {NETWORK_ELEMENTS} elements, the limit, up to layer '{layer.name}': "
+                f"the network computes more than {NETWORK_ELEMENTS} elements, the limit, up to '{name}': "
                 "give a smaller network"
             )
-        self.layers.append(_checked(layer))
-        return layer
 
     def replace(self, layer: Layer, fused: Layer) -> Layer:
         """Replace `layer` by `fused` and return it. Raises InputError if a parameter is not finite."""
@@ -82,22 +98,51 @@ class GraphBuilder:
     def moved(self, node: Node, tensor: Tensor, producer: Layer | None, order: IndexArray, shape: Shape) -> Layer:
         """Return the layer that reorders the output of `producer` to `order`, with `shape`; its readers share it.
 
-        Raises InputError where no nested loops produce this order, or the value range in it is not known.
+        An order that no nested loops produce takes two layers, with the order of ONNX between them.
+        Raises InputError where they do not produce it either.
         """
-        name = node.name_of(tensor)
-        key = (self.source(producer), tuple(order.tolist()))
+        key = (self.source(producer), order.tobytes())
         if key in self.moves:
             return self.moves[key]
-        if tensor.layout.is_padded or name in (self.input_name, self.source(producer)):
-            raise node.error(f"reads '{name}' in another order than it is stored, which cannot be changed here")
+        name, inputs = node.name_of(tensor), (self.source(producer),)
+        in_shape = producer.out_shape if producer else Shape(1, 1, order.size)
         if not has_loops(order):
-            raise node.error(f"reads '{name}' in an order that no nested loops produce: not supported")
-        inputs, in_shape = (self.source(producer),), producer.out_shape if producer else Shape(1, 1, order.size)
+            between = self._onnx_order(producer)
+            rest = np.argsort(between)[order]
+            if not has_loops(between) or not has_loops(rest):
+                raise node.error(f"reads '{name}' in an order that no nested loops produce: not supported")
+            first = self.moved(node, tensor, producer, between, Shape(1, 1, order.size))
+            inputs, in_shape, order = (first.output,), first.out_shape, rest
+        added = self.unused(f"{name} moved")
+        value = self._onnx_value(producer) if tensor.layout.is_padded else name
+        is_stored = value in {self.input_name, *(layer.output for layer in self.layers)}
         layer = Permute(
-            name=f"{name} moved", inputs=inputs, output=name, in_shape=in_shape, new_shape=shape, order=order
+            name=added,
+            inputs=inputs,
+            output=added if is_stored else value,
+            moves=value if is_stored else None,
+            in_shape=in_shape,
+            new_shape=shape,
+            order=order,
         )
         self.moves[key] = self.append(layer)
         return layer
+
+    def unused(self, name: str) -> str:
+        """Return a name that no value, node or layer has: this one, or one with a number behind it."""
+        numbered = (f"{name} {number}" for number in count(2))
+        found = next(each for each in chain((name,), numbered) if each not in self.names)
+        self.names.add(found)
+        return found
+
+    def _onnx_value(self, producer: Layer | None) -> str:
+        return producer.onnx_value if producer else self.input_name
+
+    def _onnx_order(self, producer: Layer | None) -> IndexArray:
+        """Return the order in which ONNX has the elements of a stored value: that of the input, or of a map."""
+        if producer is None:
+            return np.argsort(np.asarray(self.input_order))
+        return Layout.of_map(producer.out_shape, 2).order.ravel()
 
     def padded(self, node: Node, tensor: Tensor) -> Tensor:
         """Return a padded activation as the output of a padding layer, for readers that cannot absorb the Pad.
@@ -110,9 +155,24 @@ class GraphBuilder:
                 raise node.error(f"reads '{name}', padded elsewhere than around a map: not supported")
             producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
             value, inputs = tensor.layout.pad_value, (self.source(producer),)
-            layer = Pad(name=f"{name} padded", inputs=inputs, output=name, in_shape=shape, pads=pads, value=value)
+            added = self.unused(f"{name} padded")
+            layer = Pad(name=added, inputs=inputs, output=name, in_shape=shape, pads=pads, value=value)
             self.pads[name] = Tensor(Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2), self.append(layer))
         return self.pads[name]
+
+    def zeros_around(self, node: Node, producer: Layer | None, shape: Shape, pads: Pads) -> Layer:
+        """Return a layer that pads the map that `producer` computes, of `shape`, with zeros."""
+        name = self.unused(f"{node.name} padded")
+        layer = Pad(
+            name=name,
+            inputs=(self.source(producer),),
+            output=name,
+            moves=self._onnx_value(producer),
+            in_shape=shape,
+            pads=pads,
+            value=0.0,
+        )
+        return self.append(layer)
 
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
         """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""

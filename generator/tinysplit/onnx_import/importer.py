@@ -9,9 +9,9 @@ import onnx
 from onnx import NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS
 from tinysplit.network.graph import Graph, with_clamps
-from tinysplit.onnx_import.constants import evaluate
+from tinysplit.onnx_import.constant_budget import ConstantBudget
+from tinysplit.onnx_import.constants import evaluate, fold
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
@@ -21,6 +21,7 @@ from tinysplit.onnx_import.operators import JOINING, OPERATORS, TAKES_ANY_PAD, W
 from tinysplit.onnx_import.prepare import prepare
 from tinysplit.onnx_import.qdq import QdqFormats, extract_qdq
 
+INFINITE = ("Clip", "Pad")  # operators with constants that may be infinite
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 
 
@@ -40,25 +41,38 @@ def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
 
 def _imported(path: Path, *, needs_weights: bool) -> Graph:
     file = read_model(path, needs_weights=needs_weights)
-    float_model, own = extract_qdq(prepare(file.model))
+    whole = prepare(file.model)
+    budget = ConstantBudget()
+    constants = fold(whole, file.opset, budget)
+    float_model, own = extract_qdq(whole, constants)
     model = prepare(float_model)
-    values: dict[str, Tensor | Constant] = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    added = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name not in constants}
+    values: dict[str, Tensor | Constant] = {**constants, **added}
     sample = next(value for value in model.graph.input if value.name not in values)
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
-    builder = GraphBuilder(sample.name)
+    names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
+    builder = GraphBuilder(sample.name, names, own.weight_scales, budget)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
-    for name, proto in [(sample.name, None), *((proto.output[0], proto) for proto in model.graph.node)]:
-        value = _computed(proto, values, builder, file.opset) if proto else values[name]
-        if isinstance(value, Tensor) and readers[name] > 1:
-            value = replace(value, is_shared=True)
-        values[name] = value
     name = model.graph.output[0].name
+    readers[name] += 1
+    values[sample.name] = _shared(values[sample.name], readers[sample.name])
+    for proto in model.graph.node:
+        if proto.output[0] not in values:
+            values[proto.output[0]] = _shared(_computed(proto, values, builder, file.opset), readers[proto.output[0]])
+        for read in filter(None, proto.input):
+            readers[read] -= 1
+            if not readers[read]:
+                del values[read]
     output = values[name]
     if isinstance(output, Tensor) and output.layout.is_padded:
         output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
     graph = _graph(path, file.sha256, builder, shape, output, own)
     return graph if file.has_weights else replace(graph, has_weights=False)
+
+
+def _shared(value: Tensor | Constant, n_readers: int) -> Tensor | Constant:
+    return replace(value, is_shared=True) if isinstance(value, Tensor) and n_readers > 1 else value
 
 
 def _computed(
@@ -73,9 +87,7 @@ def _computed(
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if not tensors:
         constants = [operand for operand in operands if not isinstance(operand, Tensor)]
-        constant = evaluate(proto, constants, opset, limit=CONSTANT_ELEMENTS - builder.constant_elements)
-        builder.constant_elements += constant.size
-        return constant
+        return evaluate(proto, constants, opset, builder.constants)
     if proto.domain not in ("", "ai.onnx") or proto.op_type not in OPERATORS:
         raise _unsupported(node, proto.domain)
     if len(tensors) > 1 and proto.op_type not in JOINING:
@@ -83,11 +95,30 @@ def _computed(
             f"reads {len(tensors)} computed values ({node.shapes}), which only {', '.join(JOINING)} may do: "
             "not supported"
         )
+    _check_finite(node)
     node = replace(node, operands=tuple(_unpadded(node, operand, builder) for operand in operands))
+    n_layers = len(builder.layers)
     try:
-        return OPERATORS[proto.op_type](node, builder)
+        result = OPERATORS[proto.op_type](node, builder)
     except (ValueError, IndexError, KeyError, TypeError) as error:  # attributes that ONNX's checker lets pass
         raise node.error(f"has attributes or constants that contradict each other: {one_line(error)}") from None
+    if isinstance(result, Tensor) and len(builder.layers) == n_layers:
+        builder.count(result.layout.order.size, node.name)
+    return result
+
+
+def _check_finite(node: Node) -> None:
+    """Raise InputError for a constant or an attribute that is not finite, except for bounds of a Clip or a Pad's value.
+
+    These may be infinite.
+    """
+    is_bad = np.isnan if node.op_type in INFINITE else lambda values: ~np.isfinite(values)
+    for name, operand in zip(node.names, node.operands, strict=True):
+        if not isinstance(operand, Tensor | None) and operand.dtype.kind == "f" and is_bad(operand).any():
+            raise node.error(f"has values in '{name}' that are not finite (NaN or infinity): export the network again")
+    for name, value in node.attributes.items():
+        if np.asarray(value).dtype.kind == "f" and is_bad(np.asarray(value)).any():
+            raise node.error(f"has the {name} {value}, which is not finite: export the network again")
 
 
 def _unpadded(node: Node, operand: Tensor | Constant | None, builder: GraphBuilder) -> Tensor | Constant | None:
@@ -116,7 +147,7 @@ def _graph(
     _, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
-    layers = [replace(layer, qdq_scales=own.weight_scales.get(layer.name)) for layer in builder.layers]
+    layers = [replace(layer, activation=own.activation(layer)) for layer in builder.layers]
     return Graph(
         name=path.stem,
         sha256=sha256,

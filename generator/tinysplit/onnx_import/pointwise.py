@@ -113,4 +113,5 @@ def _folded(layer: Conv | DepthwiseConv | Dense, output: str, scale: FloatArray,
     factors = scale if channels_last else scale.reshape(-1, *[1] * (layer.weights.ndim - 1))
     weights = (layer.weights * factors).astype(np.float32)
     bias = (layer.bias * scale + shift).astype(np.float32)
-    return replace(layer, output=output, weights=weights, bias=bias)
+    steps = None if layer.qdq_scales is None else layer.qdq_scales * np.where(scale == 0, 1.0, np.abs(scale))
+    return replace(layer, output=output, weights=weights, bias=bias, qdq_scales=steps)

@@ -6,6 +6,7 @@ import onnx
 from onnx import ModelProto, ValueInfoProto
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.living_nodes import keep_living_nodes
 
 
 def prepare(model: ModelProto) -> ModelProto:
@@ -19,11 +20,9 @@ def prepare(model: ModelProto) -> ModelProto:
     _fix_shape(next(value for value in fixed.graph.input if value.name not in constants))
     _forget_shapes(fixed)
     _name_nodes(fixed)
-    _remove_dead_nodes(fixed)
-    # Propagation of values has ONNX write out ranges, of any length.
-    has_ranges = any(node.op_type == "Range" for node in fixed.graph.node)
-    try:
-        onnx.shape_inference.infer_shapes(fixed, check_type=True, strict_mode=True, data_prop=not has_ranges)
+    keep_living_nodes(fixed)
+    try:  # without propagation of values, in which ranges and concatenations of themselves have any length
+        onnx.shape_inference.infer_shapes(fixed, check_type=True, strict_mode=True)
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
         raise InputError(f"the network's shapes contradict each other: {one_line(error)}") from None
     return fixed
@@ -68,15 +67,3 @@ def _name_nodes(model: ModelProto) -> None:
             taken[base] += 1
             node.name = f"{base}_{taken[base]}"
         names.add(node.name)
-
-
-def _remove_dead_nodes(model: ModelProto) -> None:
-    """Keep the nodes that the output depends on."""
-    needed = {output.name for output in model.graph.output}
-    living = []
-    for node in reversed(model.graph.node):
-        if needed.intersection(node.output):
-            needed.update(node.input)
-            living.append(node)
-    del model.graph.node[:]
-    model.graph.node.extend(reversed(living))

@@ -1,33 +1,29 @@
 """Quantized networks in QDQ format: QuantizeLinear and DequantizeLinear pairs around float operators.
 
 Pairs on activations are removed, so that the float network is imported like any other; their scales and zero points
-become the formats of the values. DequantizeLinear on weights stays, as it folds to a constant; its scale becomes that
-of the weights.
+become the formats of the values. Pairs of constants fold to constants: weights that are integers in the file, or that a
+pair rounds (QAT); their scale becomes that of the weights.
 
-After an operator that keeps the format of its input, a pair can only clamp: quantizers drop a Relu that a pair
+Behind an operator that keeps the format of its input, a pair can only clamp: quantizers drop a Relu that a pair
 implies. Such a pair becomes a Clip.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.layers import Activation, Layer
+from tinysplit.onnx_import.node import Constant
+from tinysplit.onnx_import.qdq_nodes import IN_PAIRS, MOVING, Network
 
-MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Pad", "Dropout"}
-KEEPING = {*MOVING, "MaxPool", "GlobalMaxPool", "ReduceMax", "Resize"}  # their layers keep the format of the input
-WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
-BITS = {
-    "int8": (8, 0),
-    "uint8": (8, 128),
-    "int16": (16, 0),
-    "uint16": (16, 32768),
-}  # bits, and the offset to signed integers
+MOST_COARSE = 1.5  # steps of a value's format in those of another pair behind it
+MOST_SATURATED = 1 / 16  # of the range of such a pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,54 +33,31 @@ class QdqFormats:
     values: Mapping[str, ValueFormat] = field(default_factory=dict)
     weight_scales: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
+    def activation(self, layer: Layer) -> Activation:
+        """Return the clamp of a layer without the bounds of the Clip for a pair that the format of its output has."""
+        own, low, high = self.values.get(layer.output), layer.activation.low, layer.activation.high
+        if own is None or layer.keeps_format:
+            return layer.activation
+        lowest, highest = own.dequantize(np.array([own.low, own.high])).astype(np.float32).tolist()
+        return Activation(-np.inf if low == lowest < 0 else low, np.inf if high == highest else high)
 
-def extract_qdq(model: ModelProto) -> tuple[ModelProto, QdqFormats]:
+
+def extract_qdq(model: ModelProto, constants: Mapping[str, Constant]) -> tuple[ModelProto, QdqFormats]:
     """Return the float network without pairs on activations, and their formats. The model is not changed.
 
-    Raises InputError for pairs that do not belong together and for widths other than 8 and 16 bits.
+    `constants` are the values that do not depend on the network's input, by name.
+    Raises InputError for pairs that do not belong together, for several pairs of one value whose formats differ, for
+    widths of activations other than 8 and 16 bits, and for scales of blocks.
     """
     float_model = ModelProto()
     float_model.CopyFrom(model)
-    graph = _Network(float_model)
-    values: dict[str, ValueFormat] = {}
-    replaced: dict[str, str] = {}
-    for node in float_model.graph.node:
-        if node.op_type == "DequantizeLinear" and node.input[0] in graph.writers:
-            quantize = graph.writers[node.input[0]]
-            source = replaced.get(node.input[0], replaced.get(quantize.input[0], quantize.input[0]))
-            own = graph.format(quantize, node)
-            values.setdefault(graph.stored(source, replaced), own)
-            low, high = _narrowed(own, values.get(graph.stored(source, replaced, KEEPING)))
-            if np.isfinite([low, high]).any():
-                _make_clip(float_model, node, source, low, high)
-                source = node.output[0]
-                values[source] = own
-            else:
-                replaced[node.output[0]] = source
-            replaced[quantize.output[0]] = source
-    steps = {node.name: step for node in float_model.graph.node if (step := graph.weight_scale(node)) is not None}
-    _reconnect(float_model, replaced)
-    return float_model, QdqFormats(values, steps)
-
-
-def _narrowed(own: ValueFormat, held: ValueFormat | None) -> tuple[float, float]:
-    """Return the bounds of `own` that clamp values of the format `held` (None: any), infinite where they do not."""
-    low, high = own.dequantize(np.array([own.low, own.high])).tolist()
-    if held is None:
-        return low, high
-    return (
-        low if held.quantize(np.array(low)) > held.low else -np.inf,
-        high if held.quantize(np.array(high)) < held.high else np.inf,
-    )
-
-
-def _make_clip(model: ModelProto, dequantize: NodeProto, source: str, low: float, high: float) -> None:
-    """Turn the second node of a pair into a Clip of the value that the pair quantizes."""
-    output = dequantize.output[0]
-    limits = {f"{output}_low": low, f"{output}_high": high}
-    tensors = [numpy_helper.from_array(np.array(limit, np.float32), name) for name, limit in limits.items()]
-    model.graph.initializer.extend(tensors)
-    dequantize.CopyFrom(onnx.helper.make_node("Clip", [source, *limits], [output], name=dequantize.name))
+    network = Network(float_model, constants)
+    pairs = _Pairs(float_model, network)
+    for node in network.nodes:
+        pairs.remove(node)
+    steps = {node.name: step for node in network.nodes if (step := network.weight_scale(node)) is not None}
+    _reconnect(float_model, pairs.replaced)
+    return float_model, QdqFormats(pairs.formats, steps)
 
 
 def _reconnect(model: ModelProto, replaced: Mapping[str, str]) -> None:
@@ -99,69 +72,134 @@ def _reconnect(model: ModelProto, replaced: Mapping[str, str]) -> None:
     model.graph.node.extend([*kept, *ends])
 
 
-class _Network:
-    """A model's nodes by what they write, and its constants."""
+_ByFormat = dict[ValueFormat, NodeProto]  # the first QuantizeLinear of each format
 
-    def __init__(self, model: ModelProto) -> None:
-        self.writers = {node.output[0]: node for node in model.graph.node}
-        self.constants = {tensor.name: tensor for tensor in model.graph.initializer}
-        for node in model.graph.node:
-            if node.op_type == "Constant":
-                self.constants[node.output[0]] = node.attribute[0].t
 
-    def stored(self, name: str, replaced: Mapping[str, str], passed: Collection[str] = MOVING) -> str:
-        """Return the value with the same elements as `name`, in any order, before operators of the kinds `passed`."""
-        while name in self.writers and self.writers[name].op_type in passed:
-            source = self.writers[name].input[0]
-            name = replaced.get(source, source)
-        return name
+def _quantizers(network: Network) -> dict[str, NodeProto]:
+    """Return, by value, the QuantizeLinear whose format the layer that computes it should give it.
 
-    def format(self, quantize: NodeProto, dequantize: NodeProto) -> ValueFormat:
-        """Return the format of an activation between the two nodes.
+    That is the one behind the value, also behind operators that keep formats, where all readers agree. A reader without
+    a pair takes the format that the others have, unless it implies a Relu.
+    Raises InputError where pairs of one value have other formats.
+    """
+    chosen: dict[str, NodeProto] = {}
+    own: dict[str, _ByFormat] = {}  # of the pairs of each value, in any layout
+    for name in reversed([*network.inputs, *(node.output[0] for node in network.nodes)]):
+        own[name], behind, is_read_unquantized = _pairs_behind(network, name, chosen, own)
+        writer = network.writers.get(name)
+        is_stored = writer is None or writer.op_type not in {*MOVING, "QuantizeLinear", "DequantizeLinear"}
+        lost = list(own[name].values())[1:]
+        if len(own[name]) == 1:
+            lost = [node for other, node in behind.items() if not _holds(next(iter(own[name])), other)]
+        if is_stored and lost:
+            raise _contradiction(network, name, next(iter(own[name].values())), lost[0])
+        agreed = own[name] | behind
+        if len(own[name]) == 1 or (len(agreed) == 1 and not is_read_unquantized):
+            own_format, quantize = next(iter(agreed.items()))
+            if not is_read_unquantized or not network.drops_relu(name, own_format):
+                chosen[name] = quantize
+    return chosen
 
-        Raises InputError if the two differ in scale or zero point, have these per channel, a scale that is not
-        positive, or another type than 8 or 16 bits, and if `quantize` is no QuantizeLinear.
-        """
-        if quantize.op_type != "QuantizeLinear":
-            raise InputError(f"DequantizeLinear '{dequantize.name}' reads a {quantize.op_type}: not supported")
-        written, read = (self._scale_and_zero(node) for node in (quantize, dequantize))
-        if written != read:
-            raise InputError(
-                f"QuantizeLinear '{quantize.name}' and DequantizeLinear '{dequantize.name}' have other scales or zero "
-                "points: not supported"
-            )
-        return ValueFormat.of(*written)
 
-    def _scale_and_zero(self, node: NodeProto) -> tuple[int, float, int]:
-        scale = self._array(node, 1)
-        zero = self._array(node, 2) if len(node.input) > 2 and node.input[2] else np.zeros(1, np.uint8)  # noqa: PLR2004
-        if scale.size != 1 or zero.size != 1:
-            raise InputError(f"{node.op_type} '{node.name}' has per-channel scales for an activation: not supported")
-        if not 0 < float(scale.item()) < np.inf:
-            raise InputError(f"{node.op_type} '{node.name}' has the scale {scale.item()}: a positive one is needed")
-        if zero.dtype.name not in BITS:
-            raise InputError(f"{node.op_type} '{node.name}' makes {zero.dtype.name}: 8 and 16 bits are supported")
-        bits, signed = BITS[zero.dtype.name]
-        return bits, float(scale.item()), int(zero.item()) - signed
+def _pairs_behind(
+    network: Network, name: str, chosen: Mapping[str, NodeProto], own: Mapping[str, _ByFormat]
+) -> tuple[_ByFormat, _ByFormat, bool]:
+    """Return the pairs of a value itself, those behind operators that keep formats, and whether others read it, too."""
+    found: _ByFormat = {}
+    behind: _ByFormat = {}
+    is_read_unquantized = name in network.outputs
+    for reader in network.readers(name):
+        kind, output = reader.op_type, reader.output[0]
+        if kind == "QuantizeLinear":
+            found.setdefault(network.format(reader), reader)
+        elif network.keeps_format(reader) and reader.input[0] == name and output in chosen:
+            behind.setdefault(network.format(chosen[output]), chosen[output])
+        else:
+            is_read_unquantized |= kind != "Shape"
+        if kind in MOVING and reader.input[0] == name:
+            found |= own[output]
+    return found, behind, is_read_unquantized
 
-    def _array(self, node: NodeProto, index: int) -> NDArray[np.generic]:
-        name = node.input[index]
-        if name not in self.constants:
-            raise InputError(f"{node.op_type} '{node.name}' computes its scale or zero point: not supported")
-        return np.asarray(numpy_helper.to_array(self.constants[name]))
 
-    def weight_scale(self, node: NodeProto) -> NDArray[np.float64] | None:
-        """Return the scale of a node's 8-bit weights, per output channel or one for all, None where they have none.
+def _holds(own: ValueFormat, other: ValueFormat) -> bool:
+    """Return whether values of the format `other` lose little in the format `own`."""
+    ends = other.dequantize(np.array([other.low, other.high]))
+    saturated = np.abs(own.dequantize(own.quantize(ends)) - ends).max()
+    return bool(saturated <= MOST_SATURATED * np.ptp(ends) and own.scale <= MOST_COARSE * other.scale)
 
-        Weights of ConvTranspose have an axis of the channels of a group alone, so that all groups share scales.
-        """
-        if node.op_type not in WEIGHTED or len(node.input) < 2:  # noqa: PLR2004 - activation and weights
-            return None
-        writer = self.writers.get(self.stored(node.input[1], {}))
-        if writer is None or writer.op_type != "DequantizeLinear" or writer.input[0] not in self.constants:
-            return None
-        if self.constants[writer.input[0]].data_type not in (TensorProto.INT8, TensorProto.UINT8):
-            return None
-        steps = self._array(writer, 1).astype(np.float64).ravel()
-        groups = next((attribute.i for attribute in node.attribute if attribute.name == "group"), 1)
-        return np.tile(steps, groups) if node.op_type == "ConvTranspose" and steps.size > 1 else steps
+
+def _contradiction(network: Network, name: str, first: NodeProto, second: NodeProto) -> InputError:
+    return InputError(
+        f"'{name}' is quantized as {network.described(first)} and as {network.described(second)}: not supported; "
+        "give all its readers the same scale, zero point and type"
+    )
+
+
+def _narrowed(own: ValueFormat, held: ValueFormat | None) -> tuple[float, float]:
+    """Return the bounds of `own` that clamp values of the format `held` (None: any), infinite where they do not."""
+    low, high = own.dequantize(np.array([own.low, own.high])).tolist()
+    if held is None:
+        return low, high
+    return (
+        low if held.quantize(np.array(low)) > held.low else -np.inf,
+        high if held.quantize(np.array(high)) < held.high else np.inf,
+    )
+
+
+class _Pairs:
+    """Removes the pairs on activations of `model`, node by node in their order.
+
+    `formats` are those of values before quantization and behind a Clip; `replaced` has the values that stand for those
+    of removed nodes.
+    """
+
+    def __init__(self, model: ModelProto, network: Network) -> None:
+        self.model = model
+        self.network = network
+        self.formats = {name: network.format(node) for name, node in _quantizers(network).items()}
+        self.replaced: dict[str, str] = {}
+        self._held: dict[str, ValueFormat | None] = {name: self.formats.get(name) for name in network.inputs}
+        self._integers: dict[str, NodeProto] = {}  # the QuantizeLinear of integer values
+
+    def remove(self, node: NodeProto) -> None:
+        """Remove `node` if it belongs to a pair. Raises InputError for pairs that do not belong together."""
+        source, output = node.input[0], node.output[0]
+        quantize = self._integers.get(source)
+        source = self.replaced.get(source, source)
+        if node.op_type == "QuantizeLinear":
+            self.network.check_readers(node)
+            self._integers[output] = node
+            self.replaced[output] = source
+        elif node.op_type == "DequantizeLinear":
+            self._dequantize(node, source, quantize)
+        else:
+            self._held[output] = self._held.get(source) if self.network.keeps_format(node) else self.formats.get(output)
+            if quantize is not None and node.op_type in IN_PAIRS:
+                self._integers[output] = quantize
+                if node.op_type == "Clip":
+                    own = self.network.format(quantize)
+                    low, high = (self.network.real_bound(node, index, own) for index in (1, 2))
+                    self._make_clip(node, source, low, high, own)
+
+    def _dequantize(self, node: NodeProto, source: str, quantize: NodeProto | None) -> None:
+        if quantize is None:
+            writer = self.network.writers.get(node.input[0])
+            found = writer.op_type if writer else f"second output '{node.input[0]}'"
+            raise InputError(f"DequantizeLinear '{node.name}' reads a {found}: not supported")
+        output, own, held = node.output[0], self.network.format_of_pair(quantize, node), self._held.get(source)
+        if self.network.drops_relu(source, own) and self.network.is_scaled(output):
+            held = None
+        low, high = _narrowed(own, held)
+        if np.isfinite([low, high]).any():
+            self._make_clip(node, source, low, high, own)
+        else:
+            self.replaced[output] = source
+
+    def _make_clip(self, node: NodeProto, source: str, low: float, high: float, own: ValueFormat) -> None:
+        """Turn a node into a Clip of a value before quantization to `own`."""
+        output = node.output[0]
+        limits = {f"{output}_low": low, f"{output}_high": high}
+        tensors = [numpy_helper.from_array(np.array(limit, np.float32), name) for name, limit in limits.items()]
+        self.model.graph.initializer.extend(tensors)
+        node.CopyFrom(onnx.helper.make_node("Clip", [source, *limits], [output], name=node.name))
+        self.formats[output] = self._held[output] = own

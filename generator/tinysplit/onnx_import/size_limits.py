@@ -3,19 +3,11 @@
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
 
-import onnx
-from numpy.typing import NDArray
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import GraphProto, ModelProto, TensorProto
 
-from tinysplit.common.errors import InputError, one_line
+from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS, MODEL_NODES, VALUE_ELEMENTS
-
-Array = NDArray[Any]
-
-SIZE_DEPENDS_ON_VALUES = {"Compress", "NonZero", "Unique"}  # a few times the size of the operands at most
-_SHAPE_VALUES = 64  # more elements than any shape has
 
 
 def check_model_size(model: ModelProto, path: Path) -> None:
@@ -62,53 +54,10 @@ def check_value_size(shape: Sequence[int]) -> None:
         )
 
 
-def check_result_size(node: NodeProto, operands: Sequence[Array | None], opset: int, limit: int) -> None:
-    """Raise InputError where a node of constants computes more than `limit` elements, or an unknown number.
-
-    Loops and other nodes with graphs of their own have unknown sizes.
-    """
-    count = _result_elements(node, operands, opset)
-    if count is None:
+def check_constant_size(name: str, count: int) -> None:
+    """Raise InputError if node `name` needs more elements of constants than a network may have."""
+    if count > CONSTANT_ELEMENTS:
         raise InputError(
-            f"{node.op_type} '{node.name}' computes a constant of unknown size: fold constants with ONNX Runtime or "
-            "onnxsim, and save the result"
+            f"node '{name}' needs {count} weights, the limit of all constants is {CONSTANT_ELEMENTS}: give a smaller "
+            "network"
         )
-    if count > limit:
-        raise InputError(
-            f"{node.op_type} '{node.name}' computes a constant of {count} elements, the limit of all constants is "
-            f"{CONSTANT_ELEMENTS}: give a smaller network"
-        )
-
-
-def _result_elements(node: NodeProto, operands: Sequence[Array | None], opset: int) -> int | None:
-    """Return how many elements the first output has, None where ONNX's shape inference does not tell."""
-    if any(attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for attribute in node.attribute):
-        return None
-    given = {name: value for name, value in zip(node.input, operands, strict=True) if value is not None}
-    if node.op_type in SIZE_DEPENDS_ON_VALUES:
-        return sum(value.size * max(1, value.ndim) for value in given.values())
-    graph = onnx.helper.make_graph(
-        [node],
-        "constant",
-        inputs=[
-            onnx.helper.make_tensor_value_info(
-                name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape)
-            )
-            for name, value in given.items()
-        ],
-        outputs=[onnx.helper.make_empty_tensor_value_info(node.output[0])],
-        initializer=[
-            numpy_helper.from_array(value, name) for name, value in given.items() if value.size <= _SHAPE_VALUES
-        ],
-    )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=8)
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph.output[0]
-    except (onnx.shape_inference.InferenceError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"{node.op_type} '{node.name}' reads constants that cannot be used: {one_line(error)}"
-        ) from None
-    if not inferred.type.tensor_type.HasField("shape"):
-        return None
-    sizes = [d.dim_value if d.HasField("dim_value") else -1 for d in inferred.type.tensor_type.shape.dim]
-    return None if min(sizes, default=0) < 0 else prod(sizes)

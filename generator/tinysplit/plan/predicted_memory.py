@@ -4,12 +4,12 @@ Exact are weights, arena, buffers and the vector table. Code and tables are coun
 each part, which `tinysplit calibrate` has measured: of the layers' code (`kernels/code_parts.py`), and of the firmware.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.host_protocol import HostProtocol
-from tinysplit.kernels.code_parts import Code
+from tinysplit.kernels.code_parts import Code, SharedFunction
 from tinysplit.kernels.cost_table import Work, bytes_of, load_cycle_table
 from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.memory.external_weights import EXPECTED_DRIVER_BYTES
@@ -77,24 +77,36 @@ class Program:
     @property
     def code_bytes(self) -> float:
         """Expected bytes of the code of the layers, with the functions that they share."""
-        return self._code_bytes(tuple(self.layers))
+        return self._code_bytes(self.layers, self._shared)
 
-    def _code_bytes(self, numbers: tuple[int, ...]) -> float:
+    @property
+    def _shared(self) -> Mapping[str, tuple[int, SharedFunction]]:
+        """The functions that layers share, by name, each with the first of its layers."""
+        every = (
+            (name, number, each) for number in self.layers for name, each in self.layers[number].code.shared.items()
+        )
+        shared: dict[str, tuple[int, SharedFunction]] = {}
+        for name, number, each in every:
+            shared.setdefault(name, (number, each))
+        return shared
+
+    def _code_bytes(self, numbers: Iterable[int], shared: Mapping[str, tuple[int, SharedFunction]]) -> float:
         code, core = load_cycle_table().code, self.board_plan.board.device.core
         layers = [self.layers[number] for number in numbers]
         own = sum(code.own_bytes(core, layer.bits, layer.kind, layer.code.own) for layer in layers)
-        shared = {name: each for layer in layers for name, each in layer.code.shared.items()}
-        called = (each for name, each in shared.items() if not (self.board_plan.links and name in LINKS_CALL))
+        called = (each for name, (_, each) in shared.items() if not (self.board_plan.links and name in LINKS_CALL))
         return own + sum(code.shared_bytes(core, each.kind, each.parts) for each in called)
 
     @property
     def _ram_code_bytes(self) -> float:
-        """Return the expected bytes of the code that lies in RAM, too."""
-        placed = self.board_plan.code
+        """Return the expected bytes of the code that lies in RAM, too: of single layers, all of their files."""
+        placed, shared = self.board_plan.code, self._shared
         if placed.in_ram is RamCode.NONE:
             return 0.0
         numbers = placed.layers or tuple(self.layers)
-        return self._code_bytes(numbers) - sum(self.layers[number].code.constant_bytes for number in numbers)
+        if placed.layers:
+            shared = {name: of for name, of in shared.items() if of[1].is_in_layers and of[0] in placed.layers}
+        return self._code_bytes(numbers, shared) - sum(self.layers[number].code.constant_bytes for number in numbers)
 
     @property
     def parts(self) -> Work:

@@ -1,22 +1,32 @@
 """What boards do with the time of an inference, and the energy that this takes."""
 
-from tinysplit.common.file_schema import FileModel
+from typing import Self
+
+from pydantic import model_validator
+
+from tinysplit.common.file_schema import Figure, FileModel, Number, Watts
 
 
 class ExternalPower(FileModel):
     """Power of an external memory in W: in standby, and what reading it takes more."""
 
-    standby_w: float
-    read_w: float
+    standby_w: Watts
+    read_w: Watts
 
 
 class BoardActivity(FileModel):
     """Seconds of an inference in which board `board` (its number) runs and sleeps, and its external memory is read."""
 
-    board: int
-    run_s: float
-    sleep_s: float
-    external_s: float = 0.0
+    board: Number
+    run_s: Figure
+    sleep_s: Figure  # differences: what is 0 may be a little less
+    external_s: Figure = 0.0
+
+    @model_validator(mode="after")
+    def _takes_time(self) -> Self:
+        if self.span_s <= 0:
+            raise ValueError(f"the time of board {self.board} is not above zero")
+        return self
 
     def energy_j(self, run_w: float, idle_w: float, external: "ExternalPower | None" = None) -> float:
         """Return the joules of a board that draws these powers, with those of an external memory that is in use."""

@@ -13,9 +13,19 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.board_files import use_folder_beside
+from tinysplit.boards.catalog import read_board_file
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, first_mistake, matching
+from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.file_schema import (
+    Count,
+    FileModel,
+    Hertz,
+    Number,
+    Seconds,
+    Watts,
+    first_mistake,
+    matching,
+)
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.input_files.texts import read_json_file
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT
@@ -23,11 +33,13 @@ from tinysplit.network.distribution import Axis, Part
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.project.activity import BoardActivity, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
-from tinysplit.project.references import check_boards
+from tinysplit.project.references import check_boards, check_known, check_once
 
 NETWORK_INPUT_NUMBER = 0
 
-Count = Annotated[int, Field(ge=0)]
+LayerNumber = Annotated[int, Field(ge=0, le=10**6)]  # 0: the network's input
+Offset = Annotated[int, Field(ge=-(10**15), le=10**15)]  # in bytes
+BoardName = Annotated[str, AfterValidator(matching(r"[a-z][a-z0-9_]*", "the name of a board"))]
 
 
 class ProjectModel(FileModel):
@@ -50,9 +62,9 @@ class ConstantsIn(StrEnum):
 class ProjectBuffer(FileModel):
     """Bytes of the arena: the output of layer `tensor` (0: the network's input), or that layer's scratch memory."""
 
-    tensor: int
+    tensor: LayerNumber
     is_scratch: bool
-    offset: int
+    offset: Offset
     size_bytes: Count
 
 
@@ -65,10 +77,10 @@ class ProjectMemory(FileModel):
     ram_read_bytes: Count
     scratch_bytes: Count
     constants_in: ConstantsIn
-    input_offsets: tuple[int, ...]
-    output_offset: int
+    input_offsets: tuple[Offset, ...]
+    output_offset: Offset
     moved_bytes: Count  # of tensors that are moved within the arena before the layer runs
-    fused_with: int | None  # number of the layer with which it is computed a few rows at a time
+    fused_with: Number | None  # number of the layer with which it is computed a few rows at a time
     live: tuple[ProjectBuffer, ...] = ()  # all buffers of the board that are in use while the layer runs
     why: str
 
@@ -76,10 +88,16 @@ class ProjectMemory(FileModel):
 class ProjectPart(FileModel):
     """Rows or channels `first` to `last` (from 1) of the output of layer `layer` (0: of the network's input)."""
 
-    layer: int
+    layer: LayerNumber
     axis: Axis
-    first: int
-    last: int
+    first: Number
+    last: Number
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> Self:
+        if self.last < self.first:
+            raise ValueError(f"the last of {self.axis} {self.first}-{self.last} comes before the first")
+        return self
 
     @classmethod
     def of(cls, part: Part) -> Self:
@@ -94,30 +112,30 @@ class ProjectPart(FileModel):
 class ProjectLayer(FileModel):
     """A layer: its board, formats, memory and estimated time. Layers of a distributed network are parts."""
 
-    number: int
+    number: Number
     name: str
     kind: str
-    board: int
-    inputs: tuple[int, ...]  # numbers of the layers whose outputs it reads, 0 for the network's input
-    macc: int
+    board: Number
+    inputs: tuple[LayerNumber, ...]  # numbers of the layers whose outputs it reads, 0 for the network's input
+    macc: Count
     formats: ProjectFormats
     weights_bytes: Count
     memory: ProjectMemory
-    estimated_cycles: int
-    estimated_s: float
+    estimated_cycles: Count
+    estimated_s: Seconds
     part: ProjectPart | None = None
 
 
 class ProjectCut(FileModel):
     """A transfer of a tensor on a link between two boards; each link of a longer route has a cut of its own."""
 
-    number: int
-    after_layer: int
-    from_board: int
-    to_board: int
+    number: Number
+    after_layer: LayerNumber
+    from_board: Number
+    to_board: Number
     payload_bytes: Count
-    estimated_s: float  # as a whole, until the receiver has it
-    acknowledgement_s: float = 0.0  # that its acknowledgement is on the wire, for which no board waits
+    estimated_s: Seconds  # as a whole, until the receiver has it
+    acknowledgement_s: Seconds = 0.0  # that its acknowledgement is on the wire, for which no board waits
     is_sent_by_rows: bool = False
     is_taken_by_rows: bool = False
     why_whole: str = ""  # why it is not streamed at both ends
@@ -132,19 +150,31 @@ class ProjectCut(FileModel):
 class ProjectLink(FileModel):
     """A UART connection between two boards; all pairs are in the order of `boards`."""
 
-    boards: tuple[int, int]
+    boards: tuple[Number, Number]
     uarts: tuple[str, str]
     connectors: tuple[str, str]
     drivers: tuple[LinkDriver, LinkDriver]
-    baud: int
+    baud: Hertz
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The numbers of its boards, the lower first."""
+        first, second = self.boards
+        return min(first, second), max(first, second)
+
+    @model_validator(mode="after")
+    def _has_two_boards(self) -> Self:
+        if len(set(self.boards)) == 1:
+            raise ValueError(f"a link has board {self.boards[0]} at both ends")
+        return self
 
 
 class ProjectDecryption(FileModel):
     """The layers of a board whose weights are decrypted in each inference, bytes of these, and the time it takes."""
 
-    layers: tuple[int, ...] = ()
+    layers: tuple[Number, ...] = ()
     size_bytes: Count = 0
-    estimated_s: float = 0.0
+    estimated_s: Seconds = 0.0
 
 
 class ProjectWeightsFile(FileModel):
@@ -163,26 +193,26 @@ class ProjectWeightsFile(FileModel):
 class ProjectBoard(FileModel):
     """A board, its PlatformIO project, planned sizes of weights and arena, predicted ones of its program."""
 
-    number: int
-    name: str
+    number: Number
+    name: BoardName
     directory: Annotated[str, AfterValidator(matching(r"\w[\w.-]*", "the name of a folder"))]
     weights_bytes: Count
     external_weights_bytes: Count = 0  # of them in the external memory
     arena_bytes: Count  # with the buffers of staged transfers
     predicted_flash_bytes: Count | None = None  # code, weights and initial values of variables
     predicted_ram_bytes: Count | None = None  # static, with the reserve of the stack
-    staged_cuts: tuple[int, ...] = ()  # numbers of the cuts that have a buffer of their own here
+    staged_cuts: tuple[Number, ...] = ()  # numbers of the cuts that have a buffer of their own here
     staged_input: bool = False
     staged_output: bool = False
     code_memory: CodeMemory = CodeMemory.FLASH  # of the layers' code
     ram_code_bytes: Count = 0  # of RAM that it takes at most
     code_memory_reason: str = ""  # "" for boards without RAM on the code buses
-    core_hz: int
+    core_hz: Hertz
     has_markers: bool = False  # pins that are high while a layer or a transfer runs
     takes_input: bool = False  # of the network, from the host
     gives_output: bool = False  # of the network, to the host
-    run_w: float | None = None  # of the MCU; None: its currents are not known
-    idle_w: float | None = None  # in Sleep mode
+    run_w: Watts | None = None  # of the MCU; None: its currents are not known
+    idle_w: Watts | None = None  # in Sleep mode
     external_power: ExternalPower | None = None  # of an external memory with weights
     weights_file: ProjectWeightsFile | None = None  # None: the weights are in C arrays
 
@@ -239,30 +269,32 @@ class Project(FileModel):
     tinysplit_version: str
     model: ProjectModel
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
-    baud: int
-    host_baud: int
+    baud: Hertz
+    host_baud: Hertz
     host_protocol: HostProtocol = HostProtocol.TINYSPLIT  # of the board that reads the input
     has_diagnostics: bool = True  # requests that only measuring needs
-    calibration_samples: int
+    calibration_samples: Count
     predicted_compiler: str = ""  # for which memory is predicted
-    project_hash: int
-    weights_counter: int | None = None  # of the configuration files, if there are any: it rises with each network
+    project_hash: Count
+    weights_counter: Count | None = None  # of the configuration files, if there are any: it rises with each network
     signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None  # public key of who signs these files
-    estimated_period_s: float
-    one_board_period_s: float | None  # of the best single board of the set that has the memory, None if there is none
-    copies: tuple[tuple[int, ...], ...]  # boards of each copy of the network
+    estimated_period_s: Seconds
+    one_board_period_s: Seconds | None  # of the best single board of the set that has the memory, None if there is none
+    copies: tuple[tuple[Number, ...], ...]  # boards of each copy of the network
     boards: tuple[ProjectBoard, ...]
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
-    estimated_saved_s: float = 0.0  # of I, by streamed hand-offs and boards at work side by side; copies: none
+    estimated_saved_s: Annotated[float, Field(ge=-1e9, le=1e9)] = (
+        0.0  # of I, by streamed hand-offs and boards at work side by side; copies: none
+    )
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go
 
     @model_validator(mode="after")
     def _has_all_parts(self) -> Self:
-        check_boards(tuple(self.numbered_names), self._named_boards())
+        check_boards(tuple(board.number for board in self.boards), self._named_boards())
         if bool(self.layers) != bool(self.copies):  # a wiring test has neither
             raise ValueError("a network has layers and copies of them")
         for boards in self.copies:
@@ -270,7 +302,43 @@ class Project(FileModel):
             has_ends = any(board.takes_input for board in own) and any(board.gives_output for board in own)
             if not (has_ends and any(layer.board in boards for layer in self.layers)):
                 raise ValueError("a copy of the network has no board with its input, its output or a layer")
+        check_once("links", [link.ends for link in self.links])
+        check_known("the link", [link.ends for link in self.links], self._named_links())
+        for pipeline in self.pipelines:
+            self._check_pipeline(pipeline)
         return self
+
+    def _check_pipeline(self, pipeline: Pipeline) -> None:
+        """Raise ValueError where parts of a copy of the network name layers or cuts that it has not."""
+        check_once("layers", [layer.number for layer in pipeline.layers])
+        check_once("cuts", [cut.number for cut in pipeline.cuts])
+        for number in pipeline.boards:
+            board, layers = self.board(number), [each for each in pipeline.layers if each.board == number]
+            cuts = [cut.number for cut in pipeline.cuts if number in (cut.from_board, cut.to_board)]
+            check_known("cut", cuts, [(f"board {number}", board.staged_cuts)])
+            decrypted = board.weights_file.decryption.layers if board.weights_file else ()
+            fused = [(f"layer {each.number}", (each.memory.fused_with,)) for each in layers if each.memory.fused_with]
+            check_known("layer", [each.number for each in layers], [(f"board {number}", decrypted), *fused])
+        if not self.is_distributed:  # else layers are parts, which also read what no board computes: parts of parts
+            self._check_tensors(pipeline)
+
+    def _check_tensors(self, pipeline: Pipeline) -> None:
+        """Raise ValueError for a layer or a cut whose tensor comes later or is not on its board: (layer, board)."""
+        there = {(layer.number, layer.board) for layer in pipeline.layers}
+        there |= {(NETWORK_INPUT_NUMBER, number) for number in pipeline.input_boards}
+        there |= {(cut.after_layer, cut.to_board) for cut in pipeline.cuts}
+        sent = ((f"cut {cut.number}", [(cut.after_layer, cut.from_board)]) for cut in pipeline.cuts)
+        check_known("the output (layer-board)", there, sent)
+        for layer in pipeline.layers:
+            if not layer.inputs or max(layer.inputs) >= layer.number:
+                raise ValueError(f"layer {layer.number} does not read layers before it")
+            read = [(f"layer {layer.number}", [(number, layer.board) for number in layer.inputs])]
+            check_known("the output (layer-board)", there, read)
+
+    def _named_links(self) -> Iterator[tuple[str, tuple[tuple[int, int], ...]]]:
+        """Yield the parts that need links, and the boards of these."""
+        for cut in self.cuts:
+            yield f"cut {cut.number}", ((min(cut.from_board, cut.to_board), max(cut.from_board, cut.to_board)),)
 
     def _named_boards(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield the parts that name boards, and these."""
@@ -390,7 +458,8 @@ class Project(FileModel):
             raise InputError(f"{folder} is a file: name a folder that `tinysplit generate` wrote")
         use_folder_beside(folder)
         try:
-            return cls.model_validate(read_json_file(path))
+            project = cls.model_validate(read_json_file(path))
+            project.check_wires()
         except FileNotFoundError:
             raise InputError(
                 f"{folder} is not a generated folder: it has no {MANIFEST_NAME} (make one with `tinysplit generate`)"
@@ -398,3 +467,13 @@ class Project(FileModel):
         except (ValueError, OSError) as error:
             reason = first_mistake(error) if isinstance(error, ValidationError) else str(error)
             raise InputError(f"{path} cannot be read ({reason}): generate the folder again") from None
+        except UsageError as error:
+            raise InputError(f"{path}: {error}") from None
+        return project
+
+    def check_wires(self) -> None:
+        """Raise ValueError for a link at a UART that its board has not for links, UsageError for an unknown board."""
+        for link in self.links:
+            for number, uart in zip(link.boards, link.uarts, strict=True):
+                known = {each.name for each in read_board_file(self.board(number).name).link_uarts}
+                check_known("UART", known, [(f"the link of board {number}", (uart,))])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import inf, isfinite
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -14,7 +14,7 @@ from tinysplit.boards.board_files import named_path
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, read_json, validate
+from tinysplit.common.file_schema import Count, FileModel, Number, Seconds, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
@@ -37,10 +37,6 @@ _OF_SETTINGS = (
     *("baud", "bits_per_byte", "use_all", "cost_model", "objective"),
     *("frame_period_s", "host_transfers", "optimize", "link_driver", "hand_off", "code_memory"),
 )
-
-Number = Annotated[int, Field(ge=1)]
-Count = Annotated[int, Field(ge=0)]
-Seconds = Annotated[float, Field(ge=0)]
 
 
 class SplitModel(FileModel):

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tinysplit import __version__
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, read_json, validate
+from tinysplit.common.file_schema import Count, Figure, FileModel, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.project_files import VALIDATION_NAME
 from tinysplit.common.tables import counted, plain_table, shortened
@@ -23,34 +23,40 @@ _REMEDY = "validate again with `tinysplit validate`"
 
 
 class FileLayerError(FileModel):
-    """See `LayerError`; without noise a ratio is None and `is_exact` true."""
+    """See `LayerError`; without noise a ratio is None, and `is_exact` or `own_is_exact` true."""
 
-    number: int
+    number: Number
     name: str
     kind: str
     is_exact: bool
-    sqnr_db: float | None
-    own_sqnr_db: float | None
-    worst_channel: int | None
-    worst_channel_sqnr_db: float | None
+    own_is_exact: bool = False
+    sqnr_db: Figure | None
+    own_sqnr_db: Figure | None
+    worst_channel: Number | None
+    worst_channel_sqnr_db: Figure | None
 
     @classmethod
     def of(cls, error: LayerError) -> Self:
         """Return an error as the file has it."""
         ratios = ("sqnr_db", "own_sqnr_db", "worst_channel_sqnr_db")
         values = {name: None if (db := getattr(error, name)) is None or not isfinite(db) else db for name in ratios}
-        is_exact = error.sqnr_db is not None and not isfinite(error.sqnr_db)
-        return cls(**asdict(error) | values, is_exact=is_exact)
+        is_exact, own_is_exact = (db is not None and not isfinite(db) for db in (error.sqnr_db, error.own_sqnr_db))
+        return cls(**asdict(error) | values, is_exact=is_exact, own_is_exact=own_is_exact)
+
+    @property
+    def adds_nothing(self) -> bool:
+        """Whether the layer itself adds no noise."""
+        return self.is_exact or self.own_is_exact
 
 
 class FileAccuracy(FileModel):
     """See `Accuracy`; `sqnr_db` is None without noise."""
 
-    samples: int
-    sqnr_db: float | None
-    agreement: float
-    top1: float | None
-    float_top1: float | None
+    samples: Count
+    sqnr_db: Figure | None
+    agreement: Figure
+    top1: Figure | None
+    float_top1: Figure | None
 
 
 class Validation(FileModel):
@@ -59,10 +65,10 @@ class Validation(FileModel):
     schema_version: Literal[1] = 1
     tinysplit_version: str
     parameters_sha256: str
-    samples: int  # of the comparison layer by layer, the first ones
+    samples: Count  # of the comparison layer by layer, the first ones
     accuracy: FileAccuracy
     layers: tuple[FileLayerError, ...]
-    loses_most: int | None
+    loses_most: Number | None
 
     @classmethod
     def of(cls, project: Project, samples: int, accuracy: Accuracy, errors: Sequence[LayerError]) -> Self:
@@ -101,7 +107,7 @@ def print_validation(validation: Validation, console: Console) -> None:
     """Print a row for each layer, which one adds most noise, and the accuracy."""
     table = plain_table("\n#", "\nlayer", "\nkind", numbers=("SQNR\ndB", "own\ndB", "worst\nchannel", "its\ndB"))
     for layer in validation.layers:
-        own = "exact" if layer.sqnr_db is None and layer.is_exact else _text(layer.own_sqnr_db)
+        own = "exact" if layer.adds_nothing else _text(layer.own_sqnr_db)
         sqnr = "exact" if layer.is_exact else _text(layer.sqnr_db)
         channel = "-" if layer.worst_channel is None else str(layer.worst_channel)
         cells = (sqnr, own, channel, _text(layer.worst_channel_sqnr_db))

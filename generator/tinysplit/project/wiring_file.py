@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
-from tinysplit.common.file_schema import FileModel, read_json, validate
+from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.costs.link_options import LinkSetting
-
-Number = Annotated[int, Field(ge=1)]
-Count = Annotated[int, Field(ge=0)]
 
 
 class WiringBoard(FileModel):
@@ -46,7 +43,7 @@ class Direction(FileModel):
 class Trial(FileModel):
     """A baud rate that was tried in both directions at once, while all other links were busy, too."""
 
-    baud: Number
+    baud: Hertz
     directions: tuple[Direction, Direction]
 
     @property
@@ -61,8 +58,8 @@ class WiringLink(FileModel):
     boards: tuple[Number, Number]
     uarts: tuple[str, str]
     drivers: tuple[LinkDriver, LinkDriver]
-    baud: Number
-    tested_bytes: Number  # in each direction
+    baud: Hertz
+    tested_bytes: Count  # in each direction
     trials: tuple[Trial, ...]  # the last one passed
 
     @property

@@ -32,8 +32,8 @@ class FloatScores:
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples) -> Self:
         """Run the float network. Raises InputError where ONNX Runtime cannot."""
-        name = graph.layers[scores_layer(graph)].output
-        scores = run_float_values(model, samples.x, (name,))[name].reshape(len(samples.x), -1)
+        name = graph.layers[scores_layer(graph)].onnx_value
+        scores = run_float_values(model, samples.x, (name,), graph.qdq_formats)[name].reshape(len(samples.x), -1)
         return cls(samples, scores.astype(np.float64))
 
     @property

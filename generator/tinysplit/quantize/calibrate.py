@@ -1,24 +1,27 @@
 """Calibration: the statistics of a float network's values on samples, and the fixed-point networks that follow."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from rich.console import Console
 
-from tinysplit.common.choices import LONG_BITS
+from tinysplit.common.choices import LONG_BITS, SHORT_BITS
 from tinysplit.common.errors import InputError
 from tinysplit.common.progress import steps
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import FloatScores
 from tinysplit.quantize.calibrated_parameters import calibrate_parameters
 from tinysplit.quantize.choose_formats import choose_formats, keep_structure, quantize, widest
+from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.statistics import Range, Statistics, value_statistics
 from tinysplit.quantize.value_scales import best_formats
 
@@ -34,21 +37,25 @@ class Calibration:
 
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples, messages: Console) -> Self:
-        """Run the float network on all samples. Raises InputError where ONNX Runtime cannot."""
+        """Run the float network on all samples.
+
+        Raises InputError where ONNX Runtime cannot, or computes values of other sizes than the layers.
+        """
+        onnx_values = graph.onnx_values
         with steps(messages, f"calibrating on {len(samples.x)} samples"):
-            return cls(graph, model, samples, value_statistics(model, graph.value_names, samples.x))
+            found = value_statistics(model, onnx_values.values(), samples.x, graph.qdq_formats)
+        for layer in graph.layers:
+            _check_size(layer, found[layer.onnx_value].count // len(samples.x))
+        without_place = {name: replace(found[own], extremes=None) for name, own in onnx_values.items() if name != own}
+        return cls(graph, model, samples, {**found, **without_place})
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network in the formats of least error, with weights and biases rounded to nearest.
 
         Raises InputError where no formats keep a layer's accumulators in 32 bits.
         """
-        formats = choose_formats(
-            self.graph,
-            self._ranges(widths),
-            widths,
-            best_formats(self.graph, self.statistics, self.samples.x, widths.values),
-        )
+        in_8_bits = {name: values for name, values in self._best_formats.items() if widths.values[name] == values.bits}
+        formats = choose_formats(self.graph, self._ranges(widths), widths, in_8_bits)
         return quantize(self.graph, formats, widest(formats))
 
     def best(self, widths: BitWidths) -> QuantizedGraph:
@@ -86,4 +93,27 @@ class Calibration:
         return calibrate_parameters(nearest, None, self.samples.x)
 
     def _ranges(self, widths: BitWidths) -> dict[str, Range]:
-        return {name: self.statistics[name].clipped(bits) for name, bits in widths.values.items()}
+        return {name: self._clipped[bits][name] for name, bits in widths.values.items()}
+
+    @cached_property
+    def _clipped(self) -> dict[int, dict[str, Range]]:
+        """The ranges that Q formats of 8 and 16 bits should hold."""
+        errors = self._read_errors.items()
+        return {bits: {name: error.clipped(bits) for name, error in errors} for bits in (SHORT_BITS, LONG_BITS)}
+
+    @cached_property
+    def _best_formats(self) -> dict[str, ValueFormat]:
+        return best_formats(self.graph, self._read_errors, self.samples.x)
+
+    @cached_property
+    def _read_errors(self) -> dict[str, ReadError]:
+        return {name: ReadError.of(self.graph, name, self.statistics) for name in self.graph.value_names}
+
+
+def _check_size(layer: Layer, size: int) -> None:
+    """Raise InputError unless ONNX Runtime computes as many elements as a layer; one that pads has more."""
+    if size != layer.out_shape.size and layer.moves is None:
+        raise InputError(
+            f"layer {layer.name!r} computes {layer.out_shape} elements, but ONNX Runtime {size}: it and ONNX disagree "
+            "about an attribute; export the network with explicit sizes and pads"
+        )

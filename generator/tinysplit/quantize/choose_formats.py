@@ -17,7 +17,8 @@ from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers import Layer, MaxPool, Pad, Pads
+from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.weight_scales import correct, keep, largest_sum, refit
 
@@ -46,7 +47,8 @@ def choose_formats(
     for layer in graph.layers:
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
         weight_bits = widths.weights.get(layer.output)
-        quantized = _fit(layer, inputs, wanted[layer.output], input_bounds, weight_bits)
+        y = inputs[0] if _keeps_input_format(graph, layer, inputs[0], wanted[layer.output]) else wanted[layer.output]
+        quantized = _fit(layer, inputs, y, input_bounds, weight_bits)
         chosen.append(quantized.formats)
         values[layer.output] = quantized.formats.y
         bounds[layer.output] = _output_bounds(quantized)
@@ -131,6 +133,29 @@ def _wanted_format(ranges: Mapping[str, tuple[float, float]], value: str, owner:
             f"{owner}: the float network overflows (values from {low} to {high}); scale its samples or train it again"
         )
     return QFormat.for_range(bits, low, high)
+
+
+def _keeps_input_format(graph: Graph, layer: Layer, x: ValueFormat, wanted: ValueFormat) -> bool:
+    """Return whether a Pad leaves its input's format `x` as it is, because that is exact for its constant, too.
+
+    It is where it holds the constant, where that stands for minus infinity, and where all readers take maxima, in which
+    the lowest integer stands for a lower constant. A format of a QDQ network counts first.
+    """
+    if not isinstance(layer, Pad) or layer.output in graph.qdq_formats or x.bits != wanted.bits:
+        return False
+    lost = float(x.dequantize(x.quantize(np.array(layer.value)))) - layer.value
+    if abs(lost) <= x.scale / 2 or layer.value <= MINUS_INFINITY:
+        return True
+    readers = [reader for reader in graph.layers if layer.output in reader.inputs]
+    return lost > 0 and all(_takes_maxima_inside(reader, layer) for reader in readers)
+
+
+def _takes_maxima_inside(reader: Layer, pad: Pad) -> bool:
+    """Return whether a layer behind a Pad is a maximum pool without windows of padding alone."""
+    if not isinstance(reader, MaxPool):
+        return False
+    pads = Pads(*(own + more for own, more in zip(pad.pads, reader.window.pads, strict=True)))
+    return bool(replace(reader.window, pads=pads).counts(pad.in_shape).all())
 
 
 def _fit(

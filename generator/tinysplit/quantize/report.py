@@ -18,8 +18,10 @@ from tinysplit.network.layers.base import Shape
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision, TensorName
 from tinysplit.quantize.quantize_model import Quantization
+from tinysplit.quantize.sample_warnings import chance_warnings
 from tinysplit.quantize.statistics import Statistics
 from tinysplit.quantize.statistics_report import (
     channel_statistics,
@@ -28,27 +30,34 @@ from tinysplit.quantize.statistics_report import (
     print_ranges,
     weights_sqnr_db,
 )
-from tinysplit.quantize.warnings import quantization_warnings
+from tinysplit.quantize.warnings import quantization_warnings, softmax_warnings
 
 LOW_SQNR_DB = 10
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizeReport:
-    """A network in fixed point, the statistics of its values (by ONNX name) and its accuracy on all samples."""
+    """A network in fixed point, the calibration that it follows from, and its accuracy on all samples."""
 
     quantized: QuantizedGraph
-    statistics: Mapping[str, Statistics]
+    calibration: Calibration
     accuracy: Accuracy
     mixed_precision: MixedPrecision | None = None
+    sample_warnings: tuple[str, ...] = ()
+
+    @property
+    def statistics(self) -> Mapping[str, Statistics]:
+        """Statistics of the values, by ONNX name."""
+        return self.calibration.statistics
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about the values and weights of layers, and about the whole network."""
+        """Warnings about the values and weights of layers, about the whole network, and about the samples."""
         found, sqnr_db = list(quantization_warnings(self.quantized, self.statistics)), self.accuracy.sqnr_db
+        found += softmax_warnings(self.quantized, self.calibration.samples.x)
         if sqnr_db < LOW_SQNR_DB:
             found.append(f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise; use more bits")
-        return found
+        return [*found, *self.sample_warnings]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -82,8 +91,10 @@ def measure_accuracy(quantization: Quantization, samples: Samples, messages: Con
     """Measure the accuracy on all samples. Raises InputError where ONNX Runtime cannot run the float network."""
     calibration, quantized = quantization.calibration, quantization.quantized
     with steps(messages, f"measuring the accuracy on {len(samples.x)} samples"):
-        accuracy = Accuracy.of(quantized, FloatScores.of(calibration.graph, calibration.model, samples))
-    return QuantizeReport(quantized, calibration.statistics, accuracy, quantization.mixed_precision)
+        floats = FloatScores.of(calibration.graph, calibration.model, samples)
+        accuracy = Accuracy.of(quantized, floats)
+    found = tuple(chance_warnings(floats))
+    return QuantizeReport(quantized, calibration, accuracy, quantization.mixed_precision, found)
 
 
 def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:

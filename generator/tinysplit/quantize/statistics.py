@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import FloatArray, QFormat, ValueFormat
-from tinysplit.network.float_reference import run_samples
+from tinysplit.network.float_reference import NO_PAIRS, Pairs, run_samples
 from tinysplit.network.layers.base import Shape
 
 BINS = 2048  # at most, on either side of zero
@@ -141,14 +141,16 @@ class Statistics:
         return max(self.minimum, best.low * best.scale), min(self.maximum, best.high * best.scale)
 
 
-def value_statistics(model: Path, names: Iterable[str], x: NDArray[np.float32]) -> Mapping[str, Statistics]:
+def value_statistics(
+    model: Path, names: Iterable[str], x: NDArray[np.float32], pairs: Pairs = NO_PAIRS
+) -> Mapping[str, Statistics]:
     """Return statistics of the named values of the float network over all samples `x` (N x sample_shape).
 
-    Raises InputError where ONNX Runtime cannot run the model on them.
+    `pairs` are those of `run_float_values`. Raises InputError where ONNX Runtime cannot run the model on them.
     """
     wanted = tuple(dict.fromkeys(names))
     found: dict[str, Statistics] = {}
-    for run in run_samples(model, x, wanted):
+    for run in run_samples(model, x, wanted, pairs):
         for name, value in zip(wanted, run, strict=True):
             seen = replace(Statistics.of(value), extremes=np.stack([value, value]))
             found[name] = found[name] + seen if name in found else seen

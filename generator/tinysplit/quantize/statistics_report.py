@@ -10,6 +10,7 @@ from rich.table import Table
 from tinysplit.common.tables import plain_table
 from tinysplit.network.fixed_point.formats import QFormat
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
+from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.statistics import Statistics, decibels
 
 SPARKS = " ▁▂▃▄▅▆▇█"
@@ -66,7 +67,8 @@ def _numbers(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) ->
     for number, (name, values) in enumerate(zip(quantized.graph.value_names, formats, strict=True)):
         own = statistics[name]
         shown = str(values) if isinstance(values, QFormat) else f"{values.scale:.3g}"  # the scale: names are longer
-        table.add_row(_value_label(number), shown, *_moments(own, own.sqnr_db(values)))
+        sqnr_db = ReadError.of(quantized.graph, name, statistics).sqnr_db(values)
+        table.add_row(_value_label(number), shown, *_moments(own, sqnr_db))
     for number, layer in _weighted(quantized):
         own = Statistics.of(layer.layer.parameters["weights"])
         text = f"{layer.formats.weight_bits} bits"

@@ -1,7 +1,8 @@
 """The network in fixed point against the float network, layer by layer.
 
 The error of a layer's output has two parts: what comes with its inputs, and what the layer itself adds. For the second
-one, the layer computes the float inputs, rounded to its input formats.
+one, the layer computes the float inputs, rounded to its input formats. A value that only look-up tables and clamps read
+is compared behind them (`read_errors`), as it may saturate where they are flat.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,9 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.integer_reference import quantize_input, run_layers
-from tinysplit.network.layers import Shape
+from tinysplit.network.layers import Permute, Shape
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.quantize.read_errors import computed, functions
 from tinysplit.quantize.statistics import decibels
 
 Floats = NDArray[np.float64]
@@ -48,13 +50,17 @@ def layer_errors(quantized: QuantizedGraph, model: Path, x: NDArray[np.float32])
     """
     graph = quantized.graph
     integers = tuple(run_layers(quantized, quantize_input(quantized, x)))
-    names = [layer.output for layer in graph.layers]
-    values = run_float_values(model, x, names)
+    names = [layer.onnx_value for layer in graph.layers]
+    values = run_float_values(model, x, names, graph.qdq_formats)
     inputs = x.reshape(len(x), -1)[:, graph.input_order].reshape(len(x), *graph.in_shape).astype(np.float64)
     floats: dict[int, Floats | None] = {NETWORK_INPUT: inputs}
-    for index, (name, own) in enumerate(zip(names, integers, strict=True)):
-        rounded = quantized.layers[index].formats.y.dequantize(own)
-        floats[index] = _as_on_board(values[name].astype(np.float64), graph.layers[index].out_shape, rounded)
+    for index, (layer, own) in enumerate(zip(graph.layers, integers, strict=True)):
+        before = floats[graph.predecessors[index][0]]
+        if isinstance(layer, Permute):
+            floats[index] = None if before is None else layer.moved(before)
+        else:
+            rounded = quantized.layers[index].formats.y.dequantize(own)
+            floats[index] = _as_on_board(values[layer.onnx_value].astype(np.float64), layer.out_shape, rounded)
     return tuple(_error(quantized, index, own, floats) for index, own in enumerate(integers))
 
 
@@ -83,13 +89,13 @@ def _orders(value: Floats, shape: Shape) -> Iterator[Floats]:
 
 
 def _error(quantized: QuantizedGraph, index: int, integers: IntArray, floats: dict[int, Floats | None]) -> LayerError:
-    layer, expected = quantized.layers[index], floats[index]
+    layer, value = quantized.layers[index], floats[index]
     about = (index + 1, layer.layer.name, layer.layer.kind)
     inputs = [floats[source] for source in quantized.graph.predecessors[index]]
-    if expected is None:
+    if value is None:
         return LayerError(*about, None, None, None, None)
-    found = layer.formats.y.dequantize(integers).reshape(expected.shape)
-    channels = [_sqnr_db(expected[..., k], found[..., k]) for k in range(expected.shape[3])]
+    expected, found = (_as_read(quantized, index, each) for each in (value, layer.formats.y.dequantize(integers)))
+    channels = [_sqnr_db(expected[..., k], found[..., k]) for k in range(value.shape[3])]
     worst = int(np.argmin(channels))
     has_worst = len(channels) > 1 and channels[worst] < inf
     known = [each for each in inputs if each is not None]
@@ -103,6 +109,13 @@ def _error(quantized: QuantizedGraph, index: int, integers: IntArray, floats: di
     )
 
 
+def _as_read(quantized: QuantizedGraph, index: int, value: Floats) -> Floats:
+    """Return all that is read of a layer's output (N x H x W x C in any shape): functions x N x H x W x C."""
+    layer = quantized.graph.layers[index]
+    value = value.reshape(len(value), *layer.out_shape)
+    return np.stack([computed(function, value) for function in functions(quantized.graph, layer.output)])
+
+
 def _own_sqnr_db(quantized: QuantizedGraph, index: int, inputs: Sequence[Floats], expected: Floats) -> float:
     layer = quantized.layers[index]
     rounded = (
@@ -110,7 +123,7 @@ def _own_sqnr_db(quantized: QuantizedGraph, index: int, inputs: Sequence[Floats]
         for each, values, shape in zip(inputs, layer.formats.inputs, layer.layer.in_shapes, strict=True)
     )
     own = layer.layer.integer_reference(layer, *rounded)
-    return _sqnr_db(expected, layer.formats.y.dequantize(own).reshape(expected.shape))
+    return _sqnr_db(expected, _as_read(quantized, index, layer.formats.y.dequantize(own)))
 
 
 def _sqnr_db(expected: Floats, found: Floats) -> float:

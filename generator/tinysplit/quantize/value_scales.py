@@ -14,32 +14,34 @@ from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.joining import Joining
+from tinysplit.network.layers.pad import Pad
 from tinysplit.network.layers.softmax import Softmax
-from tinysplit.quantize.statistics import Statistics
+from tinysplit.quantize.read_errors import ReadError
 
 BITS = 8
 STEPS = (1 << BITS) - 1  # from the lowest integer to the highest
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)  # of a value range, tried in turn
+SHARES_OF_FUNCTIONS = tuple(2.0 ** (-k / 4) for k in range(64))  # the same where functions of the value are read
 OFF_GRID = 1e-3  # steps: rounding error of float32
 
 
-def best_formats(
-    graph: Graph, statistics: Mapping[str, Statistics], x: FloatArray, widths: Mapping[str, int]
-) -> dict[str, ValueFormat]:
-    """Return the formats of 8-bit values that need not be Q formats, by name; `x` are the samples of the statistics.
+def best_formats(graph: Graph, errors: Mapping[str, ReadError], x: FloatArray) -> dict[str, ValueFormat]:
+    """Return the formats of 8-bit values that need not be Q formats, by name; `x` are the samples of the `errors`.
 
     Left out are values that are added or concatenated, outputs of a softmax, and ranges with NaN or infinity.
     """
     powers_of_two = set(_powers_of_two(graph))
     found = {}
     for name in graph.value_names:
-        seen = statistics[name]
-        if name in powers_of_two or widths[name] != BITS or not np.isfinite(seen.range).all() or not any(seen.range):
+        error = errors[name]
+        low, high = error.range
+        if name in powers_of_two or not np.isfinite([low, high]).all() or low == high == 0:
             continue
         if name == graph.input_name:
-            found[name] = _on_grid(x) or _least_error(seen, is_symmetric=False)
+            found[name] = _on_grid(x) or _least_error(error, is_symmetric=False)
         else:
-            found[name] = _least_error(seen, is_symmetric=seen.minimum < 0 or not _only_for_vectors(graph, name))
+            has_zero_point = error.is_of_tables or (low >= 0 and _only_for_vectors(graph, name))
+            found[name] = _least_error(error, is_symmetric=not has_zero_point)
     return found
 
 
@@ -51,7 +53,7 @@ def _powers_of_two(graph: Graph) -> Iterator[str]:
             names |= {*layer.inputs, layer.output}
         elif isinstance(layer, Softmax):
             names.add(layer.output)
-        elif layer.keeps_format and layer.output in names:
+        elif (layer.keeps_format or isinstance(layer, Pad)) and layer.output in names:
             names |= set(layer.inputs)
     yield from names
 
@@ -85,11 +87,21 @@ def _from(low: float, step: float) -> ValueFormat:
     return ValueFormat.of(BITS, step, -(1 << (BITS - 1)) - round(low / step))
 
 
-def _least_error(seen: Statistics, *, is_symmetric: bool) -> ValueFormat:
-    low, high = min(seen.minimum, 0.0), max(seen.maximum, 0.0)
+def _least_error(error: ReadError, *, is_symmetric: bool) -> ValueFormat:
+    low, high = min(error.range[0], 0.0), max(error.range[1], 0.0)
+    shares = SHARES if error.is_of_value else SHARES_OF_FUNCTIONS
     whole = ValueFormat(BITS, 1.0)
     if is_symmetric:
         step = max(low / whole.low, high / whole.high)
-        return min((ValueFormat.of(BITS, share * step) for share in SHARES), key=seen.error)
-    step = (high - low) / STEPS
-    return min((_from(share * low, share * step) for share in SHARES), key=seen.error)
+        return min((ValueFormat.of(BITS, share * step) for share in shares), key=error)
+    if error.is_of_value:
+        return min((_over(share * low, share * high) for share in shares), key=error)
+    for _ in range(2):  # one end after the other: functions may be flat at one of them alone
+        high = min((share * high for share in shares), key=lambda end: error(_over(low, end)))
+        low = min((share * low for share in shares), key=lambda end: error(_over(end, high)))
+    return _over(low, high)
+
+
+def _over(low: float, high: float) -> ValueFormat:
+    """Return the format whose lowest integer represents `low` and whose highest one `high`."""
+    return _from(low, (high - low) / STEPS)

@@ -7,14 +7,19 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from tinysplit.common.units import PERCENT
-from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
+from tinysplit.network.integer_reference import CHUNK, quantize_input, run_layers
 from tinysplit.network.layers.base import Shape
+from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
+from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.choose_formats import few_weight_bits
 from tinysplit.quantize.statistics import Statistics
+from tinysplit.quantize.weight_scales import clipped_weights, rounded_again
 
 NAMED_CHANNELS = 8
 MOST_UNDERFLOW = 0.9  # of the values other than 0
+MOST_SAMPLES = 128  # of which softmax outputs are computed
 MOST_DEAD = 0.5  # of the channels: so many are at the lower limit of a ReLU in all samples of trained networks
 
 
@@ -28,14 +33,16 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
         True,
         *("weights" in layer.parameters for layer in graph.layers),
     ]  # channels of other layers are those of their inputs
-    lowest = [-np.inf, *(layer.activation.low for layer in graph.layers)]
-    for owner, name, shape, values, is_new, low in zip(
-        owners, graph.value_names, shapes, formats, makes_channels, lowest, strict=True
+    lows = [-np.inf, *(layer.activation.low for layer in graph.layers)]
+    lowest = [max(low, _low(values)) for low, values in zip(lows, formats, strict=True)]  # a pair may stand for a ReLU
+    softmax = [False, *(layer.kind == Softmax.kind for layer in graph.layers)]  # of many classes, most are near 0
+    for owner, name, shape, values, is_new, low, is_softmax in zip(
+        owners, graph.value_names, shapes, formats, makes_channels, lowest, softmax, strict=True
     ):
         seen = statistics[name]
         if seen.is_constant:
             yield f"{owner}: constant {seen.minimum:g} in all samples: calibrate with samples that cover its range"
-        elif (share := seen.underflow(values)) > MOST_UNDERFLOW:
+        elif not is_softmax and (share := seen.underflow(values)) > MOST_UNDERFLOW:
             yield (
                 f"{owner}: {PERCENT * share:.0f} % of its values underflow to 0 in {values}: the value range "
                 f"{seen.minimum:g} to {seen.maximum:g} is too wide for {values.bits} bits"
@@ -45,12 +52,56 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
     for layer in quantized.layers:
         yield from _zero_channels(layer)
         yield from _coarse_weights(layer)
+        if channels := rounded_again(layer):
+            yield (
+                f"layer {layer.layer.name!r}: the weights of {channels} of its {layer.layer.out_shape.channels} output "
+                "channels are no longer the integers of the file: their scales are much smaller than the largest one"
+            )
+    if clipped := list(filter(None, map(clipped_weights, quantized.layers))):
+        yield (
+            f"{sum(clipped)} weights in {len(clipped)} layers are -128 in the file and -127 here: "
+            "quantize with a range of -127 to 127 to avoid it"
+        )
 
 
-def print_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistics], messages: Console) -> None:
+def softmax_warnings(quantized: QuantizedGraph, x: FloatArray) -> Iterator[str]:
+    """Yield a line for each softmax that gives zeros alone on samples `x` (N x sample_shape).
+
+    It may where it has so many classes that each of them, all being equal, is below half a step.
+    """
+    layers = quantized.layers
+    many = [k for k, own in enumerate(layers) if own.layer.kind == Softmax.kind and _can_vanish(own)]
+    if not many:
+        return
+    vanished = dict.fromkeys(many, 0)
+    x = x[:MOST_SAMPLES]
+    for start in range(0, len(x), CHUNK):
+        for k, values in enumerate(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]))):
+            if k in vanished:
+                vanished[k] += sum(not pixels.any(axis=-1).all() for pixels in values)
+    for k, count in vanished.items():
+        if count:
+            layer, y = layers[k].layer, layers[k].formats.y
+            yield (
+                f"layer {layer.name!r}: all its {layer.out_shape.channels} classes are 0 in {count} of {len(x)} "
+                f"samples: nearly equal, each is below half a step of {y}: use 16 bits, or the values before the "
+                "softmax"
+            )
+
+
+def _can_vanish(softmax: QuantizedLayer) -> bool:
+    return softmax.layer.out_shape.channels * softmax.formats.y.scale > 2  # noqa: PLR2004 - halves of a step
+
+
+def print_warnings(quantized: QuantizedGraph, calibration: Calibration, messages: Console) -> None:
     """Print the warnings about a quantized network."""
-    for text in quantization_warnings(quantized, statistics):
+    x = calibration.samples.x
+    for text in (*quantization_warnings(quantized, calibration.statistics), *softmax_warnings(quantized, x)):
         messages.print(f"warning: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _low(values: ValueFormat) -> float:
+    return float(values.dequantize(np.array(values.low)))
 
 
 def _constant_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics, low: float) -> Iterator[str]:

@@ -7,7 +7,7 @@ only limit how finely the scales of channels can differ.
 """
 
 from dataclasses import dataclass, replace
-from math import ceil, frexp, log2
+from math import ceil, frexp, log2, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,11 @@ SUM_STEPS_BITS = 2  # sums stay as fine as a quarter of an output's step, or fin
 HEADROOM = 1 << 20  # of a 32-bit accumulator, for rounding errors
 NEAREST_BITS = (12, 15)  # of factors that approximate given scales
 ROOM_BITS = 1  # for the factors of other weights of the layer: `refit`
-SMALLEST_NEAREST = 256  # so that a factor is off by 1/512 at most, and no integer of 8 bits changes
+SMALLEST_NEAREST = 256  # is off by 1/512 at most, so that no integer of 8 bits changes
+VISIBLE = 0.25  # steps of the output: less error than its own rounding
 NO_INTEGER = 0.01  # tolerance of weight / scale: rounding error of float32
 KEPT_BITS = 8
+LIMIT = (1 << (KEPT_BITS - 1)) - 1  # of kept weights; the lowest is -LIMIT
 SMALLEST_CORRECTION = 2.0**-28
 UNSIGNED_SUM_LIMIT = (1 << 16) - 1  # of a group's products: two sums share a word
 
@@ -53,17 +55,17 @@ def correct(layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, b
 def keep(layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds) -> LayerFormats | None:
     """Return formats for weights that came as 8-bit integers.
 
-    The factors are rounded, but so little that the weights stay the same integers. Returns None where they came as
-    others, are none of -127 to 127 (zero points, or changed since), where their scales are those of other channels, or
-    where no factors keep the sums in 32 bits.
+    The factors are rounded, but so little that the weights stay the same integers, -128 becoming -127; except in
+    channels with scales so much smaller than others that their factors would have few bits. Those weights are rounded
+    again (`rounded_again`). Returns None where weights came as others, are none of -128 to 127 (zero points, or changed
+    since), where their scales are those of other channels, or where no factors keep the sums in 32 bits.
     """
     steps = _integer_steps(layer)
     if steps is None:
         return None
-    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
     largest = max(abs(bound - x.zero_point) for bound in bounds)
-    sums = np.abs(weights).sum(axis=1) * largest + np.abs(layer.parameters["bias"] / (x.scale * steps))
-    requantization = _nearest(steps * x.scale / y.scale, _bits(sums), y.zero_point)
+    sums = np.abs(_in_steps(layer, steps)).sum(axis=1) * largest + np.abs(layer.parameters["bias"] / (x.scale * steps))
+    requantization = _nearest(steps * x.scale / y.scale, _bits(sums), y.zero_point, _rounding_error(layer, largest))
     if requantization is None:
         return None
     return _shifted(layer, LayerFormats((x,), y, KEPT_BITS, requantization), bounds)
@@ -85,7 +87,7 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
         least = before.factors[0] if len(before.factors) == 1 else 1
         factors = np.maximum(np.ceil(np.maximum(needs.steps, packed) * factor_of_one), least)
     else:
-        factors = np.maximum(np.rint(own * factor_of_one), np.maximum(np.ceil(packed * factor_of_one), 1))
+        factors = np.maximum(_whole(own * factor_of_one), np.ceil(packed * factor_of_one))
     if len(before.factors) == 1:
         factors = factors.max(keepdims=True)
     if factors.max() > LARGEST_FACTOR:
@@ -97,16 +99,28 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
 def _integer_steps(layer: Layer) -> NDArray[np.float64] | None:
     """Return the scales of weights that came as 8-bit integers, one for all channels or each; None where they did not.
 
-    Weights with zero points, or changed since, are none of -127 to 127.
+    Weights with zero points, or changed since otherwise than by factors, are none of -128 to 127.
     """
     steps = layer.qdq_scales
     if steps is None or steps.size not in {1, layer.out_shape.channels}:
         return None
-    weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
-    limit = (1 << (KEPT_BITS - 1)) - 1
-    if np.abs(weights - np.rint(weights)).max() > NO_INTEGER or np.abs(weights).max() > limit + NO_INTEGER:
-        return None
-    return steps
+    weights = _in_steps(layer, steps)
+    integers = np.rint(weights)
+    is_kept = np.abs(weights - integers).max() <= NO_INTEGER and np.abs(integers).max() <= LIMIT + 1
+    return steps if is_kept else None
+
+
+def _in_steps(layer: Layer, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights of every output channel in its steps."""
+    return layer.by_channel(layer.parameters["weights"]).astype(np.float64) / steps[:, np.newaxis]
+
+
+def clipped_weights(quantized: QuantizedLayer) -> int:
+    """Return how many weights of -128 (128 behind a negative factor) became -127, as the range is symmetric."""
+    steps = _integer_steps(quantized.layer)
+    if steps is None or quantized.formats.weight_bits != KEPT_BITS:
+        return 0
+    return int((np.abs(np.rint(_in_steps(quantized.layer, steps))) > LIMIT).sum())
 
 
 def _packed_steps(layer: Layer, formats: LayerFormats, bounds: Bounds) -> NDArray[np.float64]:
@@ -181,15 +195,54 @@ def _at_least(corrections: NDArray[np.float64], sum_bits: int, zero_point: int) 
     return _reduced(np.maximum(np.ceil(corrections * 2.0**shift), 1), shift)
 
 
-def _nearest(corrections: NDArray[np.float64], sum_bits: int, zero_point: int) -> Requantization | None:
-    """Return the integer factors nearest to `corrections`, None where they are so small or large that none is near."""
-    factor_bits = int(np.clip(31 - ROOM_BITS - sum_bits, *NEAREST_BITS))
+def _nearest(corrections: NDArray[np.float64], sum_bits: int, zero_point: int, error: float) -> Requantization | None:
+    """Return the integer factors nearest to `corrections`, None where they are so small or large that none is near.
+
+    They have the bits that sums leave without a first shift. Channels in which the `error` of a sum is visible if their
+    weights are rounded again get more, up to a first shift that leaves sums as fine as `SUM_STEPS_BITS` says.
+    """
     exponent = frexp(float(corrections.max()))[1]
+    least = float(corrections.min(initial=corrections.max(), where=corrections * error > VISIBLE))
+    wanted = ceil(log2(SMALLEST_NEAREST / least)) + exponent
+    room = 31 - ROOM_BITS - sum_bits
+    factor_bits = int(np.clip(max(room, min(wanted, room - SUM_STEPS_BITS - exponent)), *NEAREST_BITS))
     shift = min(factor_bits - exponent, _most_shift(zero_point, sum_bits, factor_bits))
-    factors = np.rint(corrections * 2.0**shift)
-    if shift < 0 or factors.min() < SMALLEST_NEAREST:
+    factors = _whole(corrections * 2.0**shift)
+    if shift < 0 or factors.max() < SMALLEST_NEAREST:
         return None
     return _reduced(factors, shift)
+
+
+def _whole(factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest integers, or the next larger ones where these are too far off to keep the weights."""
+    nearest = np.rint(factors)
+    return np.where(_keeps_weights(nearest, factors), nearest, np.maximum(np.ceil(factors), 1.0))
+
+
+def _keeps_weights(found: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return for each channel whether weights of 8 bits are the same integers in scales of these ratios."""
+    kept: NDArray[np.bool_] = np.abs(found - wanted) <= wanted / (2 * SMALLEST_NEAREST)
+    return kept
+
+
+def _rounding_error(layer: Layer, largest: int) -> float:
+    """Return about the error of a channel's sum (root mean square) where its weights are rounded.
+
+    Inputs are up to `largest` steps from their zero point, half of that on average.
+    """
+    count = layer.parameters["weights"].size / layer.out_shape.channels
+    return largest / 2 * sqrt(count / 12)
+
+
+def rounded_again(quantized: QuantizedLayer) -> int:
+    """Return in how many channels weights that came as 8-bit integers became others, with a visible error."""
+    layer, formats = quantized.layer, quantized.formats
+    steps = _integer_steps(layer)
+    if steps is None or formats.weight_bits != KEPT_BITS:
+        return 0
+    largest = max(abs(bound - formats.x.zero_point) for bound in quantized.x_bounds)
+    is_visible = formats.sum_scales / formats.y.scale * _rounding_error(layer, largest) > VISIBLE
+    return int((is_visible & ~_keeps_weights(formats.weight_scales, steps)).sum())
 
 
 def _reduced(wide: NDArray[np.float64], shift: int) -> Requantization:

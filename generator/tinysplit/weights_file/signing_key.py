@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.extras import install_line
+from tinysplit.common.private.key_file import read_key_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -74,9 +75,10 @@ def signing_key() -> SigningKey:
             raise InputError(
                 f"{SIGNING_KEY_FILE_VARIABLE} has to be the path of a file with the key, not the key itself"
             )
-        return SigningKey.from_pem(_read(Path(path)), f"the signing key file {path}")
-    if pem := os.environ.get(SIGNING_KEY_VARIABLE):
-        return SigningKey.from_pem(os.fsencode(pem), f"the environment variable {SIGNING_KEY_VARIABLE}")
+        pem = read_key_file(Path(path), "the signing key file", _MOST_PEM_BYTES, "name a PEM file with a private key")
+        return SigningKey.from_pem(pem, f"the signing key file {path}")
+    if text := os.environ.get(SIGNING_KEY_VARIABLE):
+        return SigningKey.from_pem(os.fsencode(text), f"the environment variable {SIGNING_KEY_VARIABLE}")
     raise InputError(
         f"signed weights need a private key: set {SIGNING_KEY_FILE_VARIABLE} to the path of its PEM file "
         f"({_MAKE_ONE}), or {SIGNING_KEY_VARIABLE} to its text"
@@ -97,21 +99,6 @@ def is_signed_by(public_key: bytes, signature: bytes, data: bytes) -> bool:
     except InvalidSignature:
         return False
     return True
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_PEM_BYTES + 1)
-    except OSError as error:
-        raise InputError(
-            f"the signing key file {path} cannot be read ({error.strerror}): name a file with a private key"
-        ) from None
-    if len(content) > _MOST_PEM_BYTES:
-        raise InputError(
-            f"the signing key file {path} has more than {_MOST_PEM_BYTES} bytes: name a PEM file with a private key"
-        )
-    return content
 
 
 def _need_package() -> None:

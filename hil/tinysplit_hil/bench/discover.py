@@ -1,6 +1,5 @@
 """Finds the boards that are plugged in: their probes and ports, and through the probes their parts."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,14 +14,20 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.texts.quoting import line_comment, toml_string
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.rig.stlink import Probe, connected_probes
 
 _HEAD = """\
 # The boards of a rig, in the order of the project: move the blocks where they are not.
-# serial_number is the probe that flashes the board, port where it answers; name is checked against the project.
+# serial_number is the probe that flashes the board, and on whose port it answers, or on `port` where the probe has
+# several; name is checked against the project.
 # `tinysplit bench check --rig FILE -o FILE` tests the wires and adds the [[link]]s.
 """
+
+
+_BY_ID = Path("/dev/serial/by-id")
+_NAMELESS = "without a USB serial number no programmer can choose it: update its firmware (STLinkUpgrade)"
 
 
 @dataclass(frozen=True)
@@ -58,12 +63,18 @@ class Bench:
         }
 
     def rig_toml(self) -> str:
-        """Return a rig file with all boards, by serial number."""
-        return "\n".join((_HEAD, *map(_block, self.boards)))
+        """Return a rig file with all boards that have a serial number. Raises ToolError where none has."""
+        named = [each for each in self.boards if each.probe.serial_number]
+        if not named:
+            raise ToolError(f"no probe can be written into a rig file: {_NAMELESS}")
+        return "\n".join((_HEAD, *map(_block, named)))
 
 
 def discover(messages: Console) -> Bench:
-    """Find all ST-LINKs and, with a programmer that is installed, their parts. Raises ToolError without an ST-LINK."""
+    """Find all ST-LINKs and, with a programmer that is installed, their parts.
+
+    The errors are those of `connected_probes`.
+    """
     probes = connected_probes()
     programmer = next((each for each in PROGRAMMERS.values() if each.read and each.is_installed), None)
     if programmer is None:
@@ -74,6 +85,8 @@ def discover(messages: Console) -> Bench:
 
 
 def _found(probe: Probe, programmer: Programmer) -> FoundBoard:
+    if not probe.serial_number:
+        return FoundBoard(probe, None, (), _NAMELESS)
     ports = [load_debug_port(name) for name in board_names()]
     note = "its part is none that is known"
     device_id = None
@@ -98,17 +111,22 @@ def _boards_of(ports: Iterable[DebugPort], address: int, device_id: int, program
 
 
 def _block(found: FoundBoard) -> str:
-    """Return a [[board]]; strings of TOML and JSON are the same."""
-    lines = ["[[board]]", f"serial_number = {json.dumps(found.probe.serial_number)}"]
-    lines += [f"port = {json.dumps(port)}" for port in found.probe.ports[:1]]
-    lines += [f"# other ports: {', '.join(found.probe.ports[1:])}"] if found.probe.ports[1:] else []
-    lines += [f"name = {json.dumps(found.boards[0])}"] if len(found.boards) == 1 else []
+    lines = ["[[board]]", f"serial_number = {toml_string(found.probe.serial_number)}"]
+    first, *others = map(_lasting_name, found.probe.ports)
+    if others:
+        lines += [f"port = {toml_string(first)}", f"# other ports: {line_comment(', '.join(others))}"]
+    lines += [f"name = {toml_string(found.boards[0])}"] if len(found.boards) == 1 else []
     lines += [f"# one of {', '.join(found.boards)}"] if len(found.boards) > 1 else []
     return "\n".join(lines) + "\n"
 
 
+def _lasting_name(port: str) -> str:
+    """Return the link to a port whose name has the serial number, where udev makes one: numbers of ports change."""
+    return next((str(link) for link in sorted(_BY_ID.glob("*")) if link.resolve() == Path(port).resolve()), port)
+
+
 def write_rig(path: Path, bench: Bench) -> None:
-    """Write the rig file. Raises InputError when it cannot be written."""
+    """Write the rig file. Raises InputError when it cannot be written, and the error of `rig_toml`."""
     write_whole_file(path, bench.rig_toml())
 
 

@@ -1,8 +1,8 @@
 """Flashes the boards of a project: those that do not run its image yet, and only if all of them can be flashed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,9 +21,10 @@ from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
-from tinysplit_hil.rig.commands import Command, run_command
+from tinysplit_hil.rig.commands import Command, run_command, side_by_side
 from tinysplit_hil.rig.labgrid_targets import programmer_of
 from tinysplit_hil.rig.programmers import (
     PROGRAMMERS,
@@ -34,7 +35,7 @@ from tinysplit_hil.rig.programmers import (
     unlock_command,
 )
 from tinysplit_hil.rig.rig import Rig, check_rig, open_rig
-from tinysplit_hil.rig.rig_file import DISCOVER, RigFile, read_rig_file, read_rig_of
+from tinysplit_hil.rig.rig_file import DISCOVER, RigFile, check_ports, read_rig_file, read_rig_of
 from tinysplit_hil.rig.rig_links import read_rig_of_project
 
 T = TypeVar("T")
@@ -76,6 +77,7 @@ class Programmed:
 
     seconds: float
     failure: str | None
+    starts: bool = True  # False: its part may start its boot loader in place of the program
 
 
 def targets_of(project: Project, folder: Path, rig_file: Path, *, weights_only: bool = False) -> tuple[Target, ...]:
@@ -110,6 +112,7 @@ def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) 
         return
     numbered = dict(enumerate(names, 1))
     file = read_rig_of(Path(rig), numbered)
+    check_ports(Path(rig), file)
     if not file.runs_without_flashing:
         probes = _probes(Path(rig), file, numbered)
         chosen = programmer_of(Path(rig), file, PROGRAMMERS[programmer])
@@ -265,6 +268,7 @@ def _result(
         seconds=programmed.seconds if programmed else 0.0,
         image=images[number],
         programmer_failure=programmed.failure if programmed else None,
+        starts=programmed.starts if programmed else True,
     )
 
 
@@ -349,13 +353,12 @@ def _program_one(target: Target, programmer: Programmer) -> Programmed:
                 return Programmed(seconds, f"{command[0]} failed: {failure(done.output)}")
     except ToolError as error:
         return Programmed(seconds, str(error))
-    return Programmed(seconds, None)
+    return Programmed(seconds, None, starts_program(programmer, target.port, target.probe))
 
 
 def _each(programmer: Programmer, targets: Sequence[Target], call: Callable[[Target], T]) -> list[T]:
     """Call a function for each board, side by side where the programmer allows it."""
-    with ThreadPoolExecutor(len(targets) if programmer.is_parallel else 1) as threads:
-        return list(threads.map(call, targets))
+    return side_by_side([partial(call, target) for target in targets], len(targets) if programmer.is_parallel else 1)
 
 
 def _images_after(

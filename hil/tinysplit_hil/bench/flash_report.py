@@ -8,6 +8,7 @@ from rich.console import Console
 from tinysplit.common.errors import ToolError
 from tinysplit.common.tables import plain_table
 from tinysplit.project.manifest import ProjectBoard
+from tinysplit_hil.bench.empty_check import UNPLUG
 from tinysplit_hil.bench.images import RunningImage
 from tinysplit_hil.rig.programmers import ProbeChoice
 
@@ -24,6 +25,7 @@ class BoardResult:
     seconds: float
     image: RunningImage
     programmer_failure: str | None
+    starts: bool  # False: its part may start its boot loader in place of the program
 
     @property
     def is_good(self) -> bool:
@@ -49,7 +51,9 @@ class BoardResult:
     @property
     def problem(self) -> str:
         """Why the board is not good."""
-        return self.programmer_failure or self.image.problem
+        if self.programmer_failure or self.starts or self.image.project_hash is not None:
+            return self.programmer_failure or self.image.problem
+        return f"{self.image.problem}; {UNPLUG}"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Resets the boards of a rig: by their probes, or by themselves when the host asks for it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from tinysplit.boards.board import board_title
@@ -12,7 +12,7 @@ from tinysplit.boards.debug_port import DebugPort, load_debug_port
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError, UsageError
-from tinysplit_hil.rig.commands import Command, run_command
+from tinysplit_hil.rig.commands import Command, run_command, side_by_side
 from tinysplit_hil.rig.labgrid_targets import board_ports, cycle_power, on_targets
 from tinysplit_hil.rig.ports import open_port
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, failure, openocd_command, pyocd_target
@@ -112,8 +112,7 @@ def reset_by_probes(path: Path, numbers: Sequence[int], programmer: ProgrammerNa
     probes = {number: _probe(path, rig, number) for number in commands}
     PROGRAMMERS[programmer].require([], list(probes.values()))
     titles = {number: _title(rig, number) for number in commands}
-    with ThreadPoolExecutor(len(commands)) as threads:
-        done = list(threads.map(lambda command: run_command(command, RESET_LIMIT_S), commands.values()))
+    done = side_by_side([partial(run_command, each, RESET_LIMIT_S) for each in commands.values()], len(commands))
     failed = [
         f"{titles[number]} at probe {probes[number].title}: {failure(each.output)}"
         for number, each in zip(commands, done, strict=True)

@@ -18,7 +18,7 @@ from tinysplit_hil.measure.boards import check_identity, check_version
 from tinysplit_hil.rig.rig import Rig, open_rig
 from tinysplit_hil.wire.client import BoardClient
 from tinysplit_hil.wire.protocol import ErrorCode
-from tinysplit_hil.wire.request_port import ReportedError
+from tinysplit_hil.wire.request_port import ClientError, ReportedError
 from tinysplit_hil.wire.tasks import Task, pause, run_tasks
 from tinysplit_hil.wire.weights_protocol import LARGEST_PART_BYTES, WEIGHTS_OLDER, Staging, WeightsIdentity
 
@@ -81,7 +81,7 @@ def update_boards(
             each.client.poll()
 
     def run(tasks: Iterable[Task[None]]) -> None:
-        run_tasks(rig.clock, poll, tasks)
+        run_tasks(rig.clock, poll, map(_repeatable, tasks))
 
     with steps(messages, f"asking {counted(len(updates), 'board')} what they run"):
         run(each.ask() for each in updates)
@@ -106,6 +106,21 @@ def _files(project: Project, folder: Path) -> Mapping[int, bytes]:
         if file := checked_weights_file(project, board, folder):
             files[board.number] = file.contents
     return files
+
+
+def _repeatable(task: Task[None]) -> Task[None]:
+    """Do a part of an update; where it fails, the error says that the whole update may be repeated."""
+    try:
+        yield from task
+    except ReportedError as error:
+        if error.error.code != ErrorCode.BAD_RANGE:
+            raise
+        raise ToolError(
+            f"{error.name} has restarted, or began a run, before it had its new weights: check its supply, and repeat"
+            " the command"
+        ) from None
+    except ClientError as error:
+        raise ToolError(f"{error}; then repeat the command") from None
 
 
 class _Update:

@@ -1,9 +1,7 @@
 """`tinysplit calibrate`: measures kernels, links and hand-offs on a rig, and makes a cost table of them."""
 
-import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
@@ -20,13 +18,15 @@ from tinysplit.calibration.firmware_bytes import firmware_bytes
 from tinysplit.calibration.fit import Sample, validated_fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.calibration.small_networks import SMALL_NETWORKS, small_network
 from tinysplit.codegen.platformio_ini import Flags
 from tinysplit.common.choices import BITS, VIRTUAL
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.kernels import candidates
-from tinysplit.kernels.cost_table import CycleTable, KernelCosts, load_cycle_table, using_table
+from tinysplit.kernels.cost_table import CodeCosts, CycleTable, KernelCosts, load_cycle_table, using_table
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit_hil.bench.flash import check_flashable
@@ -172,21 +172,13 @@ def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: C
     workers = None if request.bench.rig == VIRTUAL else 1
     what = f"measuring {counted(len(cases), 'network')}"
     with (
-        ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as pool,
+        process_pool(workers) as pool,
         steps(messages, what, len(cases)) as advance,
     ):
         running = [pool.submit(_network_layers, *case) for case in cases]
-        try:
-            for number, done in enumerate(running, 1):  # in this order, on which the intervals depend
-                yield from done.result()
-                advance(number)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl-C
+        for number, done in enumerate(running, 1):  # in this order, on which the intervals depend
+            yield from done.result()
+            advance(number)
 
 
 def _network_layers(
@@ -204,6 +196,11 @@ def _replaced(old: ByBits, new: ByBits) -> ByBits:
 # Links, hand-offs, code in flash, firmware
 
 
+def _code_costs() -> CodeCosts:
+    networks = (*all_networks(), *map(small_network, SMALL_NETWORKS))
+    return code_costs(networks, [load_board(name) for name in CORE_BOARDS])
+
+
 def _other_costs(request: CalibrationRequest, messages: Console) -> dict[str, Any]:
     """Return the other parts of the table, by their keys."""
     boards = [load_board(name) for name in LINKED_BOARDS]
@@ -214,7 +211,7 @@ def _other_costs(request: CalibrationRequest, messages: Console) -> dict[str, An
             lambda: {b.device.family: fit_handoffs(measure_handoffs(b), measure_fed_asleep(b)) for b in boards},
         ),
         OtherCosts.CODE_WAITS: ("code_waits", code_wait_table),
-        OtherCosts.CODE: ("code", lambda: code_costs(all_networks(), [load_board(name) for name in CORE_BOARDS])),
+        OtherCosts.CODE: ("code", _code_costs),
         OtherCosts.FIRMWARE: ("firmware", firmware_bytes),
     }
     found = {}

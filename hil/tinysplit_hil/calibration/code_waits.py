@@ -8,7 +8,6 @@ waits are computed, too (`Kernel.straight_code`).
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tinysplit.calibration.project import PlannedNetwork, plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import BITS
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.code_waits import code_waits
 from tinysplit.kernels.cost_table import PartCosts
@@ -50,7 +50,7 @@ def code_wait_table() -> Waits:
     """Return the waits of each part, measured on networks of the calibration."""
     networks = (*calibration_networks(), *map(random_network, RANDOM_NETWORKS[:RANDOM_COUNT]))
     cases = [(graph, bits, name) for graph in networks for bits in BITS for name in BOARDS]
-    with ProcessPoolExecutor() as workers:
+    with process_pool() as workers:
         return fit_waits([layer for done in workers.map(_network_waits, *zip(*cases, strict=True)) for layer in done])
 
 

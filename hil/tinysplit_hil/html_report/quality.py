@@ -130,7 +130,7 @@ def _joules(project: Project, activities: Sequence[BoardActivity]) -> Iterator[t
 
 
 def _own(each: FileLayerError) -> str:
-    return "exact" if each.is_exact else _db(each.own_sqnr_db)
+    return "exact" if each.adds_nothing else _db(each.own_sqnr_db)
 
 
 def _db(db: float | None) -> str:

@@ -12,16 +12,23 @@ from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Project
 
+TOO_SHORT = (
+    "energy in a stream: {} samples are too few, the boards were never all in a steady state; increase --sample-count"
+)
 NOTE = "by the virtual boards' account of run and sleep cycles, which proves cycles, not currents; MCUs only"
 
 
 @dataclass(frozen=True)
 class Energy:
-    """What the boards do with the time of an inference, estimated and measured; the latter is empty of real boards."""
+    """What the boards do with the time of an inference, estimated and measured.
+
+    The latter is empty of real boards, and where virtual ones ran too few samples: `why_not_measured`.
+    """
 
     project: Project
     estimated: Sequence[BoardActivity]
     measured: Sequence[BoardActivity]
+    why_not_measured: str | None = None
 
     @property
     def why_not(self) -> str | None:
@@ -45,7 +52,7 @@ class Energy:
         return {
             "estimated": self._figures(self.estimated),
             "measured": self._figures(self.measured),
-            "measured_note": NOTE if self.measured else None,
+            "measured_note": NOTE if self.measured else self.why_not_measured,
             "why_not": self.why_not,
         }
 
@@ -78,7 +85,8 @@ def print_energy(energies: Sequence[tuple[str, Energy]], console: Console) -> No
         for row in energy.rows(title):
             table.add_row(*row)
     console.print(table)
-    for why_not in dict.fromkeys(energy.why_not for _, energy in energies if energy.why_not):
-        console.print(why_not, highlight=False, markup=False, soft_wrap=True)
+    reasons = [reason for _, energy in energies for reason in (energy.why_not, energy.why_not_measured) if reason]
+    for reason in dict.fromkeys(reasons):
+        console.print(reason, highlight=False, markup=False, soft_wrap=True)
     if any(energy.measured for _, energy in energies):
         console.print(f"measured {NOTE}", highlight=False, soft_wrap=True)

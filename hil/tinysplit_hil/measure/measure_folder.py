@@ -19,6 +19,8 @@ from tinysplit.network.sample_files import SampleSource
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
+from tinysplit.quantize.accuracy import FloatScores
+from tinysplit.quantize.sample_warnings import print_chance_warnings
 from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.measure.measure import check_sample_count, measure
 from tinysplit_hil.measure.outputs import check_outputs
@@ -100,6 +102,7 @@ def measure_boards(
     with references(messages, len(samples.x)):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
+    print_chance_warnings(FloatScores(samples, floats.reshape(len(floats), -1).astype(np.float64)), messages)
     indices, outputs = measurement.samples, measurement.outputs
     if streamed:
         indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
-from tinysplit_hil.measure.energy_report import Energy
+from tinysplit_hil.measure.energy_report import TOO_SHORT, Energy
 from tinysplit_hil.measure.measure import Failure, Measurement
 from tinysplit_hil.measure.outputs import OutputCheck
 from tinysplit_hil.measure.stream import Stream
@@ -75,10 +75,9 @@ class MeasureReport:
         alone = Energy(project, project.estimated_alone, self.measurement.activities)
         if self.stream is None:
             return (("one alone", alone),)
-        return ("one alone", alone), (
-            "in a stream",
-            Energy(project, project.estimated_in_stream, self.stream.activities),
-        )
+        why_not = TOO_SHORT.format(len(self.stream.samples)) if self.stream.is_too_short else None
+        streamed = Energy(project, project.estimated_in_stream, self.stream.activities, why_not)
+        return ("one alone", alone), ("in a stream", streamed)
 
     @property
     def failures(self) -> tuple[Failure, ...]:

@@ -25,6 +25,7 @@ from tinysplit_hil.wire.tasks import Task
 
 ROUNDING = 1e-9  # relative error of sums
 OUTPUTS_OF_A_PERIOD = 3  # beyond one for each board: the first of them is still the start
+LARGEST_DRIFT = 0.01  # of the rate of inputs from that of outputs, in a steady state
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,7 @@ class Stream:
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
     activities: tuple[BoardActivity, ...] = ()  # of an inference among many, of all copies; none of real boards
+    is_too_short: bool = False  # for activities: virtual boards were never in a steady state
 
 
 def check_stream_count(project: Project, n_samples: int) -> None:
@@ -141,6 +143,7 @@ class _Results:
         intervals_s = [seconds for run in self.runs for seconds in run.intervals_s()]
         shares = [share for run in self.runs for share in run.host_port_shares()]
         period_s = 1 / sum(1 / period for period in periods) if len(periods) == len(copies) else None
+        activities = self._activities(copies, period_s) if period_s else ()
         return Stream(
             samples=tuple(samples),
             outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
@@ -149,12 +152,18 @@ class _Results:
             host_port_share=sum(shares) / len(shares) if shares else None,
             failures=tuple(self.failures),
             not_run=len(self.missing),
-            activities=self._activities(period_s) if period_s else (),
+            activities=activities,
+            is_too_short=bool(period_s) and not activities and any(run.has_accounts for run in self.runs),
         )
 
-    def _activities(self, period_s: float) -> tuple[BoardActivity, ...]:
-        """Return what each board does in a period: its shares of the newest run of its copy that has some."""
+    def _activities(self, copies: Sequence[Pipeline], period_s: float) -> tuple[BoardActivity, ...]:
+        """Return what each board does in a period: its shares of the newest run of its copy that has some.
+
+        None unless all copies have such a run.
+        """
         by_board = {each.board: each for run in self.runs for each in run.activities()}
+        if any(number not in by_board for pipeline in copies for number in pipeline.boards):
+            return ()
         return tuple(each.during(period_s) for _, each in sorted(by_board.items()))
 
     def _period_s(self, pipeline: Pipeline) -> float | None:
@@ -180,6 +189,7 @@ class _Copy:
         self._waiting = waiting
         self._last = boards.clients[pipeline.output_board]
         self._first = [boards.clients[number] for number in pipeline.input_boards]
+        self._taken_s = [client.taken_s for client in self._first]  # of this run
         self._done_s: dict[int, float] = {}
         self._accounts: dict[int, Accounts] = {}  # when outputs were complete
         self._waits_s: list[float] = []
@@ -229,13 +239,38 @@ class _Copy:
         numbers = self._steady()
         return (self._done_s[numbers[-1]] - self._done_s[numbers[0]], numbers[-1] - numbers[0]) if numbers else None
 
+    @property
+    def has_accounts(self) -> bool:
+        """Whether the boards kept an account: virtual ones of this process do."""
+        return any(self._accounts.values())
+
     def activities(self) -> tuple[BoardActivity, ...]:
-        """Return what the copy's boards do between the first and the last output after the start."""
-        numbers = self._steady()
-        if not numbers:
+        """Return what the copy's boards do between two outputs of a steady state, none without such outputs."""
+        ends = self._steady_ends()
+        if ends is None:
             return ()
-        first, last = (self._accounts[number] for number in (numbers[0], numbers[-1]))
+        first, last = (self._accounts[number] for number in ends)
         return mean_activities([activities_between(first, last, self._boards.core_hz)], self.pipeline.boards)
+
+    def _steady_ends(self) -> tuple[int, int] | None:
+        """Return two outputs between which every board computes as many inferences as outputs come.
+
+        The last one came before the last input was taken, as boards have nothing to do after that, one after the other.
+        The first one is the earliest since which inputs were taken as fast as outputs came: faster, the boards in front
+        still fill the buffers of those behind them.
+        """
+        fed_s = min(max(taken_s.values(), default=0.0) for taken_s in self._taken_s)
+        fed = [
+            number
+            for number in sorted(self._done_s)
+            if self._done_s[number] < fed_s and all(number in taken_s for taken_s in self._taken_s)
+        ]
+        return next(((number, fed[-1]) for number in fed[:-1] if self._is_steady(number, fed[-1])), None)
+
+    def _is_steady(self, first: int, last: int) -> bool:
+        outputs_s = self._done_s[last] - self._done_s[first]
+        inputs_s = (taken_s[last] - taken_s[first] for taken_s in self._taken_s)
+        return all(abs(seconds - outputs_s) <= LARGEST_DRIFT * outputs_s for seconds in inputs_s)
 
     def intervals_s(self) -> Sequence[float]:
         """Return the seconds between each two outputs of `span`; those with a lost event between them are missing."""

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinysplit.common.tables import shortened
+from tinysplit.common.texts.quoting import printable
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import ProjectCut, ProjectLayer
 from tinysplit_hil.measure.energy_report import print_energy
@@ -155,7 +156,7 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
     )
     if outputs.l2r > LARGE_L2R:
         hint = "try --bits 16" if report.project.bits == SHORT_BITS else "check the calibration samples"
-        console.print(f"[red]warning: large quantization error (l2r {outputs.l2r:.2f}): {hint}[/red]")
+        console.print(f"warning: large quantization error (l2r {outputs.l2r:.2f}): {hint}", style="red")
     console.print()
 
 
@@ -211,7 +212,7 @@ def _failure_table(report: MeasureReport) -> Table:
     table.add_column("sample", justify="right")
     table.add_column("reason", overflow="fold")
     for failure in report.failures:
-        table.add_row(str(failure.sample + 1), Text(failure.reason))
+        table.add_row(str(failure.sample + 1), Text(printable(failure.reason)))
     return table
 
 
@@ -241,7 +242,8 @@ def _print_limit(stream: Stream, console: Console) -> None:
     if stream.host_port_share is not None and stream.host_port_share > LARGE_SHARE:
         percent = 100 * stream.host_port_share
         console.print(
-            f"[red]warning: the host port limits the boards: an input takes {percent:.0f} % of the period[/red]",
+            f"warning: the host port limits the boards: an input takes {percent:.0f} % of the period",
+            style="red",
             highlight=False,
         )
 

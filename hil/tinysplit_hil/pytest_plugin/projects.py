@@ -9,7 +9,6 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from rich.console import Console
 
 from tinysplit import pipeline
 from tinysplit.boards.board import ClockSource
@@ -17,6 +16,7 @@ from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.build.folder import build_folder
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT
 from tinysplit.common.errors import TinysplitError, UsageError
+from tinysplit.common.texts.console import PlainConsole
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.sample_files import GivenSamples, SampleSource, sample_source
 from tinysplit.network.samples import load_samples
@@ -89,7 +89,7 @@ class ProjectOnRig:
         Real boards that do not run this project are flashed first. Raises the errors of `tinysplit flash` and
         `measure`, but none for outputs that are not bit-exact.
         """
-        console = Console(stderr=True)  # pytest shows it with a test that fails
+        console = PlainConsole(stderr=True)  # pytest shows it with a test that fails
         quantized = read_quantized(self.folder, self.project)
         loaded = load_samples(sample_source(samples), quantized.graph).first(count)
         flash_rig(self.project, self.folder, self.rig.spec, self.rig.programmer, console)
@@ -127,7 +127,7 @@ class ProjectFactory:
             folder = Path(source)
             project = Project.read(folder)
             project.check_measurable(folder)
-            build_folder(project, folder, Console(stderr=True)).check()
+            build_folder(project, folder, PlainConsole(stderr=True)).check()
         else:
             if calibration is None:
                 raise UsageError(f"{source} has to be quantized: give calibration samples")
@@ -149,7 +149,7 @@ class ProjectFactory:
 
 
 def _context(model: Path, boards: Sequence[str], clock: str, settings: dict[str, Any]) -> pipeline.Context:
-    messages = Console(stderr=True)
+    messages = PlainConsole(stderr=True)
     use_folder_beside(model.parent)
     return pipeline.Context.load(model, boards, CostSettings(**settings), messages, ClockSource(clock))
 

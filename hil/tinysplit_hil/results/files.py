@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
@@ -11,10 +10,10 @@ from xml.etree import ElementTree as ET
 
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import VERSION_KEY, check_output_file, write_whole_file
+from tinysplit.common.texts.quoting import csv_cell, xml_text
 from tinysplit_hil.measure.report import MeasureReport
 
 _XML = "<?xml version='1.0' encoding='utf-8'?>\n"
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,28 +57,29 @@ def write_measurement(path: Path, report: MeasureReport) -> None:
 def _csv(report: MeasureReport) -> str:
     """Return a row for each time, in seconds."""
     rows = [{**time.to_json(), VERSION_KEY: report.project.tinysplit_version} for time in report.times]
+    cells = [{key: csv_cell(each) if isinstance(each, str) else each for key, each in row.items()} for row in rows]
     text = StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(cells)
     return text.getvalue()
 
 
 def _junit(report: MeasureReport) -> ET.Element:
     """Return a test case for each sample, which fails without a bit-exact output, and one with each median time."""
-    suite = ET.Element("testsuite", name=f"tinysplit measure {report.project.model.name}")
+    suite = ET.Element("testsuite", name=xml_text(f"tinysplit measure {report.project.model.name}"))
     properties = ET.SubElement(suite, "properties")
     rig = report.measurement.rig
     about = {VERSION_KEY: report.project.tinysplit_version, "rig": rig.note}
     for name, value in (*about.items(), ("project_hash", f"{report.project.project_hash:08x}")):
-        ET.SubElement(properties, "property", name=name, value=_text(value))
+        ET.SubElement(properties, "property", name=name, value=xml_text(value))
     for time in report.times:
-        case = ET.SubElement(suite, "testcase", classname="times", name=_text(time.title))
+        case = ET.SubElement(suite, "testcase", classname="times", name=xml_text(time.title))
         case.set("time", f"{time.seconds.median:.9f}")
     for sample, reason in _samples(report):
         case = ET.SubElement(suite, "testcase", classname="outputs", name=f"sample {sample + 1}")
         if reason:
-            ET.SubElement(case, "failure", message=_text(reason))
+            ET.SubElement(case, "failure", message=xml_text(reason))
     cases = list(suite.iter("testcase"))
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(sum(case.find("failure") is not None for case in cases)))
@@ -92,7 +92,3 @@ def _samples(report: MeasureReport) -> Iterator[tuple[int, str]]:
     reasons |= dict.fromkeys(report.outputs.differing, "the output differs from the integer reference")
     reasons |= {failure.sample: failure.reason for failure in report.failures}
     yield from sorted(reasons.items())
-
-
-def _text(text: str) -> str:
-    return _NOT_IN_XML.sub("?", text)

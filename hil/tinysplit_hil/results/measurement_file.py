@@ -7,7 +7,17 @@ from typing import Annotated
 from pydantic import AfterValidator, ConfigDict, Field
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import FileModel, matching, read_json, validate, wanted
+from tinysplit.common.file_schema import (
+    Count,
+    Figure,
+    FileModel,
+    Number,
+    Seconds,
+    matching,
+    read_json,
+    validate,
+    wanted,
+)
 from tinysplit.project.activity import BoardActivity
 from tinysplit_hil.measure.report import SCHEMA_VERSION
 from tinysplit_hil.measure.timeline.spans import Kind
@@ -15,7 +25,6 @@ from tinysplit_hil.measure.times import What, title_of
 
 _REMEDY = "measure again with `tinysplit measure --save FILE`"
 Key = tuple[What, int, str]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _Part(FileModel):
@@ -28,13 +37,13 @@ class FileTime(_Part):
     """A time of the measurement, see `MeasuredTime`."""
 
     what: What
-    number: int
+    number: Count
     name: str
     boards: str
     median_s: Seconds
     median_low_s: Seconds
     median_high_s: Seconds
-    count: Annotated[int, Field(ge=1)]
+    count: Number
 
     @property
     def key(self) -> Key:
@@ -64,7 +73,7 @@ class FileBoard(_Part):
 class FileFailure(_Part):
     """A sample without an output, from 1."""
 
-    sample: int
+    sample: Count
     reason: str
 
 
@@ -72,14 +81,14 @@ class FileOutput(_Part):
     """The outputs: samples, from 1 in `crc32` and from 0 in `differing`."""
 
     bit_exact: bool
-    samples: int
-    differing: tuple[int, ...]
+    samples: Count
+    differing: tuple[Count, ...]
     crc32: Mapping[Annotated[str, AfterValidator(matching("[0-9]{1,9}", "the number of a sample"))], str]
-    reference_samples: int
-    top1: float | None
-    float_top1: float | None
-    agreement: float
-    l2r: float
+    reference_samples: Count
+    top1: Figure | None
+    float_top1: Figure | None
+    agreement: Figure
+    l2r: Figure
 
 
 class FileLatency(_Part):
@@ -93,7 +102,7 @@ class FileLatency(_Part):
 class FileEnergyFigures(_Part):
     """Energy of an inference, None without the currents of all boards, and what the boards do with its time."""
 
-    energy_j: float | None
+    energy_j: Figure | None
     boards: tuple[BoardActivity, ...]
 
 
@@ -111,15 +120,15 @@ class FileSpan(_Part):
     row: str
     kind: Kind
     title: str
-    start_s: float
-    end_s: float
+    start_s: Figure
+    end_s: Figure
     label: str = ""
 
 
 class FileTimeline(_Part):
     """The spans of a recorded inference."""
 
-    uncertainty_s: Mapping[str, float]
+    uncertainty_s: Mapping[str, Figure]
     estimated: tuple[FileSpan, ...]
     measured: tuple[FileSpan, ...]
 
@@ -127,8 +136,8 @@ class FileTimeline(_Part):
 class FileLayer(_Part):
     """The time of a layer."""
 
-    number: int
-    board: int
+    number: Count
+    board: Count
     estimated_s: Seconds
     measured_s: Seconds
 
@@ -136,7 +145,7 @@ class FileLayer(_Part):
 class FileCut(_Part):
     """The time of a cut."""
 
-    number: int
+    number: Count
     measured_s: Seconds
 
 
@@ -147,12 +156,12 @@ def _has_i(times: tuple[FileTime, ...]) -> bool:
 class MeasurementFile(_Part):
     """A measurement."""
 
-    schema_version: int
+    schema_version: Count
     tinysplit_version: str
     model: FileModelName
-    bits: int
-    baud: int
-    project_hash: int
+    bits: Count
+    baud: Count
+    project_hash: Count
     rig: str
     rig_note: str
     memory: str
@@ -161,7 +170,7 @@ class MeasurementFile(_Part):
     times: Annotated[tuple[FileTime, ...], Field(min_length=1), AfterValidator(wanted("a list with I", _has_i))]
     output: FileOutput
     latency: Mapping[str, FileLatency]
-    measured_period_s: float | None
+    measured_period_s: Figure | None
     energy: Mapping[str, FileEnergy] = Field(default_factory=dict)
     timeline: FileTimeline | None = None
     layers: tuple[FileLayer, ...]

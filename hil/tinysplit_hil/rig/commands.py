@@ -1,16 +1,20 @@
 """Programs of others, run with a time-out."""
 
 import logging
-import shlex
 import subprocess
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from tempfile import TemporaryFile
+from typing import TypeVar
 
 from tinysplit.common.errors import ToolError
+from tinysplit.common.interrupts.children import child, kill_children
 from tinysplit.common.log import log_program
 
 _log = logging.getLogger(__name__)
+T = TypeVar("T")
 Command = tuple[str, ...]
 
 
@@ -29,19 +33,25 @@ def run_command(command: Command, limit_s: float) -> Done:
     begin_s = time.monotonic()
     with TemporaryFile() as output:  # not a pipe, which children of a program that was killed would keep open
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False, timeout=limit_s
-            )
+            with child(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process:
+                exit_code = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             raise ToolError(f"{command[0]} took more than {limit_s:g} s and was stopped") from None
         except OSError as error:
             raise ToolError(f"{command[0]} cannot be started ({error.strerror})") from None
         output.seek(0)
         text = output.read().decode(errors="replace")
-    _log.debug("exit code %d:\n%s", done.returncode, text)
-    return Done(done.returncode, text, time.monotonic() - begin_s)
+    _log.debug("exit code %d:\n%s", exit_code, text)
+    return Done(exit_code, text, time.monotonic() - begin_s)
 
 
-def shell_line(command: Command) -> str:
-    """Return a command as a line for a shell."""
-    return shlex.join(command)
+def side_by_side(calls: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
+    """Return what the calls return, which run programs in so many threads; an interrupt ends all of them."""
+    with ThreadPoolExecutor(n_threads) as threads:
+        running = [threads.submit(each) for each in calls]
+        try:
+            return [each.result() for each in running]
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            kill_children()
+            raise

@@ -16,13 +16,13 @@ from tinysplit.boards.debug_port import DebugPort
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, TinysplitError, ToolError, UsageError, one_line
 from tinysplit.common.extras import install_line
+from tinysplit.common.texts.quoting import tcl_word
 from tinysplit_hil.rig.commands import Command
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, Programmer
-from tinysplit_hil.rig.rig_file import RigFile
+from tinysplit_hil.rig.rig_file import RigFile, check_ports
 
 SERIAL_PORTS = ("NetworkSerialPort", "RawSerialPort", "USBSerialPort")
 PROBES = ("NetworkUSBDebugger", "USBDebugger")
-_PROGRAM = re.compile(r"(?<=program \{)[^}]+(?=\})")
 _PROBE = re.compile(r"adapter serial .*")
 
 
@@ -30,8 +30,10 @@ _PROBE = re.compile(r"adapter serial .*")
 def board_ports(path: Path, rig: RigFile) -> Iterator[list[str]]:
     """Yield the ports of all boards of a rig file, in their order; those of labgrid are reachable in this context.
 
-    Raises InputError for an environment or target that cannot be used, ToolError for a place that cannot be reached.
+    Raises InputError for an environment or target that cannot be used, ToolError for a place that cannot be reached,
+    and the errors of `check_ports`.
     """
+    check_ports(path, rig)
     targets = [board.target for board in rig.board if board.target and not board.port]
     if not targets:
         yield [board.port_name() for board in rig.board]
@@ -64,16 +66,20 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
     environment, openocd = _environment_file(path, rig), PROGRAMMERS[ProgrammerName.OPENOCD]
 
     def flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
-        return tuple(_on_target(environment, probe.title, each) for each in openocd.flash(port, elf, probe))
+        return tuple(_on_target(environment, probe.title, each, elf) for each in openocd.flash(port, elf, probe))
 
     def read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
         return _on_target(environment, probe.title, openocd.read(probe, addresses) if openocd.read else ())
 
     def write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
         command = openocd.write(port, file, address, probe) if openocd.write else ()
+        return _on_target(environment, probe.title, command, file)
+
+    def set_register(port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+        command = openocd.set_register(port, address, word, probe) if openocd.set_register else ()
         return _on_target(environment, probe.title, command)
 
-    return replace(openocd, executable=sys.executable, flash=flash, read=read, write=write)
+    return replace(openocd, executable=sys.executable, flash=flash, read=read, write=write, set_register=set_register)
 
 
 def on_targets(path: Path, rig: RigFile, programmer: Programmer, commands: Mapping[int, Command]) -> dict[int, Command]:
@@ -87,8 +93,8 @@ def on_targets(path: Path, rig: RigFile, programmer: Programmer, commands: Mappi
     return {number: _on_target(file, str(rig.board[number - 1].target), each) for number, each in commands.items()}
 
 
-def _on_target(environment: Path, target: str, command: Command) -> Command:
-    return (sys.executable, "-m", __name__, str(environment), target, *command)
+def _on_target(environment: Path, target: str, command: Command, image: Path | None = None) -> Command:
+    return (sys.executable, "-m", __name__, str(environment), target, str(image or ""), *command)
 
 
 def _opened(path: Path) -> Any:  # noqa: ANN401 (labgrid has no types)
@@ -164,38 +170,39 @@ def cycle_power(path: Path, rig: RigFile, numbers: Sequence[int]) -> None:
             driver.cycle()
 
 
-def run_on_target(environment: Path, name: str, command: Sequence[str]) -> int:
-    """Run an OpenOCD command on the host of a target's probe, with its image copied there; return the exit code."""
+def run_on_target(environment: Path, name: str, image: str, command: Sequence[str]) -> int:
+    """Run an OpenOCD command on the host of a target's probe; return the exit code.
+
+    `image` is the file that the command writes, which is copied there, or "".
+    """
     with _errors_of_labgrid(environment):
         opened = _opened(environment)
         try:
-            wrapped = _wrapped(opened, name, command)
+            wrapped = _wrapped(opened, name, image, command)
         finally:
             opened.cleanup()
     return subprocess.run(wrapped, check=False).returncode
 
 
-def _wrapped(environment: Any, name: str, command: Sequence[str]) -> list[str]:  # noqa: ANN401
+def _wrapped(environment: Any, name: str, image: str, command: Sequence[str]) -> list[str]:  # noqa: ANN401
     """Return an OpenOCD command for the host of a probe, after copying its image there."""
     from labgrid.util.managedfile import ManagedFile  # noqa: PLC0415
 
     probe = _resource(environment, name, PROBES)
     words = [str(environment.config.get_tool(command[0]))]
-    for argument in command[1:]:
-        word = _PROBE.sub(f'adapter usb location "{probe.path}"', argument)
-        if image := _PROGRAM.search(word):
-            file = ManagedFile(image[0], probe)
-            file.sync_to_resource()
-            word = word.replace(image[0], file.get_remote_path())
-        words.append(word)
+    words += (_PROBE.sub(lambda _: f"adapter usb location {tcl_word(probe.path)}", each) for each in command[1:])
+    if image:
+        file = ManagedFile(image, probe)
+        file.sync_to_resource()
+        words = [each.replace(tcl_word(image), tcl_word(file.get_remote_path())) for each in words]
     return list(probe.wrap_command(words))
 
 
 def main() -> None:
     """Run what stands behind the environment and the target on the command line."""
-    environment, target, *command = sys.argv[1:]
+    environment, target, image, *command = sys.argv[1:]
     try:
-        sys.exit(run_on_target(Path(environment), target, command))
+        sys.exit(run_on_target(Path(environment), target, image, command))
     except TinysplitError as error:
         sys.exit(f"error: {error}")
 

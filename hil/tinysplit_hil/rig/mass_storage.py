@@ -1,11 +1,13 @@
 """The drive of an ST-LINK: a binary that is copied there is flashed."""
 
+import re
 from pathlib import Path
 
 from tinysplit_hil.rig.commands import Command
 
 MOUNTS = Path("/proc/self/mounts")
 DISKS = Path("/dev/disk/by-id")
+_OCTAL = re.compile(r"\\([0-7]{3})")  # how mounts have blanks, and backslashes
 DRIVE = "mounted drive NODE_* of probe"
 
 
@@ -23,7 +25,7 @@ def find_drive(serial_number: str) -> Path | None:
     disks = {str(link.resolve()) for link in DISKS.glob(f"usb-*{serial_number}*")} if DISKS.is_dir() else set()
     mounts = [line.split()[:2] for line in _read(MOUNTS).splitlines()]
     places = [place for disk, place in mounts if disk in disks]
-    return Path(places[0].replace(r"\040", " ")) if places else None
+    return Path(_OCTAL.sub(lambda each: chr(int(each[1], 8)), places[0])) if places else None
 
 
 def _read(path: Path) -> str:

@@ -10,7 +10,8 @@ from tinysplit.boards.debug_port import DebugPort
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError
-from tinysplit_hil.rig.commands import Command, run_command, shell_line
+from tinysplit.common.texts.quoting import shell_line, tcl_word
+from tinysplit_hil.rig.commands import Command, run_command
 from tinysplit_hil.rig.mass_storage import DRIVE, copy_to_drive
 
 OBJCOPY = COMPILER.replace("gcc", "objcopy")
@@ -36,7 +37,8 @@ class Programmer:
 
     `read` returns the command that reads words at addresses, the first that of the device id; it neither halts nor
     resets the board. `words` finds them in its output. `write` returns the command that writes the bytes of a file to
-    an address of the flash, and changes no other sectors.
+    an address of the flash, and changes no other sectors. `set_register` returns the command that writes a word to an
+    address and resets the board.
     """
 
     name: ProgrammerName
@@ -46,6 +48,7 @@ class Programmer:
     read: Callable[[ProbeChoice, Sequence[int]], Command] | None = None
     words: Callable[[str, str, Sequence[int]], Mapping[int, int]] | None = None
     write: Callable[[DebugPort, Path, int, ProbeChoice], Command] | None = None  # of bytes to an address
+    set_register: Callable[[DebugPort, int, int, ProbeChoice], Command] | None = None  # an address and its word
     verifies: bool = True  # compares the flash with the file
     is_parallel: bool = False  # several may run at a time
 
@@ -123,6 +126,7 @@ _FAILURES: Mapping[str, tuple[str, ...]] = {
     "the image does not fit into the flash": ("(?i)no space left", "no flash bank found"),
     "the flash does not have what was written to it: flash again, and check the supply": (
         "(?i)verify failed",
+        "checksum mismatch",
         "Verification of flash failed",
         "Data mismatch",
     ),
@@ -169,16 +173,28 @@ _ANY_PART = (
 def openocd_command(probe: ProbeChoice, target: str, script: str) -> Command:
     """Return the call of OpenOCD that runs a script on the part behind a probe."""
     adapter = ("-c", probe.openocd_adapter) if probe.openocd_adapter else ("-f", "interface/stlink.cfg")
-    serial = ("-c", f"adapter serial {probe.serial_number}") if probe.serial_number else ()
+    serial = ("-c", f"adapter serial {tcl_word(probe.serial_number)}") if probe.serial_number else ()
     return ("openocd", *adapter, *serial, *_ALONE, "-f", f"target/{target}", "-c", script)
 
 
 def _openocd_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
-    return (openocd_command(probe, f"{port.openocd_target}.cfg", f"program {{{elf}}} verify reset exit"),)
+    return (_openocd_program(port, tcl_word(str(elf)), probe),)
 
 
 def _openocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
-    script = f"program {{{file}}} {address:#010x} verify reset exit"
+    return _openocd_program(port, f"{tcl_word(str(file))} {address:#010x}", probe)
+
+
+def _openocd_program(port: DebugPort, image: str, probe: ProbeChoice) -> Command:
+    """Return the call that writes `image`, words of Tcl. Not by `program`, which evaluates a file's name once more."""
+    script = (
+        f"init; reset init; echo [flash write_image erase {image}]; echo [verify_image {image}]; reset run; shutdown"
+    )
+    return openocd_command(probe, f"{port.openocd_target}.cfg", script)
+
+
+def _openocd_set(port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+    script = f"init; mww {address:#010x} {word:#010x}; reset run; shutdown"
     return openocd_command(probe, f"{port.openocd_target}.cfg", script)
 
 
@@ -193,7 +209,7 @@ _FLASH_DRIVERS = {"stm32f4x": "stm32f2x", "stm32g0x": "stm32l4x"}  # by target f
 def unlock_command(port: DebugPort, probe: ProbeChoice) -> str:
     """Return the line for a shell that removes read-out protection: STM32CubeProgrammer's for an ST-LINK."""
     if not probe.openocd_adapter:
-        return f"{_CUBE} -c port=SWD sn={probe.serial_number} -ob RDP=0xAA"
+        return shell_line((_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "-ob", "RDP=0xAA"))
     driver = _FLASH_DRIVERS.get(port.openocd_target, port.openocd_target)
     script = f"init; reset halt; {driver} unlock 0; reset; shutdown"
     return shell_line(openocd_command(probe, f"{port.openocd_target}.cfg", script))
@@ -233,6 +249,12 @@ def _pyocd_flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Comman
 def _pyocd_write(port: DebugPort, file: Path, address: int, probe: ProbeChoice) -> Command:
     target = ("-t", pyocd_target(port.part), "--erase", "sector", "--base-address", f"{address:#010x}")
     return ("pyocd", "flash", "-W", "-u", str(probe.serial_number), *target, str(file))
+
+
+def _pyocd_set(port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+    target = ("-t", pyocd_target(port.part), "-M", "attach")
+    writes = ("-c", f"write32 {address:#010x} {word:#010x}", "-c", "reset")
+    return ("pyocd", "commander", "-W", "-u", str(probe.serial_number), *target, *writes)
 
 
 def _pyocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
@@ -284,6 +306,11 @@ def _cube_write(_port: DebugPort, file: Path, address: int, probe: ProbeChoice) 
     return (_CUBE, *connection, "-d", str(file), f"{address:#010x}", "-v", "-rst")
 
 
+def _cube_set(_port: DebugPort, address: int, word: int, probe: ProbeChoice) -> Command:
+    connection = ("-c", "port=SWD", f"sn={probe.serial_number}", "mode=HOTPLUG")
+    return (_CUBE, *connection, "-w32", f"{address:#010x}", f"{word:#010x}", "-rst")
+
+
 def loader_command(elf: Path, probe: ProbeChoice) -> str:
     """Return the line for a shell that flashes a board with an external memory, by a loader that the user names."""
     return shell_line((_CUBE, "-c", "port=SWD", f"sn={probe.title}", "-el", "LOADER", "-d", str(elf), "-v", "-rst"))
@@ -312,6 +339,7 @@ PROGRAMMERS = {
             _openocd_read,
             _words,
             _openocd_write,
+            _openocd_set,
             is_parallel=True,
         ),
         Programmer(
@@ -322,6 +350,7 @@ PROGRAMMERS = {
             _pyocd_read,
             _words,
             _pyocd_write,
+            _pyocd_set,
             verifies=False,
             is_parallel=True,
         ),
@@ -342,6 +371,7 @@ PROGRAMMERS = {
             _cube_read,
             _words,
             _cube_write,
+            _cube_set,
         ),
         Programmer(
             ProgrammerName.MASS_STORAGE, "dd", "install it (Debian: apt-get install coreutils)", _copy, verifies=False

@@ -1,6 +1,5 @@
 """The rig file: which probe flashes each board, and on which port it answers."""
 
-import json
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Self
 
 from pydantic import Field, PositiveInt, ValidationError, field_validator, model_validator
-from serial.tools import list_ports
 
 from tinysplit.boards.board import board_title
 from tinysplit.boards.board_files import board_name
@@ -16,8 +14,10 @@ from tinysplit.common.errors import InputError, TinysplitError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.quoting import is_serial_number, toml_string
 from tinysplit.plan.wiring import Link
 from tinysplit_hil.rig.programmers import ProbeChoice
+from tinysplit_hil.rig.stlink import check_single, usb_ports
 
 DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
@@ -43,6 +43,13 @@ class RigBoard(FileModel):
         except TinysplitError as error:
             raise ValueError(str(error)) from None
 
+    @field_validator("serial_number", "target")
+    @classmethod
+    def _is_plain(cls, name: str | None) -> str | None:
+        if name is not None and not is_serial_number(name):
+            raise ValueError(f"{name!r} has other characters than letters, digits and _ . : -")
+        return name
+
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if not (self.port or self.serial_number or self.target):
@@ -61,13 +68,13 @@ class RigBoard(FileModel):
         """Return the board's port. Raises ToolError where the probe is not connected, or has several ports."""
         if self.port:
             return self.port
-        connected = [(port.serial_number, str(port.device)) for port in list_ports.comports() if port.serial_number]
-        own = sorted(device for number, device in connected if number == self.serial_number)
+        connected = [(port.serial_number, port.device) for port in usb_ports() if port.serial_number]
+        own = [device for number, device in connected if number == self.serial_number]
         if len(own) == 1:
             return own[0]
         if own:
             raise ToolError(f"probe {self.serial_number} has the ports {', '.join(own)}: add `port` to its [[board]]")
-        others = ", ".join(f"{number} ({device})" for number, device in sorted(connected)) or "none"
+        others = ", ".join(f"{number} ({device})" for number, device in connected) or "none"
         raise ToolError(
             f"no serial port has the USB serial number {self.serial_number} (connected: {others}): connect the board,"
             f" or correct the rig file; {DISCOVER}"
@@ -132,6 +139,28 @@ class RigFile(FileModel):
         return self.virtual is not None and not any(board.openocd_adapter for board in self.board)
 
 
+def check_ports(path: Path, rig: RigFile) -> None:
+    """Raise ToolError where a port is that of another board's probe, or a probe is not the only one of its number.
+
+    The system numbers ports anew when boards are plugged in; the serial number of a probe stays. A port of another
+    device, such as a USB-serial adapter, may be that of any board.
+    """
+    connected = usb_ports()
+    probes = {board.serial_number for board in rig.board}
+    for number, board in enumerate(rig.board, 1):
+        if not board.serial_number:
+            continue
+        check_single(board.serial_number, connected)
+        for port in connected:
+            is_of_other = port.serial_number != board.serial_number and (port.product or port.serial_number in probes)
+            if board.port and is_of_other and port.is_at(board.port):
+                raise ToolError(
+                    f"{path}: the port {board.port} of board {number} belongs to the probe"
+                    f" {port.serial_number or 'without a serial number'}, not to {board.serial_number}, which flashes"
+                    " it: remove `port`, and the port of the probe is taken, or correct it"
+                )
+
+
 def served_rig_text(
     boards: Sequence[str], ports: Sequence[str], adapters: Sequence[str], time_file: Path, note: str
 ) -> str:
@@ -140,11 +169,12 @@ def served_rig_text(
     `boards` are their names, `adapters` OpenOCD's commands for their debug ports, if they have any.
     """
     tables = "".join(
-        f"\n[[board]]\nname = {json.dumps(boards[index])}\nport = {json.dumps(port)}\n"
-        + (f"openocd_adapter = {json.dumps(adapters[index])}\n" if adapters else "")
+        f"\n[[board]]\nname = {toml_string(boards[index])}\nport = {toml_string(port)}\n"
+        + (f"openocd_adapter = {toml_string(adapters[index])}\n" if adapters else "")
         for index, port in enumerate(ports)
     )
-    served = f"time_file = {json.dumps(str(time_file))}\nports = {json.dumps(list(ports))}\nnote = {json.dumps(note)}\n"
+    listed = ", ".join(map(toml_string, ports))
+    served = f"time_file = {toml_string(str(time_file))}\nports = [{listed}]\nnote = {toml_string(note)}\n"
     return f"[virtual]\n{served}{tables}"
 
 

@@ -1,12 +1,12 @@
 """The [[link]] tables of a rig file: written by `tinysplit bench check`, compared with the links of a project."""
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import write_whole_file
+from tinysplit.common.texts.quoting import toml_string
 from tinysplit.project.manifest import Project
 from tinysplit_hil.rig.rig_file import RigFile, RigLink, read_rig_of
 
@@ -64,5 +64,5 @@ def _without_links(text: str) -> str:
 
 
 def _block(link: RigLink) -> str:
-    """Return a [[link]]; strings of TOML and JSON are the same."""
-    return f"[[link]]\nboards = {list(link.boards)}\nuarts = {json.dumps(list(link.uarts))}\nbaud = {link.baud}\n"
+    uarts = ", ".join(map(toml_string, link.uarts))
+    return f"[[link]]\nboards = {list(link.boards)}\nuarts = [{uarts}]\nbaud = {link.baud}\n"

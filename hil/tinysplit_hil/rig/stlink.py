@@ -1,12 +1,14 @@
 """ST-LINKs on the USB: their product ids, serial numbers and ports, and the rules that let users open them."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from serial.tools import list_ports
 
 from tinysplit.boards.probe_port import PORT_BAUDS
 from tinysplit.common.errors import InputError, ToolError
+from tinysplit.common.texts.quoting import is_serial_number
 
 VENDOR_ID = 0x0483
 # OpenOCD: src/jtag/drivers/stlink_usb.c and interface/stlink.cfg. Those without a serial port are not listed by
@@ -34,16 +36,53 @@ UDEV_RULES = "\n".join(
 )
 
 
+@dataclass(frozen=True)
+class UsbPort:
+    """A serial port; `product` is the ST-LINK that it belongs to, "" for another device."""
+
+    device: str
+    serial_number: str  # of its device on the USB, "" for none
+    product: str
+    place: str  # of its device on the USB, "" where the system does not tell
+
+    def is_at(self, name: str) -> bool:
+        """Whether `name` is this port, or a link to it."""
+        return os.path.realpath(self.device) == os.path.realpath(name)
+
+
+def usb_ports() -> tuple[UsbPort, ...]:
+    """Return all serial ports, by the serial number of their device on the USB and by name."""
+    found = (
+        UsbPort(
+            str(port.device),
+            port.serial_number or "",
+            PRODUCTS.get(port.pid, "") if getattr(port, "vid", None) == VENDOR_ID else "",
+            (getattr(port, "location", None) or "").partition(":")[0],  # behind it: the interface
+        )
+        for port in list_ports.comports()
+    )
+    return tuple(sorted(found, key=lambda port: (port.serial_number, port.device)))
+
+
+def check_single(serial_number: str, ports: Iterable[UsbPort]) -> None:
+    """Raise ToolError where several devices have that serial number: no programmer can tell them apart."""
+    own = [port for port in ports if port.serial_number == serial_number]
+    if len({port.place for port in own}) > 1:
+        raise ToolError(
+            f"{len({port.place for port in own})} probes have the USB serial number {serial_number}"
+            f" ({', '.join(port.device for port in own)}), by which they cannot be told apart: plug in one of them only"
+        )
+
+
 def check_port_baud(name: str, baud: int) -> None:
     """Raise InputError where the port `name` is that of an ST-LINK that cannot do `baud`."""
-    for port in list_ports.comports():
-        product = PRODUCTS.get(port.pid) if port.vid == VENDOR_ID else None
-        if product is None or os.path.realpath(str(port.device)) != os.path.realpath(name):
+    for port in usb_ports():
+        if not (port.product and port.is_at(name)):
             continue
-        lowest, highest = next(bauds for family, bauds in PORT_BAUDS.items() if product.startswith(family))
+        lowest, highest = next(bauds for family, bauds in PORT_BAUDS.items() if port.product.startswith(family))
         if not lowest <= baud <= highest:
             raise InputError(
-                f"the port {name} of an {product} cannot do {baud} baud, but {lowest} to {highest}: generate the"
+                f"the port {name} of an {port.product} cannot do {baud} baud, but {lowest} to {highest}: generate the"
                 " project again with such a --host-baud"
             )
 
@@ -58,18 +97,25 @@ class Probe:
 
 
 def connected_probes() -> tuple[Probe, ...]:
-    """Return the ST-LINKs with a serial port, by serial number. Raises ToolError if there are none."""
-    found = sorted(
-        (port.serial_number, PRODUCTS[port.pid], str(port.device))
-        for port in list_ports.comports()
-        if port.vid == VENDOR_ID and port.pid in PRODUCTS and port.serial_number
-    )
+    """Return the ST-LINKs with a serial port, by serial number; those without such a number have "".
+
+    Raises ToolError if there are none, or several of one number.
+    """
+    found = [port for port in usb_ports() if port.product]
+    for port in found:
+        if port.serial_number and not is_serial_number(port.serial_number):
+            raise ToolError(
+                f"the {port.product} at {port.device} has the USB serial number {port.serial_number!r}, which is none"
+                " of ST: it would go into scripts; unplug it"
+            )
     if not found:
         raise ToolError(
             "no ST-LINK with a serial port is plugged in: connect the boards by USB, with cables that carry data"
             f" (`lsusb -d {VENDOR_ID:04x}:` lists them)"
         )
     devices: dict[tuple[str, str], list[str]] = {}
-    for number, product, device in found:
-        devices.setdefault((number, product), []).append(device)
+    for port in found:
+        if port.serial_number:
+            check_single(port.serial_number, found)
+        devices.setdefault((port.serial_number, port.product), []).append(port.device)
     return tuple(Probe(number, product, tuple(own)) for (number, product), own in devices.items())

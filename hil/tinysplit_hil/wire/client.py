@@ -268,7 +268,7 @@ class BoardClient:
         under_way: deque[Request] = deque()
         try:
             for offset in range(0, len(data), LOAD_BYTES):
-                if len(under_way) == LOADS_UNDER_WAY:
+                if len(under_way) >= LOADS_UNDER_WAY:
                     yield from self._port.reply(under_way.popleft())
                 payload = pack_load(number, offset, data[offset : offset + LOAD_BYTES])
                 under_way.append(self._port.submit(MessageType.LOAD, payload))

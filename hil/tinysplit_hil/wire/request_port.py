@@ -37,6 +37,7 @@ class ReportedError(ClientError):
     def __init__(self, board: int, name: str, error: BoardError) -> None:
         """`name` is the board's name in messages."""
         super().__init__(board, f"{name} reports {error}")
+        self.name = name
         self.error = error
 
 
@@ -215,7 +216,7 @@ class RequestPort:
         if error.code == ErrorCode.BAD_CRC:  # its sequence may be damaged, too; all requests may be repeated
             for each in [request] if request else list(self._requests.values()):
                 each.damaged += 1
-                each.error = error if each.damaged == DAMAGED_ATTEMPTS else None
+                each.error = error if each.damaged >= DAMAGED_ATTEMPTS else None
                 if not each.error:
                     each.attempts = 0
                     self._transmit(each)

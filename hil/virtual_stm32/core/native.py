@@ -4,7 +4,6 @@ import ctypes
 import hashlib
 import logging
 import subprocess
-import tempfile
 from ctypes import (
     CFUNCTYPE,
     POINTER,
@@ -24,6 +23,8 @@ from pathlib import Path
 
 from tinysplit.common.cache import cache_directory
 from tinysplit.common.errors import ToolError
+from tinysplit.common.interrupts.children import child
+from tinysplit.common.interrupts.temporary import temporary_file
 from tinysplit.common.log import log_program
 
 _log = logging.getLogger(__name__)
@@ -229,7 +230,13 @@ def library() -> ctypes.CDLL:
     path = cache_directory() / f"virtual_core_{name}.so"
     if not path.exists():
         _compile(path)
-    loaded = ctypes.CDLL(str(path))
+    try:
+        loaded = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise ToolError(
+            f"the virtual boards cannot be loaded ({error}): remove {path}, or set XDG_CACHE_HOME to a folder in"
+            " which programs may be run"
+        ) from None
     loaded.run.argtypes = [POINTER(BoardState)]
     loaded.run.restype = None
     loaded.enter_exception.argtypes = [POINTER(BoardState), c_uint32, c_uint32, c_uint32]
@@ -254,15 +261,15 @@ def _declare_memories(loaded: ctypes.CDLL) -> None:
 
 def _compile(path: Path) -> None:
     """Compile to `path`, atomically: another process may do the same at the same time."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        result = Path(folder) / path.name
+    with temporary_file(path) as result:
         command = ["gcc", *_FLAGS, *map(str, _SOURCES), "-o", str(result)]
         log_program(_log, command)
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            with child(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+                errors = process.communicate()[1]
         except FileNotFoundError:
             raise ToolError(f"virtual boards need a C compiler, and gcc is not there: {_REMEDY}") from None
-        if done.returncode:
-            reason = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[0]
+        if process.returncode:
+            reason = (errors.strip() or f"exit code {process.returncode}").splitlines()[0]
             raise ToolError(f"gcc cannot compile the virtual boards ({reason}): {_REMEDY}")
         result.replace(path)

@@ -15,11 +15,17 @@ class ResetCause(Enum):
     PIN = auto()
     SOFTWARE = auto()
     WATCHDOG = auto()
+    OPTION_BYTES = auto()  # OBL_LAUNCH: they are loaded anew
 
     @property
     def keeps_ram(self) -> bool:
         """Whether the supply stayed on, and with it the contents of RAM."""
         return self not in (ResetCause.POWER_UP, ResetCause.BROWN_OUT)
+
+    @property
+    def loads_options(self) -> bool:
+        """Whether option bytes are loaded, and the flash is checked for being empty."""
+        return self is ResetCause.OPTION_BYTES or not self.keeps_ram
 
 
 class BoardResetError(Exception):

@@ -34,7 +34,16 @@ class RccG0(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 3, 3)
-    reset_flags = reset_flags(0x60, 23, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
+    reset_flags = reset_flags(
+        0x60,
+        23,
+        always=(26,),
+        option_bytes=(25,),
+        power_up=(27,),
+        brown_out=(27,),
+        software=(28,),
+        watchdog=(29,),
+    )
     gates: ClassVar[Mapping[str, Gate]] = {
         **{f"GPIO{port}": Gate(0x34, bit) for bit, port in enumerate("ABCDEF")},
         "CRC": Gate(0x38, 12),

@@ -10,6 +10,7 @@ from serial.tools import list_ports
 
 from bench import SERIALS, Desk, desk_in
 from command_line import BAD_INPUT, TOOL, USAGE, run
+from tinysplit_hil.bench import discover
 from tinysplit_hil.rig.rig_file import read_rig_file
 from tinysplit_hil.rig.stlink import PRODUCTS
 
@@ -48,11 +49,51 @@ def test_boards_are_listed_and_written_as_a_rig_file(desk: Desk, tmp_path: Path)
     assert path.read_text().splitlines()[-4:] == [
         f'serial_number = "{SECOND}"', 'port = "/dev/ttyACM1"', "# other ports: /dev/ttyACM2", 'name = "nucleo_h743zi"'
     ]  # fmt: skip
+    assert "/dev/ttyACM0" not in path.read_text()  # another board may have it tomorrow
     rig = read_rig_file(path)
     assert [(board.serial_number, board.port, board.name) for board in rig.board] == [
-        (FIRST, "/dev/ttyACM0", "nucleo_g071rb"),
+        (FIRST, None, "nucleo_g071rb"),
         (SECOND, "/dev/ttyACM1", "nucleo_h743zi"),
     ]
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_port_of_several_is_written_by_a_name_that_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "by-id").mkdir()
+    link = tmp_path / "by-id" / f"usb-STLINK-V3_{SECOND}-if02"
+    link.symlink_to("/dev/ttyACM1")
+    monkeypatch.setattr(discover, "_BY_ID", link.parent)
+    run("bench", "discover", "-o", str(tmp_path / "rig.toml"))
+    assert [board.port for board in read_rig_file(tmp_path / "rig.toml").board] == [None, str(link)]
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_probe_without_a_serial_number_is_listed_and_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nameless = [listed("/dev/ttyACM3", None)]
+    monkeypatch.setattr(list_ports, "comports", lambda: [*nameless, listed("/dev/ttyACM0", FIRST)])
+    table = run("bench", "discover", "-o", str(tmp_path / "rig.toml"))
+    assert "/dev/ttyACM3             without a USB serial number no programmer can choose it: update its" in table
+    assert [board.serial_number for board in read_rig_file(tmp_path / "rig.toml").board] == [FIRST]
+    monkeypatch.setattr(list_ports, "comports", lambda: nameless)
+    line = run("bench", "discover", "-o", str(tmp_path / "none.toml"), expect=TOOL)
+    assert "error: no probe can be written into a rig file: without a USB serial number" in line
+    assert not (tmp_path / "none.toml").exists()
+
+
+@pytest.mark.usefixtures("desk")
+def test_two_probes_of_one_serial_number_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ports = [listed("/dev/ttyACM0", FIRST), listed("/dev/ttyACM1", FIRST), listed("/dev/ttyACM2", FIRST)]
+    for port, place in zip(ports, ("1-1:1.2", "1-1:1.4", "1-2:1.2"), strict=True):
+        port.location = place
+    monkeypatch.setattr(list_ports, "comports", lambda: ports)
+    assert run("bench", "discover", expect=TOOL) == (
+        f"error: 2 probes have the USB serial number {FIRST} (/dev/ttyACM0, /dev/ttyACM1, /dev/ttyACM2), by which they"
+        " cannot be told apart: plug in one of them only"
+    )
+    monkeypatch.setattr(list_ports, "comports", lambda: ports[:2])
+    assert FIRST in run("bench", "discover")
 
 
 def test_what_cannot_be_read_is_said(desk: Desk) -> None:

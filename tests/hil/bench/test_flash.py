@@ -4,22 +4,28 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
+from serial.tools import list_ports
 from typer.testing import CliRunner
 
-from bench import IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
+from bench import ACR, EMPTY, IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
 from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
+from example import CALIBRATION, MODEL
 from fake_rig import HASH
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.report import BuildReport
 from tinysplit.cli.app import app
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
+from tinysplit_hil.bench.empty_check import UNPLUG
+from tinysplit_hil.rig.rig_file import read_rig_file
 from virtual_firmware import build
 
 FIRST, SECOND = SERIALS
+TWO_G0 = ("-b", "nucleo_g071rb", "-b", "nucleo_g071rb")
 LARGE = "const char weights[200000] = {1}; void reset(void) { for (;;) { *(volatile char *)0x20000000 = weights[2]; } }"
 
 
@@ -42,17 +48,24 @@ def fails(desk: Desk, *options: str) -> tuple[str, str]:
     return result.stdout, result.stderr.splitlines()[-1]
 
 
+def program(elf: Path) -> str:
+    return f"init; reset init; echo [flash write_image erase {elf}]; echo [verify_image {elf}]; reset run; shutdown"
+
+
 def test_every_board_gets_its_image_by_its_probe(desk: Desk) -> None:
     table = flash_boards(desk)
     rows = [line.split() for line in table.splitlines()[1:]]
     assert [row[3] for row in rows] == [FIRST, SECOND]
     assert all("new image  programmer, CRC-32" in line for line in table.splitlines()[1:])
-    reads, writes = desk.calls[:2], desk.calls[2:]  # all parts are read before anything is written
+    # All parts are read before anything is written; then each tells whether it starts what was written.
+    reads, rest = desk.calls[:2], sorted(desk.calls[2:], key=str)
+    writes, flags = ([call for call in rest if ("program" in call[-1]) == is_write] for is_write in (True, False))
     assert all(f"adapter serial {serial}" in call for serial, call in zip(SERIALS, sorted(reads), strict=True))
-    for board, serial, call in zip(desk.project.boards, SERIALS, sorted(writes, key=str), strict=True):
+    assert [call[-1].count("mdw 0x40022000") for call in flags] == [1, 1]
+    for board, serial, call in zip(desk.project.boards, SERIALS, writes, strict=True):
         assert call[:5] == ["openocd", "-f", "interface/stlink.cfg", "-c", f"adapter serial {serial}"]
         assert call[-4:] == [
-            "-f", "target/stm32g0x.cfg", "-c", f"program {{{board.elf(desk.out)}}} verify reset exit"
+            "-f", "target/stm32g0x.cfg", "-c", program(board.elf(desk.out))
         ]  # fmt: skip
 
 
@@ -67,6 +80,58 @@ def test_a_board_that_runs_the_image_is_skipped_unless_forced(desk: Desk) -> Non
     assert len(desk.calls) == calls
     flash_boards(desk, "--force")
     assert desk.flashed == [FIRST, FIRST, SECOND]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("flash", "OUT", "--rig", "RIG"),
+        ("flash", "OUT", "--rig", "RIG", "--force"),
+        ("update", "OUT", "--rig", "RIG"),
+        ("bench", "check", *TWO_G0, "--rig", "RIG", "--folder", "TEST"),
+        ("bench", "reset", "--rig", "RIG", "--by", "host", "--host-baud", "115200"),
+        ("wiring", *TWO_G0, "--rig", "RIG", "--folder", "TEST", "-o", "TEST.json"),
+        ("run", str(MODEL), *TWO_G0, "--rig", "RIG", "--samples", str(CALIBRATION), "-o", "TEST"),
+    ],
+)
+def test_ports_that_have_changed_places_are_found_before_anything_is_written(
+    command: tuple[str, ...], desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = [str(board.port) for board in read_rig_file(desk.rig).board]
+    by_id = tmp_path / "usb-STLINK"
+    by_id.symlink_to(ports[0])
+    desk.rig.write_text(desk.rig.read_text().replace(ports[0], str(by_id)))
+    connected = [
+        SimpleNamespace(device=port, serial_number=serial, vid=0x0483, pid=0x374B)
+        for port, serial in zip(reversed(ports), SERIALS, strict=True)
+    ]
+    monkeypatch.setattr(list_ports, "comports", lambda: connected)
+    names = {"OUT": desk.out, "RIG": desk.rig, "TEST": tmp_path / "test", "TEST.json": tmp_path / "wiring.json"}
+    line = run(*(str(names.get(each, each)) for each in command), expect=TOOL).splitlines()[-1]
+    assert line == (
+        f"error: {desk.rig}: the port {by_id} of board 1 belongs to the probe {SECOND}, not to {FIRST}, which flashes"
+        " it: remove `port`, and the port of the probe is taken, or correct it"
+    )
+    assert desk.flashed == []
+
+
+def test_a_port_of_another_device_may_be_that_of_any_board(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapters = [
+        SimpleNamespace(device=board.port, serial_number=serial, vid=0x0403, pid=0x6001)
+        for board, serial in zip(read_rig_file(desk.rig).board, ("A50285BI", None), strict=True)
+    ]
+    monkeypatch.setattr(list_ports, "comports", lambda: adapters)
+    flash_boards(desk)
+    assert desk.flashed == [FIRST, SECOND]
+
+
+def test_two_probes_of_one_serial_number_flash_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    twins = [SimpleNamespace(device=f"/dev/ttyACM{n}", serial_number=FIRST, location=f"1-{n}:1.2") for n in (0, 1)]
+    monkeypatch.setattr(list_ports, "comports", lambda: twins)
+    assert f"2 probes have the USB serial number {FIRST} (/dev/ttyACM0, /dev/ttyACM1)" in run(
+        "flash", str(desk.out), "--rig", str(desk.rig), expect=TOOL
+    )
+    assert desk.flashed == []
 
 
 def test_swapped_boards_are_both_flashed(desk: Desk) -> None:
@@ -104,7 +169,27 @@ def test_a_board_that_answers_nothing_after_flashing(desk: Desk) -> None:
     path.write_text("")
     _, line = fails(desk)
     assert f"board 1 (nucleo_g071rb) at probe {FIRST} (no answer): board 1 (nucleo_g071rb) on /dev/pts/" in line
-    assert "does not reply: check its power, firmware and wiring" in line
+    assert "does not reply: check its power, firmware and wiring. " in line
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_board_that_may_be_in_its_boot_loader_is_to_be_unplugged(desk: Desk, is_known: bool) -> None:
+    desk.project.board(1).elf(desk.out).with_suffix(".runs").write_text("")
+    flag = {"0x40022000": ACR | EMPTY} if is_known else {}
+    desk.set(FIRST, words={"0x40015800": IDCODE, "0x40022020": OPTIONS, **flag}, ignores_writes=True)
+    _, line = fails(desk)
+    assert f"does not reply: check its power, firmware and wiring; {UNPLUG}. The same command" in line
+
+
+def test_the_flag_of_the_empty_check_is_cleared(desk: Desk) -> None:
+    words = {"0x40015800": IDCODE, "0x40022020": OPTIONS, "0x40022000": ACR | EMPTY}
+    desk.set(SECOND, words=words)
+    flash_boards(desk)
+    scripts = [call[-1] for call in desk.calls if f"adapter serial {SECOND}" in call]
+    assert [script.rpartition("mww")[2] for script in scripts if "mww" in script] == [
+        " 0x40022000 0x00040600; reset run; shutdown"
+    ]
+    assert not any("mww" in call[-1] for call in desk.calls if f"adapter serial {FIRST}" in call)
 
 
 def test_a_programmer_that_hangs_is_stopped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +235,7 @@ def test_dry_run_prints_the_commands_without_anything(desk: Desk, monkeypatch: p
     assert lines[-1] == (
         f"openocd -f interface/stlink.cfg -c 'adapter serial {SECOND}'"
         " -c 'gdb_port disabled; telnet_port disabled; tcl_port disabled' -f target/stm32g0x.cfg"
-        f" -c 'program {{{elf}}} verify reset exit'"
+        f" -c '{program(elf)}'"
     )
     planned = json.loads(flash_boards(desk, "--dry-run", "--json", "--programmer", "st-flash"))
     write = ["st-flash", "--serial", FIRST, "--reset", "write", str(desk.project.board(1).elf(desk.out))[:-3] + "bin"]

@@ -13,6 +13,7 @@ from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import HASH
 from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.reset import reset_commands
+from tinysplit_hil.rig.rig_file import read_rig_file
 from tinysplit_hil.rig.stlink import check_port_baud
 
 NAMED = "".join(f'[[board]]\nserial_number = "{serial}"\nname = "nucleo_g071rb"\n' for serial in SERIALS)
@@ -130,7 +131,7 @@ def test_targets_of_labgrid_are_reset_on_their_hosts(tmp_path: Path) -> None:
     path.write_text('[labgrid]\nenvironment = "lab.yaml"\n[[board]]\ntarget = "first"\nname = "nucleo_g071rb"\n')
     command = reset_commands(path, [], ProgrammerName.OPENOCD)[1]
     module, file = "tinysplit_hil.rig.labgrid_targets", str(tmp_path / "lab.yaml")
-    assert command[1:6] == ("-m", module, file, "first", "openocd")
+    assert command[1:7] == ("-m", module, file, "first", "", "openocd")
 
 
 @pytest.mark.parametrize(
@@ -160,9 +161,8 @@ def test_a_measurement_at_such_a_rate(desk: Desk, monkeypatch: pytest.MonkeyPatc
     project = desk.project.model_copy(update={"host_baud": 4_000_000})
     project.write(desk.out)
     ports = [
-        SimpleNamespace(device=line.split('"')[1], serial_number="1", vid=0x0483, pid=0x374B)
-        for line in desk.rig.read_text().splitlines()
-        if line.startswith("port")
+        SimpleNamespace(device=board.port, serial_number=board.serial_number, vid=0x0483, pid=0x374B)
+        for board in read_rig_file(desk.rig).board
     ]
     monkeypatch.setattr(list_ports, "comports", lambda: ports)
     line = run("flash", str(desk.out), "--rig", str(desk.rig), expect=BAD_INPUT)

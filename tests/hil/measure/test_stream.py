@@ -7,7 +7,7 @@ from fake_boards import ALL
 from fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW
-from tinysplit_hil.measure.stream import stream
+from tinysplit_hil.measure.stream import Stream, stream
 from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType
 
 NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
@@ -160,3 +160,56 @@ def test_a_copy_with_too_few_outputs() -> None:
     fake.boards[2].duration_s = 2.0
     with pytest.raises(UsageError, match="too few outputs of boards 3, 4 for a period: increase --sample-count"):
         stream(make_project(copies=2), fake.rig, make_inputs(12))
+
+
+def streamed_activities(first_s: float, last_s: float, samples: int, copies: int = 1) -> Stream:
+    fake = FakeRig.make(copies)
+    fake.keep_accounts()
+    for board in fake.boards:
+        board.duration_s = first_s if board.takes_input else last_s
+    return stream(make_project(copies=copies), fake.rig, make_inputs(samples))
+
+
+@pytest.mark.parametrize("samples", [8, 12, 30])
+@pytest.mark.parametrize(("first_s", "last_s"), [(0.016, 0.067), (0.067, 0.016), (0.03, 0.03)])
+def test_activities_are_those_of_one_inference_of_each_board(first_s: float, last_s: float, samples: int) -> None:
+    streamed = streamed_activities(first_s, last_s, samples)
+    assert [each.run_s for each in streamed.activities] == pytest.approx([first_s, last_s], rel=0.02)
+    assert [each.span_s for each in streamed.activities] == pytest.approx([streamed.period_s] * 2)
+    assert not streamed.is_too_short
+
+
+@pytest.mark.parametrize("samples", [5, 6, 7, 8, 10, 15, 25, 60])
+def test_activities_do_not_count_inferences_that_fill_buffers(samples: int) -> None:
+    """A first board that is a little faster is ahead only after many inferences."""
+    streamed = streamed_activities(0.027, 0.03, samples)
+    assert streamed.is_too_short == (not streamed.activities)
+    if streamed.activities:
+        assert [each.run_s for each in streamed.activities] == pytest.approx([0.027, 0.03], rel=0.02)
+
+
+def test_too_few_samples_for_activities() -> None:
+    streamed = streamed_activities(0.016, 0.067, 5)
+    assert (streamed.activities, streamed.is_too_short) == ((), True)
+    assert streamed.period_s == pytest.approx(0.067, rel=0.01)
+
+
+def test_activities_of_copies_share_the_period() -> None:
+    streamed = streamed_activities(0.03, 0.06, 40, copies=2)
+    assert streamed.period_s == pytest.approx(0.03, rel=0.01)
+    assert [each.board for each in streamed.activities] == [1, 2, 3, 4]
+    assert [each.run_s for each in streamed.activities] == pytest.approx([0.015, 0.03] * 2, rel=0.02)
+
+
+def test_activities_are_those_of_all_copies_or_none() -> None:
+    fake = FakeRig.make(copies=2)
+    fake.keep_accounts()
+    fake.boards[3].duration_s = 0.3  # the second copy has hardly filled its buffers
+    streamed = stream(make_project(copies=2), fake.rig, make_inputs(40))
+    assert streamed.period_s is not None
+    assert (streamed.activities, streamed.is_too_short) == ((), True)
+
+
+def test_real_boards_keep_no_account() -> None:
+    streamed = stream(make_project(), FakeRig.make().rig, make_inputs(20))
+    assert (streamed.activities, streamed.is_too_short) == ((), False)

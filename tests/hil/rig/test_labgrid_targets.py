@@ -11,10 +11,11 @@ import pytest
 
 from command_line import BAD_INPUT, TOOL, USAGE, run
 from fake_rig import make_project
+from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import TinysplitError
 from tinysplit_hil.rig.labgrid_targets import board_ports, programmer_of, run_on_target
-from tinysplit_hil.rig.programmers import PROGRAMMERS
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.rig.rig_file import read_rig_file
 
 FAKE = Path(__file__).parents[2] / "support" / "fake_labgrid"
@@ -112,12 +113,21 @@ def test_without_labgrid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_flashing_is_openocd_on_the_host_of_the_probe(rig: Path, capfd: pytest.CaptureFixture[str]) -> None:
     image = rig.parent / "firmware.elf"
     image.write_bytes(b"image")
-    script = f"program {{{image}}} verify reset exit"
-    assert run_on_target(rig.parent / "lab.yaml", "first", ["openocd", "-c", "adapter serial first", "-c", script]) == 0
+    command = ["openocd", "-c", "adapter serial first", "-c", f"flash write_image {image}; verify_image {image}"]
+    assert run_on_target(rig.parent / "lab.yaml", "first", str(image), command) == 0
     copy = rig.parent / "cache" / "firmware.elf"
     assert copy.read_bytes() == b"image"
     printed = capfd.readouterr().out
-    assert printed == f'-c adapter usb location "1-2.3" -c program {{{copy}}} verify reset exit\n'
+    assert printed == f"-c adapter usb location 1-2.3 -c flash write_image {copy}; verify_image {copy}\n"
+
+
+def test_registers_are_set_on_the_host_of_the_probe(rig: Path) -> None:
+    programmer = programmer_of(rig, read_rig_file(rig), PROGRAMMERS[ProgrammerName.OPENOCD])
+    assert programmer.set_register
+    command = programmer.set_register(load_debug_port("nucleo_g071rb"), 0x40022000, 0x600, ProbeChoice("first"))
+    environment = str(rig.parent / "lab.yaml")
+    assert command[1:6] == ("-m", "tinysplit_hil.bench.labgrid_targets", environment, "first", "openocd")
+    assert command[-1] == "init; mww 0x40022000 0x00000600; reset run; shutdown"
 
 
 def test_commands_of_a_dry_run(rig: Path) -> None:

@@ -56,7 +56,8 @@ def test_commands_name_probe_and_image(name: ProgrammerName) -> None:
         ProgrammerName.CUBEPROGRAMMER: f"STM32_Programmer_CLI -c port=SWD sn={SERIAL} -d a b/firmware.elf -v -rst",
         ProgrammerName.OPENOCD: (
             f"openocd -f interface/stlink.cfg -c adapter serial {SERIAL} -c gdb_port disabled; telnet_port disabled; "
-            "tcl_port disabled -f target/stm32g0x.cfg -c program {a b/firmware.elf} verify reset exit"
+            "tcl_port disabled -f target/stm32g0x.cfg -c init; reset init; echo [flash write_image erase "
+            "a\\ b/firmware.elf]; echo [verify_image a\\ b/firmware.elf]; reset run; shutdown"
         ),
     }
     assert " ".join(command) == expected[name]
@@ -103,6 +104,7 @@ def test_words_are_found_in_the_output(name: ProgrammerName, output: str, words:
         ("Error: stm32x device protected", "the flash is protected"),
         ("Error: No debug probe detected.", "the probe is not connected"),
         ("Info : a\nError: something new\n** Programming Failed **", "Error: something new"),
+        ("checksum mismatch - attempting binary compare\ndiff 0", "the flash does not have what was written to it"),
         ("", "it ended without a message"),
     ],
 )

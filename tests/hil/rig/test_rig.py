@@ -130,6 +130,14 @@ def test_a_probe_with_two_ports_needs_one_of_them(tmp_path: Path, monkeypatch: p
         open_spec(spec, tmp_path)
 
 
+def test_a_port_is_not_opened_for_the_board_of_another_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connected = [SimpleNamespace(device="loop://", serial_number="066EFF02")]
+    monkeypatch.setattr(list_ports, "comports", lambda: connected)
+    spec = write(tmp_path, BOTH.format("066EFF01", "loop://") + BOTH.format("066EFF02", "loop://?logging=error"))
+    with pytest.raises(ToolError, match="the port loop:// of board 1 belongs to the probe 066EFF02, not to 066EFF01"):
+        open_spec(spec, tmp_path)
+
+
 def test_a_port_that_another_program_uses(tmp_path: Path) -> None:
     end, other = pty.openpty()
     with serial.Serial(os.ttyname(other), exclusive=True):

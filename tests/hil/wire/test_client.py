@@ -162,6 +162,15 @@ def test_output_with_another_crc(client: BoardClient) -> None:
         client.run(client.read_output(0, 3000, 1))
 
 
+def test_every_bit_of_the_crc_of_an_output_counts(client: BoardClient) -> None:
+    client.run(client.reset(RUN))
+    client.run(client.send_input(0, bytes(784), 1.0))
+    crc = client.run(client.wait_done(0, 1.0))
+    for bit in range(32):
+        with pytest.raises(ToolError, match="sent an output with CRC-32"):
+            client.run(client.read_output(0, 3000, crc ^ 1 << bit))
+
+
 def test_silent_board(client: BoardClient, board: FakeBoard, time: FakeTime) -> None:
     board.frames_to_lose = ALL
     with pytest.raises(ToolError) as caught:
@@ -267,6 +276,19 @@ def test_requests_that_always_arrive_damaged(client: BoardClient, board: FakeBoa
     with pytest.raises(ToolError, match="reports BAD_CRC: requests arrive damaged: check wiring and baud rate"):
         client.run(client.identify())
     assert len(board.requests) == DAMAGED_ATTEMPTS
+
+
+@pytest.mark.parametrize("sequence", [0, 1])
+@pytest.mark.parametrize("at_once", [DAMAGED_ATTEMPTS, DAMAGED_ATTEMPTS + 1, 5 * DAMAGED_ATTEMPTS])
+def test_floods_of_damaged_requests_end(
+    client: BoardClient, board: FakeBoard, port: FakePort, time: FakeTime, at_once: int, sequence: int
+) -> None:
+    board.frames_to_lose = ALL
+    flood = error_frame(ErrorCode.BAD_CRC, sequence=sequence).encode() * at_once
+    board.on_request = lambda _: port.carry(flood) if len(board.requests) < 10 * DAMAGED_ATTEMPTS else None
+    with pytest.raises(ToolError, match="reports BAD_CRC"):
+        client.run(client.identify())
+    assert time.s < REPLY_TIMEOUT_S
 
 
 def test_flash_check_and_reboot(client: BoardClient, board: FakeBoard) -> None:

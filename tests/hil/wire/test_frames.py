@@ -17,15 +17,34 @@ def test_crc_is_ccitt_false() -> None:
     assert crc(b"123456789") == 0x29B1  # the check value in CRC catalogues
 
 
-def test_frame_by_hand() -> None:
-    # CRC-16/CCITT-FALSE of 01 00 07 00 00, worked out bit by bit below
+def ccitt_false(data: bytes) -> int:
+    """Return CRC-16/CCITT-FALSE, worked out bit by bit."""
     register = 0xFFFF
-    for byte in bytes.fromhex("0100070000"):
+    for byte in data:
         register ^= byte << 8
         for _ in range(8):
             register = (register << 1) ^ (0x1021 if register & 0x8000 else 0)
             register &= 0xFFFF
-    assert Frame(0x01, 7).encode() == bytes.fromhex("a50100070000") + register.to_bytes(2, "little")
+    return register
+
+
+@given(st.binary(max_size=40))
+def test_crc_is_that_of_its_definition(data: bytes) -> None:
+    assert crc(data) == ccitt_false(data)
+
+
+def test_frame_by_hand() -> None:
+    expected = ccitt_false(bytes.fromhex("0100070000")).to_bytes(2, "little")
+    assert Frame(0x01, 7).encode() == bytes.fromhex("a50100070000") + expected
+
+
+def test_every_flipped_bit_is_detected() -> None:
+    good = Frame(0x40, 2, b"tinysplit", tag=1)
+    for bit in range(8, 8 * len(good.encode())):
+        bad = bytearray(good.encode())
+        bad[bit // 8] ^= 1 << bit % 8
+        # A longer length makes the decoder wait for more bytes, which the zeros give.
+        assert list(FrameDecoder().feed(bytes(bad) + bytes(70_000) + good.encode())) == [good], bit
 
 
 def test_layout_with_payload() -> None:

@@ -1,6 +1,5 @@
 """`tinysplit init`: writes a config file to fill in."""
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -15,6 +14,7 @@ from tinysplit.cli.config.command import CONFIG_NAME
 from tinysplit.cli.config.keys import Key, keys
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, write_whole_file
+from tinysplit.common.texts.quoting import toml_string
 
 _WIDTH = 100
 _NUMBER = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?|inf)", re.ASCII)
@@ -63,7 +63,9 @@ def _line(key: Key) -> str:
 
 def _toml(key: Key, value: object) -> str:
     """Return a value of a key in TOML."""
-    if isinstance(value, list | bool):
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(key, each) for each in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
     text = str(value)
-    return text if key.takes_numbers and _NUMBER.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+    return text if key.takes_numbers and _NUMBER.fullmatch(text) else toml_string(text)

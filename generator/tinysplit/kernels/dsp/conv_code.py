@@ -38,9 +38,10 @@ def _own_loop(strips: Strips, weight_layout: str, *, is_relu: bool) -> SharedFun
     """Return an inner loop that is generated: `pairs` one after the other, `gaps` between kernel rows; or a loop."""
     kind = f"{SHARED_CODE}{weight_layout}{'_relu' if is_relu else ''}"
     if not strips.is_short:
-        return SharedFunction(f"{kind}_loop")
+        return SharedFunction(f"{kind}_loop", is_in_layers=True)
     rows = strips.kernel_rows
-    return SharedFunction(f"{kind}_short", {"pairs": float(rows * strips.pairs), "gaps": float(rows - 1)})
+    parts = {"pairs": float(rows * strips.pairs), "gaps": float(rows - 1)}
+    return SharedFunction(f"{kind}_short", parts, is_in_layers=True)
 
 
 def _library(strips: Strips, weight_layout: str, *, takes_any: bool) -> Iterator[str]:

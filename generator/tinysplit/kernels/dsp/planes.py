@@ -208,7 +208,7 @@ def _code(layer: Layer, widths: Widths, name: str) -> Code:
     }
     parts = {**usual_code(layer, widths), **{part: float(count) for part, count in own.items()}}
     kind = f"{SHARED_CODE}{widths.x}"
-    shared = {f"{SHARED_CODE}{name}": SharedFunction(kind, parts)}
+    shared = {f"{SHARED_CODE}{name}": SharedFunction(kind, parts, is_in_layers=True)}
     tiled = ("dsp_planes_move_up",) if own["tiles"] else ()
     return Code({}, shared | {each: SharedFunction(each) for each in ("dsp_planes_set", *tiled)})
 

@@ -13,6 +13,7 @@ from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.fixed_point.quotients import ProductQuotient
+from tinysplit.network.layers.joining import reach
 from tinysplit.network.layers.pool import Pool
 
 MOST_RATIO_BITS = 12
@@ -72,6 +73,7 @@ class AveragePool(Pool):
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input.
 
+        Bounds of the activation outside the input's range need coarser steps.
         Sums that exceed 32 bits in any format have 64: then only the average itself has to stay in 32 bits.
         """
         x = inputs[0]
@@ -80,7 +82,9 @@ class AveragePool(Pool):
         largest = 1 - x.low
         room = fixed_point.ACCUMULATOR_MAX // (self.window.elements * largest) or fixed_point.ACCUMULATOR_MAX // largest
         gain = min(floor(log2(x.scale / wanted.scale)), room.bit_length() - 1)
-        return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, min(wanted.bits - x.bits, 0)))
+        holds_bounds = self.activation.low <= reach(x) and self.activation.high >= -reach(x)
+        least = min(wanted.bits - x.bits, 0) if holds_bounds else gain
+        return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, least))
 
     def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
         """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor.

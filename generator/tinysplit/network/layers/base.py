@@ -54,12 +54,11 @@ class Layer(ABC):
 
     `in_shape` is the shape of the first input, `in_shapes` has those of all.
 
-    The ONNX value called `output` holds the same numbers as this layer's output in some layout, so ranges can be
-    read from any ONNX runtime.
+    The ONNX value called `onnx_value`, mostly `output`, holds the same numbers as this layer's output in some layout,
+    so ranges can be read from any ONNX runtime.
     """
 
     kind: ClassVar[str]
-    keeps_format: ClassVar[bool] = False  # the output has the format of the input
     keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
     is_view: ClassVar[bool] = False  # the output is where the inputs are: nothing is computed
     channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
@@ -71,6 +70,12 @@ class Layer(ABC):
     activation: Activation = Activation()
     x_clamp: Activation = Activation()  # known range of the first input
     qdq_scales: NDArray[np.float64] | None = None  # of weights that came as 8-bit integers: by output channel, or one
+    moves: str | None = None  # the ONNX value whose elements the layer moves, where `output` names none
+
+    @property
+    def onnx_value(self) -> str:
+        """Name of the ONNX value with the numbers of the output, in some layout."""
+        return self.moves or self.output
 
     @property
     def in_shapes(self) -> tuple[Shape, ...]:
@@ -81,6 +86,11 @@ class Layer(ABC):
     @abstractmethod
     def out_shape(self) -> Shape:
         """Shape of the output."""
+
+    @property
+    def keeps_format(self) -> bool:
+        """Whether the output has the format of the input."""
+        return False
 
     def is_elementwise(self, _: int) -> bool:
         """Return whether each element of input k is read before the output element at its position is written."""

@@ -13,8 +13,12 @@ class MaxPool(Pool):
     """A pool over `window`, channel by channel."""
 
     kind: ClassVar[str] = "max_pool"
-    keeps_format: ClassVar[bool] = True
     keeps_sign: ClassVar[bool] = True
+
+    @property
+    def keeps_format(self) -> bool:
+        """See `Layer.keeps_format`."""
+        return True
 
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""

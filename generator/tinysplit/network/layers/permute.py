@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
-from tinysplit.network.layers.base import Layer, Shape
+from tinysplit.network.layers.base import Layer, Shape, T
 
 
 class Loop(NamedTuple):
@@ -23,11 +23,15 @@ class Permute(Layer):
     """y.flat = x.flat[order], an order that nested loops can produce; `new_shape` is the shape of the output."""
 
     kind: ClassVar[str] = "permute"
-    keeps_format: ClassVar[bool] = True
     keeps_sign: ClassVar[bool] = True
 
     new_shape: Shape
     order: NDArray[np.int64]
+
+    @property
+    def keeps_format(self) -> bool:
+        """See `Layer.keeps_format`."""
+        return True
 
     @property
     def out_shape(self) -> Shape:
@@ -47,7 +51,11 @@ class Permute(Layer):
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         """See `Layer.integer_reference`."""
         (x,) = inputs
-        return quantized.clamped(x.reshape(len(x), -1)[:, self.order].reshape(len(x), *self.new_shape))
+        return quantized.clamped(self.moved(x))
+
+    def moved(self, x: NDArray[T]) -> NDArray[T]:
+        """Return values `x` (N x H x W x C) in the order of the output."""
+        return x.reshape(len(x), -1)[:, self.order].reshape(len(x), *self.new_shape)
 
 
 def loops_of(order: NDArray[np.int64]) -> tuple[Loop, ...]:
@@ -59,7 +67,8 @@ def loops_of(order: NDArray[np.int64]) -> tuple[Loop, ...]:
     if order.size == 1:
         return ()
     stride = int(order[1] - order[0])
-    count = next((i for i in range(1, order.size) if order[i] - order[i - 1] != stride), order.size)
+    breaks = np.flatnonzero(np.diff(order) != stride)
+    count = int(breaks[0]) + 1 if breaks.size else order.size
     rows = order.reshape(-1, count) if order.size % count == 0 else order.reshape(-1, 1)
     if (rows - rows[:, :1] != stride * np.arange(rows.shape[1])).any() or rows.shape[1] == 1:
         raise ValueError("no nested loops produce this order")

@@ -13,10 +13,14 @@ class Upsample(Layer):
     """Nearest neighbour: output pixel (i, j) is input pixel (i // factors[0], j // factors[1])."""
 
     kind: ClassVar[str] = "upsample"
-    keeps_format: ClassVar[bool] = True
     keeps_sign: ClassVar[bool] = True
 
     factors: tuple[int, int]
+
+    @property
+    def keeps_format(self) -> bool:
+        """See `Layer.keeps_format`."""
+        return True
 
     @property
     def out_shape(self) -> Shape:

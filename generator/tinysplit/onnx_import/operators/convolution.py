@@ -9,7 +9,8 @@ from tinysplit.network.layers import Conv, ConvTranspose, DepthwiseConv, Layer, 
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators.window import MAP_RANKS, window_of
+from tinysplit.onnx_import.operators.window import MAP_RANKS, fitting, window_of
+from tinysplit.onnx_import.size_limits import check_constant_size, check_value_size
 
 
 def conv(node: Node, builder: GraphBuilder) -> Tensor:
@@ -38,7 +39,7 @@ def conv(node: Node, builder: GraphBuilder) -> Tensor:
         "output": node.output,
         "in_shape": in_shape,
         "bias": np.zeros(out_channels, np.float32) if bias is None else bias.astype(np.float32),
-        "window": window_of(node, in_shape, padded, kernel),
+        "window": fitting(node, window_of(node, in_shape, padded, kernel), in_shape),
     }
     layer: Layer
     if groups > 1 and group_channels == 1 and out_channels == in_shape.channels:
@@ -59,7 +60,9 @@ def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
     producer, in_shape, _ = builder.as_map(node)
     if weights.shape[0] != in_shape.channels:
         raise node.error(f"has weights for {weights.shape[0]} channels, but its input has {in_shape.channels}")
-    weights = _ungrouped(weights.reshape(*weights.shape[:2], -1, weights.shape[-1]), node.attributes.get("group", 1))
+    groups = node.attributes.get("group", 1)
+    check_constant_size(node.name, weights.size * groups)
+    weights = _ungrouped(weights.reshape(*weights.shape[:2], -1, weights.shape[-1]), groups)
     stride, dilation = node.pair("strides", 1), node.pair("dilations", 1)
     pads, growth = _cut(node, in_shape[:2], weights.shape[2:], stride, dilation)
     bias = node.optional(2)
@@ -75,6 +78,8 @@ def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
         pads=pads,
         growth=growth,
     )
+    height, width, channels = layer.out_shape
+    check_value_size((height + pads.top + pads.bottom, width + pads.left + pads.right, channels))
     return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
 
 
@@ -91,7 +96,10 @@ def _ungrouped(weights: Constant, groups: int) -> Constant:
 def _cut(
     node: Node, sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> tuple[Pads, tuple[int, int]]:
-    """Return the cropping of a ConvTranspose's output and the growth at its end (ONNX operators, ConvTranspose)."""
+    """Return the cropping of a ConvTranspose's output and the growth at its end (ONNX operators, ConvTranspose).
+
+    Raises InputError for SAME_* where the output is smaller than input times stride: ONNX Runtime lets it be so.
+    """
     growth = (0, *node.attributes.get("output_padding", [0, 0]))[-2:]
     wanted = node.attributes.get("output_shape")
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
@@ -103,6 +111,11 @@ def _cut(
         for n, k, s, d, grown in zip(sizes, kernel, stride, dilation, growth, strict=True)
     ]
     ends = (1, *wanted)[-2:] if wanted else [n * s for n, s in zip(sizes, stride, strict=True)]
+    if not wanted and any(size < end for size, end in zip(whole, ends, strict=True)):
+        raise node.error(
+            f"has auto_pad and strides of {stride[0]}x{stride[1]} above its kernel of {kernel[0]}x{kernel[1]}, from "
+            "which ONNX and ONNX Runtime compute other shapes: export it with pads and output_padding"
+        )
     total = [max(size - end, 0) for size, end in zip(whole, ends, strict=True)]
     more_rows, more_columns = (max(end - size, 0) for size, end in zip(whole, ends, strict=True))
     small, large = [t // 2 for t in total], [t - t // 2 for t in total]

@@ -85,7 +85,7 @@ def _prelu(node: Node, builder: GraphBuilder, slope: FloatArray) -> Tensor:
 
 
 def _sigmoid(x: FloatArray) -> FloatArray:
-    return np.asarray(1 / (1 + np.exp(-x)))
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * x))
 
 
 def _hard_sigmoid(alpha: float, beta: float, x: FloatArray) -> FloatArray:

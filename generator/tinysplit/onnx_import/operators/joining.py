@@ -1,15 +1,19 @@
 """Operators that join branches: Add, Sub and Mul of activations, and Concat."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from tinysplit.network.layers import Add, Concat, Layer, Mul, Shape
+from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.size_limits import check_value_size
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +45,41 @@ def mul(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def concat(node: Node, builder: GraphBuilder) -> Tensor:
-    """Concatenate activations: along the channels of a map, or one after the other."""
+    """Concatenate activations: what each has of a pixel, of a row, or all of it, one after the other."""
+    axis = node.attributes["axis"] % node.rank
+    size = sum(tensor.layout.shape[axis] for tensor in node.tensors)
+    check_value_size([size if k == axis else n for k, n in enumerate(node.tensor.layout.shape)])
     operands = _operands(node, builder)
-    axis = node.attributes["axis"]
-    by_pixel = _by_pixel(operands, axis)
-    if len({operand.shape[:2] for operand in operands}) == 1 and _is_in_order(by_pixel):
-        layer, order = Concat(**_fields(node, operands)), by_pixel
-    else:
-        operands = [replace(operand, shape=Shape(1, 1, operand.order.size)) for operand in operands]
-        layer, order = Concat(**_fields(node, operands)), _by_pixel(operands, axis)
-    return Tensor(Layout(order), builder.append(layer))
+    found = next((own for own in _divided(operands, axis) if _is_in_order(_by_pixel(own, axis))), None)
+    if found is None:
+        whole = [replace(operand, shape=Shape(1, 1, operand.order.size)) for operand in operands]
+        has_order = has_loops(_by_pixel(whole, axis).ravel())
+        found = whole if has_order else _in_onnx_order(node, builder, operands, axis)
+    return Tensor(Layout(_by_pixel(found, axis)), builder.append(Concat(**_fields(node, found))))
+
+
+def _divided(operands: list[_Operand], axis: int) -> Iterator[list[_Operand]]:
+    """Yield the operands of a concatenation as they are, as rows, whole, and as ONNX has what is before its axis."""
+    shapes = [operand.shape for operand in operands]
+    if len({shape[:2] for shape in shapes}) == 1:
+        yield operands
+    rows = {shape.height for shape in shapes}
+    for pixels in (*(rows if len(rows) == 1 else ()), 1, prod(operands[0].order.shape[:axis])):
+        yield [replace(each, shape=Shape(1, pixels, each.order.size // pixels)) for each in operands]
+
+
+def _in_onnx_order(node: Node, builder: GraphBuilder, operands: list[_Operand], axis: int) -> list[_Operand]:
+    """Return the operands of a concatenation stored as ONNX has them, each after a layer that moves it there."""
+    pixels = prod(operands[0].order.shape[:axis])
+    found = []
+    for operand in operands:
+        size = operand.order.size
+        shape = Shape(1, pixels, size // pixels)
+        name = operand.name
+        if not np.array_equal(operand.order.ravel(), np.arange(size)):
+            name = builder.moved(node, operand.tensor, operand.producer, operand.order.ravel(), shape).output
+        found.append(replace(operand, name=name, shape=shape, order=np.arange(size).reshape(operand.order.shape)))
+    return found
 
 
 def _sum(node: Node, builder: GraphBuilder, signs: list[int]) -> Tensor:
@@ -128,9 +157,10 @@ def _by_pixel(operands: list[_Operand], axis: int) -> IndexArray:
 
 
 def _is_in_order(order: IndexArray) -> bool:
-    """Whether a map of this order is stored as height x width x channels."""
+    """Whether a value of this order is stored as ONNX has it, or as a map of height x width x channels."""
     found = Layout(order).unpadded_map()
-    return found is not None and np.array_equal(found[0].ravel(), np.arange(order.size))
+    stored = [order, *([found[0]] if found else [])]
+    return any(np.array_equal(each.ravel(), np.arange(order.size)) for each in stored)
 
 
 def _fields(node: Node, operands: list[_Operand]) -> dict[str, Any]:

@@ -69,6 +69,8 @@ def clip(node: Node, builder: GraphBuilder) -> Tensor:
     low, high = (node.optional(i) for i in (1, 2))
     lowest = -np.inf if low is None else float(low.item())
     highest = np.inf if high is None else float(high.item())
+    if lowest == np.inf or highest == -np.inf:
+        raise node.error(f"has the bounds {lowest} and {highest}: its output would be infinite")
     return _clamp(node, builder, Activation(min(lowest, highest), highest))
 
 

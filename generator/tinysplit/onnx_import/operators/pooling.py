@@ -4,46 +4,44 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
-import numpy as np
-
 from tinysplit.network.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
+from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
-from tinysplit.onnx_import.operators.window import MAP_RANKS, reach, window_of
-
-LOWEST = float(np.finfo(np.float32).min)  # what exporters write for -infinity
+from tinysplit.onnx_import.operators.window import MAP_RANKS, fitting, reach, window_of
 
 
 def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `MaxPool`; a Pad in front may hold -infinity, or 0 where the values are never negative."""
     producer, in_shape, padded = builder.as_map(node)
     value = node.tensor.layout.pad_value
-    never_wins = value <= LOWEST or (value == 0 and producer is not None and producer.activation.low >= 0)
-    if any(padded) and not never_wins:
-        node = replace(node, operands=(builder.padded(node, node.tensor),))
-        producer, in_shape, padded = builder.as_map(node)
-    return _appended(
-        node, builder, _max_pool(node, builder.source(producer), in_shape, _pool_window(node, in_shape, padded))
-    )
+    never_wins = value <= MINUS_INFINITY or (value == 0 and producer is not None and producer.activation.low >= 0)
+    window = _pool_window(node, in_shape, padded)
+    if any(padded) and (not never_wins or _has_empty_windows(window, in_shape)):
+        return max_pool(replace(node, operands=(builder.padded(node, node.tensor),)), builder)
+    _check_windows(node, window, in_shape)
+    return _appended(node, builder, _max_pool(node, builder.source(producer), in_shape, window))
 
 
 def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add an `AveragePool`; a Pad with 0 in front counts in the divisor.
+    """Add an `AveragePool`; a Pad with 0 in front counts in the divisor, as pads do with `count_include_pad`.
 
-    Raises InputError where only some of the padding counts.
+    What ceil_mode adds at the end never counts (PyTorch, AvgPool2d). Where only some of the padding counts, that part
+    becomes a layer.
     """
     producer, in_shape, padded = builder.as_map(node)
-    counts = bool(node.attributes.get("count_include_pad", 0))
-    window, flooring = _pool_window(node, in_shape, padded), _flooring_window(node, in_shape, padded)
-    if any(padded) and not counts and flooring.pads != padded:
-        raise node.error(
-            "follows a Pad and has pads of its own that do not count: merge them, or set count_include_pad"
-        )
-    counts = counts or any(padded)
-    if counts and window != flooring:
-        raise node.error("has ceil_mode with counted padding, and its last window passes the edge: not supported")
-    return _appended(node, builder, _average_pool(node, builder.source(producer), in_shape, window, counts=counts))
+    window = _pool_window(node, in_shape, padded)
+    if any(padded) and _has_empty_windows(window, in_shape):
+        return average_pool(replace(node, operands=(builder.padded(node, node.tensor),)), builder)
+    _check_windows(node, window, in_shape)
+    counted = _flooring_window(node, in_shape, padded).pads if node.attributes.get("count_include_pad", 0) else padded
+    if any(counted) and counted != window.pads:
+        producer = builder.zeros_around(node, producer, in_shape, counted)
+        own = Pads(*(whole - part for whole, part in zip(window.pads, counted, strict=True)))
+        window, in_shape, counted = replace(window, pads=own), producer.out_shape, Pads()
+    layer = _average_pool(node, builder.source(producer), in_shape, window, counts=any(counted))
+    return _appended(node, builder, layer)
 
 
 def global_average_pool(node: Node, builder: GraphBuilder) -> Tensor:
@@ -112,27 +110,41 @@ def _average_pool(node: Node, source: str, in_shape: Shape, window: Window, *, c
 
 def _flooring_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
     window = window_of(node, in_shape, padded, node.pair("kernel_shape", 1))
-    pads = window.pads
-    if any(pad >= extent for pad, extent in zip(pads, reach(window) * 2, strict=True)):
-        raise node.error(f"has padding {tuple(pads)} as large as its window: a window of padding alone has no value")
+    if node.attributes.get("auto_pad", b"NOTSET").startswith(b"SAME") and reach(window) != window.kernel:
+        raise node.error(
+            "has auto_pad and dilations, from which ONNX and ONNX Runtime compute other shapes: export it with pads"
+        )
     return window
+
+
+def _has_empty_windows(window: Window, in_shape: Shape) -> bool:
+    """Return whether there is a window over padding alone."""
+    return not all(covered.all() for covered in window.covered(in_shape))
+
+
+def _check_windows(node: Node, window: Window, in_shape: Shape) -> None:
+    if _has_empty_windows(window, in_shape):
+        raise node.error(
+            f"has a window over padding alone, which has no value: make its pads {tuple(window.pads)} smaller"
+        )
 
 
 def _pool_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
     """Return the window, for ceil_mode with as much more padding at the end as the last window needs.
 
-    A last window that would begin after the map and the padding in front of it is left out (ONNX operators, MaxPool).
+    A last window that would begin after the map, with a Pad before the node, is left out (ONNX operators, MaxPool).
     """
     window = _flooring_window(node, in_shape, padded)
     if not node.attributes.get("ceil_mode", 0):
-        return window
+        return fitting(node, window, in_shape)
     more = []
-    for size, begin, end, extent, stride in zip(
-        in_shape[:2], window.pads[:2], window.pads[2:], reach(window), window.stride, strict=True
+    for size, begin, end, before, extent, stride in zip(
+        in_shape[:2], window.pads[:2], window.pads[2:], padded[2:], reach(window), window.stride, strict=True
     ):
         windows = -(-(begin + size + end - extent) // stride) + 1
-        if (windows - 1) * stride >= begin + size:
+        if (windows - 1) * stride >= begin + size + before:
             windows -= 1
         more.append(max((windows - 1) * stride + extent - (begin + size + end), 0))
-    pads = window.pads
-    return replace(window, pads=pads._replace(bottom=pads.bottom + more[0], right=pads.right + more[1]))
+    own = window.pads
+    extended = replace(window, pads=own._replace(bottom=own.bottom + more[0], right=own.right + more[1]))
+    return fitting(node, extended, in_shape)

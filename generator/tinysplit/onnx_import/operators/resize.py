@@ -1,6 +1,7 @@
-"""Resize to whole multiples by repeating pixels."""
+"""Resize to whole multiples by repeating pixels, whatever the attributes are that say so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,9 @@ from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS
+from tinysplit.onnx_import.size_limits import check_value_size
 
-SCALES, SIZES = 2, 3  # operands
+ROI, SCALES, SIZES = 1, 2, 3  # operands
 FloatArray = NDArray[np.floating]
 ROUNDINGS: dict[bytes, Callable[[FloatArray], FloatArray]] = {
     b"round_prefer_floor": lambda at: np.ceil(at - 0.5),
@@ -24,16 +26,15 @@ ROUNDINGS: dict[bytes, Callable[[FloatArray], FloatArray]] = {
 def resize(node: Node, builder: GraphBuilder) -> Tensor:
     """Add an `Upsample` that repeats every pixel a whole number of times.
 
-    Raises InputError for other factors and modes.
+    Raises InputError for other factors, and where a pixel of the output is no copy of the one that repetition takes.
     """
-    shape = node.tensor.layout.shape
-    factors = _factors(node, shape)
+    shape, resized = node.tensor.layout.shape, tuple(_resized(node))
+    factors = tuple(new / size for size, (new, _) in zip(shape, resized, strict=True))
     if node.rank not in MAP_RANKS or any(factor != 1 for factor in factors[:2]):
         raise node.error(f"resizes {node.tensor.layout} by {factors}: only height and width of a map can grow")
-    if node.attributes.get("mode", b"nearest") != b"nearest":
-        raise node.error(f"interpolates in mode {node.attributes['mode'].decode()}: only nearest is supported")
-    for size, factor in zip(shape[2:], factors[2:], strict=True):
-        _check_repeats(node, size, factor)
+    check_value_size([new for new, _ in resized])
+    for axis in range(2, node.rank):
+        _check_repeats(node, axis, *resized[axis])
     producer, in_shape, _ = builder.as_map(node)
     by_axis = (1, *map(int, factors[2:]))[-2:]
     layer = Upsample(
@@ -46,42 +47,72 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
     return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
 
 
-def _factors(node: Node, shape: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the growth of every axis, 1 for those that the node does not name."""
+def _axes(node: Node) -> list[int]:
+    """Return the axes that the operands are about."""
+    return [axis % node.rank for axis in node.attributes.get("axes", range(node.rank))]
+
+
+def _resized(node: Node) -> Iterator[tuple[int, float]]:
+    """Yield new size and scale of every axis (ONNX operators, Resize); axes that the node does not name keep theirs."""
+    shape, axes = node.tensor.layout.shape, _axes(node)
     scales, sizes = node.optional(SCALES), node.optional(SIZES)
-    axes = [axis % node.rank for axis in node.attributes.get("axes", range(node.rank))]
     if sizes is not None and sizes.size:
-        own = _in_proportion(node, [float(new) / shape[axis] for new, axis in zip(sizes.tolist(), axes, strict=True)])
+        own = [new / shape[axis] for new, axis in zip(sizes.tolist(), axes, strict=True)]
+        policy = node.attributes.get("keep_aspect_ratio_policy", b"stretch")
+        if policy != b"stretch":
+            own = [min(own) if policy == b"not_larger" else max(own)] * len(own)
+        rounding = 0.5
     else:
-        own = scales.tolist() if scales is not None else []
+        own, rounding = (scales.tolist() if scales is not None else []), 0.0
     by_axis = dict(zip(axes, own, strict=True))
-    return tuple(by_axis.get(axis, 1.0) for axis in range(node.rank))
+    for axis, size in enumerate(shape):
+        scale = by_axis.get(axis, 1.0)
+        yield floor(size * scale + rounding), scale
 
 
-def _in_proportion(node: Node, factors: list[float]) -> list[float]:
-    """Return the factors of given sizes, all alike where the node keeps the aspect ratio."""
-    policy = node.attributes.get("keep_aspect_ratio_policy", b"stretch")
-    if policy == b"stretch":
-        return factors
-    return [min(factors) if policy == b"not_larger" else max(factors)] * len(factors)
-
-
-def _check_repeats(node: Node, size: int, factor: float) -> None:
-    """Refuse what is no repetition: the source of output i (ONNX operators, Resize) has to be i // factor."""
-    if factor < 1 or factor % 1:
-        raise node.error(f"resizes by {factor:g}: only whole factors are supported")
-    at = np.arange(size * factor)
-    mode = node.attributes.get("coordinate_transformation_mode", b"half_pixel")
-    positions: dict[bytes, FloatArray] = {
-        b"half_pixel": (at + 0.5) / factor - 0.5,
-        b"pytorch_half_pixel": (at + 0.5) / factor - 0.5 if at.size > 1 else at * 0.0,
-        b"asymmetric": at / factor,
-        b"align_corners": at * (size - 1) / max(at.size - 1, 1),
-    }
+def _check_repeats(node: Node, axis: int, new: int, scale: float) -> None:
+    """Raise InputError unless output i of `new` along an axis is input i // factor."""
+    size = node.tensor.layout.shape[axis]
+    if new < size or new % size:
+        raise node.error(f"resizes by {scale:g}: only whole factors are supported")
+    mode = node.attributes.get("mode", b"nearest").decode()
+    transformation = node.attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
     rounding = node.attributes.get("nearest_mode", b"round_prefer_floor")
-    source = ROUNDINGS[rounding](positions[mode]).clip(0, size - 1) if mode in positions else None
-    if source is None or (source != at // int(factor)).any():
-        raise node.error(
-            f"takes pixels by {mode.decode()} and {rounding.decode()}, which does not repeat each {factor:g} times: "
-            "not supported"
-        )
+    positions = _positions(node, axis, new, scale, transformation)
+    if transformation != "tf_crop_and_resize":  # which takes another value there
+        positions = positions.clip(0, size - 1)
+    source = ROUNDINGS[rounding](positions).clip(0, size - 1) if mode == "nearest" else positions
+    if (source == np.arange(new) // (new // size)).all() and positions.min() >= 0 and positions.max() <= size - 1:
+        return
+    if mode != "nearest":
+        raise node.error(f"interpolates in mode {mode}: only nearest is supported, and copies of a single pixel")
+    raise node.error(
+        f"takes pixels by {transformation} and {rounding.decode()}, which does not repeat each {new // size} times: "
+        "not supported"
+    )
+
+
+def _positions(node: Node, axis: int, new: int, scale: float, transformation: str) -> FloatArray:
+    """Return where along an axis of the input each of `new` outputs lies (ONNX operators, Resize).
+
+    Raises InputError for a transformation that ONNX does not know.
+    """
+    size, at = node.tensor.layout.shape[axis], np.arange(new)
+    half_pixel = (at + 0.5) / scale - 0.5
+    begin, end = 0.0, 1.0
+    if transformation == "tf_crop_and_resize":
+        axes, roi = _axes(node), node.constant(ROI).tolist()
+        begin, end = roi[axes.index(axis)], roi[len(axes) + axes.index(axis)]
+    cropped = np.linspace(begin, end, new) if new > 1 else np.array([(begin + end) / 2])
+    known: dict[str, FloatArray] = {
+        "half_pixel": half_pixel,
+        "pytorch_half_pixel": half_pixel if new > 1 else at * 0.0,
+        "half_pixel_symmetric": half_pixel + size / 2 * (1 - new / (scale * size)),
+        "tf_half_pixel_for_nn": half_pixel + 0.5,
+        "asymmetric": at / scale,
+        "align_corners": at * (size - 1) / max(new - 1, 1),
+        "tf_crop_and_resize": cropped * (size - 1),
+    }
+    if transformation not in known:
+        raise node.error(f"has the coordinate_transformation_mode {transformation}, which ONNX does not know")
+    return known[transformation]

@@ -16,27 +16,26 @@ def softmax(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `Softmax`, after a reordering where the elements of one softmax are not contiguous in memory."""
     shape = node.tensor.layout.shape
     if node.opset >= ONE_AXIS_OPSET:
-        axis = node.attributes.get("axis", -1) % node.rank
-        length = shape[axis]
+        view, axis = shape, node.attributes.get("axis", -1) % node.rank
     else:
-        axis = node.attributes.get("axis", 1) % node.rank
-        length = prod(shape[axis:])
+        first = node.attributes.get("axis", 1) % node.rank
+        view, axis = (prod(shape[:first]), prod(shape[first:])), 1
     producer, stored_shape, order = builder.as_stored(node.tensor)
-    by_softmax = np.moveaxis(order, axis, -1) if node.opset >= ONE_AXIS_OPSET else order
-    members = by_softmax.reshape(-1, length) // length
+    length = view[axis]
+    members = np.moveaxis(order.reshape(view), axis, -1).reshape(-1, length) // length
     if (members != members[:, :1]).any():
-        return _moved_softmax(node, builder, axis)
+        return _moved_softmax(node, builder, view, axis)
     in_shape = stored_shape if length == stored_shape.channels else Shape(1, order.size // length, length)
     layer = Softmax(name=node.name, inputs=(builder.source(producer),), output=node.output, in_shape=in_shape)
     return Tensor(Layout(order), builder.append(layer))
 
 
-def _moved_softmax(node: Node, builder: GraphBuilder, axis: int) -> Tensor:
-    """Add a `Softmax` over an axis that is moved to the channels."""
+def _moved_softmax(node: Node, builder: GraphBuilder, view: tuple[int, ...], axis: int) -> Tensor:
+    """Add a `Softmax` over an axis, of the activation in the shape `view`, that is moved to the channels."""
     layout = node.tensor.layout
-    others = [other for other in range(node.rank) if other != axis]
-    moved = layout.transpose((axis, *others)).reshape((1, layout.shape[axis], -1))
+    axes = (axis, *(other for other in range(len(view)) if other != axis))
+    moved = layout.reshape(view).transpose(axes).reshape((1, view[axis], -1))
     producer, in_shape, _ = builder.as_map(node.reading(moved))
     layer = Softmax(name=node.name, inputs=(builder.source(producer),), output=node.output, in_shape=in_shape)
-    back = Layout.of_map(layer.out_shape, 1).reshape([layout.shape[k] for k in (axis, *others)])
-    return Tensor(back.transpose(np.argsort((axis, *others)).tolist()), builder.append(layer))
+    back = Layout.of_map(layer.out_shape, 1).reshape([view[k] for k in axes]).transpose(np.argsort(axes).tolist())
+    return Tensor(back.reshape(layout.shape), builder.append(layer))

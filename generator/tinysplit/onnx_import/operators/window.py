@@ -2,6 +2,7 @@
 
 from tinysplit.network.layers import Pads, Shape, Window
 from tinysplit.onnx_import.node import Node
+from tinysplit.onnx_import.size_limits import check_value_size
 
 MAP_RANKS = (3, 4)  # batch, channels, [height,] width
 
@@ -9,7 +10,7 @@ MAP_RANKS = (3, 4)  # batch, channels, [height,] width
 def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]) -> Window:
     """Return the window over `in_shape`; `padded` comes from a Pad in front of the node, its own pads are added.
 
-    Raises InputError if the window is larger than its padded input.
+    Raises InputError where ONNX Runtime crops for SAME_*.
     """
     window = Window(kernel, node.pair("strides", 1), node.pair("dilations", 1), padded)
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
@@ -18,9 +19,16 @@ def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]
     elif auto_pad == "VALID":
         own = Pads()
     else:
-        own = _same_pads(window, in_shape, at_end=auto_pad == "SAME_UPPER")
+        own = _same_pads(node, window, in_shape, at_end=auto_pad == "SAME_UPPER")
     pads = Pads(*(a + b for a, b in zip(padded, own, strict=True)))
-    window = Window(kernel, window.stride, window.dilation, pads)
+    return Window(kernel, window.stride, window.dilation, pads)
+
+
+def fitting(node: Node, window: Window, in_shape: Shape) -> Window:
+    """Return `window`. Raises InputError if it is larger than its padded input, or that larger than any value."""
+    pads, kernel = window.pads, window.kernel
+    height, width, channels = in_shape
+    check_value_size((height + pads.top + pads.bottom, width + pads.left + pads.right, channels))
     if min(window.out_shape(in_shape, 1)) < 1:
         raise node.error(f"has a window of {kernel[0]}x{kernel[1]} that is larger than its padded input {in_shape}")
     return window
@@ -32,14 +40,24 @@ def reach(window: Window) -> tuple[int, int]:
     return height, width
 
 
-def _same_pads(window: Window, in_shape: Shape, *, at_end: bool) -> Pads:
-    """Return the pads that give ceil(size / stride) outputs, the odd one at the end or not (ONNX operators, Conv)."""
+def _same_pads(node: Node, window: Window, in_shape: Shape, *, at_end: bool) -> Pads:
+    """Return the pads that give ceil(size / stride) outputs, the odd one at the end or not (ONNX operators, Conv).
+
+    Where strides leave out pixels between windows, ONNX Runtime crops in front as much as behind, and TensorFlow,
+    from which this attribute comes, does not.
+    """
     padded = window.pads
     sizes = in_shape.height + padded.top + padded.bottom, in_shape.width + padded.left + padded.right
-    total = [
-        max((-(-size // stride) - 1) * stride + extent - size, 0)
+    needed = [
+        (-(-size // stride) - 1) * stride + extent - size
         for size, stride, extent in zip(sizes, window.stride, reach(window), strict=True)
     ]
+    if min(needed) < (-1 if at_end else -2):
+        raise node.error(
+            f"has auto_pad and strides of {window.stride[0]}x{window.stride[1]} above its kernel of "
+            f"{window.kernel[0]}x{window.kernel[1]}, which is read in several ways: export it with pads"
+        )
+    total = [max(pads, 0) for pads in needed]
     small, large = [t // 2 for t in total], [t - t // 2 for t in total]
     begin, end = (small, large) if at_end else (large, small)
     return Pads(*begin, *end)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import json_in_html
 from tinysplit.papers.plots.plot import Plot
 from tinysplit.papers.reproduce.reproduction import Reproduction, Row
 
@@ -32,5 +33,5 @@ def figures_page(reproduction: Reproduction) -> str:
     for plot in reproduction.plots:
         rows = [row for row in reproduction.rows if (row.source, row.title) == (plot.source, plot.title)]
         figures.append(_Figure(plot, rows, any(row.replicated for row in rows)))
-    data = json.dumps([asdict(plot) for plot in reproduction.plots]).replace("<", "\\u003c")
+    data = json_in_html(json.dumps([asdict(plot) for plot in reproduction.plots]))
     return render("report/figures.html.j2", _Page(version_mark(), figures, data))

@@ -5,11 +5,12 @@ from string import ascii_lowercase
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tinysplit.common.tables import plain_table
 from tinysplit.papers.reproduce.reproduction import INDEPENDENT, Convention, Reproduction, Row
 
-MARKS = {True: "[green]=[/green]", False: "[red]≠[/red]", None: "[yellow]?[/yellow]"}
+MARKS = {True: Text("=", "green"), False: Text("≠", "red"), None: Text("?", "yellow")}
 LETTERS = dict(zip(Convention, ascii_lowercase, strict=False))
 
 

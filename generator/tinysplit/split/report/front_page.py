@@ -7,6 +7,7 @@ from typing import Any
 
 from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
+from tinysplit.common.texts.quoting import json_in_html
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.given import assignment_text
 
@@ -59,7 +60,7 @@ AXES = (
 def render_front_page(title: str, subtitle: str, fronts: Iterable[PageFront]) -> str:
     """Return the page; it has all that it needs in it, and loads nothing."""
     data = {"axes": [asdict(axis) for axis in AXES], "fronts": [asdict(front) for front in fronts]}
-    text = json.dumps(data).replace("<", "\\u003c")
+    text = json_in_html(json.dumps(data))
     return render("report/front.html.j2", _Page(version_mark(), title, subtitle, text))
 
 

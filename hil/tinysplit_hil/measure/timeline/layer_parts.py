@@ -7,7 +7,6 @@ from operator import itemgetter
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.progress import steps
@@ -70,7 +69,7 @@ def record_parts(
     except ToolError as error:
         if fail_fast:
             raise
-        messages.print(f"[red]warning: no times of parts: {escape(str(error))}[/red]", highlight=False)
+        messages.print(f"warning: no times of parts: {error}", style="red", highlight=False)
         return ()
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from xml.sax.saxutils import escape
 
 from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
@@ -94,7 +93,7 @@ def timeline_svg(timeline: Timeline) -> str:
 def picture_of(timeline: Timeline) -> PictureContext:
     """Return the picture: the lanes of each row one above the other, each span with its time as a tooltip."""
     rows = enumerate(timeline.rows)
-    names = tuple(_Name(_row_y(timeline, index), escape(row.name), escape(row.detail)) for index, row in rows)
+    names = tuple(_Name(_row_y(timeline, index), row.name, row.detail) for index, row in rows)
     cases = tuple(_Case(y, case) for y, case, _ in _lanes(timeline))
     height = _row_y(timeline, len(timeline.rows)) + 40
     title = timeline.title
@@ -102,7 +101,7 @@ def picture_of(timeline: Timeline) -> PictureContext:
         title += f"; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
     width, boxes, ticks = _LEFT + _WIDTH + _RIGHT, tuple(_boxes(timeline)), tuple(_ticks(timeline))
     legend = tuple(_legend(timeline))
-    return PictureContext(width, height, escape(title), names, cases, boxes, ticks, legend, version_mark())
+    return PictureContext(width, height, title, names, cases, boxes, ticks, legend, version_mark())
 
 
 def _row_y(timeline: Timeline, row: int) -> int:
@@ -134,7 +133,7 @@ def _box(span: Span, y: int, length_s: float) -> _Box:
     label = span.label if len(span.label) * _BOLD_LETTER < width else ""
     color = _COLORS[span.kind][span.shade]
     title = f"{span.title}: {MS * span.seconds:.3f} ms from {MS * span.start_s:.3f} ms"
-    return _Box(round(_LEFT + x, 1), y, round(max(width, _LEAST), 1), color, label, escape(title))
+    return _Box(round(_LEFT + x, 1), y, round(max(width, _LEAST), 1), color, label, title)
 
 
 def _ticks(timeline: Timeline) -> Iterator[_Tick]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tinysplit.common.texts.quoting import printable
 from tinysplit.common.units import MS
 from tinysplit_hil.measure.timeline.spans import Kind, Span, Timeline
 
@@ -20,9 +21,9 @@ def print_timeline(timeline: Timeline, console: Console) -> None:
     names, cases = (max(map(len, each)) for each in ([row.name for row in timeline.rows], timeline.cases))
     heads = [f"{row.name if case == first else '':{names}}  {case:{cases}}  " for row, case, _ in lanes]
     columns = max(console.width - len(heads[0]) - 1, _LEAST_COLUMNS)
-    console.print(Text(timeline.title, style="bold"))
+    console.print(Text(printable(timeline.title), style="bold"))
     for head, (_, _, spans) in zip(heads, lanes, strict=True):
-        console.print(Text(head) + _bar(spans, timeline.length_s, columns), soft_wrap=True)
+        console.print(Text(printable(head)) + _bar(spans, timeline.length_s, columns), soft_wrap=True)
     end = f"{MS * timeline.length_s:.2f} ms"
     console.print(" " * len(heads[0]) + f"{0:<{columns - len(end)}}{end}", highlight=False, soft_wrap=True)
 
@@ -37,6 +38,6 @@ def _bar(spans: Sequence[Span], length_s: float, columns: int) -> Text:
         if end > columns:
             break
         bar.append(" " * (first - len(bar)))
-        label = span.label if len(span.label) <= end - first else ""
+        label = printable(span.label) if len(span.label) <= end - first else ""
         bar.append(label.center(end - first, _FILLS[span.kind][span.shade]), _STYLES.get(span.kind, ""))
     return bar

@@ -51,6 +51,7 @@ class FlashController(Registers):
     protection_register: ClassVar[int]
     protection_shift: ClassVar[int]
     corrected_bytes: ClassVar[int]  # of a word with an error correction of its own, 0 without
+    empty_flag: ClassVar[tuple[int, int] | None] = None  # of the empty check: offset of its register, and its mask
 
     def __init__(self, reset: Mapping[int, int], cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
         super().__init__("FLASH", {ACR: 0, **reset, **self.option_defaults, **cells.options})
@@ -73,6 +74,16 @@ class FlashController(Registers):
     def is_protected(self) -> bool:
         """Read-out protection level 1 or 2: no access to the flash from a debugger."""
         return self.protection != UNPROTECTED
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the flag of the empty check is set: the part starts its boot loader."""
+        return self.empty_flag is not None and bool(self.words[self.empty_flag[0]] & self.empty_flag[1])
+
+    def was_reset(self, *, is_empty: bool) -> None:
+        """Take over what the last empty check has found, or what the flag was made since."""
+        if self.empty_flag and is_empty:
+            self.words[self.empty_flag[0]] |= self.empty_flag[1]
 
     @override
     def read(self, offset: int, now: int) -> int:

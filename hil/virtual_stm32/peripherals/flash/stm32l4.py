@@ -7,13 +7,14 @@ from typing import ClassVar
 from typing_extensions import override
 
 from virtual_stm32.peripherals.flash.cells import Change, FlashCells
-from virtual_stm32.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController, Lock
+from virtual_stm32.peripherals.flash.controller import ACR, KEYS, OPTION_KEYS, FlashController, Lock
 
 _PDKEYR, _KEYR, _OPTKEYR, _SR, _CR, _ECCR, _OPTR = 0x04, 0x08, 0x0C, 0x10, 0x14, 0x18, 0x20
 _PCROP1SR, _PCROP1ER = 0x24, 0x28
 _WRP = ((0x2C, 0x30), (0x4C, 0x50))  # two areas in each bank
 _PROGERR, _WRPERR, _PGAERR, _SIZERR, _PGSERR, _BSY = 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 16
 _ERRORS, _EOP = 0xC3FA, 1
+_PEMPTY, _PROGEMPTY = 1 << 17, 1 << 16  # the empty check's, in SR of the L4 and ACR of the G0
 _PG, _PER, _BANK_2, _STRT, _OPTSTRT = 1 << 0, 1 << 1, 1 << 11, 1 << 16, 1 << 17
 _MASS_ERASE = (1 << 2, 1 << 15)  # MER1 and MER2
 _OBL_LAUNCH, _OPTLOCK, _LOCK = 1 << 27, 1 << 30, 1 << 31
@@ -39,6 +40,8 @@ class FlashL4(FlashController):
     protection_register, protection_shift = _OPTR, 0
     page_bytes, banks, corrected_bytes = 2 * _KB, 1, _DOUBLE_WORD
     failed_bytes, failed_bank_bit = 1, 1 << 19  # of ECCR: the unit of its address, and the bit of bank 2
+    empty_flag = (_SR, _PEMPTY)
+    toggled = _PEMPTY  # bits of SR, by writing 1
 
     def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
         plain = dict.fromkeys((_PDKEYR, _KEYR, _OPTKEYR, _SR, _ECCR), 0)
@@ -56,7 +59,7 @@ class FlashL4(FlashController):
             self._option_lock.take(value)
             self.set_bits(_CR, _OPTLOCK, _OPTLOCK if self._option_lock.is_locked else 0)
         elif offset == _SR:
-            self.words[_SR] &= ~(value & (_EOP | _ERRORS))
+            self.words[_SR] = self.words[_SR] & ~(value & (_EOP | _ERRORS)) ^ value & self.toggled
         elif offset == _ECCR:
             self.words[_ECCR] &= ~(value & (_ECCC | _ECCD))
             self.nmi_changed()
@@ -183,7 +186,7 @@ class FlashL4TwoBanks(FlashL4):
 
 
 class FlashG0(FlashL4):
-    """The G0: CR and SR as those of the L4, other option bytes; ECCR has the number of a double word."""
+    """The G0: CR and SR almost as those of the L4, other option bytes; ECCR has the number of a double word."""
 
     option_defaults: ClassVar[Mapping[int, int]] = {
         _OPTR: 0xFFFFFEAA,
@@ -192,6 +195,8 @@ class FlashG0(FlashL4):
         **dict.fromkeys(_WRP[0], _NO_AREA),
     }
     failed_bytes = _DOUBLE_WORD
+    empty_flag = (ACR, _PROGEMPTY)
+    toggled = 0
 
 
 class FlashL4Plus(FlashL4TwoBanks):

@@ -20,12 +20,16 @@ class RowSlice(Layer):
     """Rows `first` to `end` - 1 of the input."""
 
     kind: ClassVar[str] = "row_slice"
-    keeps_format: ClassVar[bool] = True
     keeps_sign: ClassVar[bool] = True
     is_view: ClassVar[bool] = True
 
     first: int
     end: int
+
+    @property
+    def keeps_format(self) -> bool:
+        """See `Layer.keeps_format`."""
+        return True
 
     @property
     def out_shape(self) -> Shape:
@@ -48,9 +52,13 @@ class RowJoin(Joining):
     """The rows of all inputs, one input below the other; all have one format."""
 
     kind: ClassVar[str] = "row_join"
-    keeps_format: ClassVar[bool] = True
     keeps_sign: ClassVar[bool] = True
     is_view: ClassVar[bool] = True
+
+    @property
+    def keeps_format(self) -> bool:
+        """See `Layer.keeps_format`."""
+        return True
 
     @property
     def out_shape(self) -> Shape:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.common.interrupts.aside import run_aside
 from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
 from tinysplit.split.solvers.milp.silence import silenced_stdout
@@ -80,13 +82,15 @@ class LinearProgram:
         cost_size = COST_SIZE / (float(costs.max()) or 1.0)
         constraints = LinearConstraint(*self._constraints())
         with silenced_stdout():
-            result = highs(
+            solve = partial(
+                highs,
                 costs * cost_size,
                 integrality=np.array(self.is_integer, dtype=int),
                 bounds=Bounds(0, self.upper),
                 constraints=constraints,
                 options={"time_limit": max(0.01, deadline - clock.now()), "mip_rel_gap": 0, "presolve": presolve},
             )
+            result = run_aside(solve)
         bound = result.mip_dual_bound
         return Solution(
             values=result.x,

@@ -1,0 +1,1 @@
+"""What ends a command early, and what it must not leave behind."""

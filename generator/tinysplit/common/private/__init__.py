@@ -1,0 +1,1 @@
+"""Folders and files that belong to this user alone."""

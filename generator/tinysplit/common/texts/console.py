@@ -1,0 +1,22 @@
+"""The console of all commands: it prints texts as they are, whoever has written them."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tinysplit.common.texts.quoting import printable_lines
+
+
+class PlainConsole(Console):
+    """A console for which no text has markup, codes of emoji, or characters that control the terminal.
+
+    Styles are options of `print`, or those of a `Text`, whose characters have to be printable.
+    """
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of rich)
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 (those of rich)
+        """See rich: everything that is printed as a string comes here, in tables, too."""
+        return super().render_str(printable_lines(text), **options)

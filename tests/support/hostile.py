@@ -1,0 +1,40 @@
+"""Names that have a meaning in some language: of files, layers, boards, probes and classes."""
+
+# May be names of folders, too: without slashes.
+PROGRAM_NAMES = (
+    "a b",
+    "$(touch pwned)",
+    "`touch pwned`",
+    "${HOME}",
+    "[exec touch pwned]",
+    "a} ; exec touch pwned ; {b",
+    '"; exec touch pwned; #',
+    "'; touch pwned; '",
+    "back\\slash\\",
+    "two\nlines",
+    "-rf",
+    "=cmd|' 'C0",
+    "@SUM(A1)",
+    "[red]red[-red]",
+    "<b>&amp;<script>",
+    "|a|",
+    "%s%n",
+    "grün, 层, \U0001f600",
+    "\x1b]0;title\x07",
+    "\x1b[2J\x9b2J\x7f",
+    "\u202ertl\u2028\u0085",
+    "??/??'",
+    "# comment",
+    "a;b",
+    "a=b",
+)
+HOSTILE = (
+    *PROGRAM_NAMES,
+    "*/ int pwned; /*",
+    "//\\",
+    "[/red][red]red[/red]",
+    "</script><!-- --> ]]>",
+    ":smile:",
+    "\t+1",
+    "\ufffe\uffff\x01",
+)
