@@ -18,7 +18,7 @@ from tinysplit.common.tables import plain_table
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.layout import BoardMemory, Schedule
 from tinysplit.memory.optimize import plan_memory
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
@@ -43,13 +43,13 @@ def main() -> None:
 
 
 def _figures(graph: Graph, widths: BitWidths, board: Board, optimize: Optimize) -> tuple[int, int, int, int]:
-    steps = [Step(StepKind.RUN, number, number) for number in range(len(graph.layers))]
+    steps = [PlanStep(StepKind.RUN, number, number) for number in range(len(graph.layers))]
     memory = plan_memory(graph, widths, board, steps, PLENTY_BYTES, optimize)
     moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves)
     return memory.arena.size_bytes, _lower_bound(graph, widths, steps, memory), moved_bytes, len(memory.fused)
 
 
-def _lower_bound(graph: Graph, widths: BitWidths, steps: list[Step], memory: BoardMemory) -> int:
+def _lower_bound(graph: Graph, widths: BitWidths, steps: list[PlanStep], memory: BoardMemory) -> int:
     schedule = Schedule(graph, widths, steps, memory.kernels, memory.fused, memory.moves)
     buffers = list(schedule.buffers())
     return max(live_bytes(buffers, buffer.first) for buffer in buffers)

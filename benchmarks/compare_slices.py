@@ -20,7 +20,7 @@ from tinysplit.calibration.networks import random_network
 from tinysplit.common.choices import SliceSolver
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
 from tinysplit.slices.sliced_network import SlicedNetwork
@@ -52,7 +52,7 @@ def row(graph: Graph, case: Case, limit_s: float) -> str:
 def cell(solver: SliceSolver, network: SlicedNetwork, limit_s: float) -> str:
     """Return what a solver answers: its value, the time that it took, and its gap."""
     start = time.perf_counter()
-    answer = slice_solver(solver)(network, tuple(Axis), clock.now() + limit_s)
+    answer = slice_solver(solver)(network, tuple(SliceAxis), clock.now() + limit_s)
     spent = f"{time.perf_counter() - start:.1f} s"
     if answer.best is None:
         return f"none; {spent}"

@@ -21,7 +21,7 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
@@ -44,7 +44,9 @@ def latencies(n_boards: int, baud: int) -> tuple[float, float, float]:
     graph, boards = import_model(MODEL), load_all((BOARD,) * n_boards)
     n_divided = next(ends_of_tiles(graph, n_boards))
     order = tuple(range(n_boards))
-    candidate = Candidate(Axis.ROWS, n_divided, order, (1 / n_boards,) * n_boards, 0, 0, frozenset(range(n_divided)))
+    candidate = Candidate(
+        SliceAxis.ROWS, n_divided, order, (1 / n_boards,) * n_boards, 0, 0, frozenset(range(n_divided))
+    )
     how = candidate.distributions(graph, n_boards)
     x = np.random.default_rng(SEED).normal(size=(SAMPLES, *graph.sample_shape)).astype(np.float32)
     quantized = quantize_model(graph, MODEL, Samples(x, None), 8, QUIET).quantized

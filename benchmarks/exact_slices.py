@@ -14,7 +14,7 @@ from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.onnx_import import import_model
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choice
@@ -53,7 +53,7 @@ def row(case: Case, limit_s: float) -> str:
     settings = with_links(CostSettings(baud=case.baud, bits=BITS), boards, order, 0)
     start = time.perf_counter()
     costs = PartCosts(graph, boards, settings, BitWidths.of(graph, BITS))
-    problem = DistributionModel.of(costs, order, tuple(Axis), 0, 0).problem
+    problem = DistributionModel.of(costs, order, tuple(SliceAxis), 0, 0).problem
     costs_s = time.perf_counter() - start
     found = best_choice(problem, clock.now() + limit_s)
     search_s = time.perf_counter() - start - costs_s

@@ -19,13 +19,13 @@ from markdown_rows import print_cases
 from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.settings import CostSettings
-from tinysplit.explore.candidates import Candidate, Space
+from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.exploration import explore
 from tinysplit.explore.figures import simulated_figures
-from tinysplit.explore.goal import Goal, Ranked, three_digits
+from tinysplit.explore.goal import Ranked, RankingGoal, three_digits
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.ranking import Ranking
-from tinysplit.explore.request import Request
+from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.workers import LocalProcesses
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
@@ -57,15 +57,15 @@ def cases() -> Iterator[Case]:
             yield Case(graph, ranked_by)
 
 
-def request_of(case: Case) -> Request:
+def request_of(case: Case) -> ExploreRequest:
     """Return the exploration of a case."""
     space = Space((case.graph.sha256,), tuple(map(load_board, BOARDS)), 2, BAUDS, (8,))
-    return Request((case.graph,), space, Goal(CostSettings(), case.ranked_by))
+    return ExploreRequest((case.graph,), space, RankingGoal(CostSettings(), case.ranked_by))
 
 
-def all_values(request: Request) -> dict[tuple[Candidate, Assignment], float]:
+def all_values(request: ExploreRequest) -> dict[tuple[SetCandidate, Assignment], float]:
     """Return the simulated value of every split that fits."""
-    (graph,), found = request.graphs, dict[tuple[Candidate, Assignment], float]()
+    (graph,), found = request.graphs, dict[tuple[SetCandidate, Assignment], float]()
     tables = {
         baud: ProblemTable.of(graph, request.space.boards, replace(request.settings, baud=baud or BAUDS[0]))
         for baud in (0, *BAUDS)
@@ -78,7 +78,7 @@ def all_values(request: Request) -> dict[tuple[Candidate, Assignment], float]:
     return found
 
 
-def ranking_of(request: Request) -> Ranking:
+def ranking_of(request: ExploreRequest) -> Ranking:
     """Return the ranking in two phases, without what was known before."""
     with tempfile.TemporaryDirectory() as folder:
         found = explore(request, Path(folder, "journal.jsonl"), LocalProcesses(), lambda _solved, _all: None)
@@ -93,7 +93,7 @@ def row(case: Case) -> str:
     every = all_values(request)
     all_s = time.perf_counter() - start
     ranking = ranking_of(request)
-    sets: dict[Candidate, float] = {}
+    sets: dict[SetCandidate, float] = {}
     for (candidate, _), value in every.items():
         sets[candidate] = min(value, sets.get(candidate, value))
     least, answer = min(every.values()), request.goal.value(ranking.best[0].simulated)

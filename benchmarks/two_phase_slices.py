@@ -21,7 +21,7 @@ from periods import NETWORKS
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
@@ -95,9 +95,9 @@ def row(case: Case) -> str:
     boards = [load_board(case.board)] * 2
     network = SlicedNetwork(case.graph, boards, settings, BitWidths.of(case.graph, BITS), 0, 0)
     start = time.perf_counter()
-    every = all_choices(network, tuple(Axis))
+    every = all_choices(network, tuple(SliceAxis))
     all_s = time.perf_counter() - start
-    found = two_phase_search(network, tuple(Axis), clock.now() + LIMIT_S)
+    found = two_phase_search(network, tuple(SliceAxis), clock.now() + LIMIT_S)
     if found.best is None:
         return f"| {case.graph.name} | {case.baud} | {len(every.values)} | none |"
     value = found.best.figures.value

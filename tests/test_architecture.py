@@ -15,6 +15,7 @@ VIRTUAL = ROOT / "hil" / "virtual_stm32"
 
 # In the order of the data. A package imports only packages that stand before it.
 PACKAGES = (
+    "settings",
     "common",
     "boards",
     "network",

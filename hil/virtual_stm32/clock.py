@@ -10,7 +10,7 @@ _MILLION = 10**6
 
 
 @dataclass
-class Clock:
+class BoardClock:
     """Exact conversion without drift: relative to the last change of the frequency `hz`.
 
     Cycle 0 is at `_ps`. The board's own oscillators are off by `error_ppm`; HSE is not. No byte from other boards or

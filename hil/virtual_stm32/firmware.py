@@ -9,12 +9,12 @@ from virtual_stm32.core.blocks import BlockTable
 from virtual_stm32.core.cores import CORES
 from virtual_stm32.core.divisions import Operands, find_all_divisions
 from virtual_stm32.peripherals.reset import ResetCause
-from virtual_stm32.symbols import Program, load_program
+from virtual_stm32.symbols import LoadedProgram, load_program
 
 _ERASED = b"\xff"
 
 
-class Firmware:
+class LoadedFirmware:
     """The contents of a board's flash and external memory, with what is known of its code; kept over resets.
 
     A board with a debug port (`is_debuggable`) may get other code at any time, also in RAM; it may start without any.
@@ -24,7 +24,7 @@ class Firmware:
         self._board = board
         self._core = CORES[board.device.core]
         self.is_debuggable = is_debuggable
-        self.program = Program((), (), ()) if elf is None else load_program(elf)
+        self.program = LoadedProgram((), (), ()) if elf is None else load_program(elf)
         flash = board.device.flash
         erased = _ERASED * flash.size_bytes
         self.image = bytearray(erased if elf is None else self.program.flash_image(board, elf))

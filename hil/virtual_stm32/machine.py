@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from tinysplit.boards.board import Board
-from virtual_stm32.clock import FOREVER, Clock
+from virtual_stm32.clock import FOREVER, BoardClock
 from virtual_stm32.core.cores import CORES
 from virtual_stm32.core.data_cache import DataCache
 from virtual_stm32.core.emulator import Emulator
@@ -16,7 +16,7 @@ from virtual_stm32.core.nvic import FIRST_INTERRUPT, NMI, Nvic
 from virtual_stm32.core.run_control import RunControl
 from virtual_stm32.core.system_control import Dwt, SystemControl
 from virtual_stm32.errors import BoardStoppedError, NotModelledError
-from virtual_stm32.firmware import Firmware, Start
+from virtual_stm32.firmware import LoadedFirmware, Start
 from virtual_stm32.peripherals.bus import Bus
 from virtual_stm32.peripherals.chips import Chip
 from virtual_stm32.peripherals.dma.families import DmaPorts
@@ -38,7 +38,7 @@ class Machine:
         self,
         number: int,
         board: Board,
-        firmware: Firmware,
+        firmware: LoadedFirmware,
         start: Start,
         run_control: RunControl,
         *,
@@ -55,7 +55,7 @@ class Machine:
         images = (bytes(firmware.image), start.ram, firmware.ram_code, firmware.external)
         self.emulator = Emulator(board, self.core.unicorn_model, *images)
         self.state = self.emulator.state
-        self.clock = Clock(1, start.ps, clock_error_ppm)
+        self.clock = BoardClock(1, start.ps, clock_error_ppm)
         self.nvic = Nvic(self.core.priority_bits)
         self._memory = memory_timing(board, is_ideal=has_ideal_memory)
         self.chip = self._plug_in(board, firmware)
@@ -76,7 +76,7 @@ class Machine:
         self._connect_bus()
         self._power_up(firmware, finds_loops)
 
-    def _plug_in(self, board: Board, firmware: Firmware) -> Chip:
+    def _plug_in(self, board: Board, firmware: LoadedFirmware) -> Chip:
         self.emulator.use_memory(self._memory)
         self.code = LoadedCode(self._blocks, self.emulator, board.code_ram)
         forget = partial(self.code.forget_in, board.device.flash.start)
@@ -111,7 +111,7 @@ class Machine:
         self._protection = Protection(self.control.mpu, self.emulator, self.code)
         self.emulator.connect(self.bus.pages(), self._describe, self._read, self._write)
 
-    def _power_up(self, firmware: Firmware, finds_loops: bool) -> None:
+    def _power_up(self, firmware: LoadedFirmware, finds_loops: bool) -> None:
         self.state.code = self._blocks.windows
         self.state.is_debuggable = firmware.is_debuggable
         self.state.finds_loops = finds_loops

@@ -18,7 +18,7 @@ from virtual_stm32.core.memory_timing import Stalls
 from virtual_stm32.core.run_control import RunControl
 from virtual_stm32.debug.part import DebuggedPart
 from virtual_stm32.errors import BoardStoppedError
-from virtual_stm32.firmware import Firmware, Start
+from virtual_stm32.firmware import LoadedFirmware, Start
 from virtual_stm32.host_port import HostPort
 from virtual_stm32.line_faults import FaultyLine, LineByte, LineFaults
 from virtual_stm32.machine import Machine
@@ -104,7 +104,9 @@ class VirtualRig:
         self._ram_seed = ram_seed  # of the contents of RAM after power-up
         self._is_debuggable = is_debuggable
         self.stopped: Callable[[str], None] = lambda _why: None  # a board with a debug port is in lockup
-        self._firmware = tuple(Firmware(each.board, each.elf, is_debuggable=is_debuggable) for each in self._boards)
+        self._firmware = tuple(
+            LoadedFirmware(each.board, each.elf, is_debuggable=is_debuggable) for each in self._boards
+        )
         self._parts = tuple(
             DebuggedPart(each.board, partial(self.reset_board, index), lambda: self.time_ps)
             for index, each in enumerate(self._boards)

@@ -16,7 +16,7 @@ _ERASED = b"\xff"
 
 
 @dataclass(frozen=True)
-class Program:
+class LoadedProgram:
     """Segments by physical address, those with code by the address where it runs, and functions sorted by address."""
 
     segments: tuple[tuple[int, bytes], ...]
@@ -64,7 +64,7 @@ def _holds(memory: Memory, address: int, data: bytes) -> bool:
     return memory.start <= address <= memory.end - len(data)
 
 
-def load_program(path: Path) -> Program:
+def load_program(path: Path) -> LoadedProgram:
     """Read an ELF file. Raises InputError when it cannot be read."""
     with open_elf(path, InputError, "build it first") as elf:
         loaded = [each for each in elf.iter_segments("PT_LOAD") if each["p_filesz"]]
@@ -73,4 +73,4 @@ def load_program(path: Path) -> Program:
         table = elf.get_section_by_name(".symtab")
         symbols = table.iter_symbols() if table else ()
         functions = {s["st_value"] & ~_THUMB: s.name for s in symbols if s["st_info"]["type"] == "STT_FUNC"}
-    return Program(segments, code, tuple(sorted(functions.items())))
+    return LoadedProgram(segments, code, tuple(sorted(functions.items())))

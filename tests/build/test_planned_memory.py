@@ -29,7 +29,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.onnx_import import import_model
-from tinysplit.plan.predicted_memory import Program
+from tinysplit.plan.predicted_memory import PlannedProgram
 
 G0 = load_board("nucleo_g071rb")
 PLANNED = make_project().boards[0]  # 100 bytes of weights, an arena of 600
@@ -132,7 +132,7 @@ def repeated(shape: Shape, add: Callable[[NetworkBuilder], NetworkBuilder], time
     return net.graph()
 
 
-def built_as_planned(graph: Graph, board_name: str, folder: Path, bits: int = 8) -> tuple[Program, ElfSizes]:
+def built_as_planned(graph: Graph, board_name: str, folder: Path, bits: int = 8) -> tuple[PlannedProgram, ElfSizes]:
     """Return the program of a network on one board, and the sizes of what was built."""
     quantized, board = quantize_randomly(graph, bits)[0], load_board(board_name)
     planned = plan_network(quantized, (board,), (0,) * len(quantized.layers), CostSettings())

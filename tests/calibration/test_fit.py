@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tinysplit.calibration.fit import Sample, fit, held_out_of, validated_fit
+from tinysplit.calibration.fit import CostSample, fit, held_out_of, validated_fit
 from tinysplit.kernels.cost_table import ONCE, KernelCosts, plain_work
 from tinysplit.papers.reproduce.networks import mobilenet_v1
 
@@ -21,11 +21,11 @@ def cycles_of(costs: dict[str, float], work: dict[str, float]) -> float:
     return KernelCosts(cycles=costs, code_bytes=0).of(work)
 
 
-def dense_samples(noise: float = 0.0, seed: int = 0) -> list[Sample]:
+def dense_samples(noise: float = 0.0, seed: int = 0) -> list[CostSample]:
     rng = np.random.default_rng(seed)
     works = [dense_layer(*shape) for shape in product((1, 2, 5, 10, 40, 128), (1, 8, 32, 128, 784))]
     noisy = [cycles_of(DENSE, work) * (1 + noise * rng.standard_normal()) for work in works]
-    return [Sample(work, cycles, cycles) for work, cycles in zip(works, noisy, strict=True)]
+    return [CostSample(work, cycles, cycles) for work, cycles in zip(works, noisy, strict=True)]
 
 
 def test_dense_layers_of_dariol_2023() -> None:
@@ -75,19 +75,19 @@ def test_layers_of_one_shape_are_held_out_together() -> None:
 
 
 def test_shapes_with_parts_that_others_lack_are_used() -> None:
-    rare = [Sample({"macc": count, "rare": 1.0}, count + 9.0, count + 9.0) for count in (10.0, 20.0)]
-    common = [Sample({"macc": count}, count, count) for count in range(30, 48)]
+    rare = [CostSample({"macc": count, "rare": 1.0}, count + 9.0, count + 9.0) for count in (10.0, 20.0)]
+    common = [CostSample({"macc": count}, count, count) for count in range(30, 48)]
     costs, quality = validated_fit([*rare, *common])
     assert quality.held_out
     assert quality.held_out.layers == 4
     assert (costs["macc"], costs["rare"]) == pytest.approx((1.0, 9.0))
 
 
-def measured(costs: dict[str, float]) -> list[Sample]:
+def measured(costs: dict[str, float]) -> list[CostSample]:
     layers = [layer for layer in mobilenet_v1(0.25).layers if layer.cost_kind == "pointwise_conv"]
     works = [{part: plain_work(layer)[part] for part in ("macc", "output")} for layer in layers]
     exact = [KernelCosts.model_construct(cycles=costs).of(work) for work in works]
-    return [Sample(work, cycles, cycles) for work, cycles in zip(works, exact, strict=True)]
+    return [CostSample(work, cycles, cycles) for work, cycles in zip(works, exact, strict=True)]
 
 
 def test_fit_has_no_negative_costs() -> None:

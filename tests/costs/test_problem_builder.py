@@ -21,7 +21,7 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import KINDS
@@ -141,7 +141,7 @@ def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> 
     widths, layers = BitWidths.all(graph, 8), range(len(graph.layers))
     for device, board in enumerate(pair):
         core = board.device.core
-        steps = [Step(StepKind.RUN, number, number) for number in layers]
+        steps = [PlanStep(StepKind.RUN, number, number) for number in layers]
         taken = plan_memory(graph, widths, board, steps, 0, Optimize.RAM).kernels
         for number, layer in enumerate(graph.layers):
             needed = flash_bytes(taken[number], layer, core, widths.of_layer(layer))

@@ -24,7 +24,7 @@ from tinysplit.common.errors import INTERRUPTED, ToolError
 from tinysplit.common.folder_lock import locked_file
 from tinysplit.common.interrupts.signals import uninterrupted
 from tinysplit.explore import workers
-from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.stopping import TimeIsUpError, total_time
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
@@ -113,7 +113,7 @@ def test_a_worker_that_is_just_starting_ends_without_a_word(tmp_path: Path) -> N
 def test_nothing_of_a_closed_pool_is_left() -> None:
     before = set(threading.enumerate())
     processes = LocalProcesses(2, slowly)
-    batches = [(Candidate("m", 8, 0, (f"b{number}",)),) for number in range(9)]
+    batches = [(SetCandidate("m", 8, 0, (f"b{number}",)),) for number in range(9)]
     next(processes.run({("m", 8, 0): None}, batches, Solving(1.0)))  # type: ignore[dict-item]
     processes.close()
     assert set(threading.enumerate()) <= before
@@ -166,7 +166,7 @@ def test_the_time_limit_is_raised_in_the_block() -> None:
         pass
 
 
-def slowly(_tables: Tables, _batch: Sequence[Candidate], _solving: Solving) -> list[Outcome]:
+def slowly(_tables: Tables, _batch: Sequence[SetCandidate], _solving: Solving) -> list[Outcome]:
     time.sleep(0.2)
     return []
 
@@ -176,7 +176,7 @@ def test_a_lost_scheduler_is_one_line() -> None:
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
         workers = DaskCluster(cluster.scheduler_address, slowly)
-        found = workers.run({}, [(Candidate("m", 8, 0, (f"b{number}",)),) for number in range(9)], Solving(1.0))
+        found = workers.run({}, [(SetCandidate("m", 8, 0, (f"b{number}",)),) for number in range(9)], Solving(1.0))
         next(found)
         cluster.close()
         with pytest.raises(ToolError, match=r"the Dask scheduler at inproc://.* is lost: start it again"):

@@ -23,16 +23,16 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore import workers as workers_module
 from tinysplit.explore.axes import Axis
-from tinysplit.explore.candidates import Candidate, Space
-from tinysplit.explore.evaluate import Outcome, Point, Solving, Tables, evaluate_candidates
+from tinysplit.explore.candidates import SetCandidate, Space
+from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore, journal_name
 from tinysplit.explore.front import non_dominated
-from tinysplit.explore.goal import Goal, Ranked
+from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.report.to_json import exploration_json
-from tinysplit.explore.request import Request
+from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.stopping import Stopped
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -43,7 +43,7 @@ GRAPH = replace(tiny_cnn(), sha256="0" * 64)
 SETTINGS = CostSettings()
 LONG_S = 600.0  # for processes of their own, whose clock is that of the machine
 SPACE = Space((GRAPH.sha256,), BOARDS, 2, (115200, 1_000_000), (8, 16))
-REQUEST = Request((GRAPH,), SPACE, Goal(SETTINGS), time_limit_s=LONG_S)
+REQUEST = ExploreRequest((GRAPH,), SPACE, RankingGoal(SETTINGS), time_limit_s=LONG_S)
 N_CANDIDATES = 2 * (3 + 2 * 6)  # widths x (boards alone + baud rates x pairs)
 
 
@@ -52,7 +52,7 @@ class InThisProcess:
 
     def __init__(self, batches: int | None = None) -> None:
         self.batches = batches
-        self.seen: list[Candidate] = []
+        self.seen: list[SetCandidate] = []
 
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         for number, batch in enumerate(batches):
@@ -80,7 +80,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Exploration:
 def test_every_candidate_comes_once_and_boards_may_come_twice() -> None:
     candidates = tuple(SPACE.candidates())
     assert len(candidates) == len(set(candidates)) == N_CANDIDATES
-    assert Candidate(GRAPH.sha256, 8, 115200, ("nucleo_g071rb", "nucleo_g071rb")) in candidates
+    assert SetCandidate(GRAPH.sha256, 8, 115200, ("nucleo_g071rb", "nucleo_g071rb")) in candidates
     assert candidates[:30] == tuple(replace(SPACE, max_boards=3).candidates())[:30]
 
 
@@ -179,7 +179,7 @@ def test_there_is_a_process_for_each_processor_that_may_be_used(monkeypatch: pyt
     assert LocalProcesses().count == 3
 
 
-def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], solving: Solving) -> list[Outcome]:
+def die_once(marker: Path, tables: Tables, candidates: Sequence[SetCandidate], solving: Solving) -> list[Outcome]:
     """Evaluate, but kill the own process at the very first batch."""
     if not marker.exists():
         marker.touch()
@@ -187,7 +187,7 @@ def die_once(marker: Path, tables: Tables, candidates: Sequence[Candidate], solv
     return evaluate_candidates(tables, candidates, solving)
 
 
-def always_die(_tables: Tables, _candidates: Sequence[Candidate], _solving: Solving) -> list[Outcome]:
+def always_die(_tables: Tables, _candidates: Sequence[SetCandidate], _solving: Solving) -> list[Outcome]:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError
 
@@ -224,7 +224,7 @@ def test_no_scheduler_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_journal_of_other_costs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     with Journal(path, {"cost_model": "a"}) as journal:
-        journal.add([Outcome(Candidate("m", 8, 0, ("b",)), (Point(1.0, 2.0, 3.0, (0,), True),))])
+        journal.add([Outcome(SetCandidate("m", 8, 0, ("b",)), (EvaluatedSplit(1.0, 2.0, 3.0, (0,), True),))])
     with Journal(path, {"cost_model": "a"}) as journal:
         assert journal.outcomes
     with pytest.raises(InputError, match="started with another cost model"):
@@ -237,8 +237,8 @@ def test_the_usual_journal_is_another_one_for_other_conditions() -> None:
     assert journal_name(same) == name  # may be continued
     others = {
         journal_name(replace(REQUEST, space=replace(SPACE, boards=BOARDS[:2]))),
-        journal_name(replace(REQUEST, goal=Goal(replace(SETTINGS, bits_per_byte=11)))),
-        journal_name(replace(REQUEST, goal=Goal(SETTINGS, Ranked.LATENCY))),
+        journal_name(replace(REQUEST, goal=RankingGoal(replace(SETTINGS, bits_per_byte=11)))),
+        journal_name(replace(REQUEST, goal=RankingGoal(SETTINGS, Ranked.LATENCY))),
         journal_name(replace(REQUEST, axes=(Axis.LATENCY, Axis.PERIOD))),
         journal_name(replace(REQUEST, time_limit_s=6.0)),
     }
@@ -272,7 +272,7 @@ def test_what_is_no_journal_stays_as_it_is(text: str, tmp_path: Path) -> None:
 def test_points_that_no_split_has_are_damage(figure: str, value: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     with Journal(path, {}) as journal:
-        journal.add([Outcome(Candidate("m", 8, 0, ("b",)), (Point(1.0, 2.0, 3.0, (0,), True),))])
+        journal.add([Outcome(SetCandidate("m", 8, 0, ("b",)), (EvaluatedSplit(1.0, 2.0, 3.0, (0,), True),))])
     header, line = path.read_text().splitlines()
     outcome = json.loads(line)
     outcome["points"][0][figure] = "HERE"
@@ -284,7 +284,7 @@ def test_points_that_no_split_has_are_damage(figure: str, value: str, tmp_path: 
 def test_prices_decide_the_front_and_limit_the_sets(tmp_path: Path, expected: Exploration) -> None:
     path = tmp_path / "prices.toml"
     path.write_text("nucleo_g071rb = 10\nnucleo_f401re = 14.5\nnucleo_l412kb = 11\n")
-    dear = Goal(SETTINGS, prices=read_prices(path, BOARDS), max_price=24.5)
+    dear = RankingGoal(SETTINGS, prices=read_prices(path, BOARDS), max_price=24.5)
     assert dear.price(("nucleo_g071rb", "nucleo_f401re")) == 24.5
     assert {entry.price for entry in replace(expected, request=replace(REQUEST, goal=dear)).front(GRAPH, 8)} > {11.0}
     pairs = {each.boards for each in replace(REQUEST, goal=dear).candidates() if each.baud}
@@ -314,7 +314,9 @@ def test_bad_spaces() -> None:
 
 
 def test_no_feasible_candidate_is_an_error(expected: Exploration) -> None:
-    nowhere = replace(expected, n_candidates=1, outcomes=(Outcome(Candidate("m", 8, 0, ("b",)), why_not="too large"),))
+    nowhere = replace(
+        expected, n_candidates=1, outcomes=(Outcome(SetCandidate("m", 8, 0, ("b",)), why_not="too large"),)
+    )
     with pytest.raises(CheckFailedError, match="none of 1 candidates is feasible; the last one: too large"):
         nowhere.check()
     expected.check()

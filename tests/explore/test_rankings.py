@@ -13,15 +13,15 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.best_case import best_case
-from tinysplit.explore.candidates import Candidate, Space
-from tinysplit.explore.evaluate import Outcome, Point, Solving, Tables, evaluate_candidates
+from tinysplit.explore.candidates import SetCandidate, Space
+from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore
 from tinysplit.explore.figures import Figures, simulated_figures
-from tinysplit.explore.goal import Goal, Ranked
+from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.ranking import Ranking
 from tinysplit.explore.report.to_json import exploration_json
-from tinysplit.explore.request import Request
+from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.stopping import Stopped, TimeIsUpError
 from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Batch
@@ -47,7 +47,7 @@ class InThisProcess:
     """Does the work itself; `solved` are the candidates in their order. May raise an error after some batches."""
 
     def __init__(self, stop: BaseException | None = None, after: int = 0) -> None:
-        self.solved: list[Candidate] = []
+        self.solved: list[SetCandidate] = []
         self.stop, self.after = stop, after
 
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
@@ -61,22 +61,22 @@ class InThisProcess:
         pass
 
 
-def ask(journal: Path, request: Request, workers: InThisProcess | None = None) -> Exploration:
+def ask(journal: Path, request: ExploreRequest, workers: InThisProcess | None = None) -> Exploration:
     return explore(request, journal, workers or InThisProcess(), lambda _done, _all: None)
 
 
-def request_of(ranked_by: Ranked | None, settings: CostSettings = SETTINGS, **more: object) -> Request:
-    return Request((LARGE,), SPACE, Goal(settings, ranked_by), **more)  # type: ignore[arg-type]
+def request_of(ranked_by: Ranked | None, settings: CostSettings = SETTINGS, **more: object) -> ExploreRequest:
+    return ExploreRequest((LARGE,), SPACE, RankingGoal(settings, ranked_by), **more)  # type: ignore[arg-type]
 
 
 @cache
-def every_split(objective: Ranked) -> dict[Candidate, dict[tuple[int, ...], Figures]]:
+def every_split(objective: Ranked) -> dict[SetCandidate, dict[tuple[int, ...], Figures]]:
     """Return the simulated figures of all feasible assignments of all sets."""
     settings = replace(SETTINGS, objective=objective.objective)
     tables = {
         baud: ProblemTable.of(LARGE, BOARDS, replace(settings, baud=baud or settings.baud)) for baud in (0, 1_000_000)
     }
-    found: dict[Candidate, dict[tuple[int, ...], Figures]] = {}
+    found: dict[SetCandidate, dict[tuple[int, ...], Figures]] = {}
     for candidate in SPACE.candidates():
         problem = tables[candidate.baud].problem_of(candidate.boards)
         for assignment in product(range(len(candidate.boards)), repeat=len(problem.layers)):
@@ -111,23 +111,23 @@ class Known:
     def __init__(self, sets: Sets) -> None:
         self.sets = sets
         self.rounds: list[tuple[str, ...]] = []
-        self.done: set[Candidate] = set()
+        self.done: set[SetCandidate] = set()
 
-    def bound(self, candidate: Candidate) -> Figures:
+    def bound(self, candidate: SetCandidate) -> Figures:
         return Figures(self.sets[candidate.boards[0]][0], 0.0, 0.0)
 
-    def is_solved(self, candidate: Candidate) -> bool:
+    def is_solved(self, candidate: SetCandidate) -> bool:
         return candidate in self.done
 
-    def solve(self, candidates: Sequence[Candidate]) -> None:
+    def solve(self, candidates: Sequence[SetCandidate]) -> None:
         self.rounds.append(tuple(each.boards[0] for each in candidates))
         self.done |= set(candidates)
 
-    def outcome(self, candidate: Candidate) -> Outcome:
+    def outcome(self, candidate: SetCandidate) -> Outcome:
         model_s = self.sets[candidate.boards[0]][1]
-        return Outcome(candidate, (Point(model_s, 0.0, 0.0, (0,), proved=True),) if model_s < inf else ())
+        return Outcome(candidate, (EvaluatedSplit(model_s, 0.0, 0.0, (0,), proved=True),) if model_s < inf else ())
 
-    def simulated(self, candidate: Candidate, _point: Point) -> Figures:
+    def simulated(self, candidate: SetCandidate, _point: EvaluatedSplit) -> Figures:
         return Figures(self.sets[candidate.boards[0]][2], 0.0, 0.0)
 
 
@@ -135,8 +135,8 @@ def searched(
     sets: dict[str, tuple[float, float, float]], n_best: int, n_kept: int, **limits: float
 ) -> tuple[Known, Ranking]:
     known = Known(sets)
-    candidates = [Candidate("m", 8, 0, (name,)) for name in sets]
-    goal = Goal(replace(SETTINGS, **limits), Ranked.LATENCY)  # type: ignore[arg-type]
+    candidates = [SetCandidate("m", 8, 0, (name,)) for name in sets]
+    goal = RankingGoal(replace(SETTINGS, **limits), Ranked.LATENCY)  # type: ignore[arg-type]
     search = TwoPhaseSearch(known, goal, candidates, n_best, n_kept)  # type: ignore[arg-type]
     search.run()
     return known, search.ranking()
@@ -176,10 +176,10 @@ def test_limits_hold_for_simulated_figures() -> None:
 
 
 def test_what_is_equal_in_three_digits_has_the_order_of_prices() -> None:
-    goal = Goal(SETTINGS, Ranked.LATENCY)
+    goal = RankingGoal(SETTINGS, Ranked.LATENCY)
     one, two = goal.key(Figures(1.0009, 1, 1), ("a",)), goal.key(Figures(1.0001, 1, 1), ("a", "b"))
     assert one < two < goal.key(Figures(1.0051, 1, 1), ("a",))
-    cheap = Goal(SETTINGS, Ranked.PRICE, {"a": 3.0, "b": 1.0})
+    cheap = RankingGoal(SETTINGS, Ranked.PRICE, {"a": 3.0, "b": 1.0})
     assert cheap.key(Figures(9.0, 1, 1), ("b", "b")) < cheap.key(Figures(1.0, 1, 1), ("a",))
     assert cheap.key(Figures(1.0, 1, 1), ("b", "b")) < cheap.key(Figures(9.0, 1, 1), ("b", "b"))
 
@@ -232,12 +232,12 @@ def test_break_even_is_found_between_the_rates(tmp_path: Path) -> None:
 def test_the_largest_network_of_each_set(tmp_path: Path) -> None:
     models = (SMALL.sha256, LARGE.sha256)
     space = replace(SPACE, models=models, boards=BOARDS[:2])
-    request = Request((SMALL, LARGE), space, Goal(SETTINGS, Ranked.LATENCY), asks_largest=True)
+    request = ExploreRequest((SMALL, LARGE), space, RankingGoal(SETTINGS, Ranked.LATENCY), asks_largest=True)
     every = {each.boards: each for each in ask(tmp_path / "free.jsonl", request).largest}
     assert {each.graph for each in every.values()} == {LARGE}
     slow = every["nucleo_g071rb",]
     assert slow.point
-    limit = Goal(replace(SETTINGS, max_latency_s=0.9 * slow.point.latency_s), Ranked.LATENCY)
+    limit = RankingGoal(replace(SETTINGS, max_latency_s=0.9 * slow.point.latency_s), Ranked.LATENCY)
     limited = {each.boards: each.graph for each in ask(tmp_path / "limit.jsonl", replace(request, goal=limit)).largest}
     assert limited["nucleo_g071rb",] is SMALL
     assert limited["nucleo_f401re",] is LARGE

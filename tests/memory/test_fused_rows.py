@@ -13,7 +13,7 @@ from tinysplit.kernels.in_place import Lead
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.fusion_search import fuse_layers
 from tinysplit.memory.layout import Schedule
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.network.network_builder import NetworkBuilder
@@ -131,7 +131,7 @@ def least_lead(fused: FusedRows, computed: list[list[int]]) -> int:
 def schedule_of(net: NetworkBuilder, core: str = M4, bits: int = 8) -> Schedule:
     graph = net.average_pool().graph()
     kernels = {number: choose(layer, core, Widths.all(bits)) for number, layer in enumerate(graph.layers)}
-    steps = [Step(StepKind.RUN, number, number) for number in kernels]
+    steps = [PlanStep(StepKind.RUN, number, number) for number in kernels]
     return Schedule(graph, BitWidths.all(graph, bits), steps, kernels)
 
 

@@ -18,7 +18,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.arena import Buffer
 from tinysplit.memory.layout import BoardMemory, BufferId, Schedule, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Shape
@@ -100,8 +100,8 @@ def check(buffers: Sequence[Buffer[BufferId]], memory: BoardMemory) -> None:
         assert not one.is_live_with(other) or apart or over
 
 
-def run_all(graph: Graph) -> list[Step]:
-    return [Step(StepKind.RUN, number, number) for number in range(len(graph.layers))]
+def run_all(graph: Graph) -> list[PlanStep]:
+    return [PlanStep(StepKind.RUN, number, number) for number in range(len(graph.layers))]
 
 
 def memory_of(graph: Graph, ram_bytes: int = PLENTY_BYTES, optimize: Optimize = Optimize.CYCLES) -> BoardMemory:

@@ -6,10 +6,10 @@ import pytest
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize
-from tinysplit.memory.layout import BoardMemory, Move
+from tinysplit.memory.layout import BoardMemory, TensorMove
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.row_steps import BoardRows
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
@@ -19,7 +19,7 @@ M4, M0 = "nucleo_f401re", "nucleo_g071rb"
 RECEIVE, RUN, SEND = StepKind.RECEIVE, StepKind.RUN, StepKind.SEND
 
 
-def rows_of(net: NetworkBuilder, steps: list[Step], board: str = M0) -> BoardRows:
+def rows_of(net: NetworkBuilder, steps: list[PlanStep], board: str = M0) -> BoardRows:
     graph = Graph.of_layers("n", net.layers)
     widths = BitWidths.all(graph, 8)
     memory = plan_memory(graph, widths, load_board(board), steps, 30_000, Optimize.CYCLES)
@@ -32,12 +32,12 @@ def four_layers() -> NetworkBuilder:
 
 
 def test_a_layer_gives_away_and_takes_rows() -> None:
-    steps = [Step(RUN, 0, 0), Step(SEND, 0, 0)]
+    steps = [PlanStep(RUN, 0, 0), PlanStep(SEND, 0, 0)]
     facts = rows_of(four_layers(), steps).out_of(1)
     assert facts.steps is not None
     assert (facts.steps.layers, facts.steps.passes) == ((0,), 1)
     assert facts.steps.done_rows.tolist() == list(range(1, 9))
-    steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
+    steps = [PlanStep(RECEIVE, 0, 0), PlanStep(RUN, 1, 1), PlanStep(RUN, 2, 2), PlanStep(RUN, 3, 3)]
     facts = rows_of(four_layers(), steps).into(0, is_staged=True)
     assert facts.steps is not None
     assert facts.steps.needed_rows.tolist() == [2, 3, 4, 5, 6, 7, 8, 8]
@@ -45,7 +45,7 @@ def test_a_layer_gives_away_and_takes_rows() -> None:
 
 def test_fused_layers_give_away_and_take_tiles() -> None:
     net = NetworkBuilder("n", Shape(30, 30, 3)).conv(16, (3, 3), padded=False).max_pool(2, 2).conv(8)
-    steps = [Step(RUN, 0, 0), Step(RUN, 1, 1), Step(SEND, 0, 1)]
+    steps = [PlanStep(RUN, 0, 0), PlanStep(RUN, 1, 1), PlanStep(SEND, 0, 1)]
     board = rows_of(net, steps)
     assert board.memory.fused
     facts = board.out_of(2)
@@ -55,7 +55,7 @@ def test_fused_layers_give_away_and_take_tiles() -> None:
     assert facts.steps.done_rows.tolist() == [14 // tiles * tile for tile in range(1, tiles + 1)]
 
     net = NetworkBuilder("n", Shape(30, 30, 3)).conv(3).conv(16, (3, 3), padded=False).max_pool(2, 2)
-    steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2)]
+    steps = [PlanStep(RECEIVE, 0, 0), PlanStep(RUN, 1, 1), PlanStep(RUN, 2, 2)]
     board = rows_of(net, steps)
     assert board.memory.fused
     facts = board.into(0, is_staged=True)
@@ -67,16 +67,16 @@ def test_fused_layers_give_away_and_take_tiles() -> None:
 @pytest.mark.parametrize(
     ("steps", "reason"),
     [
-        ([Step(RECEIVE, 0, 0), Step(SEND, 1, 0)], "no layer"),  # a relay
-        ([Step(RUN, 0, 0), Step(RUN, 1, 1), Step(SEND, 0, 0)], "no layer computes it right before"),
-        ([Step(RUN, 0, 0), Step(SEND, 0, 0), Step(SEND, 1, 0)], "no layer computes it right before"),
+        ([PlanStep(RECEIVE, 0, 0), PlanStep(SEND, 1, 0)], "no layer"),  # a relay
+        ([PlanStep(RUN, 0, 0), PlanStep(RUN, 1, 1), PlanStep(SEND, 0, 0)], "no layer computes it right before"),
+        ([PlanStep(RUN, 0, 0), PlanStep(SEND, 0, 0), PlanStep(SEND, 1, 0)], "no layer computes it right before"),
         (
-            [Step(RUN, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3), Step(SEND, 0, 3)],
+            [PlanStep(RUN, 0, 0), PlanStep(RUN, 1, 1), PlanStep(RUN, 2, 2), PlanStep(RUN, 3, 3), PlanStep(SEND, 0, 3)],
             "its output has one row",
         ),
     ],
 )
-def test_a_tensor_that_no_layer_gives_away_in_rows(steps: list[Step], reason: str) -> None:
+def test_a_tensor_that_no_layer_gives_away_in_rows(steps: list[PlanStep], reason: str) -> None:
     facts = rows_of(four_layers(), steps).out_of(len(steps) - 1)
     assert facts.steps is None
     assert reason in facts.reason
@@ -85,27 +85,27 @@ def test_a_tensor_that_no_layer_gives_away_in_rows(steps: list[Step], reason: st
 @pytest.mark.parametrize(
     ("steps", "reason"),
     [
-        ([Step(RECEIVE, 0, 0)], "no layer reads it right after"),
-        ([Step(RECEIVE, 0, 0), Step(SEND, 1, 0)], "no layer"),
-        ([Step(RECEIVE, 0, 2), Step(RUN, 3, 3)], "its output has one row"),
+        ([PlanStep(RECEIVE, 0, 0)], "no layer reads it right after"),
+        ([PlanStep(RECEIVE, 0, 0), PlanStep(SEND, 1, 0)], "no layer"),
+        ([PlanStep(RECEIVE, 0, 2), PlanStep(RUN, 3, 3)], "its output has one row"),
     ],
 )
-def test_a_tensor_that_no_layer_takes_in_rows(steps: list[Step], reason: str) -> None:
+def test_a_tensor_that_no_layer_takes_in_rows(steps: list[PlanStep], reason: str) -> None:
     facts = rows_of(four_layers(), steps).into(0, is_staged=True)
     assert facts.steps is None
     assert reason in facts.reason
 
 
 def test_planes_take_the_whole_input() -> None:
-    steps = [Step(RECEIVE, 0, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
+    steps = [PlanStep(RECEIVE, 0, 1), PlanStep(RUN, 2, 2), PlanStep(RUN, 3, 3)]
     assert "two channels" in rows_of(four_layers(), steps, M4).into(0, is_staged=True).reason
     assert rows_of(four_layers(), steps, M0).into(0, is_staged=True).steps is not None
 
 
 def test_an_input_that_moves_is_taken_as_a_whole() -> None:
-    steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
+    steps = [PlanStep(RECEIVE, 0, 0), PlanStep(RUN, 1, 1), PlanStep(RUN, 2, 2), PlanStep(RUN, 3, 3)]
     board = rows_of(four_layers(), steps)
-    moving = replace(board, memory=replace(board.memory, moves=(Move(1, 0),)))
+    moving = replace(board, memory=replace(board.memory, moves=(TensorMove(1, 0),)))
     assert "moves" in moving.into(0, is_staged=True).reason
 
 
@@ -121,7 +121,7 @@ def at(board: BoardRows, offsets: dict[int, int]) -> BoardRows:
 
 
 def test_rows_must_not_arrive_over_outputs() -> None:
-    steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(RUN, 2, 2), Step(RUN, 3, 3)]
+    steps = [PlanStep(RECEIVE, 0, 0), PlanStep(RUN, 1, 1), PlanStep(RUN, 2, 2), PlanStep(RUN, 3, 3)]
     board = rows_of(four_layers(), steps)
     row_bytes = 8 * 8
     assert at(board, {0: 0, 1: 8 * row_bytes}).into(0, is_staged=True).steps is not None
@@ -135,7 +135,7 @@ def test_rows_must_not_arrive_over_outputs() -> None:
 
 def test_calls_for_rows_must_not_overwrite_inputs() -> None:
     net = NetworkBuilder("n", Shape(8, 8, 4)).conv(4).conv(16, (1, 1)).conv(4)
-    steps = [Step(RECEIVE, 0, 0), Step(RUN, 1, 1), Step(SEND, 1, 1)]
+    steps = [PlanStep(RECEIVE, 0, 0), PlanStep(RUN, 1, 1), PlanStep(SEND, 1, 1)]
     board = rows_of(net, steps, M4)
     assert at(board, {0: 1024, 1: 0}).into(0, is_staged=True).steps is not None
     assert "every row" in at(board, {0: 0, 1: 0}).into(0, is_staged=True).reason

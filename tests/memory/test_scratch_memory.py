@@ -11,7 +11,7 @@ from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.direct import Direct
 from tinysplit.memory.layout import BufferId, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Dense, Shape
@@ -44,7 +44,7 @@ def test_a_copy_of_the_input_lies_beside_input_and_output(inputs: int) -> None:
     widths = BitWidths.all(graph, 8)
     assert layer_ram_bytes(graph, 0, 8, Packed()) == inputs + 8 + inputs  # input, output, copy
     assert layer_ram_bytes(graph, 0, 8, Direct()) == inputs + 8
-    steps = [Step(StepKind.RUN, number, number) for number in range(2)]
+    steps = [PlanStep(StepKind.RUN, number, number) for number in range(2)]
     memory = plan_memory(graph, widths, G0, steps, 1 << 20, Optimize.CYCLES)
     assert [memory.kernels[number].name for number in range(2)] == ["packed", "packed"]
     assert memory.arena.size_bytes == inputs + 8 + inputs

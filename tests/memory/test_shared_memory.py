@@ -6,7 +6,7 @@ from distributed_networks import all_outputs, distributed, distributed_cases, qu
 from profiles import cases
 from tinysplit.memory.shared_memory import held_bytes, shared_memory, unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import RowJoin, Shape
 from tinysplit.network.network_builder import NetworkBuilder
@@ -45,7 +45,7 @@ def test_rows_are_where_views_place_them(case: tuple[QuantizedGraph, Distributio
 def two_tiles(shape: Shape) -> tuple[Graph, BitWidths]:
     """Return two convolutions of 3x3, of which board 1 has rows 1 to 5 and board 2 the others."""
     graph = NetworkBuilder("two", shape).conv(shape.channels, (3, 3)).conv(shape.channels, (3, 3)).conv(4).graph()
-    tiles = Distribution.of_sizes(Axis.ROWS, (5, shape.height - 5))
+    tiles = Distribution.of_sizes(SliceAxis.ROWS, (5, shape.height - 5))
     whole = Distribution.whole(graph.out_shape, 0, 2)
     parts = distributed(quantized_randomly(graph, 8, 0), Distributions((tiles, tiles, whole), 0, 0), 2)
     return parts.graph, BitWidths.of_quantized(parts)

@@ -11,7 +11,7 @@ from distributed_networks import all_outputs, distributed, distributed_cases, qu
 from profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis, Distribution, Distributions, Part
+from tinysplit.network.distribution import Distribution, Distributions, Part, SliceAxis
 from tinysplit.network.distribution_check import check_distributions, reasons_against
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -27,7 +27,7 @@ CASES = cases(quick=30, full=150, nightly=5000)
 def part_of(whole: IntArray, part: Part) -> IntArray:
     """Return what a part is of a whole tensor, N x H x W x C."""
     own = slice(part.range.start, part.range.stop)
-    return whole[:, own] if part.axis is Axis.ROWS else whole[..., own]
+    return whole[:, own] if part.axis is SliceAxis.ROWS else whole[..., own]
 
 
 @settings(max_examples=CASES)
@@ -49,7 +49,7 @@ def test_every_part_has_the_integers_of_the_whole_network(case: tuple[QuantizedG
 def test_layers_compute_every_row_that_is_read_once(case: tuple[QuantizedGraph, Distributions, int]) -> None:
     quantized, how, n_boards = case
     parts = distributed(quantized, how, n_boards).graph
-    sliced = [number for number, divided in enumerate(how.layers) if divided.axis is Axis.CHANNELS]
+    sliced = [number for number, divided in enumerate(how.layers) if divided.axis is SliceAxis.CHANNELS]
     needed = needed_rows(quantized.graph, sliced)
     computed = defaultdict[int, list[int]](list)
     for layer, part in zip(parts.layers, parts.parts, strict=True):
@@ -60,7 +60,7 @@ def test_layers_compute_every_row_that_is_read_once(case: tuple[QuantizedGraph, 
         own = how.layers[part.tensor].parts[part.board]
         assert isinstance(layer, AverageOfSums) or set(part.range) <= set(own)
     for number, divided in enumerate(how.layers):
-        whole = needed[number] if divided.axis is Axis.ROWS else range(quantized.graph.shape(number).channels)
+        whole = needed[number] if divided.axis is SliceAxis.ROWS else range(quantized.graph.shape(number).channels)
         assert sorted(computed[number]) == list(whole)
 
 
@@ -82,11 +82,11 @@ def test_nodes_read_what_was_computed_before_them(case: tuple[QuantizedGraph, Di
 
 
 def rows(*sizes: int) -> Distribution:
-    return Distribution.of_sizes(Axis.ROWS, sizes)
+    return Distribution.of_sizes(SliceAxis.ROWS, sizes)
 
 
 def channels(*sizes: int) -> Distribution:
-    return Distribution.of_sizes(Axis.CHANNELS, sizes)
+    return Distribution.of_sizes(SliceAxis.CHANNELS, sizes)
 
 
 def two_convs() -> Graph:
@@ -141,7 +141,10 @@ def test_values_of_16_bits_are_averaged_on_one_board() -> None:
     ("layers", "message"),
     [
         ((rows(5, 3), rows(5, 2), rows(1, 0)), "layer 'layer2': row 8 of 8 are on no board"),
-        ((rows(0, 8), Distribution(Axis.ROWS, (range(6), range(3, 8))), rows(1, 0)), "layer 'layer2': rows 4-6 of 8"),
+        (
+            (rows(0, 8), Distribution(SliceAxis.ROWS, (range(6), range(3, 8))), rows(1, 0)),
+            "layer 'layer2': rows 4-6 of 8",
+        ),
         ((rows(8, 0), rows(8, 4), rows(1, 0)), "layer 'layer2': board 2 has rows 9-12, and there are 8"),
         ((rows(4, 4), rows(4, 2, 2), rows(1, 0)), "layer 'layer2': it is divided over 3 boards, and there are 2"),
         ((rows(4, 4), rows(4, 4)), "2 layers are divided, but 'two' has 3"),

@@ -9,7 +9,7 @@ from profiles import cases
 from random_divisions import all_divisions, random_division_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.papers.solvers.geometric.exact import best_division
-from tinysplit.papers.solvers.geometric.problem import Device
+from tinysplit.papers.solvers.geometric.problem import DivisionDevice
 
 N_PROBLEMS = cases(quick=50, full=1000, nightly=20000)
 
@@ -36,7 +36,7 @@ def test_one_device_has_all() -> None:
 
 def test_what_has_no_room_is_named() -> None:
     problem = random_division_problem(random.Random(3))  # noqa: S311 (no secret)
-    devices = tuple(Device(device.name, {"flash": 0}) for device in problem.devices)
+    devices = tuple(DivisionDevice(device.name, {"flash": 0}) for device in problem.devices)
     parts = tuple(replace(part, resources=problem.layers[0].parts[-1].resources) for part in problem.layers[0].parts)
     full = replace(problem, devices=devices, layers=(replace(problem.layers[0], parts=parts),))
     with pytest.raises(CheckFailedError, match=r"device0, device1.* have no room for the \d+ channels of conv1"):

@@ -14,7 +14,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
@@ -38,7 +38,7 @@ def network(graph: Graph, n_boards: int = 2, settings: CostSettings = FAST) -> S
     return SlicedNetwork(graph, [G0] * n_boards, settings, BitWidths.of(graph, settings.bits), 0, 0)
 
 
-def division(graph: Graph, axis: Axis, n_boards: int = 2, settings: CostSettings = FAST) -> NetworkDivision:
+def division(graph: Graph, axis: SliceAxis, n_boards: int = 2, settings: CostSettings = FAST) -> NetworkDivision:
     of, order = network(graph, n_boards, settings), tuple(range(n_boards))
     costs = PartCosts(graph, of.boards, of.linked(order), of.widths)
     model = DistributionModel.of(costs, order, (axis,), 0, 0)
@@ -53,8 +53,8 @@ def residual() -> Graph:
     return net.average_pool().dense(3).graph()
 
 
-@pytest.mark.parametrize("axis", list(Axis))
-def test_models_agree_with_costs_within_their_errors(axis: Axis) -> None:
+@pytest.mark.parametrize("axis", list(SliceAxis))
+def test_models_agree_with_costs_within_their_errors(axis: SliceAxis) -> None:
     own = division(tiny_cnn(), axis)
     for group in own.groups:
         for number in group.layers:
@@ -66,11 +66,11 @@ def test_models_agree_with_costs_within_their_errors(axis: Axis) -> None:
                 seconds = own.model.costs.of(number, 0, axis, part).seconds
                 assert float(model.of({CHANNELS: size})) == pytest.approx(seconds, rel=fit.largest_error + 1e-9)
     errors = {what: fit.largest_error for what, (_, fit) in own.models.fits.worst().items()}
-    assert errors["compute"] < (0.01 if axis is Axis.ROWS else 0.5)  # a rest of channels takes another kernel
+    assert errors["compute"] < (0.01 if axis is SliceAxis.ROWS else 0.5)  # a rest of channels takes another kernel
 
 
 def test_transfers_grow_with_tiles_and_not_with_halos() -> None:
-    own = division(tiny_cnn(), Axis.ROWS)
+    own = division(tiny_cnn(), SliceAxis.ROWS)
     transfers = own.models.transfers
     sizes = [1, 4, 8]
     row = 28  # bytes of the input; the kernel is 3 x 3
@@ -83,15 +83,15 @@ def test_transfers_grow_with_tiles_and_not_with_halos() -> None:
 
 
 def test_layers_of_one_distribution_have_one_vector_of_shares() -> None:
-    rows, channels = (division(residual(), axis).groups for axis in Axis)
+    rows, channels = (division(residual(), axis).groups for axis in SliceAxis)
     assert [group.layers for group in rows] == [(0, 2, 3), (1,), (4,), (5,)]
     assert [group.layers for group in channels] == [(0, 2, 3, 4), (1,), (5, 6), (7,)]
     assert [group.unit for group in channels] == [4, 4, 1, 1]
-    assert division(residual(), Axis.ROWS).problem.same_shares == ((0, 1), (0, 2), (2, 3))
+    assert division(residual(), SliceAxis.ROWS).problem.same_shares == ((0, 1), (0, 2), (2, 3))
 
 
-@pytest.mark.parametrize("axis", list(Axis))
-def test_a_division_has_all_rows_or_channels(axis: Axis) -> None:
+@pytest.mark.parametrize("axis", list(SliceAxis))
+def test_a_division_has_all_rows_or_channels(axis: SliceAxis) -> None:
     own = division(residual(), axis)
     graph = own.model.costs.graph
     found = own.distributions(tuple((1, group.size - 1) for group in own.groups))
@@ -103,7 +103,7 @@ def test_a_division_has_all_rows_or_channels(axis: Axis) -> None:
 
 def test_tight_memory_is_a_limit_of_the_program() -> None:
     graph = NetworkBuilder("large", Shape(4, 4, 64)).conv(128, (3, 3)).graph()
-    rows, channels = (division(graph, axis, settings=replace(FAST, bits=16)).problem for axis in Axis)
+    rows, channels = (division(graph, axis, settings=replace(FAST, bits=16)).problem for axis in SliceAxis)
     assert {"flash"} == set(rows.devices[0].limits) == set(channels.devices[1].limits)
     assert not rows.is_within_limits([(2, 2)])  # all weights are on both boards
     assert channels.is_within_limits([(32, 32)])
@@ -126,7 +126,7 @@ def test_the_answer_is_feasible_and_better_than_whole_layers() -> None:
 
 
 def test_energy_is_that_of_the_boards() -> None:
-    of = division(tiny_cnn(), Axis.ROWS, settings=replace(FAST, objective=Objective.ENERGY)).problem
+    of = division(tiny_cnn(), SliceAxis.ROWS, settings=replace(FAST, objective=Objective.ENERGY)).problem
     seconds, joules = of.layers[0].parts[1].latency, of.layers[0].parts[1].energy
     assert joules is not None
     at = {CHANNELS: 10}
@@ -136,12 +136,12 @@ def test_energy_is_that_of_the_boards() -> None:
 
 def test_layers_whose_halo_exceeds_a_tile_stay_whole() -> None:
     graph = NetworkBuilder("wide kernel", Shape(8, 8, 16)).conv(16, (3, 3)).conv(4, (7, 7)).graph()
-    found = AxisProgram(network(graph, n_boards=4), Axis.ROWS).solution(inf)
+    found = AxisProgram(network(graph, n_boards=4), SliceAxis.ROWS).solution(inf)
     assert [each.is_whole for each in found.best.distributions.layers] == [False, True]
 
 
 def test_a_network_without_rows_is_not_divided_by_rows() -> None:
     graph = NetworkBuilder("classifier", Shape(1, 1, 8)).dense(4).graph()
     with pytest.raises(CheckFailedError, match="no layer can be divided by rows over 2 boards"):
-        AxisProgram(network(graph), Axis.ROWS).solution(inf)
+        AxisProgram(network(graph), SliceAxis.ROWS).solution(inf)
     assert solve_geometrically(network(graph), AXES[Slices.ROWS], inf).best is None

@@ -18,11 +18,11 @@ from tinysplit.papers.solvers.geometric.exact import best_division
 from tinysplit.papers.solvers.geometric.posynomial import ZERO, Posynomial
 from tinysplit.papers.solvers.geometric.problem import (
     CHANNELS,
-    Device,
     DividedLayer,
     Division,
+    DivisionCosts,
+    DivisionDevice,
     DivisionProblem,
-    PartCosts,
     PartModel,
 )
 from tinysplit.papers.solvers.geometric.program import Formulation, GeometricProgram
@@ -38,13 +38,13 @@ N_PROBLEMS = cases(quick=5, full=20, nightly=400)
 def layer(channels: int, *parts: tuple[float, float]) -> DividedLayer:
     """A layer with parts of `slope` * channels + `constant`, which use as much flash as they have channels."""
     models = (
-        PartModel(PartCosts(Posynomial.of_powers(CHANNELS, costs)), resources={"flash": LINEAR}) for costs in parts
+        PartModel(DivisionCosts(Posynomial.of_powers(CHANNELS, costs)), resources={"flash": LINEAR}) for costs in parts
     )
     return DividedLayer("conv1", channels, tuple(models))
 
 
 def problem(*layers: DividedLayer, flash: tuple[float, ...] = (1000, 1000)) -> DivisionProblem:
-    devices = (Device(f"device{number}", {"flash": limit}) for number, limit in enumerate(flash))
+    devices = (DivisionDevice(f"device{number}", {"flash": limit}) for number, limit in enumerate(flash))
     return DivisionProblem(tuple(devices), layers)
 
 
@@ -154,9 +154,9 @@ def test_parts_are_not_below_the_bound() -> None:
 def with_link(slope: float) -> DivisionProblem:
     """Two alike devices, one of them behind a link of `slope` a channel and direction."""
     link = Posynomial.of_powers(CHANNELS, (slope, 0))
-    near = PartModel(PartCosts(LINEAR))
-    far = PartModel(PartCosts(LINEAR, inputs=link, outputs=link))
-    return DivisionProblem((Device("near"), Device("far")), (DividedLayer("conv1", 16, (near, far)),))
+    near = PartModel(DivisionCosts(LINEAR))
+    far = PartModel(DivisionCosts(LINEAR, inputs=link, outputs=link))
+    return DivisionProblem((DivisionDevice("near"), DivisionDevice("far")), (DividedLayer("conv1", 16, (near, far)),))
 
 
 def test_outputs_travel_back_if_they_are_counted() -> None:
@@ -176,7 +176,7 @@ def test_the_communication_weight_charges_no_real_division() -> None:
 def test_energies_are_added_even_if_devices_compute_side_by_side() -> None:
     part = TWO.layers[0].parts
     watts = (2.0, 0.5)
-    parts = tuple(replace(p, energy=PartCosts(p.latency.compute * w)) for p, w in zip(part, watts, strict=True))
+    parts = tuple(replace(p, energy=DivisionCosts(p.latency.compute * w)) for p, w in zip(part, watts, strict=True))
     energy = replace(TWO, layers=(replace(TWO.layers[0], parts=parts),), objective=Objective.ENERGY, side_by_side=True)
     assert energy.layer_cost(0, (10, 6)) == 2 * 35 + 0.5 * 25
     assert best_division(energy) == (0, 16)
@@ -185,7 +185,7 @@ def test_energies_are_added_even_if_devices_compute_side_by_side() -> None:
 
 
 def test_constant_power_changes_nothing() -> None:
-    parts = tuple(replace(p, energy=PartCosts(p.latency.compute * 7)) for p in TWO.layers[0].parts)
+    parts = tuple(replace(p, energy=DivisionCosts(p.latency.compute * 7)) for p in TWO.layers[0].parts)
     energy = replace(TWO, layers=(replace(TWO.layers[0], parts=parts),), objective=Objective.ENERGY)
     joules, seconds = tighten(energy, Settings()), tighten(TWO, Settings())
     assert joules.accepted.division[0] == pytest.approx(seconds.accepted.division[0], rel=1e-4)
@@ -199,7 +199,9 @@ def test_rounding() -> None:
     assert rounded_keeping_sums(three, ((4.0, 8.0, 3.9),)) == ((5, 8, 3),)
     assert rounded_keeping_sums(three, ((4.0, 8.0, 4.0),)) == ((4, 8, 4),)
     with pytest.raises(CheckFailedError, match="no device has room for channel 16 of 16 of conv1"):
-        rounded_keeping_sums(replace(three, devices=tuple(Device(d.name, {"flash": 5}) for d in three.devices)), halves)
+        rounded_keeping_sums(
+            replace(three, devices=tuple(DivisionDevice(d.name, {"flash": 5}) for d in three.devices)), halves
+        )
 
 
 def test_the_table_has_each_step() -> None:

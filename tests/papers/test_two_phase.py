@@ -11,7 +11,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.rank_correlation import kendall_tau_b
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.papers.solvers.two_phase.analytical_phase import AnalyticalPhase, best_by_model, clusterings_of
@@ -21,10 +21,10 @@ from tinysplit.split.problem import Objective
 
 G0 = load_board("nucleo_g071rb")
 FAST = CostSettings(baud=3_000_000)
-BOTH = (Axis.ROWS, Axis.CHANNELS)
+BOTH = (SliceAxis.ROWS, SliceAxis.CHANNELS)
 SHAPE = Shape(4, 4, 8)
 FIRST, SECOND = (Distribution.whole(SHAPE, board, 2) for board in range(2))
-TILES = Distribution.of_sizes(Axis.ROWS, (2, 2))
+TILES = Distribution.of_sizes(SliceAxis.ROWS, (2, 2))
 
 
 def network(settings: CostSettings = FAST, n_boards: int = 2) -> SlicedNetwork:
@@ -58,13 +58,15 @@ def test_phase_2_decides_between_the_choices_of_phase_1() -> None:
 
 
 def test_phase_2_finds_the_best_wherever_phase_1_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def reversed_phase_1(own: SlicedNetwork, axes: Sequence[Axis], deadline_s: float, n_kept: int) -> AnalyticalPhase:
+    def reversed_phase_1(
+        own: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float, n_kept: int
+    ) -> AnalyticalPhase:
         first = best_by_model(own, axes, deadline_s, n_kept)
         return replace(first, kept=first.kept[::-1])
 
-    usual = two_phase_search(network(), [Axis.ROWS], inf)
+    usual = two_phase_search(network(), [SliceAxis.ROWS], inf)
     monkeypatch.setattr("tinysplit.papers.solvers.two_phase.search.best_by_model", reversed_phase_1)
-    found = two_phase_search(network(), [Axis.ROWS], inf)
+    found = two_phase_search(network(), [SliceAxis.ROWS], inf)
     assert found.best is not None
     assert usual.best is not None
     assert found.best.figures.value == usual.best.figures.value
@@ -74,7 +76,7 @@ def test_phase_2_finds_the_best_wherever_phase_1_has_it(monkeypatch: pytest.Monk
 
 def test_each_order_of_boards_has_some_of_the_kept_choices() -> None:
     own = network(n_boards=3)
-    kept = best_by_model(own, [Axis.ROWS], inf, 9).kept
+    kept = best_by_model(own, [SliceAxis.ROWS], inf, 9).kept
     wired = [frozenset(each.settings.links) for each in kept]
     assert 2 <= len(set(wired)) <= len(list(own.orders())) == 3
     assert max(map(wired.count, wired)) <= 3
@@ -88,14 +90,14 @@ def test_without_time_the_first_feasible_choice_is_the_answer() -> None:
 
 
 def test_a_limit_that_no_choice_meets_leaves_none() -> None:
-    found = two_phase_search(network(replace(FAST, max_latency_s=1e-4)), [Axis.ROWS], inf, n_kept=2)
+    found = two_phase_search(network(replace(FAST, max_latency_s=1e-4)), [SliceAxis.ROWS], inf, n_kept=2)
     assert found.best is None
     assert found.rank_of_best == 0
     assert found.lines()[1].endswith("0 feasible")
 
 
 def test_energy_has_no_bound() -> None:
-    found = two_phase_search(network(replace(FAST, objective=Objective.ENERGY)), [Axis.ROWS], inf, n_kept=2)
+    found = two_phase_search(network(replace(FAST, objective=Objective.ENERGY)), [SliceAxis.ROWS], inf, n_kept=2)
     assert found.best is not None
     assert found.lower_bound == 0.0
 

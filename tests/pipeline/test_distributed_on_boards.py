@@ -17,7 +17,7 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.samples import Samples
@@ -85,7 +85,7 @@ def check_times_of_parts(report: MeasureReport) -> None:
 
 def by_rows(graph: Graph, sizes: Sequence[int], n_whole: int) -> Distributions:
     """Return tiles of all layers but the last ones, which board 1 has as a whole; all edges are computed apart."""
-    divided = Distribution.of_sizes(Axis.ROWS, sizes)
+    divided = Distribution.of_sizes(SliceAxis.ROWS, sizes)
     whole = [Distribution.whole(layer.out_shape, 0, len(sizes)) for layer in graph.layers[-n_whole:]]
     n_divided = len(graph.layers) - n_whole
     return Distributions((*[divided] * n_divided, *whole), 0, 0, frozenset(range(n_divided)))
@@ -105,7 +105,7 @@ def test_tiles_give_the_same_bits(sizes: tuple[int, ...], tmp_path: Path) -> Non
 def test_slices_give_the_same_bits(tmp_path: Path) -> None:
     model, x = cnn(tmp_path)
     graph = import_model(model)
-    channels = Distribution.of_sizes(Axis.CHANNELS, (4, 4))
+    channels = Distribution.of_sizes(SliceAxis.CHANNELS, (4, 4))
     *_, pool, dense = graph.layers
     ends = [Distribution.whole(layer.out_shape, 1, 2) for layer in (pool, dense)]
     how = Distributions((*[channels] * (len(graph.layers) - 2), *ends), 0, 1)

@@ -24,7 +24,7 @@ from tinysplit.slices.settings import Search
 from tinysplit.split.alternatives import best_of
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit_hil.bench.flash import Target, planned_commands
+from tinysplit_hil.bench.flash import FlashTarget, planned_commands
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
 
@@ -80,7 +80,7 @@ def test_weights_in_external_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     layers_s = sum(layer.estimated_s for layer in project.layers)
     assert measured.measurement.l_s.median == pytest.approx(layers_s, rel=0.02)
     check_another_flash_is_named(project, out, monkeypatch)
-    target = Target(project.boards[0], built.elf, ProbeChoice("066A"), load_debug_port(BOARD))
+    target = FlashTarget(project.boards[0], built.elf, ProbeChoice("066A"), load_debug_port(BOARD))
     with pytest.raises(ToolError, match=r"bytes of weights are for its external memory, .* -el LOADER -d "):
         planned_commands([target], PROGRAMMERS[ProgrammerName.OPENOCD])
 

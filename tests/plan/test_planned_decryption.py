@@ -12,7 +12,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.constants_in_ram import Decrypted
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
@@ -34,7 +34,9 @@ def divided() -> tuple[Plan, QuantizedGraph]:
     quantized = quantize_model(graph, MODEL, Samples(x, None), 8, Console(quiet=True)).quantized
     heights = [layer.out_shape.height for layer in graph.layers]
     n_divided = next(index for index, height in enumerate(heights) if height == 1)
-    tiles = [Distribution.of_sizes(Axis.ROWS, (height - height // 2, height // 2)) for height in heights[:n_divided]]
+    tiles = [
+        Distribution.of_sizes(SliceAxis.ROWS, (height - height // 2, height // 2)) for height in heights[:n_divided]
+    ]
     whole = [Distribution.whole(layer.out_shape, 0, 2) for layer in graph.layers[n_divided:]]
     how = Distributions((*tiles, *whole), 0, 0, frozenset(range(n_divided)))
     parts = distribute(graph, how, 2, BitWidths.of_quantized(quantized))

@@ -14,14 +14,14 @@ from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.plan.predicted_memory import Program
+from tinysplit.plan.predicted_memory import PlannedProgram
 from tinysplit.plan.predicted_split import predict_split
 from tinysplit.slices.settings import Search
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 
 
-def programs(*names: str, settings: CostSettings | None = None) -> list[Program]:
+def programs(*names: str, settings: CostSettings | None = None) -> list[PlannedProgram]:
     """Return the programs of the example, divided into as many runs of layers as there are boards."""
     quantized = quantize_randomly(import_model(example.MODEL), 8)[0]
     count = len(quantized.layers)

@@ -13,7 +13,7 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.distribution import Distributions, SliceAxis
 from tinysplit.network.parts import needed_rows
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.slices.distribution_problem import DistributionModel
@@ -26,7 +26,7 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.topology import NETWORK_INPUT
 
 G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
-BOTH = (Axis.ROWS, Axis.CHANNELS)
+BOTH = (SliceAxis.ROWS, SliceAxis.CHANNELS)
 
 
 def model_of(settings: CostSettings, output_board: int = 0) -> DistributionModel:
@@ -54,7 +54,7 @@ def test_many_boards_have_few_options(n_boards: int, sets: int) -> None:
     """Of five and more boards neighbours alone, at least once each, most boards first."""
     graph, order = tiny_cnn(), tuple(range(n_boards))
     words = dict.fromkeys(range(len(graph.layers)), 1)
-    options = OptionSet(graph, order, (1.0,) * n_boards, (Axis.ROWS,), words, needed_rows(graph)).of(0)
+    options = OptionSet(graph, order, (1.0,) * n_boards, (SliceAxis.ROWS,), words, needed_rows(graph)).of(0)
     assert len(options) <= n_boards + MOST_DIVISIONS
     divided = [each.owners for each in options.distributions if not each.is_whole]
     assert len(set(divided)) == sets
@@ -69,7 +69,7 @@ def test_whole_layers_on_one_board_take_what_they_take_alone() -> None:
     alone = make_problem(graph, [G0], CostSettings())
     for number, layer in enumerate(alone.layers):
         whole = range(graph.shape(number).height)
-        part = model.costs.of(number, 0, Axis.ROWS, whole)
+        part = model.costs.of(number, 0, SliceAxis.ROWS, whole)
         assert part.seconds == pytest.approx(layer.seconds[0], rel=0.02)
 
 

@@ -13,7 +13,7 @@ from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.slices.links import with_links
 from tinysplit.slices.search import SliceSearch
 from tinysplit.slices.sliced_network import SlicedNetwork
@@ -32,7 +32,7 @@ def search(boards: list[Board], settings: CostSettings = FAST, output_board: int
 
 
 @pytest.mark.parametrize("axes", [AXES[Slices.ROWS], AXES[Slices.AUTO]])
-def test_two_boards_answer_sooner_than_one(axes: tuple[Axis, ...]) -> None:
+def test_two_boards_answer_sooner_than_one(axes: tuple[SliceAxis, ...]) -> None:
     best = search([G0, G0]).run(axes)
     alone = solve(make_problem(tiny_cnn(), [G0], FAST))
     assert best is not None
@@ -42,7 +42,7 @@ def test_two_boards_answer_sooner_than_one(axes: tuple[Axis, ...]) -> None:
 
 
 def test_the_output_is_at_the_board_that_is_asked_for() -> None:
-    best = search([G0, G0], output_board=1).run([Axis.ROWS])
+    best = search([G0, G0], output_board=1).run([SliceAxis.ROWS])
     assert best is not None
     assert best.graph.boards[-1] == 1
     reads_input = [
@@ -52,11 +52,11 @@ def test_the_output_is_at_the_board_that_is_asked_for() -> None:
 
 
 def test_a_limit_that_no_split_meets_leaves_none() -> None:
-    assert search([G0, G0], replace(FAST, max_latency_s=1e-3)).run([Axis.ROWS]) is None
+    assert search([G0, G0], replace(FAST, max_latency_s=1e-3)).run([SliceAxis.ROWS]) is None
 
 
 def test_the_period_can_be_the_objective() -> None:
-    best = search([G0, G0], replace(FAST, objective=Objective.THROUGHPUT)).run([Axis.ROWS])
+    best = search([G0, G0], replace(FAST, objective=Objective.THROUGHPUT)).run([SliceAxis.ROWS])
     assert best is not None
     assert best.figures.value == best.figures.period_s
 

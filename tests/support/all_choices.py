@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.papers.solvers.two_phase.analytical_phase import Clustering, Layers, clusterings_of, models
 from tinysplit.papers.solvers.two_phase.result import TwoPhaseResult
 from tinysplit.papers.solvers.two_phase.search import timeline_of
@@ -49,7 +49,7 @@ class AllChoices:
         return sum(is_better(value, other) for other in others) / len(others)
 
 
-def all_choices(network: SlicedNetwork, axes: Sequence[Axis]) -> AllChoices:
+def all_choices(network: SlicedNetwork, axes: Sequence[SliceAxis]) -> AllChoices:
     """Return all choices of the options of the analytical model, whether it allows them or not."""
     values: dict[Layers, float] = {}
     for settings, model in models(network, axes):

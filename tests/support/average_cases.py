@@ -4,7 +4,7 @@ import numpy as np
 
 from distributed_networks import distributed
 from layer_cases import hard_inputs, quantize_one, with_other_scales, with_zero_points
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
@@ -45,7 +45,7 @@ def in_tiles(quantized: QuantizedLayer, sizes: list[int]) -> list[QuantizedLayer
     copy = MaxPool(name="copy", inputs=("input",), output="x", in_shape=pool.in_shape, window=Window((1, 1)))
     graph = Graph.of_layers("average", [copy, pool])
     whole = QuantizedGraph(graph, 8, (QuantizedLayer.of(copy, LayerFormats((x,), x)), quantized))
-    tiles, output = Distribution.of_sizes(Axis.ROWS, sizes), Distribution.whole(pool.out_shape, 0, len(sizes))
+    tiles, output = Distribution.of_sizes(SliceAxis.ROWS, sizes), Distribution.whole(pool.out_shape, 0, len(sizes))
     parts = distributed(whole, Distributions((tiles, output), 0, 0), len(sizes))
     return [layer for layer in parts.layers if isinstance(layer.layer, PartialSum | AverageOfSums)]
 

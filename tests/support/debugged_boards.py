@@ -16,12 +16,12 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.empty_check import starts_program
-from tinysplit_hil.rig.commands import Command, Done, run_command
+from tinysplit_hil.rig.commands import Command, FinishedProgram, run_command
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
 from tinysplit_hil.rig.virtual_server import Server
 from tinysplit_hil.wire.simulated_time import SharedTime
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
-from virtual_stm32.debug.probe import Probe, open_probes
+from virtual_stm32.debug.probe import ProbeServer, open_probes
 from virtual_stm32.os_ports import OsPort, Tcp
 from virtual_stm32.symbols import load_program
 
@@ -42,10 +42,10 @@ class Debugged:
     rig: VirtualRig
     boards: Sequence[Board]
     ports: Sequence[OsPort]
-    probes: Sequence[Probe]
+    probes: Sequence[ProbeServer]
     failure: list[BaseException] = field(default_factory=list)
 
-    def openocd(self, script: str, index: int = 0) -> Done:
+    def openocd(self, script: str, index: int = 0) -> FinishedProgram:
         """Run commands of OpenOCD on a board, from `init` on, to their end."""
         return run_command(self.openocd_command(SERVERS_OFF, script, index), LIMIT_S)
 
@@ -63,7 +63,7 @@ class Debugged:
         path.write_text("\n".join(entries))
         return path
 
-    def flash(self, elf: Path, index: int = 0) -> Done:
+    def flash(self, elf: Path, index: int = 0) -> FinishedProgram:
         """Flash an ELF file with the commands of the project."""
         port, probe = load_debug_port(self.boards[index].name), ProbeChoice(None, self.probes[index].adapter)
         openocd = PROGRAMMERS[ProgrammerName.OPENOCD]

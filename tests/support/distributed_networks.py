@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
@@ -96,19 +96,19 @@ def _divided(
 ) -> list[Distribution]:
     found = []
     if layer.out_shape.height > 1:
-        found.append(_parts(draw, Axis.ROWS, layer, n_boards))
+        found.append(_parts(draw, SliceAxis.ROWS, layer, n_boards))
     first = sources[0]
     if not can_be_sliced(layer):
         return found
     if reads_whole_input(layer):
-        found.append(_parts(draw, Axis.CHANNELS, layer, n_boards))
-    elif first is not None and first.axis is Axis.CHANNELS and all(source == first for source in sources):
+        found.append(_parts(draw, SliceAxis.CHANNELS, layer, n_boards))
+    elif first is not None and first.axis is SliceAxis.CHANNELS and all(source == first for source in sources):
         found.append(first)
     draw(st.randoms(use_true_random=False)).shuffle(found)
     return found
 
 
-def _parts(draw: st.DrawFn, axis: Axis, layer: Layer, n_boards: int) -> Distribution:
+def _parts(draw: st.DrawFn, axis: SliceAxis, layer: Layer, n_boards: int) -> Distribution:
     size = axis.size(layer.out_shape)
     ends = sorted(draw(st.lists(st.integers(0, size), min_size=n_boards - 1, max_size=n_boards - 1)))
     ranges = [range(*each) for each in zip([0, *ends], [*ends, size], strict=True)]

@@ -6,7 +6,7 @@ from fake_rig import FakeRig, make_inputs, make_project
 from tinysplit_hil.measure.measure import measure
 from tinysplit_hil.measure.outputs import OutputCheck
 from tinysplit_hil.measure.report import MeasureReport
-from tinysplit_hil.measure.statistics import Statistics
+from tinysplit_hil.measure.statistics import TimeStatistics
 
 GOOD = OutputCheck(
     samples=3,
@@ -30,5 +30,5 @@ def with_first_layer(report: MeasureReport, factor: float, noise: float = 0.0) -
     """Return the report with a first layer that lasts `factor` times as long, in turn less and more by `noise`."""
     first, *others = report.measurement.layers
     values = [value * factor * (1 + noise * (n % 3 - 1)) for n, value in enumerate(first.seconds.values)]
-    layers = (replace(first, seconds=Statistics.of(values)), *others)
+    layers = (replace(first, seconds=TimeStatistics.of(values)), *others)
     return replace(report, measurement=replace(report.measurement, layers=layers))

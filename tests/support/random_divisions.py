@@ -7,10 +7,10 @@ from itertools import product
 from tinysplit.papers.solvers.geometric.posynomial import Posynomial
 from tinysplit.papers.solvers.geometric.problem import (
     CHANNELS,
-    Device,
     DividedLayer,
+    DivisionCosts,
+    DivisionDevice,
     DivisionProblem,
-    PartCosts,
     PartModel,
 )
 
@@ -18,10 +18,13 @@ from tinysplit.papers.solvers.geometric.problem import (
 def random_division_problem(rng: random.Random, *, largest: int = 10, is_limited: bool = True) -> DivisionProblem:
     """Return one layer of up to `largest` channels on two to four devices that together have room for it."""
     channels, size = rng.randint(1, largest), rng.randint(2, 4)
-    devices = tuple(Device(f"device{n}", {"flash": float(rng.randint(0, channels))}) for n in range(1, size))
+    devices = tuple(DivisionDevice(f"device{n}", {"flash": float(rng.randint(0, channels))}) for n in range(1, size))
     parts = tuple(_part(rng, with_limits=is_limited and number > 0) for number in range(size))
     return DivisionProblem(
-        devices=(Device("device0"), *(devices if is_limited else (Device(device.name) for device in devices))),
+        devices=(
+            DivisionDevice("device0"),
+            *(devices if is_limited else (DivisionDevice(device.name) for device in devices)),
+        ),
         layers=(DividedLayer("conv1", channels, parts),),
         side_by_side=rng.random() < 0.5,
         counts_outputs=rng.random() < 0.5,
@@ -29,7 +32,7 @@ def random_division_problem(rng: random.Random, *, largest: int = 10, is_limited
 
 
 def _part(rng: random.Random, *, with_limits: bool) -> PartModel:
-    costs = PartCosts(
+    costs = DivisionCosts(
         compute=Posynomial.of_powers(CHANNELS, (rng.choice((0, 0.1)), rng.uniform(0.5, 9), rng.choice((0, 1, 20)))),
         inputs=Posynomial.of_powers(CHANNELS, (rng.choice((0, 1)), rng.choice((0, 5)))),
         outputs=Posynomial.of_powers(CHANNELS, (rng.choice((0, 1)), rng.choice((0, 5)))),

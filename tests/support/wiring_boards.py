@@ -16,7 +16,7 @@ from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import WiringFile
 from tinysplit_hil.bench.check import BenchCheck, check_boards
-from tinysplit_hil.bench.wiring import Candidates, WiringRequest, candidates_of, find_rates
+from tinysplit_hil.bench.wiring import RateCandidates, WiringRequest, candidates_of, find_rates
 from tinysplit_hil.rig.rig import Rig
 from tinysplit_hil.rig.virtual_clock import VirtualClock
 from virtual_stm32 import LineFaults, VirtualBoard, VirtualRig, Wire, open_registered
@@ -63,7 +63,7 @@ def bench_check_of(
 @contextmanager
 def _opened(
     boards: Sequence[Board],
-    candidates: Candidates,
+    candidates: RateCandidates,
     wires: Sequence[tuple[End, End]] | None,
     faults: Mapping[End, LineFaults] | None,
     *,
@@ -89,11 +89,11 @@ def _opened(
         yield project, Rig("virtual", "", "real", ports, VirtualClock(virtual))
 
 
-def _planned(candidates: Candidates) -> list[tuple[End, End]]:
+def _planned(candidates: RateCandidates) -> list[tuple[End, End]]:
     return [((link.boards[0], link.uarts[0].name), (link.boards[1], link.uarts[1].name)) for link in candidates.links]
 
 
-def _built(boards: Sequence[Board], candidates: Candidates) -> Path:
+def _built(boards: Sequence[Board], candidates: RateCandidates) -> Path:
     """Return the folder of the programs, which tests share. Its manifest has the links and their first rates."""
 
     def make(folder: Path) -> None:

@@ -15,12 +15,12 @@ from profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.weights_file.file import Identity, Layout, decode, encode, read_weights_file
+from tinysplit.weights_file.file import ArrayLayout, FileIdentity, decode, encode, read_weights_file
 from tinysplit.weights_file.layers import KINDS, LayerEntry, decode_layers, encode_layers
 from tinysplit.weights_file.signing_key import is_signed_by
 from weights_folders import KEY, signer
 
-IDENTITY = Identity(board_index=1, structure=0x12345678, counter=3, model=0xCAFE0001)
+IDENTITY = FileIdentity(board_index=1, structure=0x12345678, counter=3, model=0xCAFE0001)
 LAYERS = (
     LayerEntry(2, "conv", (0,), 8, 0.03125, 0, 8, (1, 12)),
     LayerEntry(3, "add", (2, 0), 16, 2.0**-14, 0, None, (0, 9)),
@@ -53,7 +53,7 @@ def test_a_file_has_all_that_was_written() -> None:
     found = decode(FILE)
     assert (found.identity, found.layers, found.size_bytes) == (IDENTITY, LAYERS, len(FILE))
     assert found.crc == zlib.crc32(FILE[:-4]) == struct.unpack("<I", FILE[-4:])[0]
-    layout = Layout.of(encode_layers(LAYERS), ARRAYS)
+    layout = ArrayLayout.of(encode_layers(LAYERS), ARRAYS)
     for symbol, (offset, size) in layout.arrays.items():
         assert offset % 4 == 0
         assert FILE[offset : offset + size] == ARRAYS[symbol].tobytes()
@@ -101,7 +101,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_signature_covers_all_before_it(key: SecretKey | None) -> None:
     data = encode(IDENTITY, LAYERS, ARRAYS, key, signer())
     found, public_key = decode(data), signer().public_key
-    layout = Layout.of(encode_layers(LAYERS), ARRAYS, is_encrypted=key is not None, is_signed=True)
+    layout = ArrayLayout.of(encode_layers(LAYERS), ARRAYS, is_encrypted=key is not None, is_signed=True)
     assert (found.identity, found.layers, found.size_bytes) == (IDENTITY, LAYERS, len(data))
     assert (layout.size_bytes, layout.arrays_bytes) == (len(data), len(found.data))
     assert (found.is_encrypted, data[26]) == (key is not None, 3 if key else 2)

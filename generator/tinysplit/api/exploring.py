@@ -26,11 +26,11 @@ from tinysplit.explore.axes import DEFAULT_AXES, Axis
 from tinysplit.explore.candidates import Space
 from tinysplit.explore.exploration import Exploration
 from tinysplit.explore.exploration import explore as explore_space
-from tinysplit.explore.goal import N_BEST, Goal, Prices, Ranked
+from tinysplit.explore.goal import N_BEST, Prices, Ranked, RankingGoal
 from tinysplit.explore.prices import prices_of, read_prices
 from tinysplit.explore.report.tables import progress as shown_progress
 from tinysplit.explore.report.to_json import exploration_json
-from tinysplit.explore.request import Request, check_asked
+from tinysplit.explore.request import ExploreRequest, check_asked
 from tinysplit.explore.workers import LocalProcesses, ThisProcess, Workers
 from tinysplit.network.graph import Graph
 
@@ -122,18 +122,18 @@ class ExploreSettings:
     n_best: PositiveInt = N_BEST
     prices: GivenPrices = None
     max_price: PositiveFloat = inf
-    time_limit_s: PositiveFloat = Request.time_limit_s
+    time_limit_s: PositiveFloat = ExploreRequest.time_limit_s
     total_time_s: PositiveFloat = inf
 
-    def request(self, graphs: Sequence[Graph], boards: tuple[Board, ...], settings: CostSettings) -> Request:
+    def request(self, graphs: Sequence[Graph], boards: tuple[Board, ...], settings: CostSettings) -> ExploreRequest:
         """Return the request of an exploration. Raises UsageError and InputError as `explore` does."""
         check_asked(self.axes, self.ranked_by)
         bauds, bits = (tuple(dict.fromkeys(values)) for values in (self.bauds, self.bits))
         models = tuple(graph.sha256 for graph in graphs)
-        return Request(
+        return ExploreRequest(
             graphs=tuple(graphs),
             space=Space(models, boards, self.max_boards, bauds, bits),
-            goal=Goal(settings, self.ranked_by, _prices(self.prices, boards), self.max_price),
+            goal=RankingGoal(settings, self.ranked_by, _prices(self.prices, boards), self.max_price),
             axes=tuple(dict.fromkeys(self.axes)) or DEFAULT_AXES,
             n_best=self.n_best,
             time_limit_s=self.time_limit_s,

@@ -19,7 +19,7 @@ from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.boards.qspi import external_memory
 from tinysplit.boards.schema import BoardFile, UartWiring, read_toml
-from tinysplit.boards.schema import Published as PublishedFile
+from tinysplit.boards.schema import PublishedTable as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
 from tinysplit.common.tables import plain_table

@@ -54,7 +54,7 @@ class GroundPin(FileModel):
     source: Source
 
 
-class MarkerPins(FileModel):
+class MarkerPinsTable(FileModel):
     """Two free pins on connectors: `--markers` drives them while a layer or a transfer runs."""
 
     layer: PinName
@@ -64,7 +64,7 @@ class MarkerPins(FileModel):
     source: Source
 
 
-class Published(FileModel):
+class PublishedTable(FileModel):
     """Memories, clock and cycles per MACC in Santamaria 2021, Table 3."""
 
     flash_kb: PositiveInt
@@ -247,14 +247,14 @@ class BoardFile(FileModel):
     part: Annotated[str, AfterValidator(str.lower)]
     platformio_board: Annotated[str, AfterValidator(matching(r"[\w-]+", "a name, as in nucleo_g071rb"))]
     source: Source
-    published: Published | None = None
+    published: PublishedTable | None = None
     clock: BusLimits
     power: Currents | None = None
     debug: DebugId
     probe: OwnProbe | None = None
     host_uart: UartWiring
     ground: GroundPin
-    markers: MarkerPins
+    markers: MarkerPinsTable
     link_uarts: tuple[LinkWiring, ...] = Field(min_length=1)
     corrections: Corrections = Corrections()
     pll: PllOverride | None = None

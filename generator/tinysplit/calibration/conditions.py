@@ -16,9 +16,9 @@ from tinysplit.common.file_schema import read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.kernels.cost_table import (
     IDEAL_MEMORY,
+    CostTarget,
     CycleTable,
     MeasuredCurrents,
-    Target,
     load_cycle_table,
     shipped_path,
     shipped_table,
@@ -42,10 +42,10 @@ def firmware_sha256() -> str:
     return digest.hexdigest()
 
 
-def target_of(board: Board, *, has_ideal_memory: bool) -> Target:
+def target_of(board: Board, *, has_ideal_memory: bool) -> CostTarget:
     """Return what a calibration on `board` holds for."""
     memory = IDEAL_MEMORY if has_ideal_memory else _memory(board)
-    return Target(board=board.name, core_hz=board.clock.core_hz, memory=memory)
+    return CostTarget(board=board.name, core_hz=board.clock.core_hz, memory=memory)
 
 
 def _memory(board: Board) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.kernels.cost_table import ONCE, FitErrors, FitQuality, PartCosts, Work
+from tinysplit.kernels.cost_table import ONCE, FitErrors, FitQuality, PartCycles, Work
 
 HELD_OUT_SHARE = 0.2  # of the shapes
 OTHER_SHAPES = 2  # with each part of a shape that is held out, at least
@@ -18,7 +18,7 @@ _SEED = 0  # the same measurements give the same file
 Costs = Mapping[str, float]  # cycles of each part
 
 
-class Sample(NamedTuple):
+class CostSample(NamedTuple):
     """The work of a layer, what is fitted to it, and the cycles of the layer, to which errors are relative."""
 
     work: Work
@@ -33,7 +33,7 @@ class Validated(NamedTuple):
     quality: FitQuality
 
 
-def fit(samples: Sequence[Sample]) -> Costs:
+def fit(samples: Sequence[CostSample]) -> Costs:
     """Return the cost of every part, and of `ONCE`, what a layer takes besides; parts that cost nothing are left out.
 
     Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
@@ -42,7 +42,7 @@ def fit(samples: Sequence[Sample]) -> Costs:
     return {part: float(cost) for part, cost in zip(system.parts, system.solve(), strict=True) if cost > 0}
 
 
-def validated_fit(samples: Sequence[Sample]) -> Validated:
+def validated_fit(samples: Sequence[CostSample]) -> Validated:
     """Return the costs that fit all layers, with their errors and intervals.
 
     The errors on held-out shapes are those of costs that fit all others. The intervals are those of the percentile
@@ -62,7 +62,7 @@ def validated_fit(samples: Sequence[Sample]) -> Validated:
     return Validated(costs, quality)
 
 
-def _held_out_errors(samples: Sequence[Sample], held_out: Container[int]) -> FitErrors | None:
+def _held_out_errors(samples: Sequence[CostSample], held_out: Container[int]) -> FitErrors | None:
     others = [sample for index, sample in enumerate(samples) if index in held_out]
     used = [sample for index, sample in enumerate(samples) if index not in held_out]
     return _errors(fit(used), others) if others else None
@@ -77,7 +77,7 @@ class _System(NamedTuple):
     values: NDArray[np.float64]  # of the layers
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> "_System":
+    def of(cls, samples: Sequence[CostSample]) -> "_System":
         """Return the equations of the relative errors."""
         works = [{ONCE: 1.0, **sample.work} for sample in samples]
         parts = sorted({part for work in works for part in work})
@@ -94,7 +94,7 @@ class _System(NamedTuple):
         return costs
 
 
-def held_out_of(samples: Sequence[Sample]) -> frozenset[int]:
+def held_out_of(samples: Sequence[CostSample]) -> frozenset[int]:
     """Return the indices of all layers of the shapes to hold out: random ones, whose parts others have."""
     shapes: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for index, sample in enumerate(samples):
@@ -113,8 +113,8 @@ def held_out_of(samples: Sequence[Sample]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _errors(costs: Costs, samples: Sequence[Sample]) -> FitErrors:
-    predicted = PartCosts.model_construct(cycles=dict(costs))
+def _errors(costs: Costs, samples: Sequence[CostSample]) -> FitErrors:
+    predicted = PartCycles.model_construct(cycles=dict(costs))
     errors = [abs(predicted.of(sample.work) - sample.value) / sample.cycles for sample in samples]
     return FitErrors(layers=len(errors), mean=_rounded(sum(errors) / len(errors)), worst=_rounded(max(errors)))
 

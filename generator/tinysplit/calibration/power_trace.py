@@ -24,7 +24,7 @@ _UNIT = re.compile(r"\(\s*([^)]+?)\s*\)")
 _NEEDED = 10  # samples of a state, without those beside a change of state
 
 
-class Sample(NamedTuple):
+class TraceSample(NamedTuple):
     """A sample of a trace: its line in the file, its time, the current until the next one, and the state."""
 
     line: int
@@ -50,7 +50,7 @@ def fit_currents(path: Path) -> MeasuredCurrents:
     return MeasuredCurrents(run_ma=means["run"], sleep_ma=means["sleep"], samples=len(samples), source=path.name)
 
 
-def read_trace(path: Path) -> Sequence[Sample]:
+def read_trace(path: Path) -> Sequence[TraceSample]:
     """Return all samples. Raises InputError for a file that cannot be read or is no trace."""
     try:
         rows = list(csv.reader(StringIO(read_limited(path, TRACE_BYTES).decode(), newline="")))
@@ -67,7 +67,7 @@ def read_trace(path: Path) -> Sequence[Sample]:
         if row:
             place = f"{path}, line {line}"
             values = [_number(place, row, column) for column in (time, current)]
-            samples.append(Sample(line, second_s * values[0], unit_ma * values[1], _state(place, row, marker)))
+            samples.append(TraceSample(line, second_s * values[0], unit_ma * values[1], _state(place, row, marker)))
     _check(path, samples)
     return samples
 
@@ -100,7 +100,7 @@ def _state(place: str, row: Sequence[str], column: int) -> str:
     return _STATES[text]
 
 
-def _check(path: Path, samples: Sequence[Sample]) -> None:
+def _check(path: Path, samples: Sequence[TraceSample]) -> None:
     for sample in samples:
         if not 0 <= sample.current_ma < float("inf"):
             raise InputError(f"{path}, line {sample.line}: a current of {sample.current_ma:g} mA")
@@ -109,7 +109,7 @@ def _check(path: Path, samples: Sequence[Sample]) -> None:
             raise InputError(f"{path}, line {after.line}: {after.time_s:g} s does not come after {before.time_s:g} s")
 
 
-def _mean_ma(path: Path, samples: Sequence[Sample], state: str) -> float:
+def _mean_ma(path: Path, samples: Sequence[TraceSample], state: str) -> float:
     """Return the mean over the time of a state, without the first and the last sample of each stay in it."""
     weighed = total_s = 0.0
     count = 0

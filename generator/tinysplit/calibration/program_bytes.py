@@ -19,7 +19,7 @@ from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import PartBytes, Work
-from tinysplit.plan.predicted_memory import Program
+from tinysplit.plan.predicted_memory import PlannedProgram
 
 FAST, SLOW = 1_000_000, 57_600  # baud
 STREAMED, WHOLE = HandOffMode.STREAMED, HandOffMode.WHOLE
@@ -81,7 +81,7 @@ def program_parts(board: Board) -> tuple[PartBytes, PartBytes]:
     return fit_bytes(flash), fit_bytes(ram)
 
 
-def _programs(case: Case, board: Board) -> Iterator[tuple[Program, ElfSizes]]:
+def _programs(case: Case, board: Board) -> Iterator[tuple[PlannedProgram, ElfSizes]]:
     """Yield the programs of the boards of a case, each with what it takes."""
     quantized = quantize_randomly(calibration_networks()[case.network], case.bits)[0]
     settings = CostSettings(

@@ -26,7 +26,7 @@ from tinysplit_hil.bench.discover import discover as discover_boards
 from tinysplit_hil.bench.discover import print_bench, write_rig
 from tinysplit_hil.bench.flash import (
     NOTHING_TO_FLASH,
-    Target,
+    FlashTarget,
     check_writes,
     flash_project,
     planned_commands,
@@ -209,7 +209,7 @@ def update(
     emit(as_json, update_to_json(updated), lambda console: print_update(updated, console))
 
 
-_Planned = list[tuple[Target, tuple[Command, ...]]]
+_Planned = list[tuple[FlashTarget, tuple[Command, ...]]]
 
 
 def _commands_to_json(planned: _Planned) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tinysplit.common.output_file import check_output_file
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
-from tinysplit_hil.calibration.layers import Bench
+from tinysplit_hil.calibration.layers import CalibrationBench
 
 BoardNames = Annotated[
     list[str] | None,
@@ -77,7 +77,7 @@ def calibrate(
         return
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
     request = CalibrationRequest(
-        bench=Bench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),
+        bench=CalibrationBench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),
         boards=[each.with_clock(clock) for each in load_all(board or CORE_BOARDS)],
         networks=all_networks(),
         bits=tuple(map(check_bits, bits or BITS)),

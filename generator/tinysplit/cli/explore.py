@@ -16,12 +16,12 @@ from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import reading
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis
-from tinysplit.explore.goal import N_BEST, Goal, Ranked
+from tinysplit.explore.goal import N_BEST, Ranked, RankingGoal
 
 if TYPE_CHECKING:
     from tinysplit.explore.candidates import Space
     from tinysplit.explore.exploration import Exploration
-    from tinysplit.explore.request import Request
+    from tinysplit.explore.request import ExploreRequest
     from tinysplit.network.graph import Graph
 
 JournalPath = Annotated[
@@ -136,10 +136,10 @@ class ExploreOptions(SearchOptions):
             bits=tuple(dict.fromkeys(map(check_bits, self.bits or [CostSettings.bits]))),
         )
 
-    def request(self, graphs: tuple["Graph", ...], prices: Path | None) -> "Request":
+    def request(self, graphs: tuple["Graph", ...], prices: Path | None) -> "ExploreRequest":
         """Return what is asked for. Raises UsageError for options that contradict each other."""
         from tinysplit.explore.prices import read_prices
-        from tinysplit.explore.request import Request, check_asked
+        from tinysplit.explore.request import ExploreRequest, check_asked
 
         check_asked(self.axis or (), self.objective)
         if self.best and not self.objective:
@@ -147,10 +147,10 @@ class ExploreOptions(SearchOptions):
         space = self.space(tuple(graph.sha256 for graph in graphs))
         known_prices = read_prices(prices, space.boards) if prices else None
         max_price = inf if self.max_price is None else self.max_price
-        return Request(
+        return ExploreRequest(
             graphs=graphs,
             space=space,
-            goal=Goal(self.settings(), self.objective, known_prices, max_price),
+            goal=RankingGoal(self.settings(), self.objective, known_prices, max_price),
             axes=tuple(dict.fromkeys(self.axis or DEFAULT_AXES)),
             n_best=self.best or N_BEST,
             time_limit_s=self.time_limit,

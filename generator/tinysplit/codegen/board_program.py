@@ -10,7 +10,7 @@ from tinysplit.memory.constants_in_ram import Decrypted
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
-from tinysplit.plan.predicted_memory import LayerProgram, Program
+from tinysplit.plan.predicted_memory import LayerProgram, PlannedProgram
 
 
 def layer_sources(quantized: QuantizedGraph, plan: Plan, *, in_file: bool = False) -> tuple[LayerSource, ...]:
@@ -40,10 +40,10 @@ def _hooks(plan: Plan, layer: int) -> RowHooks:
 
 def board_program(
     quantized: QuantizedGraph, plan: Plan, board_plan: BoardPlan, sources: Sequence[LayerSource]
-) -> Program:
+) -> PlannedProgram:
     """Return the program of a board; `sources` are all layers of its copy of the network."""
     own = (index for index in board_plan.layers if not quantized.graph.layers[index].is_view)
-    return Program(plan, board_plan, quantized.graph, {index: _layer_program(sources[index]) for index in own})
+    return PlannedProgram(plan, board_plan, quantized.graph, {index: _layer_program(sources[index]) for index in own})
 
 
 def _layer_program(source: LayerSource) -> LayerProgram:

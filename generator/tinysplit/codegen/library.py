@@ -22,7 +22,7 @@ _OWN_MACROS = ("DSP_DUAL_ISSUE",)
 
 
 @dataclass(frozen=True)
-class Tensor:
+class LibraryTensor:
     """Input or output: number of integers, their bits and what they stand for."""
 
     values: int
@@ -37,8 +37,8 @@ class LibraryContext:
     board: str
     core: str
     macros: tuple[str, ...]
-    input: Tensor
-    output: Tensor
+    input: LibraryTensor
+    output: LibraryTensor
     arena_bytes: int
 
 
@@ -60,8 +60,8 @@ def write_library(
         board=board.name,
         core=known.device.core,
         macros=tuple(macro for macro in macros(known) if macro in _OWN_MACROS),
-        input=Tensor(graph.in_shape.size, quantized.input_format),
-        output=Tensor(graph.out_shape.size, quantized.output_format),
+        input=LibraryTensor(graph.in_shape.size, quantized.input_format),
+        output=LibraryTensor(graph.out_shape.size, quantized.output_format),
         arena_bytes=board.arena_bytes,
     )
     with whole_folder(out, force=force) as fresh:

@@ -11,7 +11,7 @@ from tinysplit.common.templates import render
 from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -95,7 +95,7 @@ class LayerStep:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class BufferedTensor:
     """A tensor that comes or goes: offsets in bytes, in the arena and of its buffer (the same without one)."""
 
     offset: int
@@ -103,7 +103,7 @@ class Tensor:
     bytes: int
 
 
-ABSENT = Tensor(0, 0, 0)  # the network's input or output on another board
+ABSENT = BufferedTensor(0, 0, 0)  # the network's input or output on another board
 
 
 @dataclass(frozen=True)
@@ -122,14 +122,14 @@ class TransferEntry:
 
     take: str
     comment: str
-    tensor: Tensor
+    tensor: BufferedTensor
     link: int
     cut: int
     record: int
 
 
 @dataclass(frozen=True)
-class Channel:
+class LinkChannel:
     """A tensor on a link."""
 
     cut: int
@@ -145,7 +145,7 @@ class LinkEntry:
     peer: int
     baud: int
     patience_ms: int
-    channels: Sequence[Channel]
+    channels: Sequence[LinkChannel]
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ class NetworkContext:
     arena_bytes: int
     near_bytes: int
     near_begin: int  # offset of the first of these bytes
-    network_input: Tensor
-    network_output: Tensor
+    network_input: BufferedTensor
+    network_output: BufferedTensor
     watchdog_ms: int
     has_long_layers: bool
     layers: Sequence[LayerStep]
@@ -216,19 +216,19 @@ def watchdog_ms(longest_s: float) -> int:
     return 0 if wanted_s > LONGEST_WATCHDOG_S else round(1000 * wanted_s)
 
 
-def _input(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan) -> Tensor:
+def _input(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan) -> BufferedTensor:
     if not board_plan.takes_input:
         return ABSENT
     offset, stage = board_plan.memory.offset(NETWORK_INPUT, 0), board_plan.stages.input
-    return Tensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, NETWORK_INPUT))
+    return BufferedTensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, NETWORK_INPUT))
 
 
-def _output(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan, plan: Plan) -> Tensor:
+def _output(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan, plan: Plan) -> BufferedTensor:
     output = len(quantized.layers) - 1
     if plan.output_board != board_plan.index:
         return ABSENT
     offset, stage = board_plan.memory.offset(output, len(board_plan.steps)), board_plan.stages.output
-    return Tensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, output))
+    return BufferedTensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, output))
 
 
 def _layer_step(
@@ -344,7 +344,7 @@ def _transfers(
         entry = TransferEntry(
             take=_DISTRIBUTED[step.kind] if graph.is_distributed else _take(step, plan.hand_offs[step.item]),
             comment=f"output of layer {step.tensor + 1} {direction} board {peer + 1}",
-            tensor=Tensor(offset, board_plan.stages.cuts.get(step.item, offset), cut.payload_bytes),
+            tensor=BufferedTensor(offset, board_plan.stages.cuts.get(step.item, offset), cut.payload_bytes),
             link=peers.index(peer),
             cut=step.item,
             record=record,
@@ -353,7 +353,7 @@ def _transfers(
     return entries
 
 
-def _take(step: Step, hand_off: HandOff) -> str:
+def _take(step: PlanStep, hand_off: HandOff) -> str:
     """Return the function that a transfer's step calls."""
     rows = hand_off.gives if step.kind is StepKind.SEND else hand_off.takes
     return f"{'transfers' if rows is None else 'row_stream'}_{step.kind.value}"
@@ -361,7 +361,7 @@ def _take(step: Step, hand_off: HandOff) -> str:
 
 def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> LinkEntry:
     channels = [
-        Channel(number, cut.sender == board_plan.index, plan.hand_offs[number].frame_share, cut.payload_bytes)
+        LinkChannel(number, cut.sender == board_plan.index, plan.hand_offs[number].frame_share, cut.payload_bytes)
         for number, cut in enumerate(plan.cuts)
         if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
     ]

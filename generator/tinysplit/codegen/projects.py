@@ -36,7 +36,7 @@ from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel, ProjectWeightsFile
 from tinysplit.project.split_file import SplitFile, write_split
-from tinysplit.weights_file.file import MODEL_DIGITS, Identity
+from tinysplit.weights_file.file import MODEL_DIGITS, FileIdentity
 
 BUILD_SCRIPTS = ("checksum.py", "debug_paths.py", "size_line.py")
 
@@ -165,7 +165,7 @@ def _with_weights_files(project: Project, directories: Sequence[Path], weights: 
     boards = []
     for board, directory, own in zip(project.boards, directories, weights, strict=True):
         model = int(project.model.sha256[:MODEL_DIGITS], 16)
-        identity = Identity(board.number - 1, project.project_hash, project.weights_counter, model)
+        identity = FileIdentity(board.number - 1, project.project_hash, project.weights_counter, model)
         crc = own.write(directory, identity)
         file = ProjectWeightsFile(
             address=own.slots.active.start,

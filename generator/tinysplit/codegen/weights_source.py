@@ -18,7 +18,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.manifest import ProjectDecryption
 from tinysplit.project.structure import CONTENT_HEADER
-from tinysplit.weights_file.file import Identity, Layout, encode, header_flags
+from tinysplit.weights_file.file import ArrayLayout, FileIdentity, encode, header_flags
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
 from tinysplit.weights_file.signing_key import SigningKey
 
@@ -130,7 +130,7 @@ class BoardWeights:
         return cls(board.device.core, layers, arrays, slots, key, signer, again, decryption)
 
     @property
-    def _layout(self) -> Layout:
+    def _layout(self) -> ArrayLayout:
         return _layout(self.layers, self.arrays, self.key, self.signer)
 
     @property
@@ -194,7 +194,7 @@ class BoardWeights:
         )
         return render("project/weights.c.j2", context)
 
-    def write(self, directory: Path, identity: Identity) -> int:
+    def write(self, directory: Path, identity: FileIdentity) -> int:
         """Write the file into the project of the board, and return its CRC-32."""
         data = encode(identity, self.layers, self.arrays, self.key, self.signer)
         crc = zlib.crc32(data[:-4])
@@ -207,8 +207,8 @@ class BoardWeights:
 
 def _layout(
     layers: Sequence[LayerEntry], arrays: Mapping[str, IntArray], key: SecretKey | None, signer: SigningKey | None
-) -> Layout:
-    return Layout.of(encode_layers(layers), arrays, is_encrypted=key is not None, is_signed=signer is not None)
+) -> ArrayLayout:
+    return ArrayLayout.of(encode_layers(layers), arrays, is_encrypted=key is not None, is_signed=signer is not None)
 
 
 def decryption_of(board_plan: BoardPlan) -> ProjectDecryption:

@@ -24,13 +24,13 @@ MORE_BOARDS = 3  # of one type, at most
 
 def sufficient_changes(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
     """Return a clause that lists sufficient changes; empty if none is found within `CHANGES_LIMIT_S` seconds."""
-    search = _Search(graph, tuple(boards), settings, clock.now() + CHANGES_LIMIT_S)
+    search = _ChangeSearch(graph, tuple(boards), settings, clock.now() + CHANGES_LIMIT_S)
     found = [*search.smaller_kernels(), *search.more_boards(), *search.more_memory()]
     return f"; sufficient: {', or '.join(found)}" if found else ""
 
 
 @dataclass(frozen=True)
-class _Search:
+class _ChangeSearch:
     graph: Graph
     boards: tuple[Board, ...]
     settings: CostSettings

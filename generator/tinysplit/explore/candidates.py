@@ -11,7 +11,7 @@ from tinysplit.costs.transfers import check_link_baud
 from tinysplit.split.validate import MAX_DEVICES
 
 
-class Candidate(NamedTuple):
+class SetCandidate(NamedTuple):
     """A network on a set of boards, each of which runs a layer; `baud` is 0 for a single board."""
 
     model: str  # SHA-256 of the ONNX file
@@ -63,7 +63,7 @@ class Space:
                         "skipped at this rate"
                     )
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[SetCandidate]:
         """Yield every candidate once; a larger `max_boards` only appends candidates."""
         names = [board.name for board in self.boards]
         linked = {baud: linked_pairs(self.boards, baud) for baud in self.bauds}
@@ -74,7 +74,7 @@ class Space:
                         able = [name for name in names if n_boards == 1 or frozenset((name,)) in linked[baud]]
                         for boards in combinations_with_replacement(able, n_boards):
                             if all(frozenset(pair) in linked[baud] for pair in combinations(dict.fromkeys(boards), 2)):
-                                yield Candidate(model, bits, baud, boards)
+                                yield SetCandidate(model, bits, baud, boards)
 
 
 def linked_pairs(boards: Sequence[Board], baud: int) -> frozenset[frozenset[str]]:

@@ -6,7 +6,7 @@ from heapq import nsmallest
 
 from tinysplit.common.choices import AUTO, SecondObjective
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.figures import Figures
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.split.evaluate.cuts import cuts
@@ -23,13 +23,13 @@ TableKey = tuple[str, int, int]  # model, bits, baud
 Tables = Mapping[TableKey, ProblemTable]
 
 
-def key_of(candidate: Candidate) -> TableKey:
+def key_of(candidate: SetCandidate) -> TableKey:
     """Return the key of the table that has the costs of a candidate."""
     return candidate.model, candidate.bits, candidate.baud
 
 
 @dataclass(frozen=True)
-class Point(Figures):
+class EvaluatedSplit(Figures):
     """A split of a candidate; `assignment` has the 0-based board of each layer."""
 
     assignment: Assignment
@@ -40,8 +40,8 @@ class Point(Figures):
 class Outcome:
     """The splits of a candidate, or the reason why there is no feasible one."""
 
-    candidate: Candidate
-    points: tuple[Point, ...] = ()
+    candidate: SetCandidate
+    points: tuple[EvaluatedSplit, ...] = ()
     why_not: str = ""
     complete: bool = True  # proved that no point is missing, or that no split is better
 
@@ -58,12 +58,12 @@ class Solving:
     against: tuple[SecondObjective, ...] = (SecondObjective.ENERGY,)
 
 
-def evaluate_candidates(tables: Tables, candidates: Sequence[Candidate], solving: Solving) -> list[Outcome]:
+def evaluate_candidates(tables: Tables, candidates: Sequence[SetCandidate], solving: Solving) -> list[Outcome]:
     """Return the outcome of each candidate."""
     return [_outcome(tables, candidate, solving) for candidate in candidates]
 
 
-def _outcome(tables: Tables, candidate: Candidate, solving: Solving) -> Outcome:
+def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outcome:
     table = tables[key_of(candidate)]
     links, problem = table.links_of(candidate.boards), table.problem_of(candidate.boards)
 
@@ -80,7 +80,7 @@ def _outcome(tables: Tables, candidate: Candidate, solving: Solving) -> Outcome:
     except CheckFailedError as error:
         return Outcome(candidate, why_not=str(error))
     points = dict.fromkeys(
-        Point(each.latency_s, each.period_s, each.energy_j, each.assignment, each.proved)
+        EvaluatedSplit(each.latency_s, each.period_s, each.energy_j, each.assignment, each.proved)
         for front in fronts
         for each in front.points
         if not each.copies
@@ -88,11 +88,11 @@ def _outcome(tables: Tables, candidate: Candidate, solving: Solving) -> Outcome:
     return Outcome(candidate, tuple(points), complete=all(front.complete for front in fronts))
 
 
-def _point(figures: Evaluation, *, proved: bool) -> Point:
-    return Point(figures.i_s, figures.period_s, figures.energy_j, figures.assignment, proved)
+def _point(figures: Evaluation, *, proved: bool) -> EvaluatedSplit:
+    return EvaluatedSplit(figures.i_s, figures.period_s, figures.energy_j, figures.assignment, proved)
 
 
-def _near(problem: Problem, best: Split) -> Iterator[Point]:
+def _near(problem: Problem, best: Split) -> Iterator[EvaluatedSplit]:
     """Yield the best splits in which the layer at one end of a cut is on the board at its other end."""
     links = _links(problem, best.assignment)
     moved = [evaluate(problem, each) for each in _moved(problem, best.assignment)]

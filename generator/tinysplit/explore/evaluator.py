@@ -7,8 +7,8 @@ from itertools import islice
 from tinysplit.boards.board import Board
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.best_case import best_case
-from tinysplit.explore.candidates import Candidate, boards_with_baud
-from tinysplit.explore.evaluate import Outcome, Point, Solving, TableKey, key_of
+from tinysplit.explore.candidates import SetCandidate, boards_with_baud
+from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, TableKey, key_of
 from tinysplit.explore.figures import Figures, simulated_figures
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.problem_table import ProblemTable
@@ -39,21 +39,21 @@ class Evaluator:
         self._boards, self._settings, self._solving = boards, settings, solving
         self._journal, self._workers, self._show = journal, workers, show
         self._tables: dict[TableKey, ProblemTable] = {}
-        self._bounds: dict[Candidate, Figures] = {}
-        self._simulated: dict[tuple[Candidate, Point], Figures] = {}
+        self._bounds: dict[SetCandidate, Figures] = {}
+        self._simulated: dict[tuple[SetCandidate, EvaluatedSplit], Figures] = {}
 
-    def bound(self, candidate: Candidate) -> Figures:
+    def bound(self, candidate: SetCandidate) -> Figures:
         """Return lower bounds of the figures of all splits of a candidate."""
         if candidate not in self._bounds:
             problem = self._table(key_of(candidate)).problem_of(candidate.boards)
             self._bounds[candidate] = best_case(problem)
         return self._bounds[candidate]
 
-    def is_solved(self, candidate: Candidate) -> bool:
+    def is_solved(self, candidate: SetCandidate) -> bool:
         """Return whether the outcome of a candidate is known."""
         return candidate in self._journal.outcomes
 
-    def solve(self, candidates: Sequence[Candidate]) -> None:
+    def solve(self, candidates: Sequence[SetCandidate]) -> None:
         """Find the outcomes of candidates that have none. The errors are those of the workers."""
         new = [candidate for candidate in candidates if not self.is_solved(candidate)]
         if new:
@@ -62,11 +62,11 @@ class Evaluator:
                 self._journal.add(outcomes)
                 self._show()
 
-    def outcome(self, candidate: Candidate) -> Outcome:
+    def outcome(self, candidate: SetCandidate) -> Outcome:
         """Return the outcome of a candidate that is solved."""
         return self._journal.outcomes[candidate]
 
-    def simulated(self, candidate: Candidate, point: Point) -> Figures:
+    def simulated(self, candidate: SetCandidate, point: EvaluatedSplit) -> Figures:
         """Return the figures of a split by the event simulation."""
         key = candidate, point
         if key not in self._simulated:
@@ -85,7 +85,7 @@ class Evaluator:
         return self._tables[key]
 
 
-def _batches(candidates: Sequence[Candidate]) -> Iterator[Batch]:
+def _batches(candidates: Sequence[SetCandidate]) -> Iterator[Batch]:
     left = iter(candidates)
     size = max(1, min(BATCH, len(candidates) // LEAST_BATCHES))
     while batch := tuple(islice(left, size)):

@@ -12,7 +12,7 @@ from typing import Any
 from tinysplit import __version__
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.folder_lock import locked_file
-from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import Outcome
 from tinysplit.explore.evaluator import Evaluator
 from tinysplit.explore.front import FrontEntry, non_dominated
@@ -20,7 +20,7 @@ from tinysplit.explore.goal import Ranked
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.largest import Largest, largest_networks
 from tinysplit.explore.ranking import RankedSet, Ranking
-from tinysplit.explore.request import Request
+from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.stopping import Stopped, TimeIsUpError, total_time
 from tinysplit.explore.sweep import Sweep, at_rate, sweep
 from tinysplit.explore.two_phase import TwoPhaseSearch
@@ -38,7 +38,7 @@ class Exploration:
     `outcomes` are those of all candidates that were solved, in the order of the candidates.
     """
 
-    request: Request
+    request: ExploreRequest
     n_candidates: int
     outcomes: tuple[Outcome, ...]
     rankings: Mapping[Group, Ranking] = field(default_factory=dict)
@@ -71,7 +71,9 @@ class Exploration:
         raise CheckFailedError(f"none of {self.n_candidates} candidates is feasible; {why}")
 
 
-def explore(request: Request, journal_path: Path, workers: Workers, show: Callable[[int, int], None]) -> Exploration:
+def explore(
+    request: ExploreRequest, journal_path: Path, workers: Workers, show: Callable[[int, int], None]
+) -> Exploration:
     """Answer a request; `show` gets the numbers of solved and of all candidates. The workers are closed.
 
     Ctrl-C and the time limit end it early, and lose at most the batches that workers are processing. Raises the errors
@@ -101,8 +103,8 @@ class _Answers:
 
     def __init__(
         self,
-        request: Request,
-        candidates: Sequence[Candidate],
+        request: ExploreRequest,
+        candidates: Sequence[SetCandidate],
         journal: Journal,
         workers: Workers,
         show: Callable[[int, int], None],
@@ -172,7 +174,7 @@ class _Answers:
         return sweep(space, request.goal, best)
 
 
-def _conditions(request: Request) -> dict[str, Any]:
+def _conditions(request: ExploreRequest) -> dict[str, Any]:
     """Return the header of the journal: everything but the candidate that an outcome depends on."""
     solving = request.solving
     return {
@@ -184,7 +186,7 @@ def _conditions(request: Request) -> dict[str, Any]:
     }
 
 
-def journal_name(request: Request) -> Path:
+def journal_name(request: ExploreRequest) -> Path:
     """Return the usual name of the journal: another one for all that would make a journal useless."""
     conditions = json.dumps(_conditions(request), sort_keys=True)
     return Path(f"explore-{hashlib.sha256(conditions.encode()).hexdigest()[:8]}.jsonl")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tinysplit.explore.axes import Axis
-from tinysplit.explore.candidates import Candidate
-from tinysplit.explore.evaluate import Point
+from tinysplit.explore.candidates import SetCandidate
+from tinysplit.explore.evaluate import EvaluatedSplit
 
 Item = TypeVar("Item")
 
@@ -15,8 +15,8 @@ Item = TypeVar("Item")
 class FrontEntry:
     """A candidate on a front, one of its splits, its mean power, and the price of its boards."""
 
-    candidate: Candidate
-    point: Point
+    candidate: SetCandidate
+    point: EvaluatedSplit
     power_w: float
     price: float  # without prices, the number of boards
 

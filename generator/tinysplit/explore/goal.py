@@ -32,7 +32,7 @@ class Ranked(StrEnum):
 
 
 @dataclass(frozen=True)
-class Goal:
+class RankingGoal:
     """Prices and limits of sets, and what they are ranked by; None asks for Pareto fronts."""
 
     settings: CostSettings

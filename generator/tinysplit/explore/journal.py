@@ -15,8 +15,8 @@ from typing import Any, Self
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import LINE_BYTES
-from tinysplit.explore.candidates import Candidate
-from tinysplit.explore.evaluate import Outcome, Point
+from tinysplit.explore.candidates import SetCandidate
+from tinysplit.explore.evaluate import EvaluatedSplit, Outcome
 
 SCHEMA_VERSION = 1
 
@@ -30,7 +30,7 @@ class Journal:
         Raises InputError for a file that is no journal, was started under other conditions, or cannot be written.
         """
         self.path = path
-        self.outcomes: dict[Candidate, Outcome] = {}
+        self.outcomes: dict[SetCandidate, Outcome] = {}
         header = {"schema_version": SCHEMA_VERSION, **conditions}
         try:
             end = self._read(header) if path.exists() and path.stat().st_size else 0
@@ -103,16 +103,16 @@ def _to_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def _from_json(data: dict[str, Any]) -> Outcome:
-    candidate = Candidate(data["model"], data["bits"], data["baud"], tuple(data["boards"]))
+    candidate = SetCandidate(data["model"], data["bits"], data["baud"], tuple(data["boards"]))
     points = tuple(_point(point, len(candidate.boards)) for point in data["points"])
     if not isinstance(data["why_not"], str) or not isinstance(data["complete"], bool):
         raise TypeError
     return Outcome(candidate, points, data["why_not"], data["complete"])
 
 
-def _point(data: dict[str, Any], n_boards: int) -> Point:
+def _point(data: dict[str, Any], n_boards: int) -> EvaluatedSplit:
     """Return a point; raises ValueError or TypeError for figures that are undefined, negative or no numbers."""
-    point = Point(**{**data, "assignment": tuple(data["assignment"])})
+    point = EvaluatedSplit(**{**data, "assignment": tuple(data["assignment"])})
     is_number = [type(figure) in {int, float} for figure in (point.latency_s, point.energy_j, point.period_s)]
     if not all(is_number) or type(point.proved) is not bool:
         raise TypeError

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
-from tinysplit.explore.candidates import Candidate, Space
-from tinysplit.explore.evaluate import Point
+from tinysplit.explore.candidates import SetCandidate, Space
+from tinysplit.explore.evaluate import EvaluatedSplit
 from tinysplit.explore.evaluator import Evaluator
-from tinysplit.explore.goal import Goal
+from tinysplit.explore.goal import RankingGoal
 from tinysplit.network.graph import Graph
 
 
@@ -18,11 +18,13 @@ class Largest:
     bits: int
     boards: tuple[str, ...]
     graph: Graph | None = None
-    candidate: Candidate | None = None
-    point: Point | None = None
+    candidate: SetCandidate | None = None
+    point: EvaluatedSplit | None = None
 
 
-def largest_networks(graphs: Sequence[Graph], space: Space, goal: Goal, evaluator: Evaluator) -> tuple[Largest, ...]:
+def largest_networks(
+    graphs: Sequence[Graph], space: Space, goal: RankingGoal, evaluator: Evaluator
+) -> tuple[Largest, ...]:
     """Return the largest network for each set and bit width, at the highest baud rate of `space` at which it fits.
 
     The errors are those of workers.
@@ -39,7 +41,7 @@ def largest_networks(graphs: Sequence[Graph], space: Space, goal: Goal, evaluato
     for graph in sorted(graphs, key=lambda graph: graph.macc, reverse=True):
         for baud in sorted(space.bauds, reverse=True):
             without = [
-                Candidate(graph.sha256, each.bits, baud if len(each.boards) > 1 else 0, each.boards)
+                SetCandidate(graph.sha256, each.bits, baud if len(each.boards) > 1 else 0, each.boards)
                 for each in found.values()
                 if each.graph is None
             ]
@@ -50,7 +52,9 @@ def largest_networks(graphs: Sequence[Graph], space: Space, goal: Goal, evaluato
     return tuple(found.values())
 
 
-def _feasible(candidates: Sequence[Candidate], goal: Goal, evaluator: Evaluator) -> Iterator[tuple[Candidate, Point]]:
+def _feasible(
+    candidates: Sequence[SetCandidate], goal: RankingGoal, evaluator: Evaluator
+) -> Iterator[tuple[SetCandidate, EvaluatedSplit]]:
     possible = [each for each in candidates if goal.keeps_limits(evaluator.bound(each))]
     evaluator.solve(possible)
     for candidate in possible:

@@ -5,8 +5,8 @@ from math import isnan
 from typing import Any
 
 from tinysplit.common.tables import counted
-from tinysplit.explore.candidates import Candidate
-from tinysplit.explore.evaluate import Point
+from tinysplit.explore.candidates import SetCandidate
+from tinysplit.explore.evaluate import EvaluatedSplit
 from tinysplit.explore.figures import Figures
 from tinysplit.explore.rank_correlation import kendall_tau_b
 
@@ -15,8 +15,8 @@ from tinysplit.explore.rank_correlation import kendall_tau_b
 class RankedSet:
     """A set with its best split by the simulation, and its place in phase 1 among all sets that are ranked."""
 
-    candidate: Candidate
-    point: Point  # analytical
+    candidate: SetCandidate
+    point: EvaluatedSplit  # analytical
     simulated: Figures
     phase_1_rank: int  # from 1
 

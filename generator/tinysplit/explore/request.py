@@ -13,15 +13,15 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.problem_builder import has_currents
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis, second_objectives
-from tinysplit.explore.candidates import Candidate, Space
+from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.evaluate import Solving
-from tinysplit.explore.goal import N_BEST, Goal, Ranked
+from tinysplit.explore.goal import N_BEST, Ranked, RankingGoal
 from tinysplit.network.graph import Graph
 from tinysplit.split.problem import Period
 
 
 @dataclass(frozen=True)
-class Request:
+class ExploreRequest:
     """Networks, the space of their candidates, and what is asked of it: fronts over `axes`, or the `n_best` best sets.
 
     A set is solved within `time_limit_s`, everything within `total_limit_s`. `asks_largest`: also which is the largest
@@ -30,7 +30,7 @@ class Request:
 
     graphs: tuple[Graph, ...]
     space: Space
-    goal: Goal
+    goal: RankingGoal
     axes: tuple[Axis, ...] = DEFAULT_AXES
     n_best: int = N_BEST
     time_limit_s: float = 10.0
@@ -62,7 +62,7 @@ class Request:
         """How a candidate is solved."""
         return Solving(self.time_limit_s, () if self.goal.ranked_by else second_objectives(self.axes))
 
-    def candidates(self, space: Space | None = None) -> Iterator[Candidate]:
+    def candidates(self, space: Space | None = None) -> Iterator[SetCandidate]:
         """Yield the candidates of a space, by default the whole one, that keep the limit of the price."""
         for candidate in (space or self.space).candidates():
             if self.goal.is_affordable(candidate.boards):

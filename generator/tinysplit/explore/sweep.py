@@ -7,7 +7,7 @@ from typing import Any
 
 from tinysplit.boards.link_rates import LOW_RATES, RATES
 from tinysplit.explore.candidates import Space, linked_pairs
-from tinysplit.explore.goal import Goal, Key
+from tinysplit.explore.goal import Key, RankingGoal
 from tinysplit.explore.ranking import RankedSet
 
 Best = Callable[[int, int], RankedSet | None]  # the best set of so many boards at a baud rate
@@ -76,7 +76,7 @@ def _to_json(best: RankedSet | None) -> dict[str, Any]:
 class _Rates:
     """Compares numbers of boards at a rate."""
 
-    def __init__(self, goal: Goal, best: Best) -> None:
+    def __init__(self, goal: RankingGoal, best: Best) -> None:
         self.goal, self.best = goal, best
 
     def fewer(self, n_boards: int, baud: int) -> RankedSet | None:
@@ -93,7 +93,7 @@ class _Rates:
         return self.goal.key(ranked.simulated, ranked.candidate.boards)
 
 
-def sweep(space: Space, goal: Goal, best: Best) -> Sweep:
+def sweep(space: Space, goal: RankingGoal, best: Best) -> Sweep:
     """Return the sweep over the baud rates of `space`.
 
     Between two of them, of which only the higher one pays, the break-even is found among standard rates by bisection: a

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from heapq import nsmallest
 from itertools import chain
 
-from tinysplit.explore.candidates import Candidate
-from tinysplit.explore.evaluate import Point
+from tinysplit.explore.candidates import SetCandidate
+from tinysplit.explore.evaluate import EvaluatedSplit
 from tinysplit.explore.evaluator import Evaluator
-from tinysplit.explore.goal import FIRST, LAST, Goal, Key, may_be_better
+from tinysplit.explore.goal import FIRST, LAST, Key, RankingGoal, may_be_better
 from tinysplit.explore.ranking import RankedSet, Ranking
 from tinysplit.split import clock
 
@@ -22,14 +22,19 @@ N_KEPT = 50
 
 FIRST_SETS = 16  # that phase 1 solves before it prunes; then twice as many, and so on
 
-Split = tuple[Candidate, Point]
+Split = tuple[SetCandidate, EvaluatedSplit]
 
 
 class TwoPhaseSearch:
     """The search; `ranking` may be asked for at any time, with what is known by then."""
 
     def __init__(
-        self, evaluator: Evaluator, goal: Goal, candidates: Sequence[Candidate], n_best: int, n_kept: int = N_KEPT
+        self,
+        evaluator: Evaluator,
+        goal: RankingGoal,
+        candidates: Sequence[SetCandidate],
+        n_best: int,
+        n_kept: int = N_KEPT,
     ) -> None:
         """Search for the `n_best` best sets of `candidates`, all of one network and bit width."""
         self._evaluator, self._goal, self._candidates = evaluator, goal, candidates
@@ -89,7 +94,7 @@ class TwoPhaseSearch:
         finally:
             self._phases_s[phase] += clock.now() - start
 
-    def _bound(self) -> dict[Candidate, Key]:
+    def _bound(self) -> dict[SetCandidate, Key]:
         """Return the least place in the ranking of each set that may be feasible, ascending."""
         bounds = ((each, self._evaluator.bound(each)) for each in self._candidates)
         keys = {each: self._goal.key(bound, each.boards) for each, bound in bounds if self._goal.keeps_limits(bound)}
@@ -102,20 +107,20 @@ class TwoPhaseSearch:
             self._evaluator.solve(opened)
             count *= 2
 
-    def _below(self, last: Key, is_done: Callable[[Candidate], bool]) -> list[Candidate]:
+    def _below(self, last: Key, is_done: Callable[[SetCandidate], bool]) -> list[SetCandidate]:
         return [each for each, bound in self._bounds.items() if may_be_better(bound, last) and not is_done(each)]
 
-    def _open(self) -> list[Candidate]:
+    def _open(self) -> list[SetCandidate]:
         """Return the sets that may be better than the last of the best ones, and are not simulated."""
         best = self._best_splits()
         last = self._simulated[best[self._n_best - 1]] if len(best) >= self._n_best else LAST
         return self._below(last, self._is_simulated)
 
-    def _is_simulated(self, candidate: Candidate) -> bool:
+    def _is_simulated(self, candidate: SetCandidate) -> bool:
         is_solved = self._evaluator.is_solved(candidate)
         return is_solved and all(split in self._simulated for split in self._splits(candidate))
 
-    def _splits(self, candidate: Candidate) -> list[Split]:
+    def _splits(self, candidate: SetCandidate) -> list[Split]:
         return [(candidate, point) for point in self._evaluator.outcome(candidate).points]
 
     def _kept(self) -> list[Split]:
@@ -137,7 +142,7 @@ class TwoPhaseSearch:
 
     def _best_splits(self) -> list[Split]:
         """Return the best simulated split of each set, ascending."""
-        best: dict[Candidate, Split] = {}
+        best: dict[SetCandidate, Split] = {}
         for split in sorted(self._simulated, key=lambda split: self._simulated[split]):
             if self._simulated[split] != LAST:
                 best.setdefault(split[0], split)

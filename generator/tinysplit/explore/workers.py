@@ -21,11 +21,11 @@ from typing import Protocol
 from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
 from tinysplit.common.interrupts.signals import uninterrupted
-from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates, key_of
 
-Batch = tuple[Candidate, ...]
-Work = Callable[[Tables, Sequence[Candidate], Solving], list[Outcome]]
+Batch = tuple[SetCandidate, ...]
+Work = Callable[[Tables, Sequence[SetCandidate], Solving], list[Outcome]]
 
 MAX_DEATHS = 3  # of workers on the same batch
 WAITING_BATCHES = 2  # per worker, so that none has to wait for its next batch

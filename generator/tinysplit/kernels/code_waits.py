@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tinysplit.boards.board import Board
 from tinysplit.kernels.base import Kernel, StraightCode
-from tinysplit.kernels.cost_table import PartCosts, load_cycle_table
+from tinysplit.kernels.cost_table import PartCycles, load_cycle_table
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
@@ -48,7 +48,7 @@ def code_waits(
     return CodeWaits(straight, others * board.clock.flash_wait_states)
 
 
-def _waits_of_pass(code: StraightCode, board: Board, costs: PartCosts) -> float:
+def _waits_of_pass(code: StraightCode, board: Board, costs: PartCycles) -> float:
     """Return the waits of one pass through code of which the cache, replaced by LRU, has forgotten all.
 
     The prefetch reads ahead all the time, so that a pass takes as long as its reads. Code begins anywhere in a line.

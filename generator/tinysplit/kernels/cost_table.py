@@ -28,7 +28,7 @@ IDEAL_MEMORY = "ideal"  # of a target: never makes the core wait
 ONCE = "layer"  # the part that runs once per call: its overhead
 
 
-class PartCosts(FileModel):
+class PartCycles(FileModel):
     """The cycles of the parts of one kernel for layers of one kind, with values of one width."""
 
     cycles: dict[str, NonNegativeFloat]  # of an execution of each part
@@ -55,7 +55,7 @@ class FitQuality(FileModel):
     intervals: dict[str, tuple[float, float]]
 
 
-class KernelCosts(PartCosts):
+class KernelCosts(PartCycles):
     """The costs of one kernel on one core."""
 
     code_bytes: NonNegativeInt
@@ -144,7 +144,7 @@ class HandoffCosts(FileModel):
         return self.output + self.reading * n_bytes
 
 
-class LinkCosts(FileModel):
+class LinkCycles(FileModel):
     """Cycles of a core between the bits of a tensor on a link and those of its acknowledgement.
 
     At the sender; at the receiver, there also for each byte of the last frame, and for the check of a tensor of several
@@ -170,7 +170,7 @@ class MeasuredCurrents(FileModel):
     source: str  # name of the file
 
 
-class Target(FileModel):
+class CostTarget(FileModel):
     """What the costs of a core were measured on: a board, its core clock, and its memory.
 
     Costs with `IDEAL_MEMORY` hold at every clock, as waits are computed.
@@ -190,13 +190,13 @@ class CycleTable(FileModel):
     compiler: str
     flags: str
     firmware_sha256: str | None = None  # of the C sources and templates that were measured; as tinysplit_version
-    targets: dict[str, Target]  # by core
+    targets: dict[str, CostTarget]  # by core
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     code: CodeCosts
     firmware: dict[str, FirmwareBytes]  # by family
-    link: dict[str, dict[str, LinkCosts]]  # by family and link driver
+    link: dict[str, dict[str, LinkCycles]]  # by family and link driver
     handoff: dict[str, HandoffCosts]  # by family
-    code_waits: dict[str, dict[str, dict[str, PartCosts]]]  # for code in flash, of a wait state; by family, bits, kind
+    code_waits: dict[str, dict[str, dict[str, PartCycles]]]  # for code in flash, of a wait state; by family, bits, kind
     currents: dict[str, MeasuredCurrents] = Field(default_factory=dict)  # by board, in place of those of its file
 
     def measured(self, core: str, bits: int, kind: str) -> KernelCosts | None:

@@ -11,7 +11,7 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import MOVE_CYCLES, Schedule, layer_ram_bytes, readers_of
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer
@@ -68,7 +68,7 @@ def least_pair_bytes(
 
 def _in_order(graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel]) -> Schedule:
     """Return the schedule that runs the layers of `kernels` in their order, and nothing else."""
-    return Schedule(graph, widths, [Step(StepKind.RUN, number, number) for number in kernels], kernels)
+    return Schedule(graph, widths, [PlanStep(StepKind.RUN, number, number) for number in kernels], kernels)
 
 
 def _lowest(schedule: Schedule, core: str, optimize: Optimize) -> Iterator[Fusion]:
@@ -94,9 +94,9 @@ def _pair_bytes(schedule: Schedule, number: int, fused: FusedRows) -> tuple[int,
     """Return the arena bytes of a producer and its consumer alone, and without what later layers read."""
     graph, (reader,) = schedule.graph, readers_of(schedule.graph, number)
     layers = (number, reader)
-    runs = [Step(StepKind.RUN, each, each) for each in layers]
+    runs = [PlanStep(StepKind.RUN, each, each) for each in layers]
     kept = [source for source in graph.predecessors[number] if graph.last_reader(source) > reader]
-    sends = [Step(StepKind.SEND, 0, source) for source in kept]
+    sends = [PlanStep(StepKind.SEND, 0, source) for source in kept]
     kernels = {each: schedule.kernels[each] for each in layers}
     size_bytes = Schedule(graph, schedule.widths, [*runs, *sends], kernels, {number: fused}).size_bytes
     return size_bytes, size_bytes - sum(aligned(schedule.widths.size_bytes(graph, source)) for source in kept)

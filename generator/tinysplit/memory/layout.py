@@ -11,7 +11,7 @@ from tinysplit.kernels.in_place import ANYWHERE, Lead
 from tinysplit.memory.arena import NEAR_BEGIN, Arena, Buffer, allocate, live_bytes
 from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.memory.fused_rows import FusedRows
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.memory.shared_memory import Place, shared_memory
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -32,7 +32,7 @@ class BufferId(NamedTuple):
     moves: int = 0
 
 
-class Move(NamedTuple):
+class TensorMove(NamedTuple):
     """A tensor moves to another offset before step `step`."""
 
     step: int
@@ -50,7 +50,7 @@ class BoardMemory:
     arena: Arena[BufferId]
     kernels: Mapping[int, Kernel]
     fused: Mapping[int, FusedRows]
-    moves: tuple[Move, ...]
+    moves: tuple[TensorMove, ...]
     live: Mapping[int, Mapping[BufferId, ByteRange]]
     waits: Mapping[BufferId, float] = field(default_factory=dict)
     shared: Mapping[int, Place] = field(default_factory=dict)  # tensors that lie in others
@@ -104,10 +104,10 @@ class Schedule:
 
     graph: Graph
     widths: BitWidths
-    steps: Sequence[Step]
+    steps: Sequence[PlanStep]
     kernels: Mapping[int, Kernel]
     fused: Mapping[int, FusedRows] = field(default_factory=dict)
-    moves: tuple[Move, ...] = ()
+    moves: tuple[TensorMove, ...] = ()
     near: frozenset[BufferId] = frozenset()
 
     def memory(self) -> BoardMemory:
@@ -185,7 +185,7 @@ class Schedule:
         return {layer: own_steps[self._producers.get(layer, layer)] for layer in own_steps}
 
     @cached_property
-    def _ticks(self) -> tuple[Sequence[int], Mapping[Move, int]]:
+    def _ticks(self) -> tuple[Sequence[int], Mapping[TensorMove, int]]:
         """The ticks of all steps and of the end after them, and those of the moves."""
         runs, moves, tick = [], {}, 0
         for step in range(len(self.steps) + 1):

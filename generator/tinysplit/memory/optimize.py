@@ -9,8 +9,8 @@ from tinysplit.common.choices import Optimize
 from tinysplit.kernels import Kernel
 from tinysplit.memory.fusion_search import fuse_layers, kernels_support, smallest_subset
 from tinysplit.memory.kernel_choice import KernelChoice
-from tinysplit.memory.layout import BoardMemory, Move, Schedule
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.layout import BoardMemory, Schedule, TensorMove
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 
@@ -21,7 +21,7 @@ def plan_memory(
     graph: Graph,
     widths: BitWidths,
     board: Board,
-    steps: Sequence[Step],
+    steps: Sequence[PlanStep],
     ram_bytes: int,
     optimize: Optimize,
     named: Mapping[int, str] = NO_NAMES,
@@ -51,7 +51,7 @@ def plan_memory(
 
 
 def _with_moves(schedule: Schedule, wanted_bytes: int) -> Schedule:
-    def build(moves: Sequence[Move]) -> Schedule:
+    def build(moves: Sequence[TensorMove]) -> Schedule:
         return replace(schedule, moves=tuple(sorted(moves)))
 
     return build(smallest_subset(_all_moves(schedule), build, wanted_bytes))
@@ -79,10 +79,10 @@ def _fastest(schedule: Schedule, number: int, choice: KernelChoice, name: str | 
     return kernel if supported else schedule.kernels[number]
 
 
-def _all_moves(schedule: Schedule) -> list[Move]:
+def _all_moves(schedule: Schedule) -> list[TensorMove]:
     """Return a move of each input before every layer, the largest tensors first."""
     moves = {
-        Move(step, source)
+        TensorMove(step, source)
         for layer, step in schedule.run_steps.items()
         for source in schedule.graph.predecessors[layer]
         if source not in schedule.fused and source not in schedule.shared and source not in schedule.holders

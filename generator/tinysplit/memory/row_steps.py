@@ -13,7 +13,7 @@ import numpy as np
 from tinysplit.kernels.row_order import are_apart, keeps_lead, may_arrive_in_place, one_row, rows_needed
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
@@ -60,7 +60,7 @@ class BoardRows:
     graph: Graph
     widths: BitWidths
     memory: BoardMemory
-    steps: Sequence[Step]
+    steps: Sequence[PlanStep]
 
     def out_of(self, send: int) -> RowFacts:
         """Return how the tensor of step `send` is computed, in the step before it."""

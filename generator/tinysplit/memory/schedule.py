@@ -18,7 +18,7 @@ class StepKind(StrEnum):
     SENT = "sent"
 
 
-class Step(NamedTuple):
+class PlanStep(NamedTuple):
     """`item` is the index of the layer to run, or of the transfer in `Plan.cuts`; `tensor` is its output or payload."""
 
     kind: StepKind

@@ -11,7 +11,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, cast
 
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis, Distribution, Distributions, Part
+from tinysplit.network.distribution import Distribution, Distributions, Part, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
@@ -32,7 +32,7 @@ def distribute(graph: Graph, how: Distributions, n_boards: int, widths: BitWidth
     """
     whole_input = Distribution.whole(graph.in_shape, how.input_board, n_boards)
     divisions = _Divisions(graph, (whole_input, *how.layers), how.output_board, how.edges, widths)
-    builder = _Builder(divisions)
+    builder = _PartsBuilder(divisions)
     builder.add_sent_parts(NETWORK_INPUT)
     for number in range(len(graph.layers)):
         builder.add_layer(number)
@@ -58,7 +58,7 @@ class _Divisions:
     def sums_parts(self, number: int) -> bool:
         """Return whether a layer averages a map of which several boards have rows: each sums its own."""
         layer, divided = self.graph.layers[number], self.of(self.graph.predecessors[number][0])
-        is_divided = divided.axis is Axis.ROWS and not divided.is_whole
+        is_divided = divided.axis is SliceAxis.ROWS and not divided.is_whole
         return is_divided and can_sum_rows(layer, self.widths.of_layer(layer).x)
 
     def own(self, tensor: int, board: int) -> range:
@@ -66,13 +66,13 @@ class _Divisions:
         divided = self.of(tensor)
         if tensor == NETWORK_INPUT:
             return divided.parts[board]
-        if divided.axis is Axis.CHANNELS:
+        if divided.axis is SliceAxis.CHANNELS:
             return range(0)
         return _shared(divided.parts[board], self._read[tensor])
 
     @cached_property
     def _read(self) -> Mapping[int, range]:
-        sliced = (number for number in range(len(self.graph.layers)) if self.of(number).axis is Axis.CHANNELS)
+        sliced = (number for number in range(len(self.graph.layers)) if self.of(number).axis is SliceAxis.CHANNELS)
         return needed_rows(self.graph, frozenset(sliced))
 
     def is_local(self, number: int, board: int, rows: range) -> bool:
@@ -104,7 +104,7 @@ class _Divisions:
             return self.own(source, board)
         if not divided.parts[board]:
             return range(0)
-        if divided.axis is Axis.ROWS:
+        if divided.axis is SliceAxis.ROWS:
             rows = self.own(number, board)
             return rows_of_source(self.graph, number, k, rows) if rows else rows
         reads_all = reads_whole_input(self.graph.layers[number])
@@ -159,7 +159,7 @@ class _Divisions:
 
 
 @dataclass
-class _Builder:
+class _PartsBuilder:
     """`nodes` and `parts` belong together; `values` are the outputs of the nodes, by what they are."""
 
     divisions: _Divisions
@@ -177,7 +177,7 @@ class _Builder:
         divided = self.divisions.of(number)
         if self.divisions.sums_parts(number):
             self._add_average(number, divided.owners[0])
-        elif divided.axis is Axis.CHANNELS:
+        elif divided.axis is SliceAxis.CHANNELS:
             for board in divided.owners:
                 self._add_slice(number, board, divided.parts[board])
         else:
@@ -186,7 +186,7 @@ class _Builder:
     def add_sent_parts(self, tensor: int) -> None:
         """Add views of what a board computes that other boards read, so that it leaves as early as it can."""
         divided = self.divisions.of(tensor)
-        if divided.axis is Axis.ROWS:
+        if divided.axis is SliceAxis.ROWS:
             for board in divided.owners:
                 for rows in self.divisions.sent(tensor, board):
                     self._own_rows(tensor, board, rows)
@@ -212,7 +212,7 @@ class _Builder:
             for k, source in enumerate(self.graph.predecessors[number])
         ]
         tile = tile_of(layer, rows) if has_rows(self.graph, number) else layer
-        self._add(tile, Part(number, board, Axis.ROWS, rows), inputs)
+        self._add(tile, Part(number, board, SliceAxis.ROWS, rows), inputs)
 
     def _add_slice(self, number: int, board: int, channels: range) -> None:
         layer = self.graph.layers[number]
@@ -220,10 +220,10 @@ class _Builder:
         inputs = [
             self._rows(source, board, range(self.graph.shape(source).height))
             if reads_all
-            else self.values[Part(source, board, Axis.CHANNELS, channels)]
+            else self.values[Part(source, board, SliceAxis.CHANNELS, channels)]
             for source in self.graph.predecessors[number]
         ]
-        self._add(slice_of(layer, channels), Part(number, board, Axis.CHANNELS, channels), inputs)
+        self._add(slice_of(layer, channels), Part(number, board, SliceAxis.CHANNELS, channels), inputs)
 
     def _add_average(self, number: int, board: int) -> None:
         """Add the sums of all boards' rows, and their average on one board."""
@@ -234,7 +234,7 @@ class _Builder:
             shape = self.graph.shape(source)._replace(height=len(rows))
             node = PartialSum(name=pool.name, inputs=(), output=f"{pool.output}:sums@{owner + 1}", in_shape=shape)
             self.nodes.append(replace(node, inputs=(self._rows(source, owner, rows),)))
-            self.parts.append(Part(number, owner, Axis.ROWS, rows))
+            self.parts.append(Part(number, owner, SliceAxis.ROWS, rows))
             sums.append(node.output)
         shape = pool.out_shape
         average = AverageOfSums(
@@ -246,14 +246,14 @@ class _Builder:
             activation=pool.activation,
             pool=pool,
         )
-        self._add(average, Part(number, board, Axis.ROWS, range(1)), sums)
+        self._add(average, Part(number, board, SliceAxis.ROWS, range(1)), sums)
 
     def _rows(self, tensor: int, board: int, rows: range) -> str:
         """Return a value that holds these rows of a tensor, in the memory of a board or about to come there."""
-        wanted = Part(tensor, board, Axis.ROWS, rows)
+        wanted = Part(tensor, board, SliceAxis.ROWS, rows)
         if wanted in self.values:
             return self.values[wanted]
-        if self.divisions.of(tensor).axis is Axis.CHANNELS:
+        if self.divisions.of(tensor).axis is SliceAxis.CHANNELS:
             return self._view(wanted, self._gathered(tensor, board))
         if tensor == NETWORK_INPUT and rows == self.divisions.own(tensor, board):
             return self.graph.input_name
@@ -266,7 +266,7 @@ class _Builder:
 
     def _own_rows(self, tensor: int, board: int, rows: range) -> str:
         """Return a value with rows that a board computes: a segment, rows of one, or rows of all of them."""
-        wanted = Part(tensor, board, Axis.ROWS, rows)
+        wanted = Part(tensor, board, SliceAxis.ROWS, rows)
         if wanted in self.values:
             return self.values[wanted]
         own = self.divisions.own(tensor, board)
@@ -321,11 +321,11 @@ class _Builder:
 
     def _gathered(self, tensor: int, board: int) -> str:
         """Return a value with all channels of a tensor of which boards have slices."""
-        whole = Part(tensor, board, Axis.ROWS, range(self.graph.shape(tensor).height))
+        whole = Part(tensor, board, SliceAxis.ROWS, range(self.graph.shape(tensor).height))
         if whole in self.values:
             return self.values[whole]
         divided = self.divisions.of(tensor)
-        slices = [Part(tensor, owner, Axis.CHANNELS, divided.parts[owner]) for owner in divided.owners]
+        slices = [Part(tensor, owner, SliceAxis.CHANNELS, divided.parts[owner]) for owner in divided.owners]
         if len(slices) == 1:
             return self.values[slices[0]]
         shapes = [self.graph.shape(tensor)._replace(channels=len(part.range)) for part in slices]

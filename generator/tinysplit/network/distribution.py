@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from tinysplit.network.layers.base import Shape
 
 
-class Axis(StrEnum):
+class SliceAxis(StrEnum):
     """What a tensor is divided by: a range of rows is a tile, a range of channels a slice."""
 
     ROWS = "rows"
@@ -17,7 +17,7 @@ class Axis(StrEnum):
 
     def size(self, shape: Shape) -> int:
         """Return the rows or channels of a tensor."""
-        return shape.height if self is Axis.ROWS else shape.channels
+        return shape.height if self is SliceAxis.ROWS else shape.channels
 
 
 class Part(NamedTuple):
@@ -25,7 +25,7 @@ class Part(NamedTuple):
 
     tensor: int
     board: int
-    axis: Axis
+    axis: SliceAxis
     range: range
 
 
@@ -36,16 +36,16 @@ class Distribution:
     A tensor that one board has as a whole is divided by rows, all of which are that board's.
     """
 
-    axis: Axis
+    axis: SliceAxis
     parts: tuple[range, ...]
 
     @classmethod
     def whole(cls, shape: Shape, board: int, n_boards: int) -> Self:
         """Return the distribution of a tensor that one board has as a whole."""
-        return cls(Axis.ROWS, tuple(range(shape.height if index == board else 0) for index in range(n_boards)))
+        return cls(SliceAxis.ROWS, tuple(range(shape.height if index == board else 0) for index in range(n_boards)))
 
     @classmethod
-    def of_sizes(cls, axis: Axis, sizes: Sequence[int]) -> Self:
+    def of_sizes(cls, axis: SliceAxis, sizes: Sequence[int]) -> Self:
         """Return the distribution in which each board, in their order, has so many rows or channels."""
         ends = accumulate(sizes, initial=0)
         return cls(axis, tuple(range(start, end) for start, end in pairwise(ends)))

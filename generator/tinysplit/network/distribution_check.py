@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tinysplit.common.errors import InputError
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import can_be_sliced, has_rows, reads_whole_input, rows_of_source, rows_read
 
@@ -25,7 +25,7 @@ def reasons_against(graph: Graph, how: Distributions, n_boards: int) -> Iterator
     if uncovered:
         return
     for number, divided in enumerate(how.layers):
-        found = _against_slices if divided.axis is Axis.CHANNELS else _against_tiles
+        found = _against_slices if divided.axis is SliceAxis.CHANNELS else _against_tiles
         yield from found(graph, how, number)
     last = how.layers[-1]
     if last.is_whole and last.owners != (how.output_board,):
@@ -65,12 +65,12 @@ def _against_slices(graph: Graph, how: Distributions, number: int) -> Iterator[s
     for source in graph.predecessors[number]:
         given = None if source == NETWORK_INPUT else how.layers[source]
         for board in divided.owners:
-            own = _range(Axis.CHANNELS, divided.parts[board])
-            if given is None or given.axis is not Axis.CHANNELS:
+            own = _range(SliceAxis.CHANNELS, divided.parts[board])
+            if given is None or given.axis is not SliceAxis.CHANNELS:
                 yield f"{name}: board {board + 1} computes {own}, but {_tensor(graph, source)} is not divided so"
                 return
             if given.parts[board] != divided.parts[board]:
-                its = _range(Axis.CHANNELS, given.parts[board]) if given.parts[board] else "none"
+                its = _range(SliceAxis.CHANNELS, given.parts[board]) if given.parts[board] else "none"
                 yield f"{name}: board {board + 1} computes {own}, but has {its} of {_tensor(graph, source)}"
                 return
 
@@ -89,7 +89,7 @@ def _against_tiles(graph: Graph, how: Distributions, number: int) -> Iterator[st
             return
     for k, source in enumerate(graph.predecessors[number]):
         given = None if source == NETWORK_INPUT else how.layers[source]
-        if given is not None and given.axis is Axis.ROWS and given.owners == divided.owners:
+        if given is not None and given.axis is SliceAxis.ROWS and given.owners == divided.owners:
             yield from _below_halo(graph, number, k, given, divided)
 
 
@@ -118,7 +118,7 @@ def _tensor(graph: Graph, source: int) -> str:
     return f"input {graph.input_name!r}" if source == NETWORK_INPUT else _name(graph, source)
 
 
-def _range(axis: Axis, part: range) -> str:
+def _range(axis: SliceAxis, part: range) -> str:
     """Return a range as users count, from 1: `rows 1-12`."""
     return f"{axis} {part.start + 1}-{part.stop}" if len(part) > 1 else f"{axis.value[:-1]} {part.start + 1}"
 

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.network.distribution import Axis, Part
+from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.layers.base import Activation, Layer, Shape
 
@@ -103,7 +103,7 @@ class Graph:
     def _siblings(self) -> Mapping[int, tuple[int, ...]]:
         tiles: dict[tuple[int, int, str], list[int]] = {}
         for number, (layer, part) in enumerate(zip(self.layers, self.parts, strict=False)):
-            if not layer.is_view and part.axis is Axis.ROWS:
+            if not layer.is_view and part.axis is SliceAxis.ROWS:
                 tiles.setdefault((part.tensor, part.board, layer.kind), []).append(number)
         return {number: tuple(own) for own in tiles.values() for number in own}
 

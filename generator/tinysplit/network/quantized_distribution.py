@@ -6,7 +6,7 @@ Every output is the integer that the whole network computes.
 from dataclasses import replace
 
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis, Part
+from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -48,7 +48,7 @@ def _quantized(quantized: QuantizedGraph, node: Layer, part: Part, inputs: tuple
     whole = quantized.layers[part.tensor]
     formats, parameters = replace(whole.formats, inputs=inputs), whole.parameters
     bounds = () if isinstance(node, AverageOfSums) else whole.bounds
-    if part.axis is Axis.CHANNELS:
+    if part.axis is SliceAxis.CHANNELS:
         formats = slice_of_formats(formats, part.range)
         parameters = parameters and slice_of_parameters(whole.layer, parameters, part.range)
     return QuantizedLayer(layer=node, formats=formats, bounds=bounds, parameters=parameters)

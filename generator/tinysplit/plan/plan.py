@@ -20,7 +20,7 @@ from tinysplit.memory.layout import BoardMemory, BufferId, Schedule
 from tinysplit.memory.link_memory import link_ram_bytes
 from tinysplit.memory.near_buffers import with_near_buffers
 from tinysplit.memory.optimize import plan_memory
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement, place_code
@@ -43,7 +43,7 @@ class BoardPlan:
 
     index: int
     board: Board
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     memory: BoardMemory
     stages: StageBuffers
     links: tuple[BoardLink, ...]
@@ -173,7 +173,7 @@ def make_plan(
     cuts, output_board = _cuts(graph, boards, problem, assignment, settings)
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
-    def plan_board(index: int, steps: Sequence[Step]) -> BoardPlan:
+    def plan_board(index: int, steps: Sequence[PlanStep]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
         memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named, index)
@@ -260,7 +260,7 @@ def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: Code
     return replace(plan, code=code, external=choice.external.intersection(plan.layers))
 
 
-def _tensor_bytes(steps: Sequence[Step], cuts: Sequence[Cut]) -> list[int]:
+def _tensor_bytes(steps: Sequence[PlanStep], cuts: Sequence[Cut]) -> list[int]:
     kinds = (StepKind.SEND, StepKind.RECEIVE)
     return [cuts[step.item].payload_bytes for step in steps if step.kind in kinds]
 
@@ -300,12 +300,12 @@ def _host_ends(
     return HostEnds(input_bytes, output_bytes, keeps_input=settings.returns_output)
 
 
-def _steps(problem: Problem, assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[Step]]:
+def _steps(problem: Problem, assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[PlanStep]]:
     """Return the steps of each board that takes part, by 0-based board."""
-    steps: dict[int, list[Step]] = {}
+    steps: dict[int, list[PlanStep]] = {}
     for action, device, item in actions(problem, assignment, cuts):
         tensor = item if action is Action.RUN else cuts[item].after_layer
-        steps.setdefault(device, []).append(Step(StepKind(action.value), item, tensor))
+        steps.setdefault(device, []).append(PlanStep(StepKind(action.value), item, tensor))
     return steps
 
 

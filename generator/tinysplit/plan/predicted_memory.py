@@ -42,7 +42,7 @@ class PredictedMemory:
 
 
 @dataclass(frozen=True)
-class Program:
+class PlannedProgram:
     """The program of a board: `layers` by number from 0, `host` the protocol of its host port."""
 
     plan: Plan

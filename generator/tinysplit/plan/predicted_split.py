@@ -11,7 +11,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import BoardPlan, Plan
-from tinysplit.plan.predicted_memory import LayerProgram, PredictedMemory, Program
+from tinysplit.plan.predicted_memory import LayerProgram, PlannedProgram, PredictedMemory
 from tinysplit.split.solution import Split
 
 
@@ -45,13 +45,13 @@ def predict_split(
     return {number: program.predicted for number, program in programs}
 
 
-def _program(graph: Graph, widths: BitWidths, plan: Plan, board_plan: BoardPlan) -> Program:
+def _program(graph: Graph, widths: BitWidths, plan: Plan, board_plan: BoardPlan) -> PlannedProgram:
     layers: Mapping[int, LayerProgram] = {
         number: _layer(graph, widths, board_plan, number)
         for number in board_plan.layers
         if not graph.layers[number].is_view
     }
-    return Program(plan, board_plan, graph, layers)
+    return PlannedProgram(plan, board_plan, graph, layers)
 
 
 def _layer(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> LayerProgram:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.common.alignment import aligned
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.memory.staging import choose_stages
 from tinysplit.split.topology import Cut
 
@@ -47,7 +47,7 @@ class HostEnds:
 
 
 def place_stages(
-    steps: Sequence[Step],
+    steps: Sequence[PlanStep],
     cuts: Sequence[Cut],
     arena_bytes: int,
     free_bytes: int,

@@ -16,7 +16,7 @@ from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import BoardMemory
 from tinysplit.memory.row_steps import BoardRows, RowFacts, RowSteps
-from tinysplit.memory.schedule import Step, StepKind
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.stages import StageBuffers
@@ -51,7 +51,7 @@ class BoardSteps:
     """A board's part of a plan: its steps and memory, the buffers of its transfers, and how its links are driven."""
 
     board: Board
-    steps: Sequence[Step]
+    steps: Sequence[PlanStep]
     memory: BoardMemory
     stages: StageBuffers
     driving: LinkDriving
@@ -106,8 +106,8 @@ class StreamPlanner:
     def _possible(self, number: int) -> HandOff:
         cut = self.cuts[number]
         sender, receiver = self.boards[cut.sender], self.boards[cut.receiver]
-        send = sender.steps.index(Step(StepKind.SEND, number, cut.after_layer))
-        receive = receiver.steps.index(Step(StepKind.RECEIVE, number, cut.after_layer))
+        send = sender.steps.index(PlanStep(StepKind.SEND, number, cut.after_layer))
+        receive = receiver.steps.index(PlanStep(StepKind.RECEIVE, number, cut.after_layer))
         gives = POLLS if sender.driving.driver is LinkDriver.POLLING else self._rows(sender).out_of(send)
         takes = POLLS
         if receiver.driving.driver is not LinkDriver.POLLING:

@@ -29,7 +29,7 @@ from tinysplit.common.file_schema import (
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.input_files.texts import read_json_file
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT
-from tinysplit.network.distribution import Axis, Part
+from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.project.activity import BoardActivity, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
@@ -89,7 +89,7 @@ class ProjectPart(FileModel):
     """Rows or channels `first` to `last` (from 1) of the output of layer `layer` (0: of the network's input)."""
 
     layer: LayerNumber
-    axis: Axis
+    axis: SliceAxis
     first: Number
     last: Number
 

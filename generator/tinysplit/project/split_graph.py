@@ -15,10 +15,10 @@ _CUT = 'color="#c2410c", fontcolor="#c2410c", penwidth=2'
 
 def split_dot(project: Project, graph: Graph) -> str:
     """Return the slowest copy of the network as text."""
-    return "\n".join(_Drawing(project, graph).lines()) + "\n"
+    return "\n".join(_SplitDrawing(project, graph).lines()) + "\n"
 
 
-class _Drawing:
+class _SplitDrawing:
     def __init__(self, project: Project, graph: Graph) -> None:
         self.project, self.graph, self.copy = project, graph, project.slowest
         inputs = ((NETWORK_INPUT_NUMBER, board) for board in self.copy.input_boards)

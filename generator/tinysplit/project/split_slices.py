@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from tinysplit.common.file_schema import FileModel
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 
 Number = Annotated[int, Field(ge=1)]
 
@@ -27,7 +27,7 @@ class SplitPart(FileModel):
 class SplitDistribution(FileModel):
     """The parts of a layer's output, in their order; one part is the whole output."""
 
-    axis: Axis
+    axis: SliceAxis
     parts: tuple[SplitPart, ...] = Field(min_length=1)
 
     @model_validator(mode="after")

@@ -23,7 +23,7 @@ class WireEnd:
 
 
 @dataclass(frozen=True)
-class Wire:
+class DrawnWire:
     """A wire between the left and the right board of a link; `to` is the end that listens, "" for ground."""
 
     left: WireEnd
@@ -40,14 +40,14 @@ class LinkPicture:
     left_title: str  # "NUCLEO-G071RB (STM32G071RB)"
     right_title: str
     baud: int
-    wires: tuple[Wire, ...]
+    wires: tuple[DrawnWire, ...]
 
 
 @dataclass(frozen=True)
 class _DrawnWire:
     y: int
     color: str
-    wire: Wire
+    wire: DrawnWire
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Panel:
 
 
 @dataclass(frozen=True)
-class PictureContext:
+class WiringPicture:
     """The names of `project/wiring.svg.j2`; lengths in pixels."""
 
     height: int
@@ -72,9 +72,9 @@ def picture_of(project: Project, link: ProjectLink) -> LinkPicture:
     left_title, right_title = (load_board(board.name).title for board in boards)
     left_name, right_name = (f"{board.title} {uart}" for board, uart in zip(boards, link.uarts, strict=True))
     wires = (
-        Wire(WireEnd("TX", left.tx, left.tx_pin), WireEnd("RX", right.rx, right.rx_pin), "right"),
-        Wire(WireEnd("RX", left.rx, left.rx_pin), WireEnd("TX", right.tx, right.tx_pin), "left"),
-        Wire(WireEnd("GND", left.ground, ""), WireEnd("GND", right.ground, ""), ""),
+        DrawnWire(WireEnd("TX", left.tx, left.tx_pin), WireEnd("RX", right.rx, right.rx_pin), "right"),
+        DrawnWire(WireEnd("RX", left.rx, left.rx_pin), WireEnd("TX", right.tx, right.tx_pin), "left"),
+        DrawnWire(WireEnd("GND", left.ground, ""), WireEnd("GND", right.ground, ""), ""),
     )
     return LinkPicture(left_name, right_name, left_title, right_title, link.baud, wires)
 
@@ -94,7 +94,7 @@ def wiring_lines(project: Project) -> Iterator[str]:
 def wiring_svg(project: Project) -> str:
     """Return the picture as SVG; it is for projects with links."""
     panels = tuple(_panels(picture_of(project, link) for link in project.links))
-    return render("project/wiring.svg.j2", PictureContext(_PANEL_HEIGHT * len(panels), panels))
+    return render("project/wiring.svg.j2", WiringPicture(_PANEL_HEIGHT * len(panels), panels))
 
 
 def _panels(pictures: Iterable[LinkPicture]) -> Iterator[_Panel]:

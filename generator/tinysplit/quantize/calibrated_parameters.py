@@ -36,8 +36,8 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
     graph = quantized.graph
     if graph.qdq_formats or (reference is None and not any(map(few_weight_bits, quantized.layers))):
         return quantized
-    own = _Run(quantized, x[:MOST_SAMPLES])
-    exact = own if reference is None else _Run(reference, x[:MOST_SAMPLES])
+    own = _LayerRun(quantized, x[:MOST_SAMPLES])
+    exact = own if reference is None else _LayerRun(reference, x[:MOST_SAMPLES])
     layers = []
     for index, layer in enumerate(quantized.layers):
         model = layer if reference is None else reference.layers[index]
@@ -53,7 +53,7 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
     return replace(quantized, layers=tuple(layers))
 
 
-class _Run:
+class _LayerRun:
     """Execution layer by layer: the tensors that later layers read, for all samples."""
 
     def __init__(self, quantized: QuantizedGraph, x: FloatArray) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Self
 
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.layers.pool import Pool
@@ -19,7 +19,7 @@ class Candidate:
     `order` has the boards in the order of their parts; `output_board` has all other layers.
     """
 
-    axis: Axis
+    axis: SliceAxis
     n_divided: int
     order: tuple[int, ...]
     shares: tuple[float, ...]  # of the boards in `order`, with the sum 1
@@ -35,7 +35,7 @@ class Candidate:
             source = graph.predecessors[number][0]
             before = None if source == NETWORK_INPUT else found[source]
             if number < self.n_divided and self._divides(graph, number, before):
-                is_same = self.axis is Axis.CHANNELS and not reads_whole_input(layer) and before
+                is_same = self.axis is SliceAxis.CHANNELS and not reads_whole_input(layer) and before
                 found.append(before if is_same and before else self._divided(layer.out_shape, needed[number], n_boards))
             else:
                 found.append(Distribution.whole(layer.out_shape, self.output_board, n_boards))
@@ -43,16 +43,16 @@ class Candidate:
 
     def _divides(self, graph: Graph, number: int, before: Distribution | None) -> bool:
         layer = graph.layers[number]
-        if self.axis is Axis.ROWS:
+        if self.axis is SliceAxis.ROWS:
             return has_rows(graph, number) and layer.out_shape.height >= len(self.order)
         if not can_be_sliced(layer):
             return False
-        return reads_whole_input(layer) or (before is not None and before.axis is Axis.CHANNELS)
+        return reads_whole_input(layer) or (before is not None and before.axis is SliceAxis.CHANNELS)
 
     def _divided(self, shape: Shape, needed: range, n_boards: int) -> Distribution:
         """Return the division of a tensor so that boards have their shares of what is needed of it."""
         size = self.axis.size(shape)
-        wanted = needed if self.axis is Axis.ROWS else range(size)
+        wanted = needed if self.axis is SliceAxis.ROWS else range(size)
         inner = [wanted.start + round(share * len(wanted)) for share in accumulate(self.shares[:-1])]
         parts = dict(zip(self.order, (range(*each) for each in pairwise((0, *inner, size))), strict=True))
         return Distribution(self.axis, tuple(parts.get(board, range(0)) for board in range(n_boards)))

@@ -18,7 +18,7 @@ from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.costs.problem_builder import free_memory
 from tinysplit.costs.transfers import host_seconds
 from tinysplit.kernels.cores import CORTEX_M0PLUS
-from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import needed_rows
 from tinysplit.slices.exact.problem import Choice, DistributionProblem, Stage, Transition
@@ -53,7 +53,7 @@ class DistributionModel:
 
     @classmethod
     def of(
-        cls, costs: PartCosts, order: tuple[int, ...], axes: Sequence[Axis], input_board: int, output_board: int
+        cls, costs: PartCosts, order: tuple[int, ...], axes: Sequence[SliceAxis], input_board: int, output_board: int
     ) -> Self:
         """Return the model of boards that are wired by the settings of `costs`; tensors are divided by `axes`.
 
@@ -62,7 +62,7 @@ class DistributionModel:
         graph, boards = costs.graph, range(len(costs.boards))
         layers = range(len(graph.layers))
         whole_s = [
-            sum(costs.of(number, board, Axis.ROWS, range(graph.shape(number).height)).seconds for number in layers)
+            sum(costs.of(number, board, SliceAxis.ROWS, range(graph.shape(number).height)).seconds for number in layers)
             for board in boards
         ]
         words = {n: WORD_BYTES // (costs.widths.values[graph.layers[n].output] // 8) for n in layers}

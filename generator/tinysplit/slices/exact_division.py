@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.distribution import Distributions, SliceAxis
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import Found, best_choices
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
@@ -31,7 +31,7 @@ class ExactDivision:
 
 
 def divide_exactly(
-    network: SlicedNetwork, order: tuple[int, ...], axes: Sequence[Axis], until_s: float
+    network: SlicedNetwork, order: tuple[int, ...], axes: Sequence[SliceAxis], until_s: float
 ) -> ExactDivision:
     """Return the best divisions by `axes` of boards that are wired in `order`.
 

@@ -13,7 +13,7 @@ from itertools import chain, combinations, islice, zip_longest
 
 import numpy as np
 
-from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.parts import can_be_sliced, has_rows, rows_read
@@ -42,7 +42,7 @@ class Options:
     @cached_property
     def is_by_rows(self) -> Flags:
         """Whether each option is by rows, which a whole tensor is, too."""
-        return np.array([each.axis is Axis.ROWS for each in self.distributions])
+        return np.array([each.axis is SliceAxis.ROWS for each in self.distributions])
 
     @cached_property
     def parts(self) -> tuple[tuple[range, ...], ...]:
@@ -50,7 +50,7 @@ class Options:
         return tuple(tuple(self._computed(each, part) for part in each.parts) for each in self.distributions)
 
     def _computed(self, distribution: Distribution, part: range) -> range:
-        if distribution.axis is Axis.CHANNELS:
+        if distribution.axis is SliceAxis.CHANNELS:
             return part
         own = range(max(part.start, self.needed.start), min(part.stop, self.needed.stop))
         return own or range(0)
@@ -87,7 +87,7 @@ class OptionSet:
     graph: Graph
     order: tuple[int, ...]
     speeds: tuple[float, ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[SliceAxis, ...]
     word_elements: Mapping[int, int]  # of each tensor: elements in 4 bytes, of which rows are multiples
     needed: Mapping[int, range]
 
@@ -100,19 +100,19 @@ class OptionSet:
             shape, tuple(dict.fromkeys([*whole, *(each for found in divided for each in found)])), self.needed[number]
         )
 
-    def can_be_divided(self, number: int, axis: Axis) -> bool:
+    def can_be_divided(self, number: int, axis: SliceAxis) -> bool:
         """Return whether a layer can be divided by an axis, whatever its inputs are divided by."""
         layer, shape = self.graph.layers[number], self.graph.shape(number)
-        if axis is Axis.CHANNELS:
+        if axis is SliceAxis.CHANNELS:
             return can_be_sliced(layer)
         if not has_rows(self.graph, number) or shape.width * shape.channels % self.word_elements[number]:
             return False
         rows = (range(row, row + 1) for row in range(shape.height))
         return all(rows_read(layer, k, row) is not None for row in rows for k in range(len(layer.in_shapes)))
 
-    def _divided(self, number: int, axis: Axis) -> Iterator[Distribution]:
+    def _divided(self, number: int, axis: SliceAxis) -> Iterator[Distribution]:
         shape = self.graph.shape(number)
-        wanted = self.needed[number] if axis is Axis.ROWS else range(shape.channels)
+        wanted = self.needed[number] if axis is SliceAxis.ROWS else range(shape.channels)
 
         def over(boards: Sequence[int]) -> Iterator[Distribution]:
             for sizes in islice(roundings([self.speeds[board] for board in boards], len(wanted)), MOST_ROUNDINGS):
@@ -130,7 +130,7 @@ class OptionSet:
                 yield from (self.order[first : first + n_parts] for first in range(len(self.order) - n_parts + 1))
 
     def _of_sizes(
-        self, axis: Axis, boards: Sequence[int], sizes: Sequence[int], wanted: range, size: int
+        self, axis: SliceAxis, boards: Sequence[int], sizes: Sequence[int], wanted: range, size: int
     ) -> Distribution:
         """Return the distribution with so much of what is `wanted`; the first and last parts have the rest."""
         ends = [0, *(wanted.start + int(end) for end in np.cumsum(sizes[:-1])), size]

@@ -10,7 +10,7 @@ from tinysplit.boards.board import Board
 from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Axis, Part
+from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.distributed.partial_sum import SUM_BITS, PartialSum
@@ -44,12 +44,12 @@ class PartCosts:
     widths: BitWidths
     _known: dict[Hashable, PartCost] = field(default_factory=dict)
 
-    def of(self, number: int, board: int, axis: Axis, part: range) -> PartCost:
+    def of(self, number: int, board: int, axis: SliceAxis, part: range) -> PartCost:
         """Return the cost of a range of a layer's output rows or channels; without any, nothing."""
         if not part:
             return NOTHING
         layer = self.graph.layers[number]
-        if axis is Axis.CHANNELS:
+        if axis is SliceAxis.CHANNELS:
             layer = slice_of(layer, part)
         elif len(part) < layer.out_shape.height and has_rows(self.graph, number):
             layer = tile_of(layer, part)
@@ -68,7 +68,7 @@ class PartCosts:
         if key not in self._known:
             own = BitWidths({_INPUT: widths.x, layer.output: y_bits}, {layer.output: widths.w})
             alone = replace(layer, inputs=(_INPUT,) * len(layer.inputs))
-            part = Part(0, 0, Axis.ROWS, range(layer.out_shape.height))
+            part = Part(0, 0, SliceAxis.ROWS, range(layer.out_shape.height))
             network = replace(self.graph, layers=(alone,), input_name=_INPUT, parts=(part,))
             choice = KernelChoice(network, own, self.boards[board], self.settings.code_memory)
             kernel = choice.kernel(0, self.settings.optimize)

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import permutations, product
 
 from tinysplit.costs.settings import CostSettings
-from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.distribution import Distributions, SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
 from tinysplit.slices.exact_division import divide_exactly
@@ -33,7 +33,7 @@ class SliceSearch:
     choice: Sliced | None = None  # the best of exact choices and their neighbours
     lower_bound: float = 0.0  # of the objective, among the options of the exact choice
 
-    def run(self, axes: Sequence[Axis]) -> Sliced | None:
+    def run(self, axes: Sequence[SliceAxis]) -> Sliced | None:
         """Return the best distribution found until the deadline, None if none is feasible."""
         self._choose_exactly(axes)
         for candidate in self._first_candidates(axes):
@@ -50,12 +50,12 @@ class SliceSearch:
         found = [each for each in (self.choice, self.candidate) if each]
         return min(found, key=lambda each: each.figures.value, default=None)
 
-    def _first_candidates(self, axes: Sequence[Axis]) -> Iterator[Candidate]:
+    def _first_candidates(self, axes: Sequence[SliceAxis]) -> Iterator[Candidate]:
         """Yield candidates with shares by the boards' clocks, of rows with all edges apart and with none."""
         ends = (self.network.input_board, self.network.output_board)
         for axis, order in product(axes, self.network.orders()):
             shares = self._shares(order)
-            if axis is Axis.CHANNELS:
+            if axis is SliceAxis.CHANNELS:
                 yield Candidate(axis, len(self.network.graph.layers), order, shares, *ends, frozenset())
                 continue
             for end in ends_of_tiles(self.network.graph, len(order)):
@@ -66,7 +66,7 @@ class SliceSearch:
         speeds = [self.network.boards[board].clock.core_hz for board in order]
         return tuple(speed / sum(speeds) for speed in speeds)
 
-    def _choose_exactly(self, axes: Sequence[Axis]) -> None:
+    def _choose_exactly(self, axes: Sequence[SliceAxis]) -> None:
         """Try the model's best choice in each order of all boards, and note the lower bound.
 
         The model has seconds, no joules.
@@ -86,7 +86,7 @@ class SliceSearch:
         now = clock.now()
         return now + share * max(0.0, until_s - now)
 
-    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[Axis], until_s: float) -> float:
+    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[SliceAxis], until_s: float) -> float:
         """Try the model's best choice of boards in `order`; return its lower bound."""
         found = divide_exactly(self.network, order, axes, until_s)
         self.explored += found.explored
@@ -135,7 +135,7 @@ def _neighbours(graph: Graph, candidate: Candidate) -> Iterator[Candidate]:
         for step in (row / 2, row, 1 / min(heights)):
             if candidate.shares[giver] > 2 * step:
                 yield candidate.moved(giver, taker, step)
-    if candidate.axis is Axis.ROWS:
+    if candidate.axis is SliceAxis.ROWS:
         for number in range(candidate.n_divided):
             yield replace(candidate, edges=candidate.edges ^ {number})
 
@@ -143,11 +143,11 @@ def _neighbours(graph: Graph, candidate: Candidate) -> Iterator[Candidate]:
 def _other_edges(how: Distributions) -> Iterator[Distributions]:
     """Yield distributions in which the edges of one layer are computed apart, or no longer."""
     for number, divided in enumerate(how.layers):
-        if divided.axis is Axis.ROWS and not divided.is_whole:
+        if divided.axis is SliceAxis.ROWS and not divided.is_whole:
             yield replace(how, edges=how.edges ^ {number})
 
 
-def search_exactly(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> SliceResult:
+def search_exactly(network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float) -> SliceResult:
     """Return the best distribution of `SliceSearch`."""
     search = SliceSearch(network, deadline_s)
     best = search.run(axes)

@@ -11,7 +11,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.distribution import Distributions, SliceAxis
 from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
@@ -73,7 +73,7 @@ class SlicedNetwork:
     def _part_costs(self) -> PartCosts:
         return PartCosts(self.graph, self.boards, self.settings, self.widths)
 
-    def model(self, order: tuple[int, ...], axes: Sequence[Axis]) -> DistributionModel:
+    def model(self, order: tuple[int, ...], axes: Sequence[SliceAxis]) -> DistributionModel:
         """Return the model of divisions by `axes` over boards wired in `order`; all orders share costs of parts."""
         costs = replace(self._part_costs, settings=self.linked(order))
         return DistributionModel.of(costs, order, axes, self.input_board, self.output_board)

@@ -4,21 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.common.extensions import load_extension
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.search import search_exactly
 from tinysplit.slices.sliced_network import SlicedNetwork
 
-_BOTH = (Axis.ROWS, Axis.CHANNELS)
-AXES: Mapping[Slices, tuple[Axis, ...]] = {  # what layers may be divided by
+_BOTH = (SliceAxis.ROWS, SliceAxis.CHANNELS)
+AXES: Mapping[Slices, tuple[SliceAxis, ...]] = {  # what layers may be divided by
     Slices.AUTO: _BOTH,
     Slices.NONE: (),
-    Slices.CHANNELS: (Axis.CHANNELS,),
-    Slices.ROWS: (Axis.ROWS,),
+    Slices.CHANNELS: (SliceAxis.CHANNELS,),
+    Slices.ROWS: (SliceAxis.ROWS,),
 }
 
 # A solver returns the best division by some of the axes that it finds until a deadline of `split/clock.py`.
-SolveSlices = Callable[[SlicedNetwork, Sequence[Axis], float], SliceResult]
+SolveSlices = Callable[[SlicedNetwork, Sequence[SliceAxis], float], SliceResult]
 
 
 def slice_solver(name: SliceSolver) -> SolveSlices:

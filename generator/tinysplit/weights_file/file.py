@@ -31,7 +31,7 @@ ARRAYS_ALIGNMENT = 32  # of the first array: a cache line
 
 
 @dataclass(frozen=True)
-class Identity:
+class FileIdentity:
     """For what a file is: the index of its board, the structure of the programs, and which of its files it is.
 
     `structure` is the hash of the programs of all boards (`network_project_hash`); `counter` rises with each network of
@@ -45,7 +45,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ArrayLayout:
     """Where the arrays of a file lie: offset and bytes by symbol; the file has `size_bytes` with signature and CRC."""
 
     first_array: int
@@ -75,7 +75,7 @@ class Layout:
 class WeightsFile:
     """The contents of a file."""
 
-    identity: Identity
+    identity: FileIdentity
     layers: tuple[LayerEntry, ...]
     data: bytes  # the arrays, from the first one to the signature or the CRC
     crc: int
@@ -105,7 +105,7 @@ def _first_array(layers_bytes: int) -> int:
 
 
 def encode(
-    identity: Identity,
+    identity: FileIdentity,
     layers: Sequence[LayerEntry],
     arrays: Mapping[str, IntArray],
     key: SecretKey | None = None,
@@ -116,7 +116,7 @@ def encode(
     The arrays are encrypted if there is a `key`; then the file is signed if there is a `signer`.
     """
     graph = encode_layers(layers)
-    layout = Layout.of(graph, arrays, is_encrypted=key is not None, is_signed=signer is not None)
+    layout = ArrayLayout.of(graph, arrays, is_encrypted=key is not None, is_signed=signer is not None)
     fields = (VERSION, identity.board_index, layout.first_array, layout.size_bytes)
     flags = header_flags(is_encrypted=key is not None, is_signed=signer is not None)
     header = _HEADER.pack(MAGIC, *fields, identity.structure, identity.counter, identity.model, len(layers), flags)
@@ -172,6 +172,6 @@ def decode(data: bytes) -> WeightsFile:
     if not _HEADER.size <= first_array <= end or flags & ~(_ENCRYPTED | _SIGNED):
         raise ValueError("the weights file has a header that this version does not know")
     layers = decode_layers(data[_HEADER.size : first_array], count)
-    identity = Identity(board_index, structure, counter, model)
+    identity = FileIdentity(board_index, structure, counter, model)
     manifest, signature = data[:end], data[end : -_CRC.size]
     return WeightsFile(identity, layers, data[first_array:end], crc, manifest, signature, bool(flags & _ENCRYPTED))

@@ -45,7 +45,7 @@ FLASH_LIMIT_S = 300.0  # of one command; 2 MB take about a minute
 
 
 @dataclass(frozen=True)
-class Target:
+class FlashTarget:
     """A board that is flashed: its image, its probe and its debug port; `weights`: only these, none of its program."""
 
     board: ProjectBoard
@@ -80,7 +80,9 @@ class Programmed:
     starts: bool = True  # False: its part may start its boot loader in place of the program
 
 
-def targets_of(project: Project, folder: Path, rig_file: Path, *, weights_only: bool = False) -> tuple[Target, ...]:
+def targets_of(
+    project: Project, folder: Path, rig_file: Path, *, weights_only: bool = False
+) -> tuple[FlashTarget, ...]:
     """Return the boards of a project with their probes. Raises InputError for a rig file without probes.
 
     With `weights_only`, they get nothing but their configuration files: InputError where there are none.
@@ -94,7 +96,7 @@ def targets_of(project: Project, folder: Path, rig_file: Path, *, weights_only: 
         raise InputError(f"{rig_file}: {NOTHING_TO_FLASH}: give a rig file of real boards")
     probes = _probes(rig_file, rig, project.numbered_names)
     return tuple(
-        Target(
+        FlashTarget(
             board,
             board.elf(folder),
             probe,
@@ -146,7 +148,7 @@ def _probes(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> list[Prob
     return [board.probe for board in rig.board if board.probe]
 
 
-def _check_external(targets: Iterable[Target]) -> None:
+def _check_external(targets: Iterable[FlashTarget]) -> None:
     """Raise ToolError for an image with weights in an external memory, which no programmer writes by itself."""
     for target in targets:
         if n_bytes := target.board.external_weights_bytes:
@@ -157,7 +159,9 @@ def _check_external(targets: Iterable[Target]) -> None:
             )
 
 
-def planned_commands(targets: Iterable[Target], programmer: Programmer) -> list[tuple[Target, tuple[Command, ...]]]:
+def planned_commands(
+    targets: Iterable[FlashTarget], programmer: Programmer
+) -> list[tuple[FlashTarget, tuple[Command, ...]]]:
     """Return all commands that flashing these boards takes; the one that reads the part, if any, comes first.
 
     Raises ToolError for weights in an external memory.
@@ -224,12 +228,12 @@ def check_writes(programmer: Programmer) -> None:
         )
 
 
-def _is_wanted(target: Target, image: RunningImage) -> bool:
+def _is_wanted(target: FlashTarget, image: RunningImage) -> bool:
     """Whether a board gets what it is to be flashed with: weights also where those that it has are damaged."""
     return not (image.is_good if target.weights else image.is_new)
 
 
-def _check_programs(targets: Iterable[Target], images: Mapping[int, RunningImage]) -> None:
+def _check_programs(targets: Iterable[FlashTarget], images: Mapping[int, RunningImage]) -> None:
     """Raise ToolError, before anything is written, for boards whose programs do not take the weights."""
     for target in targets:
         image = images[target.board.number]
@@ -240,7 +244,7 @@ def _check_programs(targets: Iterable[Target], images: Mapping[int, RunningImage
             )
 
 
-def _weights_bytes(targets: Iterable[Target], programmer: Programmer) -> dict[int, int]:
+def _weights_bytes(targets: Iterable[FlashTarget], programmer: Programmer) -> dict[int, int]:
     """Return the bytes of each configuration file. Raises UsageError for a programmer that cannot write it."""
     check_writes(programmer)
     sizes = {}
@@ -251,7 +255,7 @@ def _weights_bytes(targets: Iterable[Target], programmer: Programmer) -> dict[in
 
 
 def _result(
-    target: Target,
+    target: FlashTarget,
     sizes: Mapping[int, int],
     images: Mapping[int, RunningImage],
     programmed: Programmed | None,
@@ -299,7 +303,7 @@ def _is_built(directory: Path, elf: Path) -> bool:
 # Parts
 
 
-def _check_parts(targets: Sequence[Target], programmer: Programmer, messages: Console) -> None:
+def _check_parts(targets: Sequence[FlashTarget], programmer: Programmer, messages: Console) -> None:
     """Raise ToolError, before anything is written, unless each probe reaches the part that the image is for."""
     if not (targets and programmer.read):
         return
@@ -310,7 +314,7 @@ def _check_parts(targets: Sequence[Target], programmer: Programmer, messages: Co
         raise ToolError(f"no board was flashed: {'; '.join(wrong)}")
 
 
-def _reason_against(target: Target, programmer: Programmer) -> str | None:
+def _reason_against(target: FlashTarget, programmer: Programmer) -> str | None:
     try:
         words = programmer.read_words(target.probe, target.registers)
     except ToolError as error:
@@ -334,7 +338,7 @@ def _reason_against(target: Target, programmer: Programmer) -> str | None:
 # Programming
 
 
-def _program(targets: Sequence[Target], programmer: Programmer, messages: Console) -> Mapping[int, Programmed]:
+def _program(targets: Sequence[FlashTarget], programmer: Programmer, messages: Console) -> Mapping[int, Programmed]:
     """Flash the boards, side by side where the programmer allows it; one that fails does not end the others."""
     if not targets:
         return {}
@@ -343,7 +347,7 @@ def _program(targets: Sequence[Target], programmer: Programmer, messages: Consol
     return {target.board.number: each for target, each in zip(targets, done, strict=True)}
 
 
-def _program_one(target: Target, programmer: Programmer) -> Programmed:
+def _program_one(target: FlashTarget, programmer: Programmer) -> Programmed:
     seconds = 0.0
     try:
         for command in target.commands(programmer):
@@ -356,7 +360,7 @@ def _program_one(target: Target, programmer: Programmer) -> Programmed:
     return Programmed(seconds, None, starts_program(programmer, target.port, target.probe))
 
 
-def _each(programmer: Programmer, targets: Sequence[Target], call: Callable[[Target], T]) -> list[T]:
+def _each(programmer: Programmer, targets: Sequence[FlashTarget], call: Callable[[FlashTarget], T]) -> list[T]:
     """Call a function for each board, side by side where the programmer allows it."""
     return side_by_side([partial(call, target) for target in targets], len(targets) if programmer.is_parallel else 1)
 

@@ -52,14 +52,14 @@ class WiringRequest:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class RateCandidates:
     """The links of a wiring test, and the rates to try on each of them, from the highest."""
 
     links: tuple[Link, ...]
     rates: tuple[tuple[int, ...], ...]
 
 
-def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: bool) -> Candidates:
+def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: bool) -> RateCandidates:
     """Return the links between `boards`, and the rates that both ends of each can make without losing bytes.
 
     With `is_auto`, links that the settings do not name have all of them, the others the rate of the settings.
@@ -78,7 +78,7 @@ def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: b
         highest = min(drivings[index].highest_baud(boards[index], uart) for index, uart in ends)
         return tuple(baud for baud in common_rates(*link.uarts) if baud <= highest)
 
-    return Candidates(links, tuple(map(rates_of, links)))
+    return RateCandidates(links, tuple(map(rates_of, links)))
 
 
 def run_wiring_test(
@@ -117,7 +117,7 @@ def _lacks_probes(rig: RigFile) -> bool:
 
 
 def find_rates(
-    request: WiringRequest, candidates: Candidates, project: Project, rig: Rig, messages: Console
+    request: WiringRequest, candidates: RateCandidates, project: Project, rig: Rig, messages: Console
 ) -> WiringFile:
     """Find the wiring and the highest rate of every link, on boards that run the wiring test. Errors as above."""
     client = WiringClient(project, rig)
@@ -203,7 +203,7 @@ def _title(link: Link, boards: Sequence[Board]) -> str:
 
 
 def _try_rates(
-    request: WiringRequest, candidates: Candidates, client: WiringClient, frames: int, messages: Console
+    request: WiringRequest, candidates: RateCandidates, client: WiringClient, frames: int, messages: Console
 ) -> Sequence[Sequence[Trial]]:
     """Return the trials of each link. All links are busy at once; each with an error takes its next lower rate."""
     links = ends_of(request.boards, candidates.links)

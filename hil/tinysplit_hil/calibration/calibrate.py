@@ -15,7 +15,7 @@ from tinysplit.build.compiler import compiler_version
 from tinysplit.calibration.code_bytes import code_costs
 from tinysplit.calibration.conditions import firmware_sha256, target_of
 from tinysplit.calibration.firmware_bytes import firmware_bytes
-from tinysplit.calibration.fit import Sample, validated_fit
+from tinysplit.calibration.fit import CostSample, validated_fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.calibration.small_networks import SMALL_NETWORKS, small_network
@@ -32,7 +32,7 @@ from tinysplit.network.graph import Graph
 from tinysplit_hil.bench.flash import check_flashable
 from tinysplit_hil.calibration.code_waits import code_wait_table
 from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_fed_asleep, measure_handoffs
-from tinysplit_hil.calibration.layers import Bench, MeasuredLayer, measure_layers
+from tinysplit_hil.calibration.layers import CalibrationBench, MeasuredLayer, measure_layers
 from tinysplit_hil.calibration.links import fit_links, measure_links
 
 CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
@@ -61,7 +61,7 @@ class CalibrationRequest:
     table that are fitted, None for all.
     """
 
-    bench: Bench
+    bench: CalibrationBench
     boards: Sequence[Board]
     networks: Sequence[Graph]
     bits: Sequence[int] = BITS
@@ -155,7 +155,7 @@ def _kernel_costs(request: CalibrationRequest, table: CycleTable, messages: Cons
 
 
 def _fitted(layers: Sequence[MeasuredLayer]) -> KernelCosts:
-    costs, quality = validated_fit([Sample(layer.work, layer.kernel_cycles, layer.cycles) for layer in layers])
+    costs, quality = validated_fit([CostSample(layer.work, layer.kernel_cycles, layer.cycles) for layer in layers])
     cycles = {part: float(f"{cost:.{DIGITS}g}") for part, cost in costs.items()}
     return KernelCosts(cycles=cycles, code_bytes=max(layer.code_bytes for layer in layers), quality=quality)
 
@@ -182,7 +182,7 @@ def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: C
 
 
 def _network_layers(
-    table: CycleTable, graph: Graph, bits: int, board: Board, bench: Bench, kinds: frozenset[str] | None
+    table: CycleTable, graph: Graph, bits: int, board: Board, bench: CalibrationBench, kinds: frozenset[str] | None
 ) -> list[MeasuredLayer]:
     with using_table(table):
         return list(measure_layers(*quantize_randomly(graph, bits), board, bench, kinds))

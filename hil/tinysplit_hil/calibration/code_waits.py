@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
-from tinysplit.calibration.fit import Sample, fit
+from tinysplit.calibration.fit import CostSample, fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.project import PlannedNetwork, plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
@@ -22,18 +22,18 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.code_waits import code_waits
-from tinysplit.kernels.cost_table import PartCosts
+from tinysplit.kernels.cost_table import PartCycles
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit_hil.calibration.layers import Bench, kernel_of, run_layers
+from tinysplit_hil.calibration.layers import CalibrationBench, kernel_of, run_layers
 
 BOARDS = ("nucleo_f446re", "nucleo_g071rb", "nucleo_l433rc_p")  # of each family, by their wait states
 RANDOM_COUNT = 3  # networks besides those that were made for the calibration
 DIGITS = 3  # significant digits
 
-Waits = dict[str, dict[str, dict[str, PartCosts]]]  # by family, bits and kind
+Waits = dict[str, dict[str, dict[str, PartCycles]]]  # by family, bits and kind
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class WaitingLayer:
     family: str
     bits: int
     kind: str
-    sample: Sample
+    sample: CostSample
 
 
 def code_wait_table() -> Waits:
@@ -72,7 +72,9 @@ def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator
             project, _ = planned.build(folder)
         except CheckFailedError:
             return
-        ideal, real = (run_layers(project, folder, x, Bench(has_ideal_memory=is_ideal)) for is_ideal in (True, False))
+        ideal, real = (
+            run_layers(project, folder, x, CalibrationBench(has_ideal_memory=is_ideal)) for is_ideal in (True, False)
+        )
     for number, cycles in ideal.items():
         if planned.plan.boards[0].memory.calls(quantized.dequantized, number - 1) == 1:
             yield from _waiting_layer(planned, number - 1, cycles, real[number])
@@ -88,16 +90,16 @@ def _waiting_layer(planned: PlannedNetwork, index: int, cycles: float, real_cycl
         of_constants = constants.copy_waits if constants.is_copied else constants.waits_in_flash
     waits = max(0.0, real_cycles - cycles - of_constants) / own.board.clock.flash_wait_states
     place = (own.board.device.family, planned.quantized.bits, kernel.cost_kind(quantized.layer))
-    yield WaitingLayer(*place, Sample(work, waits, cycles))
+    yield WaitingLayer(*place, CostSample(work, waits, cycles))
 
 
 def fit_waits(measured: Sequence[WaitingLayer]) -> Waits:
     """Return the waits of each part."""
-    groups: dict[tuple[str, int, str], list[Sample]] = defaultdict(list)
+    groups: dict[tuple[str, int, str], list[CostSample]] = defaultdict(list)
     for layer in measured:
         groups[layer.family, layer.bits, layer.kind].append(layer.sample)
     found: Waits = defaultdict(lambda: defaultdict(dict))
     for (family, bits, kind), samples in sorted(groups.items()):
         costs = {part: float(f"{cost:.{DIGITS}g}") for part, cost in fit(samples).items()}
-        found[family][str(bits)][kind] = PartCosts(cycles=costs)
+        found[family][str(bits)][kind] = PartCycles(cycles=costs)
     return {family: dict(by_bits) for family, by_bits in found.items()}

@@ -32,7 +32,7 @@ MOST_SPREAD = 0.05  # of the times of one layer with one input, relative to the 
 
 
 @dataclass(frozen=True)
-class Bench:
+class CalibrationBench:
     """Where networks run: a rig as `open_rig` takes it, with ideal memory or with that of the boards."""
 
     rig: str = VIRTUAL
@@ -54,7 +54,7 @@ class MeasuredLayer:
 
 
 def measure_layers(
-    quantized: QuantizedGraph, x: IntArray, board: Board, bench: Bench, wanted: Container[str] | None = None
+    quantized: QuantizedGraph, x: IntArray, board: Board, bench: CalibrationBench, wanted: Container[str] | None = None
 ) -> Iterator[MeasuredLayer]:
     """Yield the layers of a network, which runs on input `x` (1 x H x W x C), by each kernel that can compute them.
 
@@ -75,7 +75,7 @@ def measure_layers(
                 yield measured_layer(planned, layer, cycles[layer.number], sizes, bench)
 
 
-def run_layers(project: Project, folder: Path, x: IntArray, bench: Bench) -> Mapping[int, float]:
+def run_layers(project: Project, folder: Path, x: IntArray, bench: CalibrationBench) -> Mapping[int, float]:
     """Return the median of the cycles of each layer (by number from 1) of a built project of one board.
 
     A short first layer is left out: while it runs, the board still answers the host.
@@ -111,7 +111,7 @@ def kernel_of(planned: PlannedNetwork, index: int) -> tuple[Kernel, QuantizedLay
 
 
 def measured_layer(
-    planned: PlannedNetwork, layer: ProjectLayer, cycles: float, sizes: ElfSizes, bench: Bench
+    planned: PlannedNetwork, layer: ProjectLayer, cycles: float, sizes: ElfSizes, bench: CalibrationBench
 ) -> MeasuredLayer:
     """Return a layer that took `cycles` on `bench`, and its kernel's share of them."""
     kernel, quantized, work = kernel_of(planned, layer.number - 1)
@@ -126,7 +126,7 @@ def measured_layer(
     )
 
 
-def _beside_kernel(planned: PlannedNetwork, layer: ProjectLayer, bench: Bench) -> float:
+def _beside_kernel(planned: PlannedNetwork, layer: ProjectLayer, bench: CalibrationBench) -> float:
     """Return the cycles that are estimated beside the kernel: moves, copies of constants, waits of real memory."""
     own, index = planned.plan.boards[0], layer.number - 1
     if bench.has_ideal_memory:

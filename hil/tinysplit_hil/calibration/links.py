@@ -22,7 +22,7 @@ from tinysplit.common.protocol_limits import frames_of, last_frame_of
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import link_seconds
-from tinysplit.kernels.cost_table import LinkCosts
+from tinysplit.kernels.cost_table import LinkCycles
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit_hil.calibration.handoffs import COPYING
@@ -69,7 +69,7 @@ def _measure(sender: Board, receiver: Board, driver: LinkDriver, channels: int, 
     return TransferExcess(sender, receiver, driver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
 
 
-def fit_links(measured: Iterable[TransferExcess]) -> dict[str, dict[str, LinkCosts]]:
+def fit_links(measured: Iterable[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
     """Return the cycles at both ends that fit the measurements best, by family and driver."""
     found = list(measured)
     by_driver = {driver: _fit([each for each in found if each.driver is driver]) for driver in BAUDS}
@@ -78,7 +78,7 @@ def fit_links(measured: Iterable[TransferExcess]) -> dict[str, dict[str, LinkCos
     }
 
 
-def _fit(found: Sequence[TransferExcess]) -> dict[str, LinkCosts]:
+def _fit(found: Sequence[TransferExcess]) -> dict[str, LinkCycles]:
     families = sorted({each.sender.device.family for each in found})
     names = [(family, part) for family in families for part in ("sending", "receiving", "last_frame", "joining")]
     rows = np.zeros((len(found), len(names)))
@@ -91,5 +91,6 @@ def _fit(found: Sequence[TransferExcess]) -> dict[str, LinkCosts]:
     fitted, _ = nnls(rows, np.array([each.seconds for each in found]))
     costs = {name: float(f"{cost:.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
     return {
-        family: LinkCosts(**{part: cost for (own, part), cost in costs.items() if own == family}) for family in families
+        family: LinkCycles(**{part: cost for (own, part), cost in costs.items() if own == family})
+        for family in families
     }

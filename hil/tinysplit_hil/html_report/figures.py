@@ -13,7 +13,7 @@ from tinysplit.split.problem import Objective
 from tinysplit.split.solution import GIVEN
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.measure.timeline.estimated import estimated_spans
-from tinysplit_hil.measure.timeline.spans import Kind, Row, Span, Timeline, rows_of
+from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline, TimelineRow, rows_of
 from tinysplit_hil.results.measurement_file import FileSpan, MeasurementFile
 
 _WHAT = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "the period", Objective.ENERGY: "energy"}
@@ -124,9 +124,9 @@ def timeline_of(project: Project, measurement: MeasurementFile | None, measured:
     return Timeline("", tuple(rows.values()), cases, uncertainty_s) if cases else None
 
 
-def _spans(rows: Mapping[str, Row], spans: Sequence[FileSpan]) -> Iterator[Span]:
+def _spans(rows: Mapping[str, TimelineRow], spans: Sequence[FileSpan]) -> Iterator[Span]:
     for each in spans:
-        label = each.label or (each.title.split()[1] if each.kind is Kind.LAYER else "")
+        label = each.label or (each.title.split()[1] if each.kind is SpanKind.LAYER else "")
         if each.row in rows:
             yield Span(rows[each.row], each.kind, label, each.title, each.start_s, each.end_s)
 

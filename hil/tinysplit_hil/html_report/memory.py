@@ -52,7 +52,7 @@ class MemoryMap:
 
 
 @dataclass(frozen=True)
-class Block:
+class BufferBlock:
     """A buffer of the arena while some layers run."""
 
     x: float
@@ -68,7 +68,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Mark:
+class AxisMark:
     """A mark of an axis."""
 
     at: float
@@ -83,9 +83,9 @@ class ArenaFigure:
     width: float
     height: float
     size_bytes: int
-    blocks: tuple[Block, ...]
-    steps: tuple[Mark, ...]
-    marks: tuple[Mark, ...]
+    blocks: tuple[BufferBlock, ...]
+    steps: tuple[AxisMark, ...]
+    marks: tuple[AxisMark, ...]
 
 
 @dataclass(frozen=True)
@@ -190,31 +190,31 @@ class _ArenaDrawing:
             size_bytes=self.size_bytes,
             blocks=tuple(_with_labels(self._blocks())),
             steps=tuple(
-                Mark(_LEFT + (column + 0.5) * self.step, str(layer_number(layer)))
+                AxisMark(_LEFT + (column + 0.5) * self.step, str(layer_number(layer)))
                 for column, layer in enumerate(self.layers)
                 if column % every == 0
             ),
             marks=tuple(
-                Mark(_TOP + _HEIGHT * (1 - share), f"{self.size_bytes * share:.0f}")
+                AxisMark(_TOP + _HEIGHT * (1 - share), f"{self.size_bytes * share:.0f}")
                 for share in (0, 0.25, 0.5, 0.75, 1)
             ),
         )
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[BufferBlock]:
         """Yield each buffer once for all layers in turn while it is in use."""
         for buffer in dict.fromkeys(buffer for own in self.live for buffer in own):
             for is_live, run in groupby(range(len(self.live)), key=lambda column: buffer in self.live[column]):
                 if is_live:
                     yield self._block(buffer, list(run))
 
-    def _block(self, buffer: ProjectBuffer, columns: Sequence[int]) -> Block:
+    def _block(self, buffer: ProjectBuffer, columns: Sequence[int]) -> BufferBlock:
         scale, first = _HEIGHT / self.size_bytes, buffer.offset - self.begin
         number = self.numbers.get(buffer.tensor)
         what = "parts of a tensor" if number is None else f"output of layer {number}" if number else "input"
         if buffer.is_scratch:
             what = f"scratch memory of layer {number}"
         label = "" if number is None or buffer.is_scratch else str(number) if number else "input"
-        return Block(
+        return BufferBlock(
             x=round(_LEFT + self.step * columns[0], 1),
             y=round(_TOP + _HEIGHT - (first + buffer.size_bytes) * scale, 1),
             width=round(self.step * len(columns), 1),
@@ -226,7 +226,7 @@ class _ArenaDrawing:
         )
 
 
-def _with_labels(blocks: Iterable[Block]) -> Iterator[Block]:
+def _with_labels(blocks: Iterable[BufferBlock]) -> Iterator[BufferBlock]:
     """Yield the blocks with the places of their labels, none where it does not fit or lies on another one."""
     taken: list[tuple[float, float]] = []
     for block in blocks:

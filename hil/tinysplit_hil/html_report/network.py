@@ -52,7 +52,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Line:
+class TensorLine:
     """A tensor: within a board, or a cut with a label."""
 
     path: str
@@ -64,7 +64,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Bar:
+class FigureBar:
     """A figure of a layer."""
 
     x: float
@@ -83,8 +83,8 @@ class NetworkFigure:
     height: float
     lanes: tuple[Lane, ...]
     boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
-    bars: tuple[Bar, ...]
+    lines: tuple[TensorLine, ...]
+    bars: tuple[FigureBar, ...]
     heads: tuple[tuple[float, str], ...]
     lane_height: float
 
@@ -196,20 +196,20 @@ class _Drawing:
         detail = next((text for text in details if len(text) * _SMALL_LETTER < width), "")
         return f"{row.number} {name}", detail, "\n".join(lines)
 
-    def _inner_lines(self) -> Iterator[Line]:
+    def _inner_lines(self) -> Iterator[TensorLine]:
         """Yield the tensors that stay on their board: to the next row straight, to later ones beside the boxes."""
         skips: dict[int, int] = {}
         for source, target, board in self._edges():
             lane, top = self.lanes[board], source.y + _BOX_HEIGHT
             between = [row for row in self.rows if source.y < row.y < target.y and self._is_on(row, board)]
             if not between:
-                yield Line(f"M{lane.center:g} {top:g}V{target.y:g}")
+                yield TensorLine(f"M{lane.center:g} {top:g}V{target.y:g}")
                 continue
             skips[board] = skips.get(board, -1) + 1
             right = lane.x + lane.width - _MARGIN - _SIDE
             side = right + _SIDE * (1 + skips[board] % _SIDES)
             begin, end = source.y + _BOX_HEIGHT - 8, target.y + 8
-            yield Line(f"M{right:g} {begin:g}H{side:g}V{end:g}H{right:g}")
+            yield TensorLine(f"M{right:g} {begin:g}H{side:g}V{end:g}H{right:g}")
 
     def _edges(self) -> Iterator[tuple[_Row, _Row, int]]:
         """Yield producer, reader and board of tensors within boards; of divided layers, the boards' rows in turn."""
@@ -228,7 +228,7 @@ class _Drawing:
             return board in self.copy.input_boards
         return bool(row.of(board))
 
-    def _cut_lines(self) -> Iterator[Line]:
+    def _cut_lines(self) -> Iterator[TensorLine]:
         """Yield the tensors that cross, each at a height of its own below its row, to the next row that reads them."""
         for row in self.rows:
             for index, ((sender, receiver), n_bytes) in enumerate(row.cuts):
@@ -237,7 +237,7 @@ class _Drawing:
                 tooltip = f"{n_bytes} bytes from board {sender} to board {receiver}"
                 place = (begin + end) / 2, y - 4
                 path = f"M{begin:g} {row.y + _BOX_HEIGHT:g}V{y:g}{self._arrival(row, receiver)}"
-                yield Line(path, True, f"{n_bytes} bytes", *place, tooltip)
+                yield TensorLine(path, True, f"{n_bytes} bytes", *place, tooltip)
 
     def _arrival(self, source: _Row, board: int) -> str:
         """Return the path to the first layer of a board that reads a tensor: from above, or past others beside them."""
@@ -255,7 +255,7 @@ class _Drawing:
         own = row.of(board)
         return bool(own) and (self.project.is_distributed or any(source.number in layer.inputs for layer in own))
 
-    def _bars(self, x: float, step: float) -> Iterator[Bar]:
+    def _bars(self, x: float, step: float) -> Iterator[FigureBar]:
         rows = [row for row in self.rows if row.parts]
         for column, name in enumerate(_PROFILE):
             figures = {row.number: _figure(row.parts, column) for row in rows}
@@ -267,7 +267,7 @@ class _Drawing:
                 color = color_of(min(boards)) if len(boards) == 1 else 0
                 tooltip = f"layer {row.number}: {value} {name}"
                 text = "-" if name == _PROFILE[-1] and not value else f"{value:,}".replace(",", "\u202f")
-                yield Bar(x + column * step, row.y, width, color, text, tooltip)
+                yield FigureBar(x + column * step, row.y, width, color, text, tooltip)
 
 
 def color_of(number: int) -> int:

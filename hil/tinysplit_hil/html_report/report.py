@@ -21,7 +21,7 @@ from tinysplit_hil.html_report.memory import BoardMemories, memories_of
 from tinysplit_hil.html_report.network import NetworkFigure, color_of, network_figure
 from tinysplit_hil.html_report.quality import EnergyCase, Ratio, accuracy_lines, energy_cases, ratios
 from tinysplit_hil.html_report.sources import Sources
-from tinysplit_hil.measure.timeline.picture import PictureContext, picture_of
+from tinysplit_hil.measure.timeline.picture import TimelinePicture, picture_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ReportContext:
     cuts: tuple[CutRow, ...]
     reasons: tuple[str, ...]
     layers: tuple[ProjectLayer, ...]
-    timeline: PictureContext | None
+    timeline: TimelinePicture | None
     memories: tuple[BoardMemories, ...]
     accuracy: tuple[str, ...]
     ratios: tuple[Ratio, ...]

@@ -13,7 +13,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.measure.boards import Boards, NoRunError
-from tinysplit_hil.measure.statistics import Statistics
+from tinysplit_hil.measure.statistics import TimeStatistics
 from tinysplit_hil.rig.account import activities_between, mean_activities
 from tinysplit_hil.rig.rig import Rig
 from tinysplit_hil.wire.protocol import Identity, RecordKind, TimeRecord
@@ -33,8 +33,8 @@ class LayerTime:
 
     number: int
     board: int
-    cycles: Statistics
-    seconds: Statistics
+    cycles: TimeStatistics
+    seconds: TimeStatistics
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class CutTime:
     """
 
     number: int
-    seconds: Statistics
+    seconds: TimeStatistics
     repeats: int  # retransmissions over all samples
 
 
@@ -73,9 +73,9 @@ class Measurement:
     cuts: tuple[CutTime, ...]
     samples: tuple[int, ...]
     outputs: IntArray
-    l_s: Statistics
-    t_s: Statistics
-    i_s: Statistics
+    l_s: TimeStatistics
+    t_s: TimeStatistics
+    i_s: TimeStatistics
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
     activities: tuple[BoardActivity, ...] = ()  # of an inference of the slowest copy; none of real boards
@@ -189,16 +189,16 @@ def _measurement(
             len(of_copies[slowest]),
             (time.seconds for cut, time in zip(project.cuts, cuts, strict=True) if cut.from_board in slowest),
         ),
-        i_s=Statistics.of([inference.i_s for inference in of_copies[slowest]]),
+        i_s=TimeStatistics.of([inference.i_s for inference in of_copies[slowest]]),
         failures=tuple(failures),
         not_run=n_samples - len(done) - len(failures),
         activities=mean_activities([inference.activities for inference in of_copies[slowest]], slowest),
     )
 
 
-def _sums(n_samples: int, parts: Iterable[Statistics]) -> Statistics:
+def _sums(n_samples: int, parts: Iterable[TimeStatistics]) -> TimeStatistics:
     """Return the sum of the parts sample by sample; 0 where there are none."""
-    return Statistics.of(
+    return TimeStatistics.of(
         [sum(values) for values in zip([0.0] * n_samples, *(part.values for part in parts), strict=True)]
     )
 
@@ -302,8 +302,10 @@ def _layer_times(project: Project, identities: Mapping[int, Identity], records: 
     for layer in project.layers:
         identity = identities[layer.board]
         ticks = [record.ticks for record in records[layer.board, RecordKind.LAYER, layer.number]]
-        cycles = Statistics.of([each * identity.core_hz / identity.timer_hz for each in ticks])
-        yield LayerTime(layer.number, layer.board, cycles, Statistics.of([each / identity.timer_hz for each in ticks]))
+        cycles = TimeStatistics.of([each * identity.core_hz / identity.timer_hz for each in ticks])
+        yield LayerTime(
+            layer.number, layer.board, cycles, TimeStatistics.of([each / identity.timer_hz for each in ticks])
+        )
 
 
 def _cut_times(project: Project, identities: Mapping[int, Identity], records: Records) -> Iterator[CutTime]:
@@ -314,4 +316,4 @@ def _cut_times(project: Project, identities: Mapping[int, Identity], records: Re
         if copied:
             copies_s = [record.ticks / identities[cut.to_board].timer_hz for record in copied]
             seconds = [transfer_s + copy_s for transfer_s, copy_s in zip(seconds, copies_s, strict=True)]
-        yield CutTime(cut.number, Statistics.of(seconds), sum(record.repeats for record in sent))
+        yield CutTime(cut.number, TimeStatistics.of(seconds), sum(record.repeats for record in sent))

@@ -15,7 +15,7 @@ _SEED = 0  # the same values have the same interval
 
 
 @dataclass(frozen=True)
-class Statistics:
+class TimeStatistics:
     """The values of all samples, at least one, in the order of the samples; all results have their unit."""
 
     values: tuple[float, ...]

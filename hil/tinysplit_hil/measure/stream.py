@@ -17,7 +17,7 @@ from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Pipeline, Project
 from tinysplit_hil.measure.boards import Boards, NoRunError
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW, Failure, check_inputs, outputs_of
-from tinysplit_hil.measure.statistics import Statistics
+from tinysplit_hil.measure.statistics import TimeStatistics
 from tinysplit_hil.rig.account import Accounts, activities_between, mean_activities
 from tinysplit_hil.rig.rig import Rig
 from tinysplit_hil.wire.request_port import ClientError
@@ -41,7 +41,7 @@ class Stream:
     samples: tuple[int, ...]
     outputs: IntArray
     period_s: float | None
-    intervals: Statistics | None
+    intervals: TimeStatistics | None
     host_port_share: float | None
     failures: tuple[Failure, ...]
     not_run: int  # number of samples after the boards were taken for broken
@@ -148,7 +148,7 @@ class _Results:
             samples=tuple(samples),
             outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
             period_s=period_s,
-            intervals=Statistics.of(intervals_s) if intervals_s and len(copies) == 1 else None,
+            intervals=TimeStatistics.of(intervals_s) if intervals_s and len(copies) == 1 else None,
             host_port_share=sum(shares) / len(shares) if shares else None,
             failures=tuple(self.failures),
             not_run=len(self.missing),

@@ -8,7 +8,7 @@ from typing import Any
 from tinysplit.common.tables import shortened
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure.measure import Measurement
-from tinysplit_hil.measure.statistics import Statistics
+from tinysplit_hil.measure.statistics import TimeStatistics
 from tinysplit_hil.measure.stream import Stream
 
 
@@ -42,7 +42,7 @@ class MeasuredTime:
     name: str
     boards: str
     estimated_s: float
-    seconds: Statistics
+    seconds: TimeStatistics
 
     @property
     def title(self) -> str:

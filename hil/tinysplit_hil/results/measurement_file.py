@@ -20,7 +20,7 @@ from tinysplit.common.file_schema import (
 )
 from tinysplit.project.activity import BoardActivity
 from tinysplit_hil.measure.report import SCHEMA_VERSION
-from tinysplit_hil.measure.timeline.spans import Kind
+from tinysplit_hil.measure.timeline.spans import SpanKind
 from tinysplit_hil.measure.times import What, title_of
 
 _REMEDY = "measure again with `tinysplit measure --save FILE`"
@@ -118,7 +118,7 @@ class FileSpan(_Part):
     """A span of a timeline, see `Span`."""
 
     row: str
-    kind: Kind
+    kind: SpanKind
     title: str
     start_s: Figure
     end_s: Figure

@@ -19,7 +19,7 @@ Command = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedProgram:
     """A program that has ended: its exit code, all that it printed, and its time in seconds."""
 
     exit_code: int
@@ -27,7 +27,7 @@ class Done:
     seconds: float
 
 
-def run_command(command: Command, limit_s: float) -> Done:
+def run_command(command: Command, limit_s: float) -> FinishedProgram:
     """Run a program to its end. Raises ToolError where it cannot be started, or takes more than `limit_s`."""
     log_program(_log, command)
     begin_s = time.monotonic()
@@ -42,7 +42,7 @@ def run_command(command: Command, limit_s: float) -> Done:
         output.seek(0)
         text = output.read().decode(errors="replace")
     _log.debug("exit code %d:\n%s", exit_code, text)
-    return Done(exit_code, text, time.monotonic() - begin_s)
+    return FinishedProgram(exit_code, text, time.monotonic() - begin_s)
 
 
 def side_by_side(calls: Sequence[Callable[[], T]], n_threads: int) -> list[T]:

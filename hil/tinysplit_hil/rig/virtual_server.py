@@ -9,7 +9,7 @@ from tinysplit_hil.wire.frames import FrameDecoder
 from tinysplit_hil.wire.protocol import HOST_PAYLOAD_BYTES
 from tinysplit_hil.wire.simulated_time import SharedTime
 from virtual_stm32.clock import PS_PER_S
-from virtual_stm32.debug.probe import Probe
+from virtual_stm32.debug.probe import ProbeServer
 from virtual_stm32.os_ports import OsPort
 from virtual_stm32.rig import VirtualRig
 
@@ -106,7 +106,7 @@ class Server:
         shared: SharedTime,
         *,
         is_real_time: bool,
-        probes: Sequence[Probe] = (),
+        probes: Sequence[ProbeServer] = (),
     ) -> None:
         """Let the boards start, and be ready to serve them. `ports` are in board order. Raises BoardStoppedError.
 

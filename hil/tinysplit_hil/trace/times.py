@@ -126,7 +126,7 @@ def times_of(project: Project, trace: Trace, names: Mapping[Channel, str]) -> Tr
 
 
 @dataclass
-class _Inference:
+class _TracedInference:
     """The pulses of an inference, in seconds by what they belong to, and when the first began and the last ended."""
 
     pulses: dict[Step, list[float]] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class _Inference:
 
 def _inferences_of(
     project: Project, copy: Sequence[int], trace: Trace, names: Mapping[Channel, str]
-) -> list[_Inference]:
+) -> list[_TracedInference]:
     """Return the inferences of a copy of the network, which runs on these boards, in their order."""
     channels = {}  # pulses and their steps, by name
     for channel in channels_of(project):
@@ -155,14 +155,14 @@ def _inferences_of(
     if len(set(counts.values())) > 1:
         found = ", ".join(f"{name} has {counted(count, 'inference')}" for name, count in counts.items())
         raise InputError(f"{trace.path}: {found}: record all channels from idle to idle")
-    inferences = [_Inference() for _ in range(max(counts.values(), default=0))]
+    inferences = [_TracedInference() for _ in range(max(counts.values(), default=0))]
     for pulses, steps in channels.values():
         for index, inference in enumerate(inferences):
             inference.add(steps, pulses[index * len(steps) : (index + 1) * len(steps)])
     return inferences
 
 
-def _alone(inferences: Sequence[_Inference]) -> list[_Inference]:
+def _alone(inferences: Sequence[_TracedInference]) -> list[_TracedInference]:
     """Return those that began after the one before had ended, and ended before the next one began."""
     gaps = [before.end_s <= after.begin_s for before, after in pairwise(inferences)]
     return [each for each, *own in zip(inferences, [True, *gaps], [*gaps, True], strict=True) if all(own)]

@@ -15,9 +15,9 @@ from virtual_stm32.core.native import (
     CODE_WINDOWS,
     LONGEST_DIVISION,
     WINDOW_BITS,
-    Access,
-    Block,
     BlockFlag,
+    CAccess,
+    CBlock,
     CodeWindow,
 )
 from virtual_stm32.errors import NotModelledError
@@ -42,7 +42,7 @@ class BlockTable:
         self._core = core
         self._code = code
         self._memories = dict(memories)
-        self._blocks: dict[int, tuple[Block, Instructions]] = {}  # by address; C reads the first
+        self._blocks: dict[int, tuple[CBlock, Instructions]] = {}  # by address; C reads the first
         self._kept: list[object] = []  # referenced from C
         self._falls_into: dict[int, Instructions] = {}  # the shortest block before an address
         self._pages: set[int] = set()  # with blocks, by address / _PAGE
@@ -60,7 +60,7 @@ class BlockTable:
         instructions = decode(memory, address)
         if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
             raise NotModelledError("a floating point instruction with the FPU disabled in CPACR")
-        block = Block(
+        block = CBlock(
             address,
             address + size,
             branch=instructions[-1].address,
@@ -97,13 +97,13 @@ class BlockTable:
                 return bytes(code[address - start : address - start + size])
         return None
 
-    def _add_accesses(self, block: Block, instructions: Instructions) -> None:
+    def _add_accesses(self, block: CBlock, instructions: Instructions) -> None:
         """Add the loads that may be unaligned; capstone and Unicorn number registers alike."""
         waits = possible_waits(instructions, self._core.unaligned)
-        entries = [Access(at.base, at.index, at.shift, at.offset, cycles) for at, cycles in waits.items()]
-        accesses = (Access * len(entries))(*entries)
+        entries = [CAccess(at.base, at.index, at.shift, at.offset, cycles) for at, cycles in waits.items()]
+        accesses = (CAccess * len(entries))(*entries)
         self._kept.append(accesses)
-        block.accesses = ctypes.cast(accesses, ctypes.POINTER(Access))
+        block.accesses = ctypes.cast(accesses, ctypes.POINTER(CAccess))
         block.access_count = len(entries)
 
     def _time(self, address: int) -> None:
@@ -133,7 +133,7 @@ class BlockTable:
             context = before + context
         return context[-_CONTEXT:]
 
-    def _store(self, block: Block, instructions: Instructions, cost: BlockCost) -> None:
+    def _store(self, block: CBlock, instructions: Instructions, cost: BlockCost) -> None:
         before = (ctypes.c_uint32 * ((block.end - block.address) // 2))()
         for instruction, cycles in zip(instructions, cost.before, strict=True):
             first = (instruction.address - block.address) // 2
@@ -168,7 +168,7 @@ def _pages(start: int, size: int) -> range:
     return range(start // _PAGE, (start + size - 1) // _PAGE + 1)
 
 
-def _longest(block: Block, instructions: Instructions) -> int:
+def _longest(block: CBlock, instructions: Instructions) -> int:
     divisions = sum(each.id in DIVISIONS for each in instructions)
     unaligned = sum(int(max(block.accesses[i].cycles)) for i in range(block.access_count))
     fixed = int(block.cycles + block.taken + block.mispredicted)

@@ -17,15 +17,15 @@ from virtual_stm32.core.memory_timing import IdealMemory, Stalls
 from virtual_stm32.core.mpu import Access, Protected
 from virtual_stm32.core.native import (
     UNICORN_FUNCTIONS,
-    BoardState,
+    CBoardState,
+    CExternalFlash,
+    CMark,
+    CRegion,
     DescribeCallback,
     Division,
-    ExternalFlash,
     FailedCallback,
-    Mark,
     ProtectedBytes,
     ReadCallback,
-    Region,
     TornWords,
     WriteCallback,
     library,
@@ -68,14 +68,14 @@ class Emulator:
         # Flash and RAM: begin, end and permissions, and those of their pages with the MPU.
         self._mapped: dict[tuple[int, int, int], tuple[tuple[int, int, int], ...]] = {}
         self._map_memories(board, ram, code)
-        self.state = BoardState(uc=self._handle)
+        self.state = CBoardState(uc=self._handle)
         self._run = partial(library().run, self.state)
         for name in UNICORN_FUNCTIONS:
             setattr(self.state, name, ctypes.cast(getattr(uclib, name), c_void_p).value)
         user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         for kind, name in _HOOKS:
             self._add_hook(kind, ctypes.cast(getattr(library(), name), c_void_p), user)
-        self.external = ExternalFlash()
+        self.external = CExternalFlash()
         if board.external:
             self._map_external(board.external.memory, external)
 
@@ -193,7 +193,7 @@ class Emulator:
         self.state.read = ReadCallback(read)
         self.state.write = WriteCallback(write)
         for page in pages:
-            region = Region(ctypes.pointer(self.state), page)
+            region = CRegion(ctypes.pointer(self.state), page)
             self._kept.append(region)
             user = ctypes.cast(ctypes.pointer(region), c_void_p)
             on_read = ctypes.cast(library().on_read, c_void_p)
@@ -203,7 +203,7 @@ class Emulator:
 
     def record_marks(self) -> None:
         """Record when marked blocks begin, from now on."""
-        self._marks = (Mark * _MARKS)()
+        self._marks = (CMark * _MARKS)()
         self.state.marks, self.state.mark_limit = self._marks, _MARKS
 
     def marks(self) -> Iterator[tuple[int, int, Stalls]]:

@@ -2,7 +2,7 @@
 
 from virtual_stm32.core.loaded_code import Protection
 from virtual_stm32.core.mpu import Access
-from virtual_stm32.core.native import Block, BoardState, Reason
+from virtual_stm32.core.native import CBlock, CBoardState, Reason
 
 _BKPT = 7
 _TRAPS = {
@@ -24,7 +24,7 @@ _ACCESSES = {
 _KINDS = {"read": Access.READ, "write": Access.WRITE, "execution": Access.EXECUTE}
 
 
-def explain(reason: Reason, state: BoardState, protection: Protection) -> tuple[str, int]:
+def explain(reason: Reason, state: CBoardState, protection: Protection) -> tuple[str, int]:
     """Return a description of the fault, and its program counter."""
     if reason == Reason.BAD_ACCESS:
         return _bad_access(state, protection)
@@ -37,18 +37,18 @@ def explain(reason: Reason, state: BoardState, protection: Protection) -> tuple[
     return "an instruction that this core lacks", state.access_pc
 
 
-def _bad_access(state: BoardState, protection: Protection) -> tuple[str, int]:
+def _bad_access(state: CBoardState, protection: Protection) -> tuple[str, int]:
     """Describe an access fault; for a jump to an invalid address the program counter is the start of its block."""
     action, reason = _ACCESSES[state.fault_kind]
     place = protection.describe(_KINDS[action], state.fault_address, state.fault_size) or f"which {reason}"
     address = f"0x{state.fault_address:08x}"
     if action == "execution":
-        pc = Block.from_address(state.current).address if state.current else state.access_pc
+        pc = CBlock.from_address(state.current).address if state.current else state.access_pc
         return f"execution at {address}, {place}, reached", pc
     return f"{action} of {state.fault_size} bytes at {address}, {place}", state.access_pc
 
 
-def no_stack(what: str, state: BoardState, protection: Protection) -> str:
+def no_stack(what: str, state: CBoardState, protection: Protection) -> str:
     """Return a description of a frame that cannot be, as `what` says, "written by ..." or "read by ..."."""
     access = Access.WRITE if what.startswith("written") else Access.READ
     place = protection.describe(access, state.fault_address, state.fault_size)

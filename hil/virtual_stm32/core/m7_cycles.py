@@ -18,7 +18,7 @@ from capstone import arm
 
 from virtual_stm32.core.cycle_models import BlockCost
 from virtual_stm32.core.instructions import Instruction
-from virtual_stm32.core.m7_rules import Results, Stage, accesses, issue_cycles, may_go_early, may_pair, results
+from virtual_stm32.core.m7_rules import PipelineStage, Results, accesses, issue_cycles, may_go_early, may_pair, results
 
 # [jnk0le]: 8 cycles, 6 if the flags are set at least 3 cycles before the branch. A branch that depends on nothing is
 # known as early as that.
@@ -45,7 +45,7 @@ class _Pipeline:
             self.cycle = start + issue_cycles(each)
             self.older = each
         goes_early = may_go_early(each, older) and all(
-            self._at(register, Stage.EARLY) <= start for register, _ in accesses(each)
+            self._at(register, PipelineStage.EARLY) <= start for register, _ in accesses(each)
         )
         done = start + issue_cycles(each) - 1
         for register in each.writes:
@@ -54,14 +54,14 @@ class _Pipeline:
             self.flags_at = start
         return start
 
-    def _at(self, register: int, stage: Stage) -> int:
+    def _at(self, register: int, stage: PipelineStage) -> int:
         known = self.ready.get(register)
         return known[stage] if known else 0
 
     @property
     def drained(self) -> int:
         """The cycle in which an instruction that follows a branch finds all results."""
-        return max([self.cycle, *(each[Stage.LATE] for each in self.ready.values())])
+        return max([self.cycle, *(each[PipelineStage.LATE] for each in self.ready.values())])
 
 
 def m7_cost(context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:

@@ -21,7 +21,7 @@ from virtual_stm32.core.instructions import (
 )
 
 
-class Stage(IntEnum):
+class PipelineStage(IntEnum):
     """Where an instruction needs an operand."""
 
     EARLY = 0  # address, shifted operand, early ALU
@@ -134,26 +134,26 @@ def may_go_early(each: Instruction, older: Instruction | None) -> bool:
     return each.id in _SHIFTS and not _uses_shifter(older)
 
 
-def accesses(each: Instruction) -> Iterator[tuple[int, Stage]]:
+def accesses(each: Instruction) -> Iterator[tuple[int, PipelineStage]]:
     """Yield the registers that an instruction reads, with the stage that needs them."""
     addresses = each.address_registers
     for register in each.reads:
         if register in addresses:
-            yield register, Stage.EARLY
+            yield register, PipelineStage.EARLY
         elif register == arm.ARM_REG_CPSR:
             if not each.writes_pc:  # a branch is predicted, and does not wait
-                yield register, Stage.LATE
+                yield register, PipelineStage.LATE
         else:
             yield register, _stage(each, register)
 
 
-def _stage(each: Instruction, register: int) -> Stage:
+def _stage(each: Instruction, register: int) -> PipelineStage:
     if each.is_store and each.id not in _MULTIPLE:
-        return Stage.STORED
+        return PipelineStage.STORED
     if _is_multiply(each) or each.name in _FUSED | _CHAINED:
-        return Stage.ACCUMULATED if register in _accumulators(each) else Stage.MULTIPLIED
+        return PipelineStage.ACCUMULATED if register in _accumulators(each) else PipelineStage.MULTIPLIED
     is_shifted = each.has_shift or _SHIFTING.match(each.name) is not None
-    return Stage.EARLY if is_shifted and register == each.registers[-1] else Stage.LATE
+    return PipelineStage.EARLY if is_shifted and register == each.registers[-1] else PipelineStage.LATE
 
 
 def _accumulators(each: Instruction) -> tuple[int, ...]:

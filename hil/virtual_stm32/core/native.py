@@ -66,7 +66,7 @@ class BlockFlag(IntFlag):
     CONDITIONAL = 16  # has an IT instruction, or may begin behind one
 
 
-class Access(Structure):
+class CAccess(Structure):
     """Mirror of access_t."""
 
     _fields_ = (
@@ -78,7 +78,7 @@ class Access(Structure):
     )
 
 
-class Block(Structure):
+class CBlock(Structure):
     """Mirror of block_t."""
 
     _fields_ = (
@@ -95,7 +95,7 @@ class Block(Structure):
         ("word_count", c_uint32),
         ("reserved", c_uint32),
         ("before", POINTER(c_uint32)),
-        ("accesses", POINTER(Access)),
+        ("accesses", POINTER(CAccess)),
     )
 
 
@@ -108,7 +108,7 @@ class CodeWindow(Structure):
     _fields_ = (("blocks", POINTER(c_void_p)), ("start", c_uint32), ("size", c_uint32))
 
 
-class Mark(Structure):
+class CMark(Structure):
     """Mirror of mark_t."""
 
     _fields_ = (("address", c_uint64), ("cycles", c_uint64), ("stalls", c_uint64 * 3))
@@ -142,7 +142,7 @@ UNICORN_FUNCTIONS = (
 )
 
 
-class ExternalFlash(Structure):
+class CExternalFlash(Structure):
     """Mirror of external_t."""
 
     _fields_ = (
@@ -159,7 +159,7 @@ class ProtectedBytes(Structure):
     _fields_ = (("start", c_uint32), ("size", c_uint32), ("denied", c_uint32))
 
 
-class BoardState(Structure):
+class CBoardState(Structure):
     """Mirror of board_t; the fields that only C uses are `loop_search`."""
 
     _fields_ = (
@@ -185,7 +185,7 @@ class BoardState(Structure):
         ("fault_size", c_uint32),
         ("may_overrun", c_uint32),
         ("mark_count", c_uint32),
-        ("marks", POINTER(Mark)),
+        ("marks", POINTER(CMark)),
         ("mark_limit", c_uint32),
         ("stalls", c_uint32),
         ("memory", c_void_p),
@@ -207,19 +207,19 @@ class BoardState(Structure):
 class Division(Structure):
     """Mirror of division_t."""
 
-    _fields_ = (("board", POINTER(BoardState)), ("dividend", c_uint32), ("divisor", c_uint32), ("is_signed", c_uint32))
+    _fields_ = (("board", POINTER(CBoardState)), ("dividend", c_uint32), ("divisor", c_uint32), ("is_signed", c_uint32))
 
 
 class TornWords(Structure):
     """Mirror of torn_t."""
 
-    _fields_ = (("board", POINTER(BoardState)), ("start", c_uint32), ("is_torn", POINTER(c_uint8)))
+    _fields_ = (("board", POINTER(CBoardState)), ("start", c_uint32), ("is_torn", POINTER(c_uint8)))
 
 
-class Region(Structure):
+class CRegion(Structure):
     """Mirror of region_t."""
 
-    _fields_ = (("board", POINTER(BoardState)), ("base", c_uint32))
+    _fields_ = (("board", POINTER(CBoardState)), ("base", c_uint32))
 
 
 @lru_cache
@@ -237,13 +237,13 @@ def library() -> ctypes.CDLL:
             f"the virtual boards cannot be loaded ({error}): remove {path}, or set XDG_CACHE_HOME to a folder in"
             " which programs may be run"
         ) from None
-    loaded.run.argtypes = [POINTER(BoardState)]
+    loaded.run.argtypes = [POINTER(CBoardState)]
     loaded.run.restype = None
-    loaded.enter_exception.argtypes = [POINTER(BoardState), c_uint32, c_uint32, c_uint32]
+    loaded.enter_exception.argtypes = [POINTER(CBoardState), c_uint32, c_uint32, c_uint32]
     loaded.enter_exception.restype = c_bool
-    loaded.leave_exception.argtypes = [POINTER(BoardState), c_uint32]
+    loaded.leave_exception.argtypes = [POINTER(CBoardState), c_uint32]
     loaded.leave_exception.restype = c_bool
-    loaded.is_masked.argtypes = [POINTER(BoardState)]
+    loaded.is_masked.argtypes = [POINTER(CBoardState)]
     loaded.is_masked.restype = c_bool
     _declare_memories(loaded)
     return loaded

@@ -15,7 +15,7 @@ _WRITABLE = _REQUESTS | 0x00FFFF0D  # transaction counter, masks, TRNMODE and OR
 _AP_BANK = 0xF0
 
 
-class DebugPort:
+class DebugPortRegisters:
     """Registers of the debug port and the way to its access ports, by number."""
 
     def __init__(self, ports: Mapping[int, AccessPort]) -> None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 
-class State(StrEnum):
+class TapState(StrEnum):
     """States of the TAP controllers, which all follow TMS together."""
 
     RESET = "Test-Logic-Reset"
@@ -29,24 +29,24 @@ class State(StrEnum):
 
 # The next state with TMS 0 and 1.
 _NEXT = {
-    State.RESET: (State.IDLE, State.RESET),
-    State.IDLE: (State.IDLE, State.SELECT_DR),
-    State.SELECT_DR: (State.CAPTURE_DR, State.SELECT_IR),
-    State.CAPTURE_DR: (State.SHIFT_DR, State.EXIT1_DR),
-    State.SHIFT_DR: (State.SHIFT_DR, State.EXIT1_DR),
-    State.EXIT1_DR: (State.PAUSE_DR, State.UPDATE_DR),
-    State.PAUSE_DR: (State.PAUSE_DR, State.EXIT2_DR),
-    State.EXIT2_DR: (State.SHIFT_DR, State.UPDATE_DR),
-    State.UPDATE_DR: (State.IDLE, State.SELECT_DR),
-    State.SELECT_IR: (State.CAPTURE_IR, State.RESET),
-    State.CAPTURE_IR: (State.SHIFT_IR, State.EXIT1_IR),
-    State.SHIFT_IR: (State.SHIFT_IR, State.EXIT1_IR),
-    State.EXIT1_IR: (State.PAUSE_IR, State.UPDATE_IR),
-    State.PAUSE_IR: (State.PAUSE_IR, State.EXIT2_IR),
-    State.EXIT2_IR: (State.SHIFT_IR, State.UPDATE_IR),
-    State.UPDATE_IR: (State.IDLE, State.SELECT_DR),
+    TapState.RESET: (TapState.IDLE, TapState.RESET),
+    TapState.IDLE: (TapState.IDLE, TapState.SELECT_DR),
+    TapState.SELECT_DR: (TapState.CAPTURE_DR, TapState.SELECT_IR),
+    TapState.CAPTURE_DR: (TapState.SHIFT_DR, TapState.EXIT1_DR),
+    TapState.SHIFT_DR: (TapState.SHIFT_DR, TapState.EXIT1_DR),
+    TapState.EXIT1_DR: (TapState.PAUSE_DR, TapState.UPDATE_DR),
+    TapState.PAUSE_DR: (TapState.PAUSE_DR, TapState.EXIT2_DR),
+    TapState.EXIT2_DR: (TapState.SHIFT_DR, TapState.UPDATE_DR),
+    TapState.UPDATE_DR: (TapState.IDLE, TapState.SELECT_DR),
+    TapState.SELECT_IR: (TapState.CAPTURE_IR, TapState.RESET),
+    TapState.CAPTURE_IR: (TapState.SHIFT_IR, TapState.EXIT1_IR),
+    TapState.SHIFT_IR: (TapState.SHIFT_IR, TapState.EXIT1_IR),
+    TapState.EXIT1_IR: (TapState.PAUSE_IR, TapState.UPDATE_IR),
+    TapState.PAUSE_IR: (TapState.PAUSE_IR, TapState.EXIT2_IR),
+    TapState.EXIT2_IR: (TapState.SHIFT_IR, TapState.UPDATE_IR),
+    TapState.UPDATE_IR: (TapState.IDLE, TapState.SELECT_DR),
 }
-_SHIFTING = (State.SHIFT_DR, State.SHIFT_IR)
+_SHIFTING = (TapState.SHIFT_DR, TapState.SHIFT_IR)
 _CAPTURED_IR = 0b01  # IEEE 1149.1: the two lowest bits
 
 
@@ -88,18 +88,18 @@ class JtagChain:
     def __init__(self, taps: Sequence[Tap]) -> None:
         self._taps = tuple(taps)
         self._register = _Register()
-        self.state = State.RESET
-        self._actions: dict[State, Callable[[], None]] = {
-            State.RESET: self.reset,
-            State.CAPTURE_DR: self._capture_data,
-            State.CAPTURE_IR: self._capture_instructions,
-            State.UPDATE_DR: self._update_data,
-            State.UPDATE_IR: self._update_instructions,
+        self.state = TapState.RESET
+        self._actions: dict[TapState, Callable[[], None]] = {
+            TapState.RESET: self.reset,
+            TapState.CAPTURE_DR: self._capture_data,
+            TapState.CAPTURE_IR: self._capture_instructions,
+            TapState.UPDATE_DR: self._update_data,
+            TapState.UPDATE_IR: self._update_instructions,
         }
 
     def reset(self) -> None:
         """Reset all TAPs, as TRST does."""
-        self.state = State.RESET
+        self.state = TapState.RESET
         for tap in self._taps:
             tap.reset()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tinysplit.boards.board import Board
 from virtual_stm32.clock import PS_PER_S
 from virtual_stm32.debug.access_port import AccessPort
-from virtual_stm32.debug.debug_port import DebugPort
+from virtual_stm32.debug.debug_port import DebugPortRegisters
 from virtual_stm32.debug.device import DBGMCU_BYTES
 from virtual_stm32.debug.jtag import JtagChain
 from virtual_stm32.debug.part import DebuggedPart
@@ -34,7 +34,7 @@ def adapter_commands(tcp_port: int) -> str:
     return f"adapter driver remote_bitbang; remote_bitbang host {LOCALHOST}; remote_bitbang port {tcp_port}"
 
 
-class Probe:
+class ProbeServer:
     """A debug port behind a TCP port. The boards run for as long as the pins take, unless their time is not ours."""
 
     def __init__(self, rig: VirtualRig, index: int, port: Tcp) -> None:
@@ -47,7 +47,7 @@ class Probe:
         self._ticks = 0
         self._passes_time = True
         family, device_id = board.device.family, self._part.port.device_id
-        self._debug_port = DebugPort(dict(_access_ports(self._part, board)))
+        self._debug_port = DebugPortRegisters(dict(_access_ports(self._part, board)))
         debug_tap = DebugTap(_DEBUG_IDCODES[family], self._debug_port, self._pass_time)
         scan_tap = BoundaryScanTap((0x6000 | device_id) << 12 | _ST)
         # The G0 has no JTAG at all, and so no boundary scan: this debug port stands for its serial wire debug port.
@@ -85,10 +85,10 @@ class Probe:
         return self._pins.process(data) if self._part.is_open else b"1" * data.count(b"R")
 
 
-def open_probes(rig: VirtualRig) -> Iterator[Probe]:
+def open_probes(rig: VirtualRig) -> Iterator[ProbeServer]:
     """Yield a debug port for each board, on free TCP ports. Raises ToolError when one cannot be opened."""
     for index in range(rig.board_count):
-        yield Probe(rig, index, Tcp(0))
+        yield ProbeServer(rig, index, Tcp(0))
 
 
 def _access_ports(part: DebuggedPart, board: Board) -> Iterator[tuple[int, AccessPort]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from virtual_stm32.debug.debug_port import DebugPort
+from virtual_stm32.debug.debug_port import DebugPortRegisters
 
 _ABORT, _DPACC, _APACC, _IDCODE = 0b1000, 0b1010, 0b1011, 0b1110
 _IDCODE_BITS, _ACCESS_BITS = 32, 35
@@ -16,7 +16,7 @@ class DebugTap:
 
     ir_bits = 4
 
-    def __init__(self, idcode: int, port: DebugPort, access: Callable[[], None]) -> None:
+    def __init__(self, idcode: int, port: DebugPortRegisters, access: Callable[[], None]) -> None:
         self._idcode = idcode
         self._port = port
         self._access = access

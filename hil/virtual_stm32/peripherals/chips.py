@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.parts import Pin
-from virtual_stm32.clock import Clock
-from virtual_stm32.core.native import ExternalFlash
+from virtual_stm32.clock import BoardClock
+from virtual_stm32.core.native import CExternalFlash
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals import stm32f4, stm32g0, stm32h7, stm32l4
 from virtual_stm32.peripherals.base import Peripheral, Registers
 from virtual_stm32.peripherals.crc import CrcUnit
-from virtual_stm32.peripherals.dma.controller import Dma
+from virtual_stm32.peripherals.dma.controller import DmaController
 from virtual_stm32.peripherals.dma.families import DmaPorts, dma_of
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.controller import ACR, FlashController
@@ -21,7 +21,7 @@ from virtual_stm32.peripherals.flash.stm32h7 import FlashH7, FlashH743
 from virtual_stm32.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4TwoBanks
 from virtual_stm32.peripherals.gpio import Gpio, Watcher
 from virtual_stm32.peripherals.quadspi import Quadspi
-from virtual_stm32.peripherals.rcc import Limits, Rcc
+from virtual_stm32.peripherals.rcc import ClockLimits, Rcc
 from virtual_stm32.peripherals.timer import Timer
 from virtual_stm32.peripherals.usart import UartPorts, Usart
 from virtual_stm32.peripherals.usart_v1 import UsartV1
@@ -42,7 +42,7 @@ class _Family:
     rcc: Rcc
     plain: tuple[tuple[int, Peripheral], ...]  # by base address
     flash: FlashController
-    limits: Limits
+    limits: ClockLimits
     gpio_base: int
     ports: str
     usart: type[Usart]
@@ -65,12 +65,12 @@ class Chip:
     def __init__(
         self,
         board: Board,
-        clock: Clock,
+        clock: BoardClock,
         dma_ports: DmaPorts,
         cells: FlashCells,
         expecting: Callable[[], None],
         memory_changed: Callable[[int, int], None],
-        mapping: ExternalFlash,
+        mapping: CExternalFlash,
     ) -> None:
         self._clock = clock
         self._memory_changed = memory_changed
@@ -103,7 +103,7 @@ class Chip:
         clock.change(self._frequencies.core_hz, 0)
         self._set_memory()
 
-    def _add_optional(self, external: ExternalMemory | None, mapping: ExternalFlash) -> None:
+    def _add_optional(self, external: ExternalMemory | None, mapping: CExternalFlash) -> None:
         """Add the peripherals that not every board has."""
         if self._family.timer_base is not None:
             timer = Timer("TIM2", lambda: self._timer_divider("apb1"))
@@ -117,7 +117,7 @@ class Chip:
         return [
             each
             for _, each in self.peripherals
-            if isinstance(each, Usart | Registers | Dma | Watchdog) and not isinstance(each, Gpio)
+            if isinstance(each, Usart | Registers | DmaController | Watchdog) and not isinstance(each, Gpio)
         ]
 
     def _uart(self, uart: Uart, changed: Callable[[int], None]) -> Usart:

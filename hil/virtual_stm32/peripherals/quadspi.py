@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing_extensions import override
 
 from tinysplit.boards.external_memory import ExternalMemory
-from virtual_stm32.core.native import ExternalFlash
+from virtual_stm32.core.native import CExternalFlash
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
 
@@ -66,7 +66,7 @@ class Quadspi(Registers):
 
     merges_bytes = False  # DR is a FIFO
 
-    def __init__(self, facts: ExternalMemory, mapping: ExternalFlash, is_connected: Callable[[], bool]) -> None:
+    def __init__(self, facts: ExternalMemory, mapping: CExternalFlash, is_connected: Callable[[], bool]) -> None:
         super().__init__("QUADSPI", dict.fromkeys((_CR, _DCR, _SR, _FCR, _DLR, _CCR, _AR, _ABR, _LPTR), 0))
         self.flash = SerialFlash(facts)
         self._facts, self._mapping, self._is_connected = facts, mapping, is_connected

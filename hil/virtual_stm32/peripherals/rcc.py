@@ -55,7 +55,7 @@ class PllSource:
 
 
 @dataclass(frozen=True)
-class Gate:
+class ClockGate:
     """The enable bit of a peripheral's clock."""
 
     offset: int
@@ -72,7 +72,7 @@ class SwitchFields:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ClockLimits:
     """Highest AHB clock in Hz by flash wait states."""
 
     by_wait_states: tuple[int, ...]
@@ -117,7 +117,7 @@ class Rcc(Registers):
     pll_source: PllSource
     oscillators: tuple[Oscillator, ...]  # besides HSE
     switch: SwitchFields
-    gates: ClassVar[Mapping[str, Gate]]
+    gates: ClassVar[Mapping[str, ClockGate]]
     reset_flags: ResetFlags
 
     def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:

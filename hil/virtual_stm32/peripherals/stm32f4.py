@@ -9,9 +9,9 @@ from typing_extensions import override
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
 from virtual_stm32.peripherals.rcc import (
+    ClockGate,
+    ClockLimits,
     Frequencies,
-    Gate,
-    Limits,
     Oscillator,
     PllSource,
     Rcc,
@@ -23,7 +23,7 @@ from virtual_stm32.peripherals.rcc import (
 from virtual_stm32.peripherals.reset import reset_flags
 
 HSI_HZ = 16_000_000
-FLASH_LIMITS = Limits(tuple(range(30_000_000, 300_000_000, 30_000_000)))  # 2.7 V to 3.6 V
+FLASH_LIMITS = ClockLimits(tuple(range(30_000_000, 300_000_000, 30_000_000)))  # 2.7 V to 3.6 V
 _CR, _PLLCFGR, _CFGR = 0x00, 0x04, 0x08
 _RESET = {_CR: 0x83, _PLLCFGR: 0x24003010, _CFGR: 0, 0x30: 0, 0x34: 0, 0x40: 0, 0x44: 0}
 _HSIRDY, _PLLRDY = 1, 25
@@ -39,19 +39,19 @@ class RccF4(Rcc):
     reset_flags = reset_flags(
         0x74, 24, always=(26,), power_up=(25, 27), brown_out=(25,), software=(28,), watchdog=(29,)
     )
-    gates: ClassVar[Mapping[str, Gate]] = {
-        **{f"GPIO{port}": Gate(0x30, bit) for bit, port in enumerate("ABCDEFGH")},
-        "CRC": Gate(0x30, 12),
-        "DMA1": Gate(0x30, 21),
-        "DMA2": Gate(0x30, 22),
-        "USART2": Gate(0x40, 17),
-        "USART3": Gate(0x40, 18),
-        "UART4": Gate(0x40, 19),
-        "UART5": Gate(0x40, 20),
-        "PWR": Gate(0x40, 28),
-        "USART1": Gate(0x44, 4),
-        "USART6": Gate(0x44, 5),
-        "SYSCFG": Gate(0x44, 14),
+    gates: ClassVar[Mapping[str, ClockGate]] = {
+        **{f"GPIO{port}": ClockGate(0x30, bit) for bit, port in enumerate("ABCDEFGH")},
+        "CRC": ClockGate(0x30, 12),
+        "DMA1": ClockGate(0x30, 21),
+        "DMA2": ClockGate(0x30, 22),
+        "USART2": ClockGate(0x40, 17),
+        "USART3": ClockGate(0x40, 18),
+        "UART4": ClockGate(0x40, 19),
+        "UART5": ClockGate(0x40, 20),
+        "PWR": ClockGate(0x40, 28),
+        "USART1": ClockGate(0x44, 4),
+        "USART6": ClockGate(0x44, 5),
+        "SYSCFG": ClockGate(0x44, 14),
     }
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:

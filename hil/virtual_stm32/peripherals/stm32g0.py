@@ -6,9 +6,9 @@ from typing import ClassVar
 from typing_extensions import override
 
 from virtual_stm32.peripherals.rcc import (
+    ClockGate,
+    ClockLimits,
     Frequencies,
-    Gate,
-    Limits,
     Oscillator,
     PllSource,
     Rcc,
@@ -20,7 +20,7 @@ from virtual_stm32.peripherals.rcc import (
 from virtual_stm32.peripherals.reset import reset_flags
 
 HSI_HZ = 16_000_000
-FLASH_LIMITS = Limits((24_000_000, 48_000_000, 64_000_000))
+FLASH_LIMITS = ClockLimits((24_000_000, 48_000_000, 64_000_000))
 _CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
 _RESET = {_CR: 0x500, 0x04: 0x4000, _CFGR: 0, _PLLCFGR: 0x1000, 0x34: 0, 0x38: 0x100, 0x3C: 0, 0x40: 0, 0x54: 0}
 _HSIRDY, _PLLRDY = 10, 25
@@ -44,19 +44,19 @@ class RccG0(Rcc):
         software=(28,),
         watchdog=(29,),
     )
-    gates: ClassVar[Mapping[str, Gate]] = {
-        **{f"GPIO{port}": Gate(0x34, bit) for bit, port in enumerate("ABCDEF")},
-        "CRC": Gate(0x38, 12),
-        "DMA1": Gate(0x38, 0),
-        "DMAMUX1": Gate(0x38, 0),
-        "TIM2": Gate(0x3C, 0),
-        "USART2": Gate(0x3C, 17),
-        "USART3": Gate(0x3C, 18),
-        "USART4": Gate(0x3C, 19),
-        "LPUART1": Gate(0x3C, 20),
-        "PWR": Gate(0x3C, 28),
-        "SYSCFG": Gate(0x40, 0),
-        "USART1": Gate(0x40, 14),
+    gates: ClassVar[Mapping[str, ClockGate]] = {
+        **{f"GPIO{port}": ClockGate(0x34, bit) for bit, port in enumerate("ABCDEF")},
+        "CRC": ClockGate(0x38, 12),
+        "DMA1": ClockGate(0x38, 0),
+        "DMAMUX1": ClockGate(0x38, 0),
+        "TIM2": ClockGate(0x3C, 0),
+        "USART2": ClockGate(0x3C, 17),
+        "USART3": ClockGate(0x3C, 18),
+        "USART4": ClockGate(0x3C, 19),
+        "LPUART1": ClockGate(0x3C, 20),
+        "PWR": ClockGate(0x3C, 28),
+        "SYSCFG": ClockGate(0x40, 0),
+        "USART1": ClockGate(0x40, 14),
     }
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:

@@ -8,9 +8,9 @@ from typing_extensions import override
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
 from virtual_stm32.peripherals.rcc import (
+    ClockGate,
+    ClockLimits,
     Frequencies,
-    Gate,
-    Limits,
     Oscillator,
     PllSource,
     Rcc,
@@ -23,8 +23,8 @@ from virtual_stm32.peripherals.reset import reset_flags
 
 HSI_HZ = 64_000_000
 _MHZ = 1_000_000
-FLASH_LIMITS_H743 = Limits(tuple(mhz * _MHZ for mhz in (70, 140, 210, 225, 240)))
-FLASH_LIMITS_H723 = Limits(tuple(mhz * _MHZ for mhz in (70, 140, 210, 275)))
+FLASH_LIMITS_H743 = ClockLimits(tuple(mhz * _MHZ for mhz in (70, 140, 210, 225, 240)))
+FLASH_LIMITS_H723 = ClockLimits(tuple(mhz * _MHZ for mhz in (70, 140, 210, 275)))
 _CR, _CFGR, _D1CFGR, _D2CFGR, _D3CFGR = 0x00, 0x10, 0x18, 0x1C, 0x20
 _PLLCKSELR, _PLLCFGR, _PLL1DIVR = 0x28, 0x2C, 0x30
 _RESET = {
@@ -58,20 +58,20 @@ class RccH7(Rcc):
     reset_flags = reset_flags(
         0xD0, 16, always=(17, 22), power_up=(19, 20, 21, 23), brown_out=(21,), software=(24,), watchdog=(26,)
     )
-    gates: ClassVar[Mapping[str, Gate]] = {
-        **{f"GPIO{port}": Gate(0xE0, bit) for bit, port in enumerate("ABCDEFGHIJK")},
-        "CRC": Gate(0xE0, 19),
-        "DMA1": Gate(0xD8, 0),
-        "DMA2": Gate(0xD8, 1),
-        "USART2": Gate(0xE8, 17),
-        "USART3": Gate(0xE8, 18),
-        "UART4": Gate(0xE8, 19),
-        "UART5": Gate(0xE8, 20),
-        "UART7": Gate(0xE8, 30),
-        "UART8": Gate(0xE8, 31),
-        "USART1": Gate(0xF0, 4),
-        "USART6": Gate(0xF0, 5),
-        "SYSCFG": Gate(0xF4, 1),
+    gates: ClassVar[Mapping[str, ClockGate]] = {
+        **{f"GPIO{port}": ClockGate(0xE0, bit) for bit, port in enumerate("ABCDEFGHIJK")},
+        "CRC": ClockGate(0xE0, 19),
+        "DMA1": ClockGate(0xD8, 0),
+        "DMA2": ClockGate(0xD8, 1),
+        "USART2": ClockGate(0xE8, 17),
+        "USART3": ClockGate(0xE8, 18),
+        "UART4": ClockGate(0xE8, 19),
+        "UART5": ClockGate(0xE8, 20),
+        "UART7": ClockGate(0xE8, 30),
+        "UART8": ClockGate(0xE8, 31),
+        "USART1": ClockGate(0xF0, 4),
+        "USART6": ClockGate(0xF0, 5),
+        "SYSCFG": ClockGate(0xF4, 1),
     }
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:

@@ -8,9 +8,9 @@ from typing_extensions import override
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
 from virtual_stm32.peripherals.rcc import (
+    ClockGate,
+    ClockLimits,
     Frequencies,
-    Gate,
-    Limits,
     Oscillator,
     PllSource,
     Rcc,
@@ -27,8 +27,8 @@ _KHZ = 1_000
 # By MSIRANGE (RM0394 and RM0432, section RCC_CR).
 _MSI_KHZ = (100, 200, 400, 800, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000, 32_000, 48_000)
 MAX_HZ = 80_000_000  # of the L4; the L4+ is faster
-FLASH_LIMITS = Limits(tuple(mhz * _MHZ for mhz in (16, 32, 48, 64, 80)))
-FLASH_LIMITS_PLUS = Limits(tuple(mhz * _MHZ for mhz in (20, 40, 60, 80, 100, 120)))
+FLASH_LIMITS = ClockLimits(tuple(mhz * _MHZ for mhz in (16, 32, 48, 64, 80)))
+FLASH_LIMITS_PLUS = ClockLimits(tuple(mhz * _MHZ for mhz in (20, 40, 60, 80, 100, 120)))
 _CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
 _RESET = {
     _CR: 0x63,
@@ -66,22 +66,22 @@ class RccL4(Rcc):
         software=(28,),
         watchdog=(29,),
     )
-    gates: ClassVar[Mapping[str, Gate]] = {
-        **{f"GPIO{port}": Gate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
-        "CRC": Gate(0x48, 12),
-        "DMA1": Gate(0x48, 0),
-        "DMA2": Gate(0x48, 1),
-        "DMAMUX1": Gate(0x48, 2),
-        "QUADSPI": Gate(0x50, 8),
-        "TIM2": Gate(0x58, 0),
-        "USART2": Gate(0x58, 17),
-        "USART3": Gate(0x58, 18),
-        "UART4": Gate(0x58, 19),
-        "UART5": Gate(0x58, 20),
-        "PWR": Gate(0x58, 28),
-        "LPUART1": Gate(0x5C, 0),
-        "SYSCFG": Gate(0x60, 0),
-        "USART1": Gate(0x60, 14),
+    gates: ClassVar[Mapping[str, ClockGate]] = {
+        **{f"GPIO{port}": ClockGate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
+        "CRC": ClockGate(0x48, 12),
+        "DMA1": ClockGate(0x48, 0),
+        "DMA2": ClockGate(0x48, 1),
+        "DMAMUX1": ClockGate(0x48, 2),
+        "QUADSPI": ClockGate(0x50, 8),
+        "TIM2": ClockGate(0x58, 0),
+        "USART2": ClockGate(0x58, 17),
+        "USART3": ClockGate(0x58, 18),
+        "UART4": ClockGate(0x58, 19),
+        "UART5": ClockGate(0x58, 20),
+        "PWR": ClockGate(0x58, 28),
+        "LPUART1": ClockGate(0x5C, 0),
+        "SYSCFG": ClockGate(0x60, 0),
+        "USART1": ClockGate(0x60, 14),
     }
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from virtual_stm32.clock import PS_PER_S, TICKS_PER_CYCLE, Clock
+from virtual_stm32.clock import PS_PER_S, TICKS_PER_CYCLE, BoardClock
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Peripheral
 from virtual_stm32.peripherals.dma.controller import RequestLine
@@ -32,7 +32,7 @@ Sink = Callable[[int, int, int, int], None]  # arrival time (ps), duration (ps),
 class UartPorts:
     """Connections of a UART inside its board."""
 
-    clock: Clock
+    clock: BoardClock
     cycles_per_clock: Callable[[], int]  # core cycles in one cycle of the UART's kernel clock
     sends: Callable[[], bool]  # TX pin in its alternate function
     receives: Callable[[], bool]

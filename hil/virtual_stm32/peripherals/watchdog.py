@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from virtual_stm32.clock import PS_PER_S, Clock
+from virtual_stm32.clock import PS_PER_S, BoardClock
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Peripheral
 from virtual_stm32.peripherals.reset import BoardResetError, ResetCause
@@ -20,7 +20,7 @@ _NO_WINDOW = 0xFFF
 class Watchdog(Peripheral):
     """KR, PR, RLR and SR. New values of PR and RLR count from the next reload on; there is no window."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: BoardClock) -> None:
         super().__init__("IWDG")
         self._clock = clock
         self._is_unlocked = False

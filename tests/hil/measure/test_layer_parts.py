@@ -7,15 +7,15 @@ from rich.console import Console
 
 from fake_rig import FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.project.manifest import Project, ProjectPart
 from tinysplit_hil.measure.timeline.layer_parts import PartTimes, part_times, record_parts
-from tinysplit_hil.measure.timeline.recording import Recording, Step
+from tinysplit_hil.measure.timeline.recording import RecordedStep, Recording
 from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType, RecordKind
 
 
 def part(layer: int, first: int, last: int) -> ProjectPart:
-    return ProjectPart(layer=layer, axis=Axis.ROWS, first=first, last=last)
+    return ProjectPart(layer=layer, axis=SliceAxis.ROWS, first=first, last=last)
 
 
 def make_divided() -> Project:
@@ -30,11 +30,11 @@ def make_divided() -> Project:
     return project.model_copy(update={"layers": layers, "cuts": (cut,), "network_formats": (layers[0].formats,) * 2})
 
 
-def timed(*steps: tuple[RecordKind, int, float, float]) -> tuple[Step, ...]:
+def timed(*steps: tuple[RecordKind, int, float, float]) -> tuple[RecordedStep, ...]:
     """Return steps one after the other, of kinds, numbers, lengths and shares of the links, all in seconds."""
     found, now_s = [], 0.0
     for kind, number, seconds, links_s in steps:
-        found.append(Step(kind, number, now_s, now_s + seconds, seconds / 2, links_s))
+        found.append(RecordedStep(kind, number, now_s, now_s + seconds, seconds / 2, links_s))
         now_s += seconds
     return tuple(found)
 

@@ -15,14 +15,14 @@ from rich.console import Console
 from fake_boards import CORE_HZ
 from fake_rig import COPY_TICKS, CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.project.manifest import Project, ProjectPart
 from tinysplit_hil.measure.timeline.estimated import estimated_spans
 from tinysplit_hil.measure.timeline.measured import measured_spans
 from tinysplit_hil.measure.timeline.parts import parts_of
 from tinysplit_hil.measure.timeline.recording import MOST_RECORDINGS, Recording, record_inferences
 from tinysplit_hil.measure.timeline.report import TimelineReport, print_timeline_report
-from tinysplit_hil.measure.timeline.spans import Kind
+from tinysplit_hil.measure.timeline.spans import SpanKind
 from tinysplit_hil.measure.timeline.trace import trace_of
 from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType, RecordKind
 
@@ -64,7 +64,7 @@ def test_the_last_of_a_stream() -> None:
     assert took.begin_s == pytest.approx(took.end_s - took.own_s)  # before, the board computed for another input
     assert layer.begin_s == took.end_s
     spans = list(measured_spans(project, recordings[0]))
-    assert [span.title for span in spans if span.kind is Kind.WAIT] == ["waits for the buffer of cut 1"]
+    assert [span.title for span in spans if span.kind is SpanKind.WAIT] == ["waits for the buffer of cut 1"]
     report = TimelineReport(project, recordings)
     assert report.timeline.title.startswith("The last of 5 streamed inferences of ")
 
@@ -172,7 +172,7 @@ def test_layers_that_run_together_share_their_time(recording: Recording) -> None
     steps[2] = replace(steps[2], begin_s=steps[2].end_s)
     together = replace(recording, steps={**recording.steps, 1: steps})
     fused = TimelineReport(project.model_copy(update={"layers": (*pair, project.layers[2])}), (together,))
-    first, second, _ = (span for span in fused.timeline.cases["measured"] if span.kind is Kind.LAYER)
+    first, second, _ = (span for span in fused.timeline.cases["measured"] if span.kind is SpanKind.LAYER)
     assert first.end_s == second.start_s
     assert (first.start_s, second.end_s) == (steps[1].begin_s, steps[2].end_s)
     assert first.seconds / second.seconds == pytest.approx(LAYER_TICKS[0] / LAYER_TICKS[1])
@@ -184,22 +184,22 @@ def test_a_board_that_waits_for_rows_in_its_layer() -> None:
     fake.boards[1].ends_s = (LAST_S + 0.001, LAST_S)
     (recording,) = record_inferences(project, fake.rig, make_inputs(1))
     (layer,) = (s for s in measured_spans(project, recording) if s.row.name == "board 2")
-    assert layer.kind is Kind.LAYER
+    assert layer.kind is SpanKind.LAYER
     assert layer.start_s == pytest.approx(STARTED_S - BEGIN_S, abs=CLOSE_S)
     assert layer.end_s == pytest.approx(LAST_S - BEGIN_S, abs=CLOSE_S)
 
 
 def test_a_board_waits_where_it_needs_the_memory_of_a_tensor_of_parts(recording: Recording) -> None:
     """Of a distributed network: not when it lets the tensor leave, and not when it lets one come."""
-    project = make_small_project(part=ProjectPart(layer=2, axis=Axis.ROWS, first=1, last=4))
+    project = make_small_project(part=ProjectPart(layer=2, axis=SliceAxis.ROWS, first=1, last=4))
     sending = recording.steps[1][-1]
     sent = replace(sending, kind=RecordKind.SENT, begin_s=sending.end_s, end_s=sending.end_s + 1)
     grant = replace(sent, kind=RecordKind.GRANT, begin_s=sent.end_s)
     steps = {**recording.steps, 1: (*recording.steps[1], sent, grant)}
     spans = list(measured_spans(project, replace(recording, steps=steps)))
     assert [(span.kind, span.title) for span in spans if span.row.name == "board 1"][-2:] == [
-        (Kind.COPY, "lets cut 1 leave"),
-        (Kind.WAIT, "waits until cut 1 has left"),
+        (SpanKind.COPY, "lets cut 1 leave"),
+        (SpanKind.WAIT, "waits until cut 1 has left"),
     ]
 
 

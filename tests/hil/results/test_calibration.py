@@ -17,12 +17,12 @@ from tinysplit.calibration.conditions import (
     target_of,
     write_calibration,
 )
-from tinysplit.calibration.fit import Sample
+from tinysplit.calibration.fit import CostSample
 from tinysplit.calibration.project import plan_network
 from tinysplit.cli import calibrate as command
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import PartCosts, load_cycle_table
+from tinysplit.kernels.cost_table import PartCycles, load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input
 from tinysplit.network.layers import Shape
@@ -31,7 +31,7 @@ from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
 from tinysplit_hil.calibration import calibrate as calibration
 from tinysplit_hil.calibration.code_waits import WaitingLayer, fit_waits
-from tinysplit_hil.calibration.layers import Bench, check_plausible, measured_layer, run_layers
+from tinysplit_hil.calibration.layers import CalibrationBench, check_plausible, measured_layer, run_layers
 
 BOARD = "nucleo_g071rb"
 CORE = "cortex-m0plus"
@@ -89,7 +89,7 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
     x = quantize_input(quantized, load_samples(SAMPLES, quantized.graph).x[:1])
     planned = plan_network(quantized, (load_board(BOARD),), (0,) * len(quantized.layers), CostSettings())
     memory, sizes = planned.plan.boards[0].memory, BuildReport.read(project, [project.boards[0].elf(folder)])
-    benches = [Bench(has_ideal_memory=is_ideal) for is_ideal in (True, False)]
+    benches = [CalibrationBench(has_ideal_memory=is_ideal) for is_ideal in (True, False)]
     ideal, real = (
         [
             measured_layer(planned, project.layers[number - 1], cycles, sizes.boards[0].sizes, bench)
@@ -105,7 +105,7 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
 
 
 def test_other_costs_are_replaced_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = {"stm32g0": {"8": {"dense": PartCosts(cycles={"macc": 1.25})}}}
+    waits = {"stm32g0": {"8": {"dense": PartCycles(cycles={"macc": 1.25})}}}
     monkeypatch.setattr(calibration, "code_wait_table", lambda: waits)
     path, shipped = tmp_path / "own.json", load_cycle_table()
     assert json.loads(run("calibrate", "--only", "code-waits", "-o", str(path), "--json"))["kernels"] == []
@@ -116,7 +116,7 @@ def test_other_costs_are_replaced_alone(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_waits_for_code_are_fitted_by_kind() -> None:
     def layer(kind: str, macc: float, waits: float) -> WaitingLayer:
-        return WaitingLayer("stm32g0", 8, kind, Sample({"macc": macc}, waits, 10 * macc))
+        return WaitingLayer("stm32g0", 8, kind, CostSample({"macc": macc}, waits, 10 * macc))
 
     layers = [*(layer("conv", macc, 0.5 * macc) for macc in (100.0, 200.0)), layer("dense", 100.0, 300.0)]
     found = fit_waits(layers)["stm32g0"]["8"]

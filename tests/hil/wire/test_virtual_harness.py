@@ -19,7 +19,7 @@ from tinysplit_hil.measure.measure import measure
 from tinysplit_hil.measure.stream import stream
 from tinysplit_hil.measure.timeline.recording import record_inferences
 from tinysplit_hil.measure.timeline.report import TimelineReport
-from tinysplit_hil.measure.timeline.spans import Kind
+from tinysplit_hil.measure.timeline.spans import SpanKind
 from tinysplit_hil.rig.rig import open_rig
 from tinysplit_hil.wire.frames import Frame
 from tinysplit_hil.wire.protocol import ErrorCode, MessageType
@@ -91,14 +91,14 @@ def test_a_timeline(project: Project, folder: Path) -> None:
     timeline, (part,) = report.timeline, report.parts
     measured = timeline.cases["measured"]
     assert timeline.uncertainty_s < 20e-6
-    layers = [span for span in measured if span.kind is Kind.LAYER]
+    layers = [span for span in measured if span.kind is SpanKind.LAYER]
     own_s = [layer.seconds.mean for layer in measurement.layers]
     assert [span.seconds for span in layers] == pytest.approx(own_s, rel=0.02, abs=10e-6)
     assert max(span.end_s for span in measured if span.row.name == "board 2") == pytest.approx(
         measurement.i_s.mean, rel=0.01
     )
-    wire = next(span for span in measured if span.kind is Kind.WIRE)
-    taken = next(span for span in measured if span.kind is Kind.COPY and span.row.name == "board 2")
+    wire = next(span for span in measured if span.kind is SpanKind.WIRE)
+    taken = next(span for span in measured if span.kind is SpanKind.COPY and span.row.name == "board 2")
     assert wire.start_s >= layers[-2].end_s
     assert layers[-1].start_s == pytest.approx(taken.end_s, abs=10e-6)
     assert part.t_s == pytest.approx(measurement.t_s.mean, rel=0.002)

@@ -23,7 +23,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.project.manifest import Project, ProjectWeightsFile
-from tinysplit.weights_file.file import Identity as WeightsOf
+from tinysplit.weights_file.file import FileIdentity as WeightsOf
 from tinysplit.weights_file.file import encode, read_weights_file
 from tinysplit.weights_file.layers import LayerEntry
 from tinysplit_hil.bench.check import BenchCheck

@@ -10,7 +10,7 @@ import numpy as np
 from fuzzing.files import from_file
 from fuzzing.target import FindingError, Target
 from tinysplit.weights_file.description import describe
-from tinysplit.weights_file.file import Identity, encode, read_weights_file
+from tinysplit.weights_file.file import FileIdentity, encode, read_weights_file
 from tinysplit.weights_file.layers import LayerEntry
 from tinysplit.weights_file.signing_key import SigningKey
 from weights_folders import signer
@@ -33,7 +33,7 @@ def _weights(owner: SigningKey | None = None) -> bytes:
         LayerEntry(2, "conv", (0,), 8, 0.03125, 0, 8, (1, 12)),
         LayerEntry(3, "add", (2, 0), 16, 2.0**-14, 0, None, (0, 9)),
     )
-    identity = Identity(board_index=1, structure=5, counter=3, model=7)
+    identity = FileIdentity(board_index=1, structure=5, counter=3, model=7)
     return encode(identity, entries, {"layer_2_weights": np.arange(9, dtype=np.int8)}, signer=owner)
 
 

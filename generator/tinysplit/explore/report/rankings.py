@@ -7,9 +7,9 @@ from rich.console import Console
 
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
-from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.exploration import Exploration
-from tinysplit.explore.goal import Goal, Ranked
+from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.ranking import RankedSet, Ranking
 from tinysplit.explore.sweep import BreakEven, Sweep
 from tinysplit.split.problem import Assignment
@@ -21,7 +21,7 @@ BETTER = {
 }
 
 
-def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: Goal, console: Console) -> None:
+def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: RankingGoal, console: Console) -> None:
     """Print the best sets, what the phases found, and the sweep."""
     none = "no set found so far" if ranking.n_open else "no feasible set"
     heading = f"the best {counted(len(ranking.best), 'set')} by {goal.ranked_by} (simulated)" if ranking.best else none
@@ -39,7 +39,7 @@ def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: Goal,
         _print_sweep(title, sweep, goal, console)
 
 
-def _cells(ranked: RankedSet, goal: Goal) -> Iterator[str]:
+def _cells(ranked: RankedSet, goal: RankingGoal) -> Iterator[str]:
     candidate, figures = ranked.candidate, ranked.simulated
     yield " + ".join(candidate.boards)
     yield layer_counts(candidate, ranked.point.assignment)
@@ -52,7 +52,7 @@ def _cells(ranked: RankedSet, goal: Goal) -> Iterator[str]:
     yield str(ranked.phase_1_rank)
 
 
-def layer_counts(candidate: Candidate, assignment: Assignment) -> str:
+def layer_counts(candidate: SetCandidate, assignment: Assignment) -> str:
     """Return how many layers each board runs, as "3 + 4"."""
     counts = Counter(assignment)
     return " + ".join(str(counts[device]) for device in range(len(candidate.boards)))
@@ -75,7 +75,7 @@ def print_bit_widths(exploration: Exploration, console: Console) -> None:
             )
 
 
-def _print_sweep(title: str, sweep: Sweep, goal: Goal, console: Console) -> None:
+def _print_sweep(title: str, sweep: Sweep, goal: RankingGoal, console: Console) -> None:
     console.print(f"\n{title}: the best set by number of boards and baud rate (simulated)", highlight=False)
     table = plain_table("boards", numbers=("count", "baud", _heading(goal)))
     for cell in sweep.cells:
@@ -88,16 +88,16 @@ def _print_sweep(title: str, sweep: Sweep, goal: Goal, console: Console) -> None
         console.print(_line(each, sweep, goal), highlight=False, soft_wrap=True)
 
 
-def _heading(goal: Goal) -> str:
+def _heading(goal: RankingGoal) -> str:
     return {Ranked.LATENCY: "I ms", Ranked.THROUGHPUT: "period ms"}.get(goal.ranked_by or Ranked.LATENCY, "mJ")
 
 
-def _value(ranked: RankedSet, goal: Goal) -> float:
+def _value(ranked: RankedSet, goal: RankingGoal) -> float:
     """Return the value of the objective in ms or mJ."""
     return MILLI * goal.value(ranked.simulated)
 
 
-def _line(found: BreakEven, sweep: Sweep, goal: Goal) -> str:
+def _line(found: BreakEven, sweep: Sweep, goal: RankingGoal) -> str:
     """Return "from 460 800 baud on, 2 boards (...) are faster than fewer (...)", or that they never are."""
     better = BETTER[goal.ranked_by or Ranked.LATENCY]
     several, fewer = f"{found.n_boards} boards", "one" if found.n_boards == 2 else "fewer"  # noqa: PLR2004 (a pair)
@@ -113,11 +113,11 @@ def _line(found: BreakEven, sweep: Sweep, goal: Goal) -> str:
     return f"{at} {_grouped(found.baud)} baud, {several} ({ends[0]}) {better} than {fewer} ({ends[1]})"
 
 
-def _named(ranked: RankedSet, goal: Goal) -> str:
+def _named(ranked: RankedSet, goal: RankingGoal) -> str:
     return f"{' + '.join(ranked.candidate.boards)}, {_value(ranked, goal):.2f} {_unit(goal)}"
 
 
-def _unit(goal: Goal) -> str:
+def _unit(goal: RankingGoal) -> str:
     return "mJ" if goal.ranked_by is Ranked.ENERGY else "ms"
 
 

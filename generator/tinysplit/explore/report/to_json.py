@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.exploration import Exploration
 from tinysplit.explore.figures import Figures
 from tinysplit.explore.front import FrontEntry
-from tinysplit.explore.goal import Goal
+from tinysplit.explore.goal import RankingGoal
 from tinysplit.explore.largest import Largest
 from tinysplit.explore.ranking import RankedSet
 from tinysplit.network.graph import Graph
@@ -58,7 +58,7 @@ def _model(graph: Graph) -> dict[str, Any]:
     return {"name": graph.name, "sha256": graph.sha256}
 
 
-def _entry(entry: FrontEntry, goal: Goal) -> dict[str, Any]:
+def _entry(entry: FrontEntry, goal: RankingGoal) -> dict[str, Any]:
     figures = _figures(entry.point, entry.power_w, goal)
     return {
         **_set(entry.candidate, entry.price),
@@ -67,7 +67,7 @@ def _entry(entry: FrontEntry, goal: Goal) -> dict[str, Any]:
     }
 
 
-def _ranked(ranked: RankedSet, goal: Goal) -> dict[str, Any]:
+def _ranked(ranked: RankedSet, goal: RankingGoal) -> dict[str, Any]:
     frame_period_s, point = goal.settings.frame_period_s, ranked.point
     return {
         **_set(ranked.candidate, goal.price(ranked.candidate.boards)),
@@ -86,11 +86,11 @@ def _largest(largest: Largest) -> dict[str, Any]:
     return data
 
 
-def _set(candidate: Candidate, price: float) -> dict[str, Any]:
+def _set(candidate: SetCandidate, price: float) -> dict[str, Any]:
     return {"boards": list(candidate.boards), "baud": candidate.baud or None, "price": price}
 
 
-def _figures(figures: Figures, power_w: float, goal: Goal) -> dict[str, float | None]:
+def _figures(figures: Figures, power_w: float, goal: RankingGoal) -> dict[str, float | None]:
     return {
         "latency_s": figures.latency_s,
         "energy_j": figures.energy_j if goal.has_energy else None,

@@ -54,7 +54,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class ChannelBlock:
     """The words of four output channels: initial sums, weights and offsets of each group, factors."""
 
     start: Integers
@@ -106,7 +106,7 @@ class Packing:
         magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
         return cls(inputs, unroll, _fewest_groups(magnitudes, layer.x_high, ORDERS))
 
-    def blocks(self, quantized: QuantizedLayer) -> Iterator[Block]:
+    def blocks(self, quantized: QuantizedLayer) -> Iterator[ChannelBlock]:
         """Yield the blocks of four output channels in order."""
         layer = common.UnsignedLayer.of(quantized)
         all_weights = _padded(layer.weights, self.inputs)
@@ -115,7 +115,7 @@ class Packing:
             weights = tuple(all_weights[block][:, places] for places in self._places())
             offsets = tuple(layer.x_high * np.maximum(-group, 0).sum(axis=1) for group in weights)
             factors = None if layer.factors is None else layer.factors[block]
-            yield Block(layer.bias[block] - sum(offsets), weights, offsets, factors)
+            yield ChannelBlock(layer.bias[block] - sum(offsets), weights, offsets, factors)
 
     def _places(self) -> Iterator[list[int]]:
         for loop in range(0, self.inputs, self.unroll):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tinysplit.common.alignment import aligned
 from tinysplit.kernels.armv6m.packed import (
-    Block,
+    ChannelBlock,
     Integers,
     PackedContext,
     Packing,
@@ -124,7 +124,7 @@ def _blocks_at_once(layer: Layer) -> int:
     return max(count for count in range(1, min(blocks, most) + 1) if blocks % count == 0)
 
 
-def _words(block: Block) -> Iterator[Integers]:
+def _words(block: ChannelBlock) -> Iterator[Integers]:
     yield from block.head()
     yield from (_bytes(weights + MIDDLE) for weights in block.weights)
     yield from block.tail()

@@ -17,7 +17,7 @@ from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work, sum_of
 from tinysplit.kernels.dsp.conv_code import DESCRIPTION_BYTES, SHARED_CODE, conv_code, two_pixels
 from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_work, exactly_clamped
-from tinysplit.kernels.dsp.parts import Part, parts_of
+from tinysplit.kernels.dsp.parts import ConvPart, parts_of
 from tinysplit.kernels.dsp.strips import Strips
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
@@ -52,7 +52,7 @@ LARGEST_VALUE = 256  # distance of a byte from a zero point
 class PartContext:
     """Template context of a part: members of `dsp_conv` in firmware/common/dsp_conv.h."""
 
-    part: Part
+    part: ConvPart
     strips: Strips
     constants: str  # name of the array
     repeat_words: int  # words of constants of one of the convolutions
@@ -262,7 +262,7 @@ def _is_whole(layer: Layer) -> bool:
     return first.layer is layer and not others
 
 
-def _part_work(part: Part) -> Work:
+def _part_work(part: ConvPart) -> Work:
     """Return the work of a part: `DualMac.work`."""
     strips, blocks = part.strips(1), _blocks(part.channels)
     (height, width), rows = strips.out_size, strips.kernel_rows
@@ -289,7 +289,7 @@ def _constants_name(index: int) -> str:
     return f"weights_{index}" if index else "weights"
 
 
-def _part_constants(part: Part, quantized: QuantizedLayer) -> IntArray:
+def _part_constants(part: ConvPart, quantized: QuantizedLayer) -> IntArray:
     """Return the constants of a part: blocks of four channels x words."""
     constants = quantized.constants
     weights = _ordered_weights(part, quantized)
@@ -307,14 +307,14 @@ def _blocks(channels: int) -> int:
     return -(-channels // BLOCK)
 
 
-def _filled(part: Part, values: IntArray) -> IntArray:
+def _filled(part: ConvPart, values: IntArray) -> IntArray:
     """Return values of output channels as blocks x 4, the last block of each repeat padded with zeros."""
     own = values.astype(np.int64).reshape(part.repeats, part.channels)
     filled: IntArray = np.pad(own, ((0, 0), (0, -part.channels % BLOCK))).reshape(-1, BLOCK)
     return filled
 
 
-def _ordered_weights(part: Part, quantized: QuantizedLayer) -> IntArray:
+def _ordered_weights(part: ConvPart, quantized: QuantizedLayer) -> IntArray:
     """Return the weights as blocks x 4 channels x pairs x 2, kernel row by kernel row, in the order of the strip."""
     strips = part.strips(quantized.formats.x.bits // 8)
     weights = part.weights(quantized.constants["weights"].astype(np.int64))

@@ -23,7 +23,7 @@ NO_WEIGHT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ConvPart:
     """A convolution over some outputs of a layer, `repeats` times: each time for the next input and output channels.
 
     `first` is its first output element, `y_step` and `y_row` are output elements from a pixel and from a row to the
@@ -71,7 +71,7 @@ class Part:
 
 
 @lru_cache(maxsize=256)
-def parts_of(layer: Layer) -> tuple[Part, ...]:
+def parts_of(layer: Layer) -> tuple[ConvPart, ...]:
     """Return the parts of a layer; none for a layer that is no such sum of convolutions."""
     channels, out_channels = layer.in_shape.channels, layer.out_shape.channels
     row = layer.out_shape.width * out_channels
@@ -80,13 +80,13 @@ def parts_of(layer: Layer) -> tuple[Part, ...]:
         own = replace(
             layer, in_shape=layer.in_shape._replace(channels=inputs), weights=layer.weights[:outputs], groups=1
         )
-        return (Part(own, channels, out_channels, row, repeats=layer.groups),) if outputs % 2 == 0 else ()
+        return (ConvPart(own, channels, out_channels, row, repeats=layer.groups),) if outputs % 2 == 0 else ()
     if isinstance(layer, ConvTranspose):
         return tuple(_phases(layer))
-    return (Part(layer, channels, out_channels, row),) if isinstance(layer, Conv | Dense) else ()
+    return (ConvPart(layer, channels, out_channels, row),) if isinstance(layer, Conv | Dense) else ()
 
 
-def _phases(layer: ConvTranspose) -> Iterator[Part]:
+def _phases(layer: ConvTranspose) -> Iterator[ConvPart]:
     """Yield the row phases, each with whole blocks of neighbouring pixels and the pixels that are left."""
     (height, width), strides, kernel = layer.out_shape[:2], layer.stride, layer.weights.shape[1:3]
     reaches = all(size >= stride for size, stride in zip(kernel, strides, strict=True))
@@ -100,7 +100,7 @@ def _phases(layer: ConvTranspose) -> Iterator[Part]:
             yield _phase(layer, row, blocks, Shape(len(range(row, height, strides[0])), 1, left))
 
 
-def _phase(layer: ConvTranspose, row: int, block: int, size: Shape) -> Part:
+def _phase(layer: ConvTranspose, row: int, block: int, size: Shape) -> ConvPart:
     """Return the part for the output rows from `row` on and blocks of pixels from `block` on.
 
     `size` are their rows, blocks and pixels of a block.
@@ -132,4 +132,4 @@ def _phase(layer: ConvTranspose, row: int, block: int, size: Shape) -> Part:
     )
     width = layer.out_shape.width
     first = (row * width + block * s_w) * channels
-    return Part(own, layer.in_shape.channels, s_w * channels, s_h * width * channels, first, taps=(taps, columns))
+    return ConvPart(own, layer.in_shape.channels, s_w * channels, s_h * width * channels, first, taps=(taps, columns))

@@ -19,7 +19,7 @@ class _Figure:
 
 
 @dataclass(frozen=True)
-class _Page:
+class _FiguresPage:
     """Variables of the template; `data` is JSON that may stand in a script."""
 
     about: str
@@ -34,4 +34,4 @@ def figures_page(reproduction: Reproduction) -> str:
         rows = [row for row in reproduction.rows if (row.source, row.title) == (plot.source, plot.title)]
         figures.append(_Figure(plot, rows, any(row.replicated for row in rows)))
     data = json_in_html(json.dumps([asdict(plot) for plot in reproduction.plots]))
-    return render("report/figures.html.j2", _Page(version_mark(), figures, data))
+    return render("report/figures.html.j2", _FiguresPage(version_mark(), figures, data))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinysplit.kernels.cost_table import ONCE, PartCosts
+from tinysplit.kernels.cost_table import ONCE, PartCycles
 from tinysplit.kernels.messages import MessageCycles
 
 WORD_BYTES = 4  # of a weight or a token
@@ -51,11 +51,11 @@ class Procedure:
 POLLING = Procedure(8, 8, 5, 14, 13, 7, 15, 11, 15, 9, 15, 16)
 INTERRUPT = Procedure(8, 0, 5, 14, 13, 0, 15, 11, 15, 9, 348, 349)
 
-DENSE = PartCosts(cycles={"macc": 47.0, "output": 146.0, ONCE: 39.0})  # D_sum, D_phi, D_setup, calibrated
-DENSE_ESTIMATED = PartCosts(cycles={"macc": 30.0, "output": 61.0, ONCE: 6.0})
+DENSE = PartCycles(cycles={"macc": 47.0, "output": 146.0, ONCE: 39.0})  # D_sum, D_phi, D_setup, calibrated
+DENSE_ESTIMATED = PartCycles(cycles={"macc": 30.0, "output": 61.0, ONCE: 6.0})
 
 
-def dense_cycles(costs: PartCosts, outputs: int, inputs: int) -> float:
+def dense_cycles(costs: PartCycles, outputs: int, inputs: int) -> float:
     """Return D_dense of a layer with so many outputs, each of all inputs."""
     return costs.of({"macc": outputs * inputs, "output": outputs})
 

@@ -14,10 +14,10 @@ from tinysplit.common.units import KB, MS
 from tinysplit.papers.solvers.geometric.posynomial import Monomial, Posynomial
 from tinysplit.papers.solvers.geometric.problem import (
     CHANNELS,
-    Device,
     DividedLayer,
+    DivisionCosts,
+    DivisionDevice,
     DivisionProblem,
-    PartCosts,
     PartModel,
 )
 
@@ -114,7 +114,11 @@ def cpu_gpu_fpga_problem(sizes: Iterable[ConvolutionSize], *, resources: Iterabl
     convolution: as many as the part's share of the filters.
     """
     limited = {name: RESOURCES[name] for name in resources}
-    devices = (Device("CPU"), Device("FPGA", {name: limit for name, (_, limit) in limited.items()}), Device("GPU"))
+    devices = (
+        DivisionDevice("CPU"),
+        DivisionDevice("FPGA", {name: limit for name, (_, limit) in limited.items()}),
+        DivisionDevice("GPU"),
+    )
     used = {name: model for name, (model, _) in limited.items()}
     return DivisionProblem(devices, tuple(_layer(number, size, used) for number, size in enumerate(sizes, 1)))
 
@@ -128,12 +132,12 @@ def _layer(number: int, size: ConvolutionSize, used: Mapping[str, Posynomial]) -
             for t in inputs.terms
         )
     )
-    fpga = PartCosts(FPGA_MS.at(**fixed), inputs, outputs)
+    fpga = DivisionCosts(FPGA_MS.at(**fixed), inputs, outputs)
     resources = {name: model.at(**fixed) for name, model in used.items()}
     parts = (
-        PartModel(PartCosts(CPU_MS.at(**fixed))),
+        PartModel(DivisionCosts(CPU_MS.at(**fixed))),
         PartModel(fpga, resources=resources),
-        PartModel(PartCosts(GPU_MS.at(**fixed))),
+        PartModel(DivisionCosts(GPU_MS.at(**fixed))),
     )
     return DividedLayer(f"conv{number}", size.channels, parts)
 

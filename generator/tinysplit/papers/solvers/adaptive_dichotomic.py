@@ -30,10 +30,10 @@ def adaptive_dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAUL
     Raises NoSplitError if no candidate is feasible.
     """
     check_capacity(problem)
-    return _Search(problem, time_limit_s).run()
+    return _DichotomicSearch(problem, time_limit_s).run()
 
 
-class _Search:
+class _DichotomicSearch:
     """The evaluated candidates, and the current one: the best, or the least infeasible until one is feasible."""
 
     def __init__(self, problem: Problem, time_limit_s: float) -> None:

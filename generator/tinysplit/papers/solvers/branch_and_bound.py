@@ -50,7 +50,7 @@ def branch_and_bound(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _PartialAssignment:
     """Partial assignment of the first layers to `devices`, with a lower bound of the latency in seconds."""
 
     bound: float
@@ -68,7 +68,9 @@ class _TreeSearch:
         self.best: Assignment = ()
         self.best_s = inf
         self.explored = 0
-        self.open_nodes = [_Node(self.rest_s[0], 0.0, (), tuple(device.flash_bytes for device in problem.devices))]
+        self.open_nodes = [
+            _PartialAssignment(self.rest_s[0], 0.0, (), tuple(device.flash_bytes for device in problem.devices))
+        ]
 
     def run(self, deadline: float) -> None:
         """Search until no node is open or the time limit is reached."""
@@ -94,7 +96,7 @@ class _TreeSearch:
         children.sort(key=lambda child: child.bound, reverse=True)  # stable: ties go to the first device
         self.open_nodes += children
 
-    def _child(self, node: _Node, device: int) -> _Node | None:
+    def _child(self, node: _PartialAssignment, device: int) -> _PartialAssignment | None:
         layer = len(node.devices)
         free = node.free_flash[device] - self.problem.layers[layer].flash_bytes[device]
         latency_s = node.latency_s + self.problem.usable_seconds[layer][device]
@@ -104,7 +106,7 @@ class _TreeSearch:
         if free < 0 or not isfinite(bound):
             return None
         flash = (*node.free_flash[:device], free, *node.free_flash[device + 1 :])
-        return _Node(bound, latency_s, (*node.devices, device), flash)
+        return _PartialAssignment(bound, latency_s, (*node.devices, device), flash)
 
 
 def _fastest_rest(problem: Problem) -> list[float]:

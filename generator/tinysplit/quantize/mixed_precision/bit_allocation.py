@@ -116,7 +116,7 @@ def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
     """
     limits.goal.check(calibration.samples)
     graph = calibration.graph
-    search = _Search(calibration, limits.goal, limits.costs(graph))
+    search = _BitSearch(calibration, limits.goal, limits.costs(graph))
     widths = BitWidths.all(graph, SHORT_BITS)
     parts = list(search.parts())
     if search.accepts(widths):
@@ -140,7 +140,7 @@ def allocate_bits(calibration: Calibration, limits: Limits) -> MixedPrecision:
     return search.result(widths, tuple(choices))
 
 
-def _sqnr_alone(search: "_Search", part: TensorName) -> float:
+def _sqnr_alone(search: "_BitSearch", part: TensorName) -> float:
     calibration = search.calibration
     alone = search.with_bits(BitWidths.of(calibration.graph, LONG_BITS), part, SHORT_BITS)
     return Accuracy.of(calibration.nearest(alone), calibration.float_scores).sqnr_db
@@ -152,7 +152,7 @@ def _worth(sqnr_db: float, extra_s: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _BitSearch:
     calibration: Calibration
     goal: Goal
     costs: WidthCosts

@@ -33,7 +33,7 @@ class Ports:
 Waited = Generator[Event, Any, float]
 
 
-class Board:
+class SimulatedBoard:
     """One board. `is_distributed`: tensors have no buffers, and it goes on while they cross."""
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from simpy import Environment
 
 from tinysplit.common.protocol_limits import LINK_BLOCK_BYTES
-from tinysplit.split.simulation.line import Frame, Line, Note, Say
+from tinysplit.split.simulation.line import Line, Note, Say, SimulatedFrame
 from tinysplit.split.topology import Cut
 
 Hearing = Callable[[Note], None]
@@ -31,7 +31,7 @@ class ChannelEnd(ABC):
         """Drop the notes that wait."""
         self._said_s.clear()
 
-    def next_note(self) -> Frame | None:
+    def next_note(self) -> SimulatedFrame | None:
         """Take the next note: its content is that of now."""
         if not self._said_s:
             return None
@@ -45,7 +45,7 @@ class ChannelEnd(ABC):
 
         return self.line.frame_of(note, said_s, arrive)
 
-    def next_data(self) -> Frame | None:
+    def next_data(self) -> SimulatedFrame | None:
         """Take the next frame of a tensor: only a sender has some."""
         return None
 

@@ -28,7 +28,7 @@ class Say(IntEnum):
     QUERY = 8
 
 
-class Frame(NamedTuple):
+class SimulatedFrame(NamedTuple):
     """`arrive` takes the number of bytes that are heard before the first lost one; all of them if none is."""
 
     n_bytes: int
@@ -50,10 +50,10 @@ class Speaker(Protocol):
 
     order: int  # of its channel, in the program
 
-    def next_note(self) -> Frame | None:
+    def next_note(self) -> SimulatedFrame | None:
         """Take the next frame without data."""
 
-    def next_data(self) -> Frame | None:
+    def next_data(self) -> SimulatedFrame | None:
         """Take the next frame of a tensor."""
 
     def waits_before(self, number: int, order: int) -> bool:
@@ -89,11 +89,11 @@ class Line:
         """Say that something may leave."""
         self._wish.open()
 
-    def frame_of(self, note: Note, said_s: float, arrive: Callable[[bool], None]) -> Frame:
+    def frame_of(self, note: Note, said_s: float, arrive: Callable[[bool], None]) -> SimulatedFrame:
         """Return the frame of a note that was said then; `arrive` takes whether it arrives whole."""
         self.contended_s += self.env.now - said_s
         n_bytes = LINK_OVERHEAD_BYTES + note.payload_bytes if note.payload_bytes else LINK_REPLY_BYTES
-        return Frame(n_bytes, n_bytes * self._note_byte_s, lambda heard: arrive(heard == n_bytes))
+        return SimulatedFrame(n_bytes, n_bytes * self._note_byte_s, lambda heard: arrive(heard == n_bytes))
 
     def next_blocks(self) -> int:
         """Return the most blocks of the frame of data that begins."""
@@ -140,13 +140,13 @@ class Line:
             yield settled(self.env)
             frame = self._next()
 
-    def _carry(self, frame: Frame) -> Process:
+    def _carry(self, frame: SimulatedFrame) -> Process:
         self.is_sending = True
         yield self.env.timeout(frame.seconds)
         self.is_sending = False
         frame.arrive(self.losses.heard(frame.n_bytes))
 
-    def _next(self) -> Frame | None:
+    def _next(self) -> SimulatedFrame | None:
         for speaker in self.speakers:
             if note := speaker.next_note():
                 return note

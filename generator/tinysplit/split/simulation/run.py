@@ -12,7 +12,7 @@ from tinysplit.split.evaluate.firmware import Firmware
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.steps import Kind, Program, tensor_bytes
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.simulation.board import Board
+from tinysplit.split.simulation.board import SimulatedBoard
 from tinysplit.split.simulation.host import Feed, Reader
 from tinysplit.split.simulation.line import Line
 from tinysplit.split.simulation.loss import Loss, Losses
@@ -85,8 +85,8 @@ class _Simulation:
             events=tuple(recorder.events),
         )
 
-    def _board(self, device: int) -> Board:
-        board = Board(self.env, device, self.parts, self.recorder, is_distributed=self.problem.is_distributed)
+    def _board(self, device: int) -> SimulatedBoard:
+        board = SimulatedBoard(self.env, device, self.parts, self.recorder, is_distributed=self.problem.is_distributed)
         board.steps = [step for step in self.program.steps if step.device == device]
         in_s, out_s = self.parts.host_s[device]
         for step in board.steps:

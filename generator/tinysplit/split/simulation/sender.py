@@ -15,7 +15,7 @@ from tinysplit.common.protocol_limits import (
 )
 from tinysplit.split.simulation.channel_end import ChannelEnd
 from tinysplit.split.simulation.gate import Gate, Process
-from tinysplit.split.simulation.line import Frame, Line, Note, Say
+from tinysplit.split.simulation.line import Line, Note, Say, SimulatedFrame
 from tinysplit.split.simulation.receiver import Data, Receiver
 from tinysplit.split.topology import Cut
 
@@ -87,7 +87,7 @@ class Sender(ChannelEnd):
     def _has_data(self) -> bool:
         return self._state is _State.MOVING and bool(self._again or self._position < self.n_blocks)
 
-    def next_data(self) -> Frame | None:
+    def next_data(self) -> SimulatedFrame | None:
         """Take the next frame of the tensor: blocks to send again come first."""
         if not self._has_data():
             return None
@@ -106,7 +106,9 @@ class Sender(ChannelEnd):
         is_end = is_part and self._position == self.n_blocks and not self._again
         data = Data(self._number, blocks, is_end or not is_part)
         line_bytes = n_bytes + LINK_OVERHEAD_BYTES + TENSOR_CRC_BYTES * is_end
-        return Frame(line_bytes, line_bytes * self._byte_s, lambda heard: self._arrive(data, heard, line_bytes))
+        return SimulatedFrame(
+            line_bytes, line_bytes * self._byte_s, lambda heard: self._arrive(data, heard, line_bytes)
+        )
 
     def _take_again(self, most: int) -> range:
         first = behind = min(self._again)

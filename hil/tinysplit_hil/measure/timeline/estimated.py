@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from tinysplit.project.manifest import NETWORK_INPUT_NUMBER, Pipeline, Project, ProjectCut, ProjectLayer
-from tinysplit_hil.measure.timeline.spans import Kind, Span, board_row, transfer_spans
+from tinysplit_hil.measure.timeline.spans import Span, SpanKind, board_row, transfer_spans
 
 
 def estimated_spans(project: Project) -> Iterator[Span]:
@@ -14,10 +14,10 @@ def estimated_spans(project: Project) -> Iterator[Span]:
     the layer that computes the tensor, half of it behind the start of the one that reads it.
     """
     if not project.is_distributed:
-        yield from _Simulation(project, project.slowest).spans()
+        yield from _EstimatedRun(project, project.slowest).spans()
 
 
-class _Simulation:
+class _EstimatedRun:
     """Boards that take their steps in the order of the layers."""
 
     def __init__(self, project: Project, copy: Pipeline) -> None:
@@ -39,7 +39,7 @@ class _Simulation:
         end_s = start_s + layer.estimated_s
         self._free_s[layer.board] = self._ready_s[layer.number, layer.board] = end_s
         row = board_row(self._project, layer.board)
-        return Span(row, Kind.LAYER, str(layer.number), f"layer {layer.number} {layer.name}", start_s, end_s)
+        return Span(row, SpanKind.LAYER, str(layer.number), f"layer {layer.number} {layer.name}", start_s, end_s)
 
     def _transfer(self, cut: ProjectCut) -> Iterator[Span]:
         before_s, behind_s = self._overlaps_s(cut)

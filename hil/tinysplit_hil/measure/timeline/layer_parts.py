@@ -13,7 +13,7 @@ from tinysplit.common.progress import steps
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.distributed.partial_sum import AverageOfSums
 from tinysplit.project.manifest import NETWORK_INPUT_NUMBER, Project, ProjectLayer, ProjectPart
-from tinysplit_hil.measure.timeline.recording import Recording, Step, record_inferences
+from tinysplit_hil.measure.timeline.recording import RecordedStep, Recording, record_inferences
 from tinysplit_hil.rig.rig import Rig
 from tinysplit_hil.wire.protocol import RecordKind
 
@@ -91,7 +91,7 @@ class _Times:
     waiting_s: float = 0.0
     transfers_s: float = 0.0
 
-    def add(self, step: Step) -> None:
+    def add(self, step: RecordedStep) -> None:
         """Add a step; that of the output may end with a wait for the host."""
         if step.kind is RecordKind.LAYER:
             self.computing_s += step.seconds - step.links_s
@@ -103,14 +103,14 @@ class _Times:
             self.transfers_s += step.own_s if step.kind is RecordKind.OUTPUT else step.seconds
 
 
-def _times_of_board(project: Project, steps: Sequence[Step]) -> Mapping[int, _Times]:
+def _times_of_board(project: Project, steps: Sequence[RecordedStep]) -> Mapping[int, _Times]:
     times: dict[int, _Times] = defaultdict(_Times)
     for step, layer in zip(steps, _layers_of(project, steps), strict=True):
         times[layer].add(step)
     return times
 
 
-def _layers_of(project: Project, steps: Sequence[Step]) -> list[int]:
+def _layers_of(project: Project, steps: Sequence[RecordedStep]) -> list[int]:
     """Return the layer of each step of a board: of what it receives the one that runs next, else that of the tensor."""
     layers = {layer.number: layer.part.layer for layer in project.layers if layer.part}
     tensors = {cut.number: cut.part.layer for cut in project.cuts if cut.part}

@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
 from tinysplit.common.units import MS
-from tinysplit_hil.measure.timeline.spans import Kind, Span, Timeline
+from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline
 
 _LEFT, _WIDTH, _RIGHT = 230, 940, 30  # pixels: names, spans, margin
 _TOP, _LANE, _GAP = 84, 26, 12  # first row, a lane of it, and the distance of rows
@@ -17,20 +17,20 @@ _LEAST = 1.5  # width of a span
 _US = 1e6
 _TICKS = 8  # at most
 _COLORS = {  # by shade
-    Kind.LAYER: ("#1d4ed8", "#3b82f6"),
-    Kind.HOST: ("#64748b",),
-    Kind.COPY: ("#7e22ce",),
-    Kind.WAIT: ("#cbd5e1",),
-    Kind.WIRE: ("#c2410c",),
-    Kind.DRIVER: ("#fdba74",),
+    SpanKind.LAYER: ("#1d4ed8", "#3b82f6"),
+    SpanKind.HOST: ("#64748b",),
+    SpanKind.COPY: ("#7e22ce",),
+    SpanKind.WAIT: ("#cbd5e1",),
+    SpanKind.WIRE: ("#c2410c",),
+    SpanKind.DRIVER: ("#fdba74",),
 }
 _LEGEND = {
-    Kind.LAYER: "layer",
-    Kind.HOST: "input, output",
-    Kind.COPY: "copy to or from a buffer",
-    Kind.WAIT: "waiting",
-    Kind.WIRE: "wire",
-    Kind.DRIVER: "driver",
+    SpanKind.LAYER: "layer",
+    SpanKind.HOST: "input, output",
+    SpanKind.COPY: "copy to or from a buffer",
+    SpanKind.WAIT: "waiting",
+    SpanKind.WIRE: "wire",
+    SpanKind.DRIVER: "driver",
 }
 
 
@@ -71,7 +71,7 @@ class _Key:
 
 
 @dataclass(frozen=True)
-class PictureContext:
+class TimelinePicture:
     """The names of `measure/timeline.svg.j2`; lengths in pixels."""
 
     width: int
@@ -90,7 +90,7 @@ def timeline_svg(timeline: Timeline) -> str:
     return render("measure/timeline.svg.j2", picture_of(timeline))
 
 
-def picture_of(timeline: Timeline) -> PictureContext:
+def picture_of(timeline: Timeline) -> TimelinePicture:
     """Return the picture: the lanes of each row one above the other, each span with its time as a tooltip."""
     rows = enumerate(timeline.rows)
     names = tuple(_Name(_row_y(timeline, index), row.name, row.detail) for index, row in rows)
@@ -101,7 +101,7 @@ def picture_of(timeline: Timeline) -> PictureContext:
         title += f"; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
     width, boxes, ticks = _LEFT + _WIDTH + _RIGHT, tuple(_boxes(timeline)), tuple(_ticks(timeline))
     legend = tuple(_legend(timeline))
-    return PictureContext(width, height, title, names, cases, boxes, ticks, legend, version_mark())
+    return TimelinePicture(width, height, title, names, cases, boxes, ticks, legend, version_mark())
 
 
 def _row_y(timeline: Timeline, row: int) -> int:

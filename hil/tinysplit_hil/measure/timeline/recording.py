@@ -21,7 +21,7 @@ CUTS = (RecordKind.TRANSFER, RecordKind.COPY, RecordKind.GRANT, RecordKind.SENT)
 
 
 @dataclass(frozen=True)
-class Step:
+class RecordedStep:
     """A step of a board: a layer, from 1, a transfer, by its cut from 1, or the network's input or output.
 
     `begin_s` and `end_s` include waits, `own_s` does not; all are in seconds, and the first two begin with the
@@ -58,12 +58,12 @@ class Recording:
     It was the last one of `streamed` inputs. `uncertainty_s`: of the alignment of each board's clock with the host's.
     """
 
-    steps: Mapping[int, Sequence[Step]]
+    steps: Mapping[int, Sequence[RecordedStep]]
     sent: Mapping[int, SentTensor]
     uncertainty_s: Mapping[int, float]
     streamed: int
 
-    def step(self, board: int, kind: RecordKind, number: int) -> Step:
+    def step(self, board: int, kind: RecordKind, number: int) -> RecordedStep:
         """Return a step of a board."""
         return next(step for step in self.steps[board] if (step.kind, step.number) == (kind, number))
 
@@ -171,15 +171,17 @@ class _Aligned:
     def _host_s(self, number: int, ticks: int) -> float:
         return self._clocks[number].host_s(self._seconds(number, ticks)) - self._begin_s
 
-    def _steps(self, number: int) -> list[Step]:
-        stamps, steps = self._stamps[number], list[Step]()
+    def _steps(self, number: int) -> list[RecordedStep]:
+        stamps, steps = self._stamps[number], list[RecordedStep]()
         for index, (record, end) in enumerate(zip(stamps.records, stamps.ends, strict=True)):
             own_s, end_s = self._seconds(number, record.ticks), self._host_s(number, end)
             begin_s = steps[-1].end_s if steps else self._first_begin_s(record, end_s - own_s)
             if end > min(stamps.ends[index:]):  # a step that waits for nothing has begun the next inference
                 end_s = begin_s
             links_s = min(self._seconds(number, stamps.link_ticks[index]), end_s - begin_s)
-            steps.append(Step(record.kind, record.index + (record.kind in CUTS), begin_s, end_s, own_s, links_s))
+            steps.append(
+                RecordedStep(record.kind, record.index + (record.kind in CUTS), begin_s, end_s, own_s, links_s)
+            )
         return steps
 
     def _first_begin_s(self, record: TimeRecord, own_begin_s: float) -> float:

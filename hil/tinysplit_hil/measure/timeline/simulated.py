@@ -9,7 +9,7 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.split.report.arrivals import ArrivalReport
 from tinysplit.split.simulation.results import Activity, Event
 from tinysplit.split.topology import Pair, pair_of
-from tinysplit_hil.measure.timeline.spans import Kind, Row, Span, Timeline
+from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline, TimelineRow
 
 
 def timeline_of(report: ArrivalReport, title: str, names: Sequence[str], links: LinkSettings) -> Timeline:
@@ -40,22 +40,22 @@ def _place(event: Event) -> str | int | Pair:
 
 def _rows(
     boards: Sequence[str], bauds: Mapping[Pair, int], events: Sequence[Event]
-) -> Iterator[tuple[str | int | Pair, Row]]:
+) -> Iterator[tuple[str | int | Pair, TimelineRow]]:
     """Yield the rows that have events: host, boards, each with the links to later ones below it, host."""
     places = {_place(event) for event in events}
-    yield "input", Row("host, inputs", "")
+    yield "input", TimelineRow("host, inputs", "")
     for device, name in enumerate(boards):
         if device in places:
-            yield device, Row(f"board {device + 1}", name)
+            yield device, TimelineRow(f"board {device + 1}", name)
         for pair, baud in sorted(bauds.items()):
             if pair in places and pair[0] == device:
-                yield pair, Row(f"link {pair[0] + 1}-{pair[1] + 1}", f"{baud} baud")
-    yield "output", Row("host, outputs", "")
+                yield pair, TimelineRow(f"link {pair[0] + 1}-{pair[1] + 1}", f"{baud} baud")
+    yield "output", TimelineRow("host, outputs", "")
 
 
-def _span(row: Row, event: Event) -> Span:
+def _span(row: TimelineRow, event: Event) -> Span:
     number = str(event.number + 1)
     label = number if event.activity in {Activity.LAYER, Activity.HOST} else event.name
     waits = "waiting for " if event.activity is Activity.WAIT else ""
     title = f"{waits}{event.name} of inference {number}"
-    return Span(row, Kind(event.activity.value), label, title, event.start_s, event.end_s)
+    return Span(row, SpanKind(event.activity.value), label, title, event.start_s, event.end_s)

@@ -10,7 +10,7 @@ from tinysplit.project.manifest import Project, ProjectCut
 from tinysplit_hil.measure.timeline.wire import wire_seconds_of
 
 
-class Kind(StrEnum):
+class SpanKind(StrEnum):
     """What a span shows; the host's part of an inference is its input and its output."""
 
     LAYER = "layer"
@@ -22,7 +22,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Row:
+class TimelineRow:
     """A board or a link by its name, such as "board 1" and "link 1-2", and what it is."""
 
     name: str
@@ -33,8 +33,8 @@ class Row:
 class Span:
     """Something that lasts from `start_s` to `end_s`, in seconds from the start of the inference."""
 
-    row: Row
-    kind: Kind
+    row: TimelineRow
+    kind: SpanKind
     label: str  # short: "3", "cut 1"
     title: str  # long: "layer 3 conv2"
     start_s: float
@@ -48,7 +48,7 @@ class Span:
     @property
     def shade(self) -> int:
         """Which of two shades tells it from its neighbours, 0 or 1; the same in both cases."""
-        return int(self.label) % 2 if self.kind is Kind.LAYER else 0
+        return int(self.label) % 2 if self.kind is SpanKind.LAYER else 0
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
@@ -70,7 +70,7 @@ class Timeline:
     """
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[TimelineRow, ...]
     cases: Mapping[str, tuple[Span, ...]]
     uncertainty_s: float = 0.0
 
@@ -85,34 +85,34 @@ class Timeline:
         return max(span.end_s for span in self.spans)
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[SpanKind, ...]:
         """The kinds of its spans."""
         found = {span.kind for span in self.spans}
-        return tuple(kind for kind in Kind if kind in found)
+        return tuple(kind for kind in SpanKind if kind in found)
 
     def to_json(self) -> dict[str, list[dict[str, Any]]]:
         """Return the spans of each case as JSON values, times in seconds."""
         return {case: [span.to_json() for span in spans] for case, spans in self.cases.items()}
 
-    def lanes(self) -> Iterable[tuple[Row, str, tuple[Span, ...]]]:
+    def lanes(self) -> Iterable[tuple[TimelineRow, str, tuple[Span, ...]]]:
         """Yield each row once for each case, one above the other, with its spans from left to right."""
         for row in self.rows:
             for case, spans in self.cases.items():
                 yield row, case, tuple(sorted((s for s in spans if s.row == row), key=lambda span: span.start_s))
 
 
-def board_row(project: Project, number: int) -> Row:
+def board_row(project: Project, number: int) -> TimelineRow:
     """Return the row of a board."""
-    return Row(f"board {number}", project.board(number).name)
+    return TimelineRow(f"board {number}", project.board(number).name)
 
 
-def link_row(project: Project, first: int, second: int) -> Row:
+def link_row(project: Project, first: int, second: int) -> TimelineRow:
     """Return the row of the link of two boards."""
     link = project.link(first, second)
-    return Row(f"link {'-'.join(map(str, link.boards))}", f"{link.baud} baud")
+    return TimelineRow(f"link {'-'.join(map(str, link.boards))}", f"{link.baud} baud")
 
 
-def rows_of(project: Project) -> tuple[Row, ...]:
+def rows_of(project: Project) -> tuple[TimelineRow, ...]:
     """Return the rows of the slowest copy: its boards, each with the links to later boards below it."""
     rows = []
     for number in project.slowest.boards:
@@ -126,6 +126,6 @@ def transfer_spans(project: Project, cut: ProjectCut, start_s: float, end_s: flo
     row = link_row(project, cut.from_board, cut.to_board)
     title = f"cut {cut.number}, {cut.payload_bytes} bytes from board {cut.from_board} to {cut.to_board}"
     wire_end_s = min(start_s + wire_seconds_of(project, cut), end_s)
-    yield Span(row, Kind.WIRE, f"cut {cut.number}", f"{title}: wire", start_s, wire_end_s)
+    yield Span(row, SpanKind.WIRE, f"cut {cut.number}", f"{title}: wire", start_s, wire_end_s)
     if wire_end_s < end_s:
-        yield Span(row, Kind.DRIVER, "", f"{title}: drivers", wire_end_s, end_s)
+        yield Span(row, SpanKind.DRIVER, "", f"{title}: drivers", wire_end_s, end_s)

@@ -7,10 +7,17 @@ from rich.text import Text
 
 from tinysplit.common.texts.quoting import printable
 from tinysplit.common.units import MS
-from tinysplit_hil.measure.timeline.spans import Kind, Span, Timeline
+from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline
 
-_FILLS = {Kind.LAYER: "▒░", Kind.HOST: "▪", Kind.COPY: "▪", Kind.WAIT: "·", Kind.WIRE: "═", Kind.DRIVER: "─"}
-_STYLES = {Kind.LAYER: "cyan", Kind.WIRE: "yellow", Kind.DRIVER: "yellow"}
+_FILLS = {
+    SpanKind.LAYER: "▒░",
+    SpanKind.HOST: "▪",
+    SpanKind.COPY: "▪",
+    SpanKind.WAIT: "·",
+    SpanKind.WIRE: "═",
+    SpanKind.DRIVER: "─",
+}
+_STYLES = {SpanKind.LAYER: "cyan", SpanKind.WIRE: "yellow", SpanKind.DRIVER: "yellow"}
 _LEAST_COLUMNS = 20
 
 

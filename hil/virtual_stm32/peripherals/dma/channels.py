@@ -8,11 +8,11 @@ from typing_extensions import override
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.dma.controller import (
     Channel,
-    Dma,
+    ChannelSetting,
+    DmaController,
     DmaMemory,
     RequestLines,
     RequestRouter,
-    Setting,
 )
 
 _ISR, _IFCR, _CSELR = 0x00, 0x04, 0xA8
@@ -27,13 +27,13 @@ _FLAG_BITS = 4  # of a channel in ISR and IFCR
 
 
 @dataclass
-class _Registers:
+class _ChannelRegisters:
     ccr: int = 0
     cpar: int = 0
     cmar: int = 0
 
 
-class DmaChannels(Dma):
+class DmaChannels(DmaController):
     """ISR, IFCR, and CCR, CNDTR, CPAR and CMAR of each channel, which are write-protected while it is on."""
 
     def __init__(
@@ -45,7 +45,7 @@ class DmaChannels(Dma):
         selection: "ChannelSelection | None" = None,
     ) -> None:
         super().__init__(name, channels, memories, lines)
-        self._registers = [_Registers() for _ in channels]
+        self._registers = [_ChannelRegisters() for _ in channels]
         self._selection = selection  # None: a DMAMUX selects the requests
 
     @override
@@ -108,7 +108,7 @@ class DmaChannels(Dma):
         if value & _EN and (value & ~_MODELLED or not value & _MINC):
             raise NotModelledError(f"{channel.name} with CCR = 0x{value:x}: only bytes with MINC are modelled")
         interrupts = Channel.flags_of(value, half=_HTIE, complete=_TCIE)
-        channel.setting = Setting(not value & _DIR, bool(value & _CIRC), interrupts)
+        channel.setting = ChannelSetting(not value & _DIR, bool(value & _CIRC), interrupts)
         channel.is_on = bool(value & _EN)
         if channel.is_on and not was_on:
             self.begin(index, registers.cpar, registers.cmar)

@@ -25,7 +25,7 @@ class DmaMemory:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ChannelSetting:
     """The configuration of a channel: the fields of CCR, or of SxCR, that matter for transfers."""
 
     to_memory: bool
@@ -60,7 +60,7 @@ class Channel:
         self.name = name
         self._changed = changed
         self._steal = steal
-        self.setting = Setting(to_memory=True, is_circular=False, interrupts=0)
+        self.setting = ChannelSetting(to_memory=True, is_circular=False, interrupts=0)
         self.ended: Callable[[], None] = lambda: None  # all bytes are transferred, and it is not circular
         self.is_on = False
         self.flags = 0
@@ -143,7 +143,7 @@ class RequestLines:
     def __init__(self, lines: Iterable[RequestLine], router: RequestRouter) -> None:
         self.lines: Mapping[str, RequestLine] = {line.name: line for line in lines}
         self._router = router
-        self.controllers: list[Dma] = []
+        self.controllers: list[DmaController] = []
 
     def request_of(self, controller: str, index: int) -> RequestLine | None:
         """Return the line that a channel serves. Raises NotModelledError for requests of other peripherals."""
@@ -175,7 +175,7 @@ class RequestLines:
         line.channel = channel
 
 
-class Dma(Peripheral):
+class DmaController(Peripheral):
     """A DMA controller; subclasses define the registers."""
 
     def __init__(self, name: str, channels: list[Channel], memories: Iterable[DmaMemory], lines: RequestLines) -> None:

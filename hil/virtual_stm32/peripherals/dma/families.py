@@ -36,7 +36,7 @@ class DmaSystem:
     channels: tuple[tuple[int, Channel], ...]
 
 
-class _Builder:
+class _DmaBuilder:
     def __init__(self, device: Device, lines: Sequence[RequestLine], ports: DmaPorts) -> None:
         self._positions = {interrupt.name: interrupt.position for interrupt in device.interrupts}
         self.lines = lines
@@ -63,10 +63,10 @@ class _Builder:
 
 def dma_of(device: Device, lines: Sequence[RequestLine], ports: DmaPorts, *, has_dmamux: bool) -> DmaSystem:
     """Return the DMA controllers of a device; `lines` are the requests of its UARTs."""
-    return _FAMILIES[device.family](_Builder(device, lines, ports), has_dmamux)
+    return _FAMILIES[device.family](_DmaBuilder(device, lines, ports), has_dmamux)
 
 
-def _g0(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
+def _g0(builder: _DmaBuilder, _has_dmamux: bool) -> DmaSystem:
     selection = RequestSelection(requests.G0, _CHANNELS, _CHANNELS)
     lines = RequestLines(builder.lines, selection)
     last = builder.vector(_G0_LAST)
@@ -76,7 +76,7 @@ def _g0(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
     return builder.system((base, dma), (_DMAMUX_BASE, Dmamux(selection, lines)))
 
 
-def _l4(builder: _Builder, has_dmamux: bool) -> DmaSystem:
+def _l4(builder: _DmaBuilder, has_dmamux: bool) -> DmaSystem:
     by_number = RequestSelection(requests.L4_PLUS, _CHANNELS, 2 * _CHANNELS)
     by_field = ChannelSelection(requests.L4)
     lines = RequestLines(builder.lines, by_number if has_dmamux else by_field)
@@ -92,7 +92,10 @@ def _l4(builder: _Builder, has_dmamux: bool) -> DmaSystem:
 
 
 def _streams(
-    builder: _Builder, lines: RequestLines, bases: Iterable[tuple[str, int]], selection: StreamSelection | None = None
+    builder: _DmaBuilder,
+    lines: RequestLines,
+    bases: Iterable[tuple[str, int]],
+    selection: StreamSelection | None = None,
 ) -> list[tuple[int, Peripheral]]:
     peripherals: list[tuple[int, Peripheral]] = []
     for name, base in bases:
@@ -104,21 +107,21 @@ def _streams(
     return peripherals
 
 
-def _f4(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
+def _f4(builder: _DmaBuilder, _has_dmamux: bool) -> DmaSystem:
     selection = StreamSelection(requests.F4)
     lines = RequestLines(builder.lines, selection)
     bases = (("DMA1", 0x40026000), ("DMA2", 0x40026400))
     return builder.system(*_streams(builder, lines, bases, selection))
 
 
-def _h7(builder: _Builder, _has_dmamux: bool) -> DmaSystem:
+def _h7(builder: _DmaBuilder, _has_dmamux: bool) -> DmaSystem:
     selection = RequestSelection(requests.H7, _STREAMS, 2 * _STREAMS)
     lines = RequestLines(builder.lines, selection)
     peripherals = _streams(builder, lines, (_DMA1, _DMA2))
     return builder.system(*peripherals, (_DMAMUX_BASE, Dmamux(selection, lines)))
 
 
-_FAMILIES: dict[str, Callable[[_Builder, bool], DmaSystem]] = {
+_FAMILIES: dict[str, Callable[[_DmaBuilder, bool], DmaSystem]] = {
     "stm32g0": _g0,
     "stm32f4": _f4,
     "stm32l4": _l4,

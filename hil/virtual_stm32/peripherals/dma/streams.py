@@ -9,11 +9,11 @@ from typing_extensions import override
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.dma.controller import (
     Channel,
-    Dma,
+    ChannelSetting,
+    DmaController,
     DmaMemory,
     RequestLines,
     RequestRouter,
-    Setting,
 )
 
 _LISR, _HISR, _LIFCR, _HIFCR = range(0x00, 0x10, 4)
@@ -33,7 +33,7 @@ _OFF_CYCLES = 8  # from clearing EN to EN = 0: the transfer in progress ends fir
 
 
 @dataclass
-class _Registers:
+class _StreamRegisters:
     cr: int = 0
     par: int = 0
     m0ar: int = 0
@@ -42,7 +42,7 @@ class _Registers:
     off_at: int | None = None  # the cycle at which EN, cleared by software, reads as 0
 
 
-class DmaStreams(Dma):
+class DmaStreams(DmaController):
     """LISR, HISR, LIFCR, HIFCR, and the registers of each stream, which are write-protected while it is on.
 
     `selects_channel`: CHSEL selects the request (F4); else a DMAMUX does, and UARTs need TRBUFF (H7, ES0392 2.3.1).
@@ -57,7 +57,7 @@ class DmaStreams(Dma):
         selection: "StreamSelection | None" = None,
     ) -> None:
         super().__init__(name, channels, memories, lines)
-        self._registers = [_Registers() for _ in channels]
+        self._registers = [_StreamRegisters() for _ in channels]
         self._selection = selection
         self._is_stopping = False  # some stream is
         for registers, channel in zip(self._registers, channels, strict=True):
@@ -130,7 +130,7 @@ class DmaStreams(Dma):
             value = registers.cr & ~_WRITABLE_WHILE_ON | value & _WRITABLE_WHILE_ON | _EN
         registers.cr = value
         interrupts = Channel.flags_of(value, half=_HTIE, complete=_TCIE)
-        channel.setting = Setting(value & _DIR == _TO_MEMORY, bool(value & _CIRC), interrupts)
+        channel.setting = ChannelSetting(value & _DIR == _TO_MEMORY, bool(value & _CIRC), interrupts)
         if value & _EN and not was_on:
             self._check(index)
             self.begin(index, registers.par, registers.m0ar)
@@ -170,7 +170,7 @@ class DmaStreams(Dma):
         self._is_stopping = any(each.off_at is not None for each in self._registers)
 
 
-def _end(registers: _Registers, channel: Channel) -> None:
+def _end(registers: _StreamRegisters, channel: Channel) -> None:
     registers.cr &= ~_EN
     registers.off_at = None
     channel.is_on = False

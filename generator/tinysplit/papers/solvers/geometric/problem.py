@@ -19,7 +19,7 @@ Division = tuple[tuple[float, ...], ...]  # channels by layer and device
 
 
 @dataclass(frozen=True)
-class Device:
+class DivisionDevice:
     """A device and its capacities, for example {"flash": 131072.0}; each layer's part uses up some of them."""
 
     name: str
@@ -27,7 +27,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class PartCosts:
+class DivisionCosts:
     """Costs of a part with its channels: computing it, bringing it its inputs, taking its outputs back."""
 
     compute: Posynomial
@@ -39,8 +39,8 @@ class PartCosts:
 class PartModel:
     """Models of a layer's part on one device; `resources` by the names of the device's limits."""
 
-    latency: PartCosts
-    energy: PartCosts | None = None
+    latency: DivisionCosts
+    energy: DivisionCosts | None = None
     resources: Mapping[str, Posynomial] = field(default_factory=dict)
 
 
@@ -63,7 +63,7 @@ class DivisionProblem:
     layers of which each device has the same share.
     """
 
-    devices: tuple[Device, ...]
+    devices: tuple[DivisionDevice, ...]
     layers: tuple[DividedLayer, ...]
     objective: Objective = Objective.LATENCY
     side_by_side: bool = False
@@ -82,7 +82,7 @@ class DivisionProblem:
         """Whether a layer costs what its most expensive part does, not the sum of its parts."""
         return self.side_by_side and self.objective is Objective.LATENCY
 
-    def costs(self, layer: int, device: int) -> PartCosts:
+    def costs(self, layer: int, device: int) -> DivisionCosts:
         """Return the costs in the unit of the objective. Raises UsageError if a device has no model of it."""
         part = self.layers[layer].parts[device]
         costs = part.latency if self.objective is Objective.LATENCY else part.energy

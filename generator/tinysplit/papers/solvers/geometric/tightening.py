@@ -40,7 +40,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Step:
+class TighteningStep:
     """One solved program: a weight a layer, the channels (not rounded), and their cost without the penalty."""
 
     weights: tuple[float, ...]
@@ -56,11 +56,11 @@ class Tightening:
     """
 
     problem: DivisionProblem
-    steps: tuple[Step, ...]
+    steps: tuple[TighteningStep, ...]
     channels: Channels
 
     @property
-    def accepted(self) -> Step:
+    def accepted(self) -> TighteningStep:
         """The last step."""
         return self.steps[-1]
 
@@ -69,7 +69,7 @@ class Tightening:
         """What the rounded channels cost."""
         return self.problem.cost(self.channels)
 
-    def shares(self, step: Step) -> tuple[float, ...]:
+    def shares(self, step: TighteningStep) -> tuple[float, ...]:
         """Return the sum of shares of each layer at a step."""
         return _shares(self.problem, step.division)
 
@@ -103,7 +103,7 @@ class _Run:
             for number, channels in enumerate(self.start)
         ]
         self.counts = [0] * len(problem.layers)  # weights in increments
-        self.steps: list[Step] = []
+        self.steps: list[TighteningStep] = []
 
     def grow(self, factor: int, back: int) -> None:
         """Take `back` increments back; then let the weights of layers without all their channels grow by `factor`."""
@@ -136,7 +136,7 @@ class _Run:
         if self.settings.renews_start and self.steps:
             self.start = self.steps[-1].division
         division = self.program.solve(weights, self.start)
-        self.steps.append(Step(weights, division, self.problem.cost(division)))
+        self.steps.append(TighteningStep(weights, division, self.problem.cost(division)))
 
     def _why_not(self, short: set[int]) -> str:
         shares = _shares(self.problem, self.steps[-1].division)

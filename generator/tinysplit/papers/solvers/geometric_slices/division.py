@@ -13,10 +13,16 @@ import numpy as np
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MS
 from tinysplit.costs.problem_builder import free_memory
-from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.papers.solvers.geometric.posynomial import ZERO, Posynomial
-from tinysplit.papers.solvers.geometric.problem import Device, DividedLayer, DivisionProblem, PartCosts, PartModel
+from tinysplit.papers.solvers.geometric.problem import (
+    DividedLayer,
+    DivisionCosts,
+    DivisionDevice,
+    DivisionProblem,
+    PartModel,
+)
 from tinysplit.papers.solvers.geometric.rounding import Channels
 from tinysplit.papers.solvers.geometric_slices.groups import Group
 from tinysplit.papers.solvers.geometric_slices.part_models import PartModels
@@ -34,7 +40,7 @@ class NetworkDivision:
     """The layers of `groups` divided by an axis over all boards in order, the others whole on the output's board."""
 
     model: DistributionModel
-    axis: Axis
+    axis: SliceAxis
     groups: tuple[Group, ...]
 
     @cached_property
@@ -57,7 +63,7 @@ class NetworkDivision:
             for group in self.groups
         )
         return DivisionProblem(
-            devices=tuple(Device(f"board {board + 1}", self._limits(board)) for board in boards),
+            devices=tuple(DivisionDevice(f"board {board + 1}", self._limits(board)) for board in boards),
             layers=tuple(layers),
             objective=costs.settings.objective,
             side_by_side=True,
@@ -68,11 +74,11 @@ class NetworkDivision:
     def _min_size(self, group: Group) -> float:
         """Return the least units of each part, for halos, if there is room for them."""
         room = EQUAL_PARTS * group.size / len(self.model.costs.boards)
-        return min(float(self.models.transfers.min_rows(group)), room) if self.axis is Axis.ROWS else 0.0
+        return min(float(self.models.transfers.min_rows(group)), room) if self.axis is SliceAxis.ROWS else 0.0
 
     def _same_shares(self) -> Iterator[tuple[int, int]]:
         """Yield a group and the first one that it reads rows of: only halos travel between tiles of the same shares."""
-        if self.axis is Axis.CHANNELS:
+        if self.axis is SliceAxis.CHANNELS:
             return
         numbers = {layer: number for number, group in enumerate(self.groups) for layer in group.layers}
         for number, group in enumerate(self.groups):
@@ -114,10 +120,10 @@ class NetworkDivision:
         energy = self._costs(group, board, Objective.ENERGY) if objective is Objective.ENERGY else None
         return PartModel(self._costs(group, board, Objective.LATENCY), energy, resources)
 
-    def _costs(self, group: Group, board: int, objective: Objective) -> PartCosts:
+    def _costs(self, group: Group, board: int, objective: Objective) -> DivisionCosts:
         own = [self.models.costs(number, board, objective) for number in group.layers]
         every = ((each.compute for each in own), (each.inputs for each in own), (each.outputs for each in own))
-        return PartCosts(*(_sum(models) * MS for models in every))
+        return DivisionCosts(*(_sum(models) * MS for models in every))
 
     def _limits(self, board: int) -> Mapping[str, float]:
         """Return the flash of a board and its RAM for each divided layer, where they are not sure to suffice."""
@@ -147,7 +153,7 @@ class NetworkDivision:
         return f"RAM of {self._graph.layers[number].name}"
 
     def _whole(self, number: int, board: int) -> PartCost:
-        return self.model.costs.of(number, board, Axis.ROWS, range(self._graph.shape(number).height))
+        return self.model.costs.of(number, board, SliceAxis.ROWS, range(self._graph.shape(number).height))
 
 
 def _sum(models: Iterable[Posynomial]) -> Posynomial:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.joining import Elementwise
 from tinysplit.network.parts import hull, reads_whole_input
@@ -34,7 +34,7 @@ class Group:
         return f"layer{'s' * (len(self.layers) > 1)} {numbers}"
 
 
-def groups_of(options: OptionSet, axis: Axis, n_layers: int) -> tuple[Group, ...]:
+def groups_of(options: OptionSet, axis: SliceAxis, n_layers: int) -> tuple[Group, ...]:
     """Return those of the first `n_layers` layers that are divided by an axis; all others stay whole.
 
     A layer is divided if it can be, if there is a row or channel for each board, and, where it needs the distribution
@@ -51,13 +51,13 @@ def groups_of(options: OptionSet, axis: Axis, n_layers: int) -> tuple[Group, ...
     return tuple(dict.fromkeys(found.values()))
 
 
-def _alone(options: OptionSet, axis: Axis, number: int) -> Group:
+def _alone(options: OptionSet, axis: SliceAxis, number: int) -> Group:
     """Return the group of one layer; its size is 0 if there is not a row or channel for each board.
 
     Channels that fill whole words have the fast kernels.
     """
     n_boards = len(options.order)
-    if axis is Axis.ROWS:
+    if axis is SliceAxis.ROWS:
         wanted, unit = options.needed[number], 1
     else:
         wanted, unit = range(options.graph.shape(number).channels), options.word_elements[number]
@@ -66,10 +66,10 @@ def _alone(options: OptionSet, axis: Axis, number: int) -> Group:
     return Group((number,), wanted if len(wanted) >= n_boards else range(0), unit)
 
 
-def _tied(graph: Graph, number: int, axis: Axis) -> tuple[int, ...]:
+def _tied(graph: Graph, number: int, axis: SliceAxis) -> tuple[int, ...]:
     """Return the sources whose distribution a layer needs for its own."""
     layer, sources = graph.layers[number], graph.predecessors[number]
-    if axis is Axis.CHANNELS:
+    if axis is SliceAxis.CHANNELS:
         return () if reads_whole_input(layer) else sources
     return sources if isinstance(layer, Elementwise) else ()
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.papers.solvers.geometric.posynomial import Posynomial
-from tinysplit.papers.solvers.geometric.problem import PartCosts
+from tinysplit.papers.solvers.geometric.problem import DivisionCosts
 from tinysplit.papers.solvers.geometric_slices.fits import Fits, Modelled
 from tinysplit.papers.solvers.geometric_slices.groups import Group
 from tinysplit.papers.solvers.geometric_slices.transfers import PartTransfers
@@ -35,11 +35,11 @@ class PartModels:
         return self.transfers.model
 
     @property
-    def axis(self) -> Axis:
+    def axis(self) -> SliceAxis:
         """What layers are divided by."""
         return self.transfers.axis
 
-    def costs(self, number: int, board: int, objective: Objective) -> PartCosts:
+    def costs(self, number: int, board: int, objective: Objective) -> DivisionCosts:
         """Return the seconds, or joules, of a part of a layer; transfers of joules are those of both ends.
 
         A board draws the power of its activity; what it draws while it waits is left out.
@@ -49,7 +49,7 @@ class PartModels:
             compute *= self.model.costs.boards[board].power.run_w
         inputs = self._of_transfers("inputs", number, board, objective, self.transfers.inputs)
         outputs = self._of_transfers("outputs", number, board, objective, self.transfers.outputs)
-        return PartCosts(compute, inputs, outputs)
+        return DivisionCosts(compute, inputs, outputs)
 
     def flash(self, number: int, board: int) -> Posynomial:
         """Return the bytes of flash of a part."""

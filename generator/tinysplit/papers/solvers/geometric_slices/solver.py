@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Axis, Distribution, Distributions
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.papers.solvers.geometric.report import network_table, tightening_json
@@ -27,7 +27,7 @@ from tinysplit.split.solution import SearchReport
 STEP = 10  # % of what the start costs, by which weights grow
 
 
-class Solution(NamedTuple):
+class AxisSolution(NamedTuple):
     """The program of one axis, its steps, and the best of `explored` ways to generate its division."""
 
     division: NetworkDivision
@@ -36,7 +36,7 @@ class Solution(NamedTuple):
     explored: int
 
 
-def solve_geometrically(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> SliceResult:
+def solve_geometrically(network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float) -> SliceResult:
     """Return the division of a geometric program of one axis; of several axes, the better one.
 
     Raises:
@@ -45,7 +45,7 @@ def solve_geometrically(network: SlicedNetwork, axes: Sequence[Axis], deadline_s
     """
     if network.settings.objective is Objective.THROUGHPUT:
         raise UsageError("--solver geometric minimises latency or energy: use --solver exact for throughput")
-    found, notes = list[Solution](), list[str]()
+    found, notes = list[AxisSolution](), list[str]()
     for n_left, axis in zip(range(len(axes), 0, -1), axes, strict=True):
         now = clock.now()
         try:
@@ -67,9 +67,9 @@ class AxisProgram:
     """The program of a network whose layers are divided by one axis, over all boards in their first order."""
 
     network: SlicedNetwork
-    axis: Axis
+    axis: SliceAxis
 
-    def solution(self, deadline_s: float) -> Solution:
+    def solution(self, deadline_s: float) -> AxisSolution:
         """Return the program's division of all layers, or of as many of the first ones as can be generated.
 
         Raises:
@@ -85,7 +85,7 @@ class AxisProgram:
             layers = division.distributions(tightening.channels)
             n_possible = self._n_possible(layers)
             if n_possible == len(layers):
-                return Solution(division, tightening, *self._best(layers, model))
+                return AxisSolution(division, tightening, *self._best(layers, model))
             n_layers = n_possible
         raise CheckFailedError(f"no layer can be divided by {self.axis} over {len(self.network.boards)} boards")
 
@@ -111,7 +111,7 @@ class AxisProgram:
         every = frozenset(range(len(layers)))
         ways = [
             Distributions(layers, network.input_board, network.output_board, edges)
-            for edges in ((every, frozenset[int]()) if self.axis is Axis.ROWS else (every,))
+            for edges in ((every, frozenset[int]()) if self.axis is SliceAxis.ROWS else (every,))
         ]
         found = [each for how in ways if (each := network.evaluated(how, model.costs.settings))]
         if not found:
@@ -125,7 +125,7 @@ class AxisProgram:
         return next(iter(unaligned), "boards lack memory for its division, or that exceeds a limit")
 
 
-def _notes(solution: Solution) -> Iterator[str]:
+def _notes(solution: AxisSolution) -> Iterator[str]:
     """Yield a line if there was too little time for all steps."""
     tightening, axis = solution.tightening, solution.division.axis
     least = min(tightening.shares(tightening.accepted))
@@ -136,7 +136,7 @@ def _notes(solution: Solution) -> Iterator[str]:
         )
 
 
-def _report(solution: Solution) -> SearchReport:
+def _report(solution: AxisSolution) -> SearchReport:
     """Return each step and the errors of the models."""
     division, tightening = solution.division, solution.tightening
     objective = division.problem.objective

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinysplit.network.distribution import Axis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers.distributed.partial_sum import SUM_BITS, can_sum_rows
 from tinysplit.network.parts import reads_whole_input, rows_of_source
@@ -22,7 +22,7 @@ class PartTransfers:
     """Transfers of the parts of `groups`; all other layers are whole on the output's board."""
 
     model: DistributionModel
-    axis: Axis
+    axis: SliceAxis
     groups: tuple[Group, ...]
 
     @property
@@ -50,9 +50,9 @@ class PartTransfers:
         readers = list(readers_of(self._graph, number))
         for reader, k in readers:
             if self._group_of(reader) is None:
-                summed = self._sum_bytes(reader) if self.axis is Axis.ROWS else 0
+                summed = self._sum_bytes(reader) if self.axis is SliceAxis.ROWS else 0
                 needed = {home: np.full(len(parts), summed) if summed else parts * unit}
-            elif self.axis is Axis.ROWS:
+            elif self.axis is SliceAxis.ROWS:
                 halo = np.minimum((self._shared_rows(reader, k) + 1) // 2, parts) * unit
                 needed = dict.fromkeys(self._neighbours(board), halo)
             else:
@@ -87,7 +87,7 @@ class PartTransfers:
         """Return the rows that a part of `size` rows or channels in the middle needs of input k: a slice needs all."""
         height = self._graph.shape(number).height
         start = (height - size) // 2
-        rows = range(start, start + size) if self.axis is Axis.ROWS else range(height)
+        rows = range(start, start + size) if self.axis is SliceAxis.ROWS else range(height)
         return len(rows_of_source(self._graph, number, k, rows))
 
     def min_rows(self, group: Group) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tinysplit.costs.settings import CostSettings
-from tinysplit.network.distribution import Axis, Distribution
+from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choices
 from tinysplit.slices.sliced_network import SlicedNetwork
@@ -24,7 +24,7 @@ Layers = tuple[Distribution, ...]  # the distribution of each layer's output
 class Clustering(NamedTuple):
     """Into how many clusters a layer is divided, and by what."""
 
-    axis: Axis
+    axis: SliceAxis
     n_clusters: int
 
 
@@ -57,7 +57,7 @@ class AnalyticalPhase:
     pruned: int
 
 
-def best_by_model(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float, n_kept: int) -> AnalyticalPhase:
+def best_by_model(network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float, n_kept: int) -> AnalyticalPhase:
     """Return the best choices until the deadline: `n_kept`, as many of each order of boards.
 
     Otherwise the choices of one order would often be all that is kept, whatever the model leaves out of its links.
@@ -81,7 +81,7 @@ def best_by_model(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: floa
     )
 
 
-def models(network: SlicedNetwork, axes: Sequence[Axis]) -> Iterator[tuple[CostSettings, DistributionModel]]:
+def models(network: SlicedNetwork, axes: Sequence[SliceAxis]) -> Iterator[tuple[CostSettings, DistributionModel]]:
     """Yield the analytical model of each order of boards, and the settings with its links.
 
     It has seconds and no joules: with energy as the objective, it is that of latency.

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tinysplit.costs.settings import CostSettings
-from tinysplit.network.distribution import Axis, Distributions
+from tinysplit.network.distribution import Distributions, SliceAxis
 from tinysplit.papers.solvers.two_phase.analytical_phase import AnalyticalPhase, Layers, best_by_model
 from tinysplit.papers.solvers.two_phase.result import Evaluated, TwoPhaseResult
 from tinysplit.slices.result import SliceResult
@@ -18,7 +18,7 @@ PHASE_1_SHARE = 0.4  # of the time
 
 
 def two_phase_search(
-    network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float, n_kept: int = N_KEPT
+    network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float, n_kept: int = N_KEPT
 ) -> TwoPhaseResult:
     """Return the best of the `n_kept` choices that the model keeps, by the event timeline of the firmware.
 
@@ -39,7 +39,7 @@ def two_phase_search(
     )
 
 
-def solve_in_two_phases(network: SlicedNetwork, axes: Sequence[Axis], deadline_s: float) -> SliceResult:
+def solve_in_two_phases(network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float) -> SliceResult:
     """Return the best division of `two_phase_search`, and what its phases say of each other."""
     return two_phase_search(network, axes, deadline_s).as_slices()
 
@@ -66,6 +66,6 @@ def timeline_of(network: SlicedNetwork, layers: Layers, settings: CostSettings) 
 
 
 def _with_edges(network: SlicedNetwork, layers: Layers) -> Iterator[Distributions]:
-    tiles = {number for number, each in enumerate(layers) if each.axis is Axis.ROWS and not each.is_whole}
+    tiles = {number for number, each in enumerate(layers) if each.axis is SliceAxis.ROWS and not each.is_whole}
     for edges in dict.fromkeys((frozenset(tiles), frozenset[int]())):
         yield Distributions(layers, network.input_board, network.output_board, edges)
