@@ -119,7 +119,7 @@ SMALL_NETWORKS = {
     "depthwise layers of 1 channel": lambda: repeated(Shape(6, 7, 1), lambda net: net.depthwise((3, 3)), 10),
     "dense layers of 2 x 2": lambda: repeated(Shape(1, 1, 2), lambda net: net.dense(2), 14),
     "convolutions of 1 channel": lambda: repeated(Shape(5, 5, 1), lambda net: net.conv(1, (3, 3)), 8),
-    "sums": lambda: repeated(Shape(4, 4, 3), lambda net: net.add(net.value), 10),
+    "sums": lambda: repeated(Shape(4, 4, 3), lambda net: net.add("input"), 10),
     "one layer": lambda: repeated(Shape(1, 1, 4), lambda net: net.dense(3), 1),
 }
 
@@ -147,7 +147,7 @@ def built_as_planned(graph: Graph, board_name: str, folder: Path, bits: int = 8)
 def test_programs_of_small_layers_are_as_predicted(tmp_path: Path, name: str, board: str) -> None:
     program, sizes = built_as_planned(SMALL_NETWORKS[name](), board, tmp_path)
     code_bytes = sum(sizes.layer_code_bytes.values()) + sum(sizes.shared_code_bytes.values())
-    assert program.code_bytes == pytest.approx(code_bytes, rel=0.35)  # of equal layers, errors add up
+    assert program.code_bytes == pytest.approx(code_bytes, rel=0.35, abs=128)  # of equal layers, errors add up
     assert program.predicted.ram_bytes == pytest.approx(sizes.ram_bytes, abs=64)
 
 

@@ -97,7 +97,8 @@ def _window_code(layer: Layer, window: Window, copies: int) -> Work:
 def _product_code(layer: Conv | Dense, window: Window | None, copies: int) -> Work:
     """Return the parts of loops over products, which compute two output channels, and the last of an odd number alone.
 
-    `single`: such a channel; `loop`, `rests`: products that have a loop, and those beyond its last fours.
+    `pair`, `single`: the code of two channels and of such a one. Their products are `straight`, in a `single_pass` of
+    their loop, or in a `loop`; `rests` are those beyond the last fours.
     """
     groups = layer.groups if isinstance(layer, Conv) else 1
     outputs = layer.out_shape.channels // groups
@@ -111,7 +112,7 @@ def _product_code(layer: Conv | Dense, window: Window | None, copies: int) -> Wo
         "straight": loops * products * (products <= UNROLLED_PRODUCTS),
         "loop": loops * (products >= 2 * UNROLLED_PRODUCTS),
         "single_pass": loops * (UNROLLED_PRODUCTS < products < 2 * UNROLLED_PRODUCTS),
-        "rests": loops * (products % UNROLLED_PRODUCTS),
+        "rests": loops * (products % UNROLLED_PRODUCTS) * (products > UNROLLED_PRODUCTS),
         "two_rows": loops * bool(window and window.kernel[0] == 2),  # noqa: PLR2004 - which are unrolled
         "grouped": copies * (groups > 1),
         "several": outputs > 3,  # noqa: PLR2004 - more than one pair
