@@ -50,8 +50,9 @@ def test_programs_are_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_warnings_are_printed_without_what_controls_a_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(logging.getLogger("tinysplit"), "propagate", False)  # reports of tests have to be UTF-8
     log = tmp_path / "log.txt"
     for path in (None, log):
         with logged(path, is_verbose=False):
