@@ -24,7 +24,7 @@ _AGAIN_S = 0.01  # after which a lost exception is raised again
 _PATIENCE_S = 2.0  # in which more signals change nothing, as cleaning up would be interrupted
 
 
-class _State:
+class _Ending:
     came: int | None = None  # the first signal
     came_s = 0.0
     is_lost = False  # its exception was raised where Python ignores exceptions
@@ -59,11 +59,11 @@ def run_command(command: Callable[[], object], ending: Collection[signal.Signals
         if not _is_ended():  # else it is left of what a signal has broken off
             raise
     code = _written(code)
-    _State.is_leaving = True
+    _Ending.is_leaving = True
     if _is_ended():
-        code = SIGNAL_EXIT + (_State.came or 0)
-    _State.exit_code = code if isinstance(code, int) else int(code is not None)
-    sys.exit(_State.exit_code)
+        code = SIGNAL_EXIT + (_Ending.came or 0)
+    _Ending.exit_code = code if isinstance(code, int) else int(code is not None)
+    sys.exit(_Ending.exit_code)
 
 
 def _written(code: object) -> object:
@@ -81,17 +81,17 @@ def _written(code: object) -> object:
 
 
 def _is_ended() -> bool:
-    return _State.came is not None and not _State.is_expected
+    return _Ending.came is not None and not _Ending.is_expected
 
 
 @contextmanager
 def expected_signals() -> Iterator[Callable[[], bool]]:
     """Let a signal be what the block waits for: it goes on, and the function that it gets is true from then on."""
-    _State.is_expected = True
+    _Ending.is_expected = True
     try:
-        yield lambda: _State.came is not None
+        yield lambda: _Ending.came is not None
     finally:
-        _State.is_expected = _State.came is not None
+        _Ending.is_expected = _Ending.came is not None
 
 
 @contextmanager
@@ -103,44 +103,44 @@ def uninterrupted() -> Iterator[None]:
     if current_thread() is not main_thread():
         yield
         return
-    _State.depth += 1
+    _Ending.depth += 1
     try:
         yield
     finally:
-        _State.depth -= 1
-        if not _State.depth and _State.deferred:
-            error, _State.deferred = _State.deferred, None
+        _Ending.depth -= 1
+        if not _Ending.depth and _Ending.deferred:
+            error, _Ending.deferred = _Ending.deferred, None
             raise error
 
 
 def interrupt(error: BaseException) -> None:
     """Raise `error`, for handlers of signals: now, or at the end of the block that is not to be interrupted."""
-    if not _State.depth:
+    if not _Ending.depth:
         raise error
-    _State.deferred = _State.deferred or error
+    _Ending.deferred = _Ending.deferred or error
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
-    if _State.is_leaving:
+    if _Ending.is_leaving:
         os._exit(SIGNAL_EXIT + number)
-    if _State.is_lost:
-        _State.is_lost = False
-    elif _State.came is not None:
-        if monotonic() - _State.came_s > _PATIENCE_S:
-            os._exit(SIGNAL_EXIT + _State.came)
+    if _Ending.is_lost:
+        _Ending.is_lost = False
+    elif _Ending.came is not None:
+        if monotonic() - _Ending.came_s > _PATIENCE_S:
+            os._exit(SIGNAL_EXIT + _Ending.came)
         return
     else:
-        _State.came, _State.came_s = number, monotonic()
-    if not _State.is_expected:
+        _Ending.came, _Ending.came_s = number, monotonic()
+    if not _Ending.is_expected:
         interrupt(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(SIGNAL_EXIT + number))
 
 
 def _on_unraisable(lost: "sys.UnraisableHookArgs") -> None:
-    if _State.came is None or not issubclass(lost.exc_type, KeyboardInterrupt | SystemExit):
+    if _Ending.came is None or not issubclass(lost.exc_type, KeyboardInterrupt | SystemExit):
         sys.__unraisablehook__(lost)
         return
-    _State.is_lost = True
-    again = Timer(_AGAIN_S, signal.pthread_kill, [main_thread().ident, _State.came])
+    _Ending.is_lost = True
+    again = Timer(_AGAIN_S, signal.pthread_kill, [main_thread().ident, _Ending.came])
     again.daemon = True
     again.start()
 
@@ -149,4 +149,4 @@ def _leave() -> None:
     for stream in filter(None, (sys.stdout, sys.stderr)):
         with suppress(OSError, ValueError):  # it cannot be written, or is closed
             stream.flush()
-    os._exit(_State.exit_code)
+    os._exit(_Ending.exit_code)
