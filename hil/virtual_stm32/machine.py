@@ -19,7 +19,7 @@ from virtual_stm32.errors import BoardStoppedError, NotModelledError
 from virtual_stm32.firmware import LoadedFirmware, Start
 from virtual_stm32.peripherals.bus import Bus
 from virtual_stm32.peripherals.chips import Chip
-from virtual_stm32.peripherals.dma.families import DmaPorts
+from virtual_stm32.peripherals.dma.builder import DmaPorts
 from virtual_stm32.peripherals.dma.memories import dma_memories
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.reset import BoardResetError, ResetCause

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tinysplit.boards.catalog import load_board, read_board_file
-from tinysplit.boards.family_schema import FamilyFile
-from tinysplit.boards.schema import read_toml
-from tinysplit.common import package_files
+from tinysplit.boards.catalog import load_board, load_family, read_board_file
+from tinysplit.boards.family_schema import DebugWords
 
 DEVICE_ID_MASK = 0xFFF  # DEV_ID in DBGMCU_IDCODE
 # RDP: RM0368 and RM0390 section FLASH_OPTCR, RM0394, RM0432 and RM0444 section FLASH_OPTR, RM0433 and RM0468 section
@@ -46,8 +44,10 @@ class DebugPort:
     protection_address: int
     protection_shift: int
     openocd_target: str  # "stm32g0x": target/stm32g0x.cfg
+    openocd_flash_driver: str
     flash_start: int
     empty_flag: EmptyFlag | None  # of parts that have the check
+    words: DebugWords
 
     def is_part(self, idcode: int) -> bool:
         """Whether DBGMCU_IDCODE is that of this part, or of one that shares its device id."""
@@ -63,7 +63,7 @@ def load_debug_port(name: str) -> DebugPort:
     """Return the debug port of a board. Raises UsageError for an unknown name."""
     device = load_board(name).device
     file = read_board_file(name)
-    registers = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile).debug
+    registers = load_family(device.name).debug
     check = registers.empty_check
     return DebugPort(
         board=name,
@@ -73,6 +73,8 @@ def load_debug_port(name: str) -> DebugPort:
         protection_address=registers.protection_address,
         protection_shift=registers.protection_shift,
         openocd_target=registers.openocd_target,
+        openocd_flash_driver=registers.openocd_flash_driver,
         flash_start=device.flash.start,
         empty_flag=EmptyFlag(check.address, 1 << check.bit, check.is_toggled) if check else None,
+        words=registers.words,
     )

@@ -49,14 +49,29 @@ class EmptyCheck(FileModel):
     source: Source
 
 
+class DebugWords(FileModel):
+    """What only a debugger reads of a part: its debug port, the size of its flash, and how its watchdog is stopped."""
+
+    port_idcode: PositiveInt
+    has_jtag: bool
+    flash_kb_address: PositiveInt  # of the word with the size of the flash in KB
+    flash_kb_shift: Literal[0, 16]
+    revision: PositiveInt  # REV_ID in DBGMCU_IDCODE
+    watchdog_stop_offset: PositiveInt  # of the register with DBG_IWDG_STOP, from DBGMCU_IDCODE
+    watchdog_stop_bit: Annotated[int, Field(ge=0, lt=32)]
+    source: Source
+
+
 class DebugRegisters(FileModel):
-    """Target file of OpenOCD, and addresses of the registers that tell part and read-out protection."""
+    """Target file and flash driver of OpenOCD, and the registers that tell part and read-out protection."""
 
     openocd_target: str
+    openocd_flash_driver: str  # as in "stm32l4x unlock 0"
     idcode_address: PositiveInt
     protection_address: PositiveInt
     protection_shift: Literal[0, 8]  # lowest bit of RDP
     empty_check: EmptyCheck | None = None
+    words: DebugWords
     source: Source
 
 
@@ -99,6 +114,8 @@ class QuadSpiFacts(FileModel):
 class FamilyFile(FileModel):
     """boards/families/<family>.toml."""
 
+    gpio_enable_register: str  # RCC register that enables the GPIO ports
+    has_flash_error_nmi: bool = False  # flash words whose error correction fails raise an NMI
     pll: PllRules
     memory_system: MemorySystem
     code_alias: CodeAlias | None = None

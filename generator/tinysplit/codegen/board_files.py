@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board, CodeRam, Device, DmaChannel, Uart, check_baud
+from tinysplit.boards.catalog import load_family
 from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.flash_sectors import FlashSlots
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
@@ -23,11 +24,7 @@ FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
 _LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")  # generated layers and what they share; CMake calls objects *.obj
 
-# The RCC register that enables the clocks of the GPIO ports (RM0444, RM0090, RM0351 and RM0433, chapter RCC).
-_PORT_REGISTERS = {"stm32g0": "IOPENR", "stm32f4": "AHB1ENR", "stm32l4": "AHB2ENR", "stm32h7": "AHB4ENR"}
-
 # Vectors 2 to 15 (Arm DDI 0403, B1.5.2).
-_FAMILIES_WITH_NMI = ("stm32g0", "stm32l4")  # of flash_errors.c
 _CORE_EXCEPTIONS = (
     *("NMI", "HardFault", "MemManage", "BusFault", "UsageFault"),
     *("reserved",) * 4,
@@ -309,7 +306,7 @@ def _board_source(
         uarts=uarts,
         pins=pins,
         ports=sorted({pin.port for pin in pins} | (set(markers.ports) if markers else set())),
-        port_register=_PORT_REGISTERS[board.device.family],
+        port_register=load_family(board.device.name).gpio_enable_register,
         handlers=handlers,
         markers=markers,
     )
@@ -319,7 +316,7 @@ def _board_source(
 def _vectors_source(device: Device, handlers: Sequence[str], *, has_weights: bool) -> str:
     names = {interrupt.position: interrupt.name for interrupt in device.interrupts}
     own = {"SysTick": "SysTick_Handler"}
-    if has_weights and device.family in _FAMILIES_WITH_NMI:
+    if has_weights and load_family(device.name).has_flash_error_nmi:  # flash_errors.c
         own["NMI"] = "NMI_Handler"
     core_entries = [Vector(name, own.get(name, FAULTS)) for name in _CORE_EXCEPTIONS]
     entries = [

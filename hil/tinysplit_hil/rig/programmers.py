@@ -203,15 +203,11 @@ def _openocd_read(probe: ProbeChoice, addresses: Sequence[int]) -> Command:
     return openocd_command(probe, "swj-dp.tcl", f"{_ANY_PART}{reads} shutdown")
 
 
-_FLASH_DRIVERS = {"stm32f4x": "stm32f2x", "stm32g0x": "stm32l4x"}  # by target file; the others have their own names
-
-
 def unlock_command(port: DebugPort, probe: ProbeChoice) -> str:
     """Return the line for a shell that removes read-out protection: STM32CubeProgrammer's for an ST-LINK."""
     if not probe.openocd_adapter:
         return shell_line((_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "-ob", "RDP=0xAA"))
-    driver = _FLASH_DRIVERS.get(port.openocd_target, port.openocd_target)
-    script = f"init; reset halt; {driver} unlock 0; reset; shutdown"
+    script = f"init; reset halt; {port.openocd_flash_driver} unlock 0; reset; shutdown"
     return shell_line(openocd_command(probe, f"{port.openocd_target}.cfg", script))
 
 

@@ -2,22 +2,12 @@
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.debug_port import DebugPort
+from tinysplit.common.units import KB
 
-# Flash size in KB, in the lower half of the word on all but F4: RM0368 and RM0390 (0x1FFF7A22), RM0394, RM0432 and
-# RM0444 (0x1FFF75E0), RM0433 (0x1FF1E880), section Flash size data register; RM0468: the same as RM0433.
-_FLASH_SIZE = {
-    "stm32f4": (0x1FFF7A20, 16),
-    "stm32l4": (0x1FFF75E0, 0),
-    "stm32g0": (0x1FFF75E0, 0),
-    "stm32h7": (0x1FF1E880, 0),
-}
-_REVISION = {"stm32f4": 0x1001, "stm32l4": 0x1001, "stm32g0": 0x2000, "stm32h7": 0x2003}  # DBGMCU_IDCODE REV_ID
 # MVFR0 and MVFR1 (Arm DDI 0403, B4.7): single precision on Cortex-M4, double on Cortex-M7 of the H7.
 _MVFR_VALUES = {"cortex-m4": (0x10110021, 0x11000011), "cortex-m7": (0x10110221, 0x12000011)}
 _MVFR = 0xE000EF40, 0xE000EF44
 _DWT_CTRL, _DWT_DEVARCH = 0xE0001000, 0xE0001FBC  # no comparators, so no watchpoints
-# Offset and bit of DBG_IWDG_STOP in DBGMCU: APB1 freeze register, and APB4FZ1 of the H7.
-_WATCHDOG_STOP = {"stm32f4": (0x08, 12), "stm32l4": (0x08, 12), "stm32g0": (0x08, 12), "stm32h7": (0x54, 18)}
 DBGMCU_BYTES = 0x5C  # of registers
 
 
@@ -28,13 +18,12 @@ class DeviceWords:
     """
 
     def __init__(self, board: Board, port: DebugPort) -> None:
-        family, core = board.device.family, board.device.core
-        address, shift = _FLASH_SIZE[family]
-        offset, self._watchdog_bit = _WATCHDOG_STOP[family]
-        self._watchdog_stop = port.idcode_address + offset
+        core, words = board.device.core, port.words
+        self._watchdog_stop = port.idcode_address + words.watchdog_stop_offset
+        self._watchdog_bit = words.watchdog_stop_bit
         self._constants = {
-            port.idcode_address: _REVISION[family] << 16 | port.device_id,
-            address: board.device.flash.size_bytes // 1024 << shift,
+            port.idcode_address: words.revision << 16 | port.device_id,
+            words.flash_kb_address: board.device.flash.size_bytes // KB << words.flash_kb_shift,
             _DWT_DEVARCH: 0,
             **(dict(zip(_MVFR, _MVFR_VALUES[core], strict=True)) if core in _MVFR_VALUES else {_DWT_CTRL: 0}),
         }

@@ -15,13 +15,7 @@ from virtual_stm32.os_ports import LOCALHOST, Tcp
 from virtual_stm32.rig import VirtualRig
 
 TCK_HZ = 1_000_000
-# IDCODE of the debug port (target/stm32*.cfg of OpenOCD) and IDR of the access port to the core, by core.
-_DEBUG_IDCODES = {
-    "stm32g0": 0x0BC11477,
-    "stm32f4": 0x4BA00477,
-    "stm32l4": 0x4BA00477,
-    "stm32h7": 0x6BA00477,
-}
+# IDR of the access port to the core, by core.
 _AHB_PORTS = {"cortex-m0plus": 0x04770031, "cortex-m4": 0x24770011, "cortex-m7": 0x84770001}
 _WRAP_BYTES = {"cortex-m0plus": 1024, "cortex-m4": 4096, "cortex-m7": 1024}  # DDI 0484, 0439, 0489: AHB-AP, TAR
 _APB_PORT = 0x54770002
@@ -46,12 +40,12 @@ class ProbeServer:
         self._port = port
         self._ticks = 0
         self._passes_time = True
-        family, device_id = board.device.family, self._part.port.device_id
+        words, device_id = self._part.port.words, self._part.port.device_id
         self._debug_port = DebugPortRegisters(dict(_access_ports(self._part, board)))
-        debug_tap = DebugTap(_DEBUG_IDCODES[family], self._debug_port, self._pass_time)
+        debug_tap = DebugTap(words.port_idcode, self._debug_port, self._pass_time)
         scan_tap = BoundaryScanTap((0x6000 | device_id) << 12 | _ST)
-        # The G0 has no JTAG at all, and so no boundary scan: this debug port stands for its serial wire debug port.
-        self._chain = JtagChain([debug_tap] if family == "stm32g0" else [debug_tap, scan_tap])
+        # Without JTAG, as on the G0, there is no boundary scan: this debug port stands for the serial wire debug port.
+        self._chain = JtagChain([debug_tap, scan_tap] if words.has_jtag else [debug_tap])
         self._pins = RemoteBitbang(self._chain, self._part.reset_pin, self._tick)
         self._part.powered_up = self._power_up
 

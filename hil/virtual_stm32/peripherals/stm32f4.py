@@ -6,8 +6,17 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from tinysplit.boards.board import Board
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
+from virtual_stm32.peripherals.crc import CrcUnit
+from virtual_stm32.peripherals.dma import requests
+from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaSystem, streams
+from virtual_stm32.peripherals.dma.controller import RequestLines
+from virtual_stm32.peripherals.dma.streams import StreamSelection
+from virtual_stm32.peripherals.family import CycleAfter, Family, check_hz
+from virtual_stm32.peripherals.flash.cells import FlashCells
+from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
 from virtual_stm32.peripherals.rcc import (
     ClockGate,
     ClockLimits,
@@ -21,6 +30,7 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.usart_v1 import UsartV1
 
 HSI_HZ = 16_000_000
 FLASH_LIMITS = ClockLimits(tuple(range(30_000_000, 300_000_000, 30_000_000)))  # 2.7 V to 3.6 V
@@ -124,3 +134,27 @@ class PwrF4(Registers):
         if self.field(_PWR_CSR, _ODSWRDY, 1):
             return {2: 168_000_000, 3: 180_000_000}.get(scale, 120_000_000)
         return self._hz_by_scale.get(scale, 0)
+
+
+def _dma(builder: DmaBuilder) -> DmaSystem:
+    selection = StreamSelection(requests.F4)
+    lines = RequestLines(builder.lines, selection)
+    bases = (("DMA1", 0x40026000), ("DMA2", 0x40026400))
+    return builder.system(*streams(builder, lines, bases, selection))
+
+
+def stm32f4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+    """Return the peripherals of an STM32F4."""
+    rcc, flash = RccF4(cycle_after, board.hse_hz), FlashF4(cells, cycle_after)
+    pwr = PwrF4(board.device.max_hz)
+    return Family(
+        rcc=rcc,
+        plain=((0x40023800, rcc), (0x40023C00, flash), (0x40007000, pwr), (0x40023000, CrcUnit(reverses=False))),
+        flash=flash,
+        limits=FLASH_LIMITS,
+        gpio_base=0x40020000,
+        ports="ABCDEH",
+        usart=UsartV1,
+        dma=_dma,
+        check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
+    )

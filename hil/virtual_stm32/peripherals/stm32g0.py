@@ -5,6 +5,17 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from tinysplit.boards.board import Board
+from virtual_stm32.peripherals.base import Registers
+from virtual_stm32.peripherals.crc import CrcUnit
+from virtual_stm32.peripherals.dma import requests
+from virtual_stm32.peripherals.dma.builder import CHANNELS, DMA1, DMAMUX_BASE, DmaBuilder, DmaSystem
+from virtual_stm32.peripherals.dma.channels import DmaChannels
+from virtual_stm32.peripherals.dma.controller import RequestLines
+from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
+from virtual_stm32.peripherals.family import CycleAfter, Family
+from virtual_stm32.peripherals.flash.cells import FlashCells
+from virtual_stm32.peripherals.flash.stm32l4 import FlashG0
 from virtual_stm32.peripherals.rcc import (
     ClockGate,
     ClockLimits,
@@ -18,6 +29,7 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 HSI_HZ = 16_000_000
 FLASH_LIMITS = ClockLimits((24_000_000, 48_000_000, 64_000_000))
@@ -26,6 +38,8 @@ _RESET = {_CR: 0x500, 0x04: 0x4000, _CFGR: 0, _PLLCFGR: 0x1000, 0x34: 0, 0x38: 0
 _HSIRDY, _PLLRDY = 10, 25
 _SELECTS_HSI, _SELECTS_PLL = 0, 2
 _PLLREN = 28
+_SHARED = {1: "DMA1_Channel1", 2: "DMA1_Channel2_3", 3: "DMA1_Channel2_3"}  # the others share the last vector
+_LAST = "DMA1_Ch4_"  # and the numbers of the last channel and of those of DMA2, if there is one
 
 
 class RccG0(Rcc):
@@ -80,3 +94,40 @@ class RccG0(Rcc):
         core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 8, 4))
         apb = core // apb_divider(self.field(_CFGR, 12, 3))
         return Frequencies(core, core, {"apb1": apb, "apb2": apb})
+
+
+def _dma(builder: DmaBuilder) -> DmaSystem:
+    selection = RequestSelection(requests.G0, CHANNELS, CHANNELS)
+    lines = RequestLines(builder.lines, selection)
+    last = builder.vector(_LAST)
+    names = [(f"DMA1 channel {n}", _SHARED.get(n, last)) for n in range(1, CHANNELS + 1)]
+    name, base = DMA1
+    dma = DmaChannels(name, builder.new_channels(names), builder.ports.memories, lines)
+    return builder.system((base, dma), (DMAMUX_BASE, Dmamux(selection, lines)))
+
+
+def stm32g0(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+    """Return the peripherals of an STM32G0."""
+    rcc, flash = RccG0(cycle_after, board.hse_hz), FlashG0(cells, cycle_after)
+    pwr = Registers("PWR", {0x00: 0x200})
+    syscfg = Registers("SYSCFG", {0x00: 0})
+    return Family(
+        rcc=rcc,
+        plain=(
+            (0x40021000, rcc),
+            (0x40022000, flash),
+            (0x40007000, pwr),
+            (0x40010000, syscfg),
+            (0x40023000, CrcUnit()),
+        ),
+        flash=flash,
+        limits=FLASH_LIMITS,
+        gpio_base=0x50000000,
+        ports="ABCDF",
+        usart=UsartV2,
+        dma=_dma,
+        check=lambda: None,
+        timer_base=0x40000000,
+        fifo_bytes=8,
+        without_fifo=("USART3", "USART4"),  # RM0444, USART implementation: of the STM32G071, USART1 and USART2 have one
+    )

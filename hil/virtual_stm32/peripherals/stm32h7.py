@@ -5,8 +5,17 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from tinysplit.boards.board import Board
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
+from virtual_stm32.peripherals.crc import CrcUnit
+from virtual_stm32.peripherals.dma import requests
+from virtual_stm32.peripherals.dma.builder import DMA1, DMA2, DMAMUX_BASE, STREAMS, DmaBuilder, DmaSystem, streams
+from virtual_stm32.peripherals.dma.controller import RequestLines
+from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
+from virtual_stm32.peripherals.family import CycleAfter, Family, check_hz
+from virtual_stm32.peripherals.flash.cells import FlashCells
+from virtual_stm32.peripherals.flash.stm32h7 import FlashH7, FlashH743
 from virtual_stm32.peripherals.rcc import (
     ClockGate,
     ClockLimits,
@@ -20,6 +29,7 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 HSI_HZ = 64_000_000
 _MHZ = 1_000_000
@@ -169,3 +179,41 @@ class SyscfgH7(Registers):
     def overdrive(self) -> bool:
         """ODEN."""
         return bool(self.words.get(_PWRCR, 0) & 1)
+
+
+def _dma(builder: DmaBuilder) -> DmaSystem:
+    selection = RequestSelection(requests.H7, STREAMS, 2 * STREAMS)
+    lines = RequestLines(builder.lines, selection)
+    peripherals = streams(builder, lines, (DMA1, DMA2))
+    return builder.system(*peripherals, (DMAMUX_BASE, Dmamux(selection, lines)))
+
+
+def stm32h7(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+    """Return the peripherals of an STM32H7."""
+    settings = dict(board.clock.settings)
+    is_h743 = bool(settings["overdrive"])  # or of its line
+    rcc = RccH7(cycle_after, board.hse_hz)
+    syscfg = SyscfgH7(has_overdrive=is_h743)
+    by_scale = CORE_HZ_H743 if is_h743 else CORE_HZ_H723
+    pwr = PwrH7(syscfg, by_scale, OVERDRIVE_HZ)
+    # CPUFREQ_BOOST: an option bit that must be set on boards with `boost`.
+    flash = FlashH743(cells, cycle_after) if is_h743 else FlashH7(cells, cycle_after, {0x70: settings["boost"] << 2})
+    return Family(
+        rcc=rcc,
+        plain=(
+            (0x58024400, rcc),
+            (0x52002000, flash),
+            (0x58024800, pwr),
+            (0x58000400, syscfg),
+            (0x58024C00, CrcUnit()),
+        ),
+        flash=flash,
+        limits=FLASH_LIMITS_H743 if is_h743 else FLASH_LIMITS_H723,
+        gpio_base=0x58020000,
+        ports="ABCDEFGH",
+        usart=UsartV2,
+        dma=_dma,
+        check=lambda: check_hz("a core clock", rcc.frequencies().core_hz, pwr.max_core_hz()),
+        fifo_bytes=16,
+        watchdog_base=0x58004800,
+    )

@@ -1,12 +1,23 @@
 """RCC and PWR of the STM32L4 (RM0394) and L4+ (RM0432)."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar
 
 from typing_extensions import override
 
+from tinysplit.boards.board import Board
 from virtual_stm32.errors import NotModelledError
-from virtual_stm32.peripherals.base import Registers
+from virtual_stm32.peripherals.base import Peripheral, Registers
+from virtual_stm32.peripherals.crc import CrcUnit
+from virtual_stm32.peripherals.dma import requests
+from virtual_stm32.peripherals.dma.builder import CHANNELS, DMA1, DMA2, DMAMUX_BASE, DmaBuilder, DmaSystem
+from virtual_stm32.peripherals.dma.channels import ChannelSelection, DmaChannels
+from virtual_stm32.peripherals.dma.controller import RequestLines
+from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
+from virtual_stm32.peripherals.family import CycleAfter, Family, check_hz
+from virtual_stm32.peripherals.flash.cells import FlashCells
+from virtual_stm32.peripherals.flash.stm32l4 import FlashL4, FlashL4Plus, FlashL4TwoBanks
 from virtual_stm32.peripherals.rcc import (
     ClockGate,
     ClockLimits,
@@ -20,6 +31,7 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 HSI_HZ = 16_000_000
 _MHZ = 1_000_000
@@ -48,6 +60,8 @@ _MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
 _MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)  # the range in CR counts from the first time that MSIRGSEL is set
 _PLLREN = 24
+
+BANKED_BYTES = 1 << 20  # of a flash that has two banks (RM0351)
 
 
 class RccL4(Rcc):
@@ -138,3 +152,40 @@ class PwrL4(Registers):
         if self.field(_PWR_CR1, _VOS, 2) != _VOS_RANGE_1:
             return 26 * _MHZ
         return 120 * _MHZ if self._is_plus and not self.field(_PWR_CR5, _R1MODE, 1) else 80 * _MHZ
+
+
+def _dma(builder: DmaBuilder, *, has_dmamux: bool) -> DmaSystem:
+    by_number = RequestSelection(requests.L4_PLUS, CHANNELS, 2 * CHANNELS)
+    by_field = ChannelSelection(requests.L4)
+    lines = RequestLines(builder.lines, by_number if has_dmamux else by_field)
+    peripherals: list[tuple[int, Peripheral]] = []
+    for name, base in (DMA1, DMA2):
+        names = [(f"{name} channel {n}", f"{name}_Channel{n}") for n in range(1, CHANNELS + 1)]
+        selection = None if has_dmamux else by_field
+        dma = DmaChannels(name, builder.new_channels(names), builder.ports.memories, lines, selection)
+        peripherals.append((base, dma))
+    if has_dmamux:
+        peripherals.append((DMAMUX_BASE, Dmamux(by_number, lines)))
+    return builder.system(*peripherals)
+
+
+def stm32l4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+    """Return the peripherals of an STM32L4."""
+    is_plus = board.device.max_hz > MAX_HZ
+    rcc = RccL4(cycle_after, board.hse_hz, is_plus=is_plus)
+    has_banks = cells.size_bytes >= BANKED_BYTES
+    flash = (FlashL4Plus if is_plus else FlashL4TwoBanks if has_banks else FlashL4)(cells, cycle_after)
+    pwr = PwrL4(is_plus=is_plus)
+    return Family(
+        rcc=rcc,
+        plain=((0x40021000, rcc), (0x40022000, flash), (0x40007000, pwr), (0x40023000, CrcUnit())),
+        flash=flash,
+        limits=FLASH_LIMITS_PLUS if is_plus else FLASH_LIMITS,
+        gpio_base=0x48000000,
+        ports="ABCDEFGH",
+        usart=UsartV2,
+        dma=partial(_dma, has_dmamux=is_plus),
+        check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
+        port_is_powered=lambda port: port != "G" or pwr.port_g_is_powered,
+        fifo_bytes=8 if is_plus else 0,  # RM0432 and RM0394, USART implementation
+    )
