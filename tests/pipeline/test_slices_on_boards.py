@@ -104,4 +104,4 @@ def test_an_older_split_file_is_refused(tmp_path: Path) -> None:
     split.write_text(split.read_text().replace('"schema_version": 4', '"schema_version": 2'))
     files = ("--split", str(split), "--samples", str(CALIBRATION), "--out", str(tmp_path / "out"))
     says = run("generate", str(MODEL), *files, expect=BAD_INPUT)
-    assert "schema version 3 (its version is 2)" in says
+    assert "schema version 4 (its version is 2)" in says

@@ -28,7 +28,6 @@ from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.costs.settings import CostSettings
-from tinysplit.papers.published_costs import COST_MODEL, check_published
 from tinysplit.split.problem import Objective
 from tinysplit.split.simulation.loss import Loss
 
@@ -86,6 +85,7 @@ def split(
     """Assign the layers of a network to boards and write the split to a file."""
     from tinysplit import pipeline
     from tinysplit.calibration.conditions import using_calibration
+    from tinysplit.papers.published_costs import check_published
     from tinysplit.plan.predicted_split import predict_programs
     from tinysplit.project.split_file import write_split
 
@@ -109,6 +109,8 @@ def split(
 
 def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int | None, *, paper: bool) -> CostSettings:
     """Return the settings of the options; --paper has its own defaults."""
+    from tinysplit.papers.published_costs import COST_MODEL
+
     use_all = paper if options.use_all is None else options.use_all
     settings = options.settings(clock)
     return replace(

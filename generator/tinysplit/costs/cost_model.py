@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tinysplit.boards.board import Board
 from tinysplit.common.extensions import load_extension
-from tinysplit.network.graph import Graph
 from tinysplit.split.problem import Period, Problem
+
+if TYPE_CHECKING:
+    from tinysplit.network.graph import Graph  # which takes long, and settings have to be imported fast
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,7 @@ class CostModel:
     `note` is what users are to know of its figures.
     """
 
-    problem: Callable[[Graph, Sequence[Board], int], Problem]
+    problem: Callable[["Graph", Sequence[Board], int], Problem]
     period: Period
     note: str
 

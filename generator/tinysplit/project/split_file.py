@@ -14,7 +14,7 @@ from tinysplit.boards.board_files import named_path
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import InputError
-from tinysplit.common.file_schema import Count, FileModel, Number, Seconds, read_json, validate
+from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, Seconds, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
@@ -99,7 +99,7 @@ class SplitLink(FileModel):
     """
 
     boards: tuple[Number, Number]
-    baud: Number | None
+    baud: Hertz | None
     half_duplex: bool
     uarts: tuple[str, str] | None = None
 
@@ -169,7 +169,7 @@ class SplitFile(FileModel):
     clock: ClockSource = ClockSource.HSI
     bits: Literal[8, 16]
     widths: SplitWidths | None = None  # with --bits auto; else all weights and values have `bits`
-    baud: Number
+    baud: Hertz
     bits_per_byte: BitsPerByte
     use_all: bool
     cost_model: str | None = None  # None: the costs of generated firmware
