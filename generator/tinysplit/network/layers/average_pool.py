@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor, log2
+from math import floor, frexp, log2
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from tinysplit.network.layers.pool import Pool
 
 MOST_RATIO_BITS = 12
 LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
+MOST_ZEROS = 16  # before them, so that the divisor has 32 bits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,15 +43,18 @@ class AveragePool(Pool):
         """Return steps of the output in one of the input, as a fraction of two integers.
 
         Exact for powers of two; otherwise with as many bits as sums of 32 bits leave, 8 to 12, and 12 for longer sums.
+        Small ratios, of 16-bit values that become 8-bit ones, have so many behind their leading zeros.
         """
-        ratio = formats.x.scale / formats.y.scale
-        numerator, denominator = ratio.as_integer_ratio()
+        exact = formats.x.scale / formats.y.scale
+        numerator, denominator = exact.as_integer_ratio()
         if numerator.bit_count() == 1:
             return numerator, denominator
+        zeros = min(MOST_ZEROS, max(0, -frexp(exact)[1]))
+        ratio = exact * 2.0**zeros
         reach = self.window.elements * (formats.x.high - formats.x.low) * max(ratio, 1.0)
         shift = min(MOST_RATIO_BITS, floor(log2(fixed_point.ACCUMULATOR_MAX / 2 / reach)))
         shift = shift if shift >= LEAST_RATIO_BITS else MOST_RATIO_BITS
-        return round(ratio * (1 << shift)), 1 << shift
+        return round(ratio * (1 << shift)), 1 << (shift + zeros)
 
     def needs_64_bits(self, formats: LayerFormats) -> bool:
         """Return whether the sum of a window can exceed 32 bits."""
