@@ -7,7 +7,7 @@ from pathlib import Path
 from onnx import GraphProto, ModelProto, TensorProto
 
 from tinysplit.common.errors import InputError
-from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS, MODEL_NODES, VALUE_ELEMENTS
+from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS, EXPANDED_ELEMENTS, MODEL_NODES, VALUE_ELEMENTS
 
 
 def check_model_size(model: ModelProto, path: Path) -> None:
@@ -54,10 +54,10 @@ def check_value_size(shape: Sequence[int]) -> None:
         )
 
 
-def check_constant_size(name: str, count: int) -> None:
-    """Raise InputError if node `name` needs more elements of constants than a network may have."""
-    if count > CONSTANT_ELEMENTS:
+def check_expanded_size(name: str, count: int) -> None:
+    """Raise InputError if groups of node `name` need more weights as one group than a small file may make of itself."""
+    if count > EXPANDED_ELEMENTS:
         raise InputError(
-            f"node '{name}' needs {count} weights, the limit of all constants is {CONSTANT_ELEMENTS}: give a smaller "
-            "network"
+            f"node '{name}' needs {count} weights when its groups become one, the limit is {EXPANDED_ELEMENTS}: give "
+            "it fewer groups or channels"
         )

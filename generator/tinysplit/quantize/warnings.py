@@ -65,32 +65,31 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
 
 
 def softmax_warnings(quantized: QuantizedGraph, x: FloatArray) -> Iterator[str]:
-    """Yield a line for each softmax that gives zeros alone on samples `x` (N x sample_shape).
+    """Yield a line for each softmax whose classes are all within one step of 0 on samples `x` (N x sample_shape).
 
-    It may where it has so many classes that each of them, all being equal, is below half a step.
+    They may be where there are so many that each of them, all being equal, is below one step and a half.
     """
     layers = quantized.layers
-    many = [k for k, own in enumerate(layers) if own.layer.kind == Softmax.kind and _can_vanish(own)]
+    many = [k for k, own in enumerate(layers) if own.layer.kind == Softmax.kind and _may_be_coarse(own)]
     if not many:
         return
-    vanished = dict.fromkeys(many, 0)
+    coarse = dict.fromkeys(many, 0)
     x = x[:MOST_SAMPLES]
     for start in range(0, len(x), CHUNK):
         for k, values in enumerate(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]))):
-            if k in vanished:
-                vanished[k] += sum(not pixels.any(axis=-1).all() for pixels in values)
-    for k, count in vanished.items():
+            if k in coarse:
+                coarse[k] += sum(bool((pixels.max(axis=-1) <= 1).any()) for pixels in values)
+    for k, count in coarse.items():
         if count:
             layer, y = layers[k].layer, layers[k].formats.y
             yield (
-                f"layer {layer.name!r}: all its {layer.out_shape.channels} classes are 0 in {count} of {len(x)} "
-                f"samples: nearly equal, each is below half a step of {y}: use 16 bits, or the values before the "
-                "softmax"
+                f"layer {layer.name!r}: all its {layer.out_shape.channels} classes are 0 or one step of {y} in {count} "
+                f"of {len(x)} samples, being nearly equal: use 16 bits, or the values before the softmax"
             )
 
 
-def _can_vanish(softmax: QuantizedLayer) -> bool:
-    return softmax.layer.out_shape.channels * softmax.formats.y.scale > 2  # noqa: PLR2004 - halves of a step
+def _may_be_coarse(softmax: QuantizedLayer) -> bool:
+    return softmax.layer.out_shape.channels * softmax.formats.y.scale * 3 > 2  # noqa: PLR2004 - a step and a half
 
 
 def print_warnings(quantized: QuantizedGraph, calibration: Calibration, messages: Console) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import serial
 
-from tinysplit.common.errors import ToolError, one_line
+from tinysplit.common.errors import InputError, ToolError, one_line
 from tinysplit_hil.rig.stlink import check_port_baud
 
 WRITE_TIMEOUT_S = 5.0
+URLS = ("socket", "rfc2217", "virtual", "loop")  # of pyserial; others write files (spy) or open any port (alt, hwgrep)
 _NO_PERMISSION = {errno.EACCES, errno.EPERM}
 _BUSY = {errno.EBUSY, errno.EAGAIN}
 _MISSING = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
@@ -26,8 +27,11 @@ def may_be_port(name: str) -> bool:
 def open_port(name: str, baud: int) -> Iterator[serial.SerialBase]:
     """Open the port or URL `name`; no other program can open it then.
 
-    Raises ToolError with a remedy, InputError for a baud rate that the port of an ST-LINK cannot do.
+    Raises ToolError with a remedy, InputError for another URL and a baud rate that the port of an ST-LINK cannot do.
     """
+    scheme, separator, _ = name.partition("://")
+    if separator and scheme not in URLS:
+        raise InputError(f"the port {name} is no device, socket://HOST:PORT or rfc2217://HOST:PORT")
     check_port_baud(name, baud)
     write_timeout_s = None if name.startswith("rfc2217://") else WRITE_TIMEOUT_S  # pyserial has none there
     try:

@@ -86,7 +86,11 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
         ("[[board", InputError, "is not a valid rig file"),
         ('[board]\nport = "a"', InputError, "(begin each board with a line [[board]])"),
         (ONE + '[[board]]\nport = "/dev/no_such_tty"\n', ToolError, "the port /dev/no_such_tty cannot be opened"),
-        (ONE + '[[board]]\nport = "nonsense://"\n', ToolError, "the port nonsense:// cannot be opened"),
+        (
+            ONE + '[[board]]\nport = "nonsense://"\n',
+            InputError,
+            "the port nonsense:// is no device, socket://HOST:PORT or",
+        ),
     ],
 )
 def test_bad_rig(tmp_path: Path, text: str, error: type[TinysplitError], message: str) -> None:

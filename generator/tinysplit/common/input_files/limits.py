@@ -23,6 +23,7 @@ MODEL_NODES = 10_000
 VALUE_ELEMENTS = 16 * MIB  # of one value that the network computes
 NETWORK_ELEMENTS = 256 * MIB  # of all values that it computes
 CONSTANT_ELEMENTS = 256 * MIB  # of all its constants: 1 GiB in float32
+EXPANDED_ELEMENTS = 1 << 22  # of weights that the import makes of fewer in the file
 CONSTANT_OPERATIONS = 64 * GIB  # to compute them: some seconds
 WEIGHTS_FILE_BYTES = 256 * MIB  # the addresses of one external memory
 

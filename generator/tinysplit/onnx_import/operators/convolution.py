@@ -10,7 +10,7 @@ from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Tensor
 from tinysplit.onnx_import.operators.window import MAP_RANKS, fitting, window_of
-from tinysplit.onnx_import.size_limits import check_constant_size, check_value_size
+from tinysplit.onnx_import.size_limits import check_expanded_size, check_value_size
 
 
 def conv(node: Node, builder: GraphBuilder) -> Tensor:
@@ -61,7 +61,8 @@ def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
     if weights.shape[0] != in_shape.channels:
         raise node.error(f"has weights for {weights.shape[0]} channels, but its input has {in_shape.channels}")
     groups = node.attributes.get("group", 1)
-    check_constant_size(node.name, weights.size * groups)
+    if groups > 1:
+        check_expanded_size(node.name, weights.size * groups)
     weights = _ungrouped(weights.reshape(*weights.shape[:2], -1, weights.shape[-1]), groups)
     stride, dilation = node.pair("strides", 1), node.pair("dilations", 1)
     pads, growth = _cut(node, in_shape[:2], weights.shape[2:], stride, dilation)
