@@ -1,6 +1,6 @@
 """Flash and RAM of programs: predicted beside built, arenas, copies, and what options of the programs add.
 
-Nothing runs on boards. Takes some 10 minutes in all.
+Nothing runs on boards. Takes some 8 minutes in all.
 """
 
 import tempfile
@@ -171,7 +171,7 @@ ARENA_BOARDS = (L4PLUS, G0)
 PLENTY_BYTES = 1 << 30
 
 
-@benchmark("arena", "2 minutes", ONLY, boards(*ARENA_BOARDS), BITS)
+@benchmark("arena", "15 s", ONLY, boards(*ARENA_BOARDS), BITS)
 def arena(options: Namespace) -> None:
     """Compare the arena of whole networks on one board, for cycles and for RAM, with its lower bound.
 
@@ -239,7 +239,7 @@ def _moves(graph: Graph, plan: BoardPlan, producer: int, bits: int) -> float:
     return MOVE_CYCLES * rows.tiles * rows.halo_rows * row_words
 
 
-@benchmark("copies", "3 minutes", ONLY, boards(*FAMILY_BOARDS), BITS, JSON)
+@benchmark("copies", "a minute", ONLY, boards(*FAMILY_BOARDS), BITS, JSON)
 def copies(options: Namespace) -> None:
     """Predict the cycles of copies and waits in plans: what DMA or circular buffers could save at most.
 

@@ -1,6 +1,6 @@
 """Searches as published: geometric programs (Carballo-Hernández 2023) and the search in two phases (Dariol 2023).
 
-All values are estimates; nothing runs on boards. Takes some 15 minutes in all; the geometric programs need the extra
+All values are estimates; nothing runs on boards. Takes some 10 minutes in all; the geometric programs need the extra
 `geometric`.
 """
 
@@ -50,7 +50,7 @@ REPEATS = 20
 WITHIN = 1.001  # of the optimum
 
 
-@benchmark("tightening", "2 minutes", plot("tightening.svg"))
+@benchmark("tightening", "10 s", plot("tightening.svg"))
 def tightening(options: Namespace) -> None:
     """Compute Figures 3 to 5 and 9 of Carballo-Hernández 2023, gains of remedies and times of exact divisions.
 

@@ -207,7 +207,7 @@ def measure_pairs() -> Pairs:
 def tables(rows: list[Solved], layers: Growth, devices: Growth, pairs: Pairs) -> str:
     """Return the results as Markdown."""
     table = MarkdownTable(
-        "layers x boards", "objective", "solver", numbers=("baud", "seed", "s", "best, s", "MB"), last=("",)
+        "layers x boards", "objective", "solver", numbers=("baud", "seed", "s", "best, s", "MB"), last=("proof",)
     )
     lines = list(table.lines(map(_solved_cells, rows)))
     for what, grown in (("layers, 4 boards", layers), ("boards, 80 layers", devices)):

@@ -1,6 +1,6 @@
 """Virtual boards themselves: CoreMark beside the scores that ST publishes, and the speed of the simulation.
 
-Takes some 5 minutes in all.
+Takes some minutes in all.
 """
 
 import subprocess
@@ -247,7 +247,7 @@ void reset(void) {{
 """
 
 
-@benchmark("speed", "a minute")
+@benchmark("speed", "5 s")
 def speed(_options: Namespace) -> None:
     """Measure simulated instructions per CPU second on this machine, of a loop similar to a kernel's.
 
