@@ -1,45 +1,34 @@
-"""Cycles, arena and flash of whole networks on one board, compared with CMSIS-NN; cycles of layers with lower bounds.
+"""Cycles, arena and flash of kernels on virtual boards without firmware, with ideal memory and with the board's own.
 
-    .venv/bin/python benchmarks/kernels.py [--json] [--core CORE] [--board BOARD] [--bits 8|16] [--level -O3] [--layers]
-                                        [--kernel NAME]
-
-Every kernel runs on a virtual board, with ideal memory (Arm's cycle counts) and with the board's own at its highest
-clock (docs/virtual_boards.md), and is compiled with the flags of the generated projects. Its output is compared with
-the integer reference. Stalls are the cycles for which the core waits for code, for constants in flash (weights), and
-for values in RAM.
+Kernels are those that are chosen for the core, compiled with the flags of the generated projects; their outputs are
+compared with the integer reference. Takes some 12 minutes in all.
 """
 
-import argparse
-import json
-import tempfile
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from rich.console import Console
 
-from accuracy import CALIBRATION_COUNT, NETWORKS, Network
-from bare_network import BareRun, RealMemory, build_flags, enlarged, run_bare
-from tinysplit.boards.board import Board, CodeMemory
+from common.bare_network import BOARDS, BareRun, RealMemory, build_flags, plan_network, run_bare
+from common.benchmark import BITS, JSON, ONLY, benchmark, boards, option
+from common.networks import calibrated, chosen_networks
+from common.tables import Cell, MarkdownTable
+from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
-from tinysplit.codegen.layer_source import LayerSource
-from tinysplit.common.errors import CheckFailedError
-from tinysplit.common.tables import plain_table
-from tinysplit.costs.problem_builder import make_problem
-from tinysplit.costs.settings import CostSettings
-from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.calibration.random_formats import LARGEST_VALUES, quantize_randomly
+from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
-from tinysplit.network.integer_reference import quantize_input, run_layers
+from tinysplit.network.integer_reference import quantize_input
+from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.network.samples import Samples, load_samples
-from tinysplit.onnx_import import import_model
-from tinysplit.plan.constants import with_constants_in_ram
-from tinysplit.plan.plan import BoardPlan, Plan, make_plan
-from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.choose_formats import choose_formats, quantize
 from virtual_stm32 import Stalls
 
-BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_h743zi")
+CORES = tuple(BOARDS)
+ONE_OF_EACH_FAMILY = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_h743zi")
+KERNEL = option("--kernel", metavar="NAME", help="kernel or scheme for every layer that supports it, as in winograd")
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class Peer:
 
 
 PEERS = {
-    "KWS DS-CNN": Peer({"cortex-m4": 8_800_000, "cortex-m0plus": 39_970_000}, 16_160),
+    "KWS": Peer({"cortex-m4": 8_800_000, "cortex-m0plus": 39_970_000}, 16_160),
     "ResNet-8": Peer({"cortex-m4": 34_460_000, "cortex-m0plus": 137_300_000}, 51_456),
 }
 
@@ -107,76 +96,49 @@ class Row:
     layers: tuple[LayerRow, ...]
 
 
-def measure(boards: list[str], widths: list[int], level: str, name: str | None) -> Iterator[Row]:
-    """Yield all rows; skips networks whose files are missing. Raises CheckFailedError for a wrong output."""
-    for network in NETWORKS:
-        if not network.model.exists():
-            continue
-        graph = import_model(network.model)
-        for bits in widths:
+def measure(options: Namespace) -> Iterator[Row]:
+    """Yield a row for each network, bit width and board."""
+    for name, network in chosen_networks(options.only).items():
+        graph = network.graph()
+        for bits in options.bits or (8, 16):
             quantized, x = calibrated(network, graph, bits)
-            integers = quantize_input(quantized, x)
-            for board in boards:
-                plan = plan_network(quantized, board, bits, name)
-                copied = {number for number, each in plan.constants.items() if each.is_copied}
-                is_in_ram = plan.code.memory is CodeMemory.RAM
-                with tempfile.TemporaryDirectory() as folder:
-                    run = run_bare(
-                        quantized,
-                        board,
-                        integers,
-                        Path(folder),
-                        level,
-                        [plan.memory.kernels[number].name for number in range(len(quantized.layers))],
-                        has_real_memory=True,
-                        copied=copied,
-                        has_ram_code=is_in_ram,
-                    )
-                yield _row(network.name, board, bits, quantized, integers, run, level, plan.arena.size_bytes)
+            for board in options.board or ONE_OF_EACH_FAMILY:
+                if not options.core or load_board(board).device.core in options.core:
+                    yield _measured(name, board, quantized, quantize_input(quantized, x), options)
 
 
-def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
-    """Return the network, calibrated as in benchmarks/accuracy.py, and one input."""
-    if network.samples:
-        x = load_samples(network.samples, graph).x[:CALIBRATION_COUNT]
-    else:
-        shape = (8, *graph.sample_shape)
-        x = np.random.default_rng(0).uniform(network.low, network.high, shape).astype(np.float32)
-    return quantize_model(graph, network.model, Samples(x, None), bits, Console(quiet=True)).quantized, x[:1]
-
-
-def _row(
-    name: str,
-    board: str,
-    bits: int,
-    quantized: QuantizedGraph,
-    x: IntArray,
-    run: BareRun,
-    level: str,
-    arena_bytes: int,
-) -> Row:
-    *_, expected = run_layers(quantized, x)
-    core = load_board(board).device.core
-    if not np.array_equal(run.output, expected.reshape(-1)):
-        raise CheckFailedError(f"{name}, {bits} bits on {board}: the output is not that of the integer reference")
+def _measured(name: str, board_name: str, quantized: QuantizedGraph, x: IntArray, options: Namespace) -> Row:
+    bits, board = quantized.bits, load_board(board_name)
+    plan = plan_network(quantized, board_name, bits, options.kernel)
+    run = run_bare(
+        quantized,
+        board_name,
+        x,
+        options.level,
+        [plan.memory.kernels[number].name for number in range(len(quantized.layers))],
+        has_real_memory=True,
+        copied={number for number, each in plan.constants.items() if each.is_copied},
+        has_ram_code=plan.code.memory is CodeMemory.RAM,
+    )
     if run.real is None:
         raise AssertionError("the run with real memory is missing")
-    cycles, macc, peer = sum(run.cycles), quantized.graph.macc, PEERS.get(name)
-    flags = [flag for flag in build_flags(load_board(board)) if flag.startswith("-O")]
+    core, cycles, macc = board.device.core, sum(run.cycles), quantized.graph.macc
+    peer = PEERS.get(name) if bits == 8 else None  # noqa: PLR2004 - int8
+    flags = [flag for flag in build_flags(board) if flag.startswith("-O")]
     return Row(
         network=name,
         core=core,
-        board=board,
+        board=board_name,
         bits=bits,
-        flags=level or flags[-1],
+        flags=options.level or flags[-1],
         cycles=cycles,
         real_memory_cycles=sum(run.real.cycles),
         macc=macc,
         cycles_per_macc=round(cycles / macc, 3),
-        arena_bytes=arena_bytes,
+        arena_bytes=plan.arena.size_bytes,
         flash_bytes=run.flash_bytes,
-        peer_cycles=peer.cycles.get(core) if peer and bits == 8 else None,  # noqa: PLR2004 - int8
-        peer_ram_bytes=peer.ram_bytes if peer and bits == 8 else None,  # noqa: PLR2004 - int8
+        peer_cycles=peer.cycles.get(core) if peer else None,
+        peer_ram_bytes=peer.ram_bytes if peer else None,
         layers=tuple(_layers(core, bits, run, run.real)),
     )
 
@@ -191,72 +153,199 @@ def _layers(core: str, bits: int, run: BareRun, real: RealMemory) -> Iterator[La
         yield LayerRow(number, layer.kind, shape, kernel, cycles, real_cycles, stalls, layer.macc, rate, shown)
 
 
-def plan_network(quantized: QuantizedGraph, board_name: str, bits: int, name: str | None) -> BoardPlan:
-    """Return the plan of the whole network on one board, or on one with enough memory if it does not fit."""
-    graph, board = quantized.dequantized, load_board(board_name)
-    named = (LayerSource.choose(layer, board.device.core, name).kernel.name for layer in quantized.layers)
-    settings = CostSettings(bits=bits, kernels=tuple(enumerate(named)) if name else ())
+@benchmark(
+    "networks",
+    "10 minutes",
+    *(ONLY, boards(*ONE_OF_EACH_FAMILY), BITS, KERNEL, JSON),
+    option("--core", choices=CORES, action="append", help="only this core; repeat for several"),
+    option("--level", default="", help="optimisation level of GCC, as in -O3"),
+    option("--layers", action="store_true", help="print the layers of every network"),
+)
+def networks(options: Namespace) -> None:
+    """Measure cycles, arena and flash of whole networks on one board, beside CMSIS-NN.
 
-    def plan_on(own: Board) -> Plan:
-        problem = make_problem(graph, (own,), settings)
-        assignment = (0,) * len(graph.layers)
-        plan = make_plan(graph, bits, (own,), problem, assignment, settings.link_settings, kernels=settings.kernels)
-        return with_constants_in_ram(plan, quantized)
-
-    try:
-        plan = plan_on(board)
-    except CheckFailedError:
-        plan = plan_on(enlarged(board))
-    return plan.boards[0]
-
-
-def _print_rows(console: Console, rows: list[Row]) -> None:
+    With --layers also the cycles of every layer, beside the least of its inner loop, and its stalls: cycles for which
+    the core waits for code, for constants in flash (weights), and for values in RAM. JSON has them always.
+    """
     numbers = ("bits", "cycles, ideal", "real memory", "MACC", "cycles/MACC", "arena", "flash", "CMSIS-NN", "its RAM")
-    table = plain_table("network", "board", "flags", numbers=numbers)
-    for row in rows:
-        cycles = (row.cycles, row.real_memory_cycles)
-        sizes = (*cycles, row.macc, row.cycles_per_macc, row.arena_bytes, row.flash_bytes)
-        peers = ("" if value is None else f"{value:,}" for value in (row.peer_cycles, row.peer_ram_bytes))
-        table.add_row(row.network, row.board, row.flags, str(row.bits), *(f"{size:,}" for size in sizes), *peers)
-    console.print(table)
+    rows = MarkdownTable("network", "board", "flags", numbers=numbers).print_rows(
+        measure(options), _cells, as_json=options.json
+    )
+    for row in rows if options.layers and not options.json else []:
+        _print_layers(row)
 
 
-def _print_layers(console: Console, row: Row) -> None:
+def _cells(row: Row) -> Sequence[Cell]:
+    cycles = (row.cycles, row.real_memory_cycles, row.macc, f"{row.cycles_per_macc:.3f}")
+    sizes = (row.arena_bytes, row.flash_bytes, row.peer_cycles, row.peer_ram_bytes)
+    return row.network, row.board, row.flags, row.bits, *cycles, *sizes
+
+
+def _print_layers(row: Row) -> None:
     stalls = ("waits: code", "weights", "values")
     numbers = ("#", "cycles, ideal", "cycles/MACC", "limit", "real memory", *stalls)
-    table = plain_table("kind", "output", "kernel", numbers=numbers)
-    for layer in row.layers:
-        limit = "" if layer.limit is None else f"{layer.limit:.2f}"
-        ideal = (str(layer.number), f"{layer.cycles:,}", f"{layer.cycles_per_macc:.2f}", limit)
-        waits = (layer.stalls.code, layer.stalls.constants, layer.stalls.values)
-        real = (f"{value:,}" for value in (layer.real_memory_cycles, *waits))
-        table.add_row(layer.kind, layer.output, layer.kernel, *ideal, *real)
-    console.print(f"\n{row.network}, {row.board}, {row.bits} bits, {row.flags}", highlight=False)
-    console.print(table)
+    print(f"\n{row.network}, {row.board}, {row.bits} bits, {row.flags}\n")
+    MarkdownTable("kind", "output", "kernel", numbers=numbers).print(
+        (
+            *(layer.kind, layer.output, layer.kernel, layer.number, layer.cycles, f"{layer.cycles_per_macc:.2f}"),
+            *(None if layer.limit is None else f"{layer.limit:.2f}", layer.real_memory_cycles),
+            *(layer.stalls.code, layer.stalls.constants, layer.stalls.values),
+        )
+        for layer in row.layers
+    )
 
 
-def main() -> None:
-    """Print one row per network, core and bit width, and optionally a table of its layers."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="print JSON, layers included, instead of tables")
-    cores = sorted({load_board(name).device.core for name in BOARDS})
-    parser.add_argument("--core", choices=cores, action="append", help="only this core; repeat for several")
-    parser.add_argument("--board", choices=BOARDS, action="append", help="only this board; repeat for several")
-    parser.add_argument("--bits", type=int, choices=(8, 16), action="append", help="only this bit width")
-    parser.add_argument("--level", default="", help="optimisation level of GCC, as in -O3")
-    parser.add_argument("--kernel", help="kernel or scheme for every layer that supports it, as in winograd")
-    parser.add_argument("--layers", action="store_true", help="print the layers of every network")
-    options = parser.parse_args()
-    boards = [name for name in options.board or BOARDS if load_board(name).device.core in (options.core or cores)]
-    rows = list(measure(boards, options.bits or [8, 16], options.level, options.kernel))
-    if options.json:
-        print(json.dumps([asdict(row) for row in rows], indent=2))
-        return
-    console = Console(width=140)
-    _print_rows(console, rows)
-    for row in rows if options.layers else []:
-        _print_layers(console, row)
+SHAPE_CORES = ("cortex-m4", "cortex-m0plus")
+SHAPE_BITS = 8
+LARGEST_RELU = 6.0
 
 
-if __name__ == "__main__":
-    main()
+@dataclass(frozen=True)
+class ShapeCase:
+    """A shape: the network whose last layer it is, and the figures before on each of `SHAPE_CORES`."""
+
+    name: str
+    make: Callable[[], NetworkBuilder]
+    before: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class ShapeRow:
+    """One shape on one core; `rate` and `before` are cycles per `unit`, or for networks the time with zero points."""
+
+    name: str
+    core: str
+    kernel: str
+    cycles: int
+    unit: str
+    rate: float
+    before: float
+
+
+def behind_relu(height: int, width: int, channels: int) -> NetworkBuilder:
+    """Return a network whose output has this shape and no negative values."""
+    return NetworkBuilder("shape", Shape(height, width, 4)).conv(channels)
+
+
+SHAPES = (
+    ShapeCase("average pool 2x2, 8 channels", lambda: behind_relu(24, 24, 8).average_pool(2), (7.96, 8.99)),
+    ShapeCase("average pool 2x2, 6 channels", lambda: behind_relu(24, 24, 6).average_pool(2), (8.04, 9.94)),
+    ShapeCase("average pool 3x3, 8 channels", lambda: behind_relu(24, 24, 8).average_pool(3), (4.08, 11.89)),
+    ShapeCase("lookup", lambda: behind_relu(16, 16, 8).tanh(), (9.01, 12.01)),
+    ShapeCase("depthwise 3x3, stride 2", lambda: behind_relu(24, 24, 16).depthwise((3, 3), 2), (3.5, 8.24)),
+    ShapeCase("depthwise 3x3, 4x4 map", lambda: behind_relu(4, 4, 64).depthwise(), (2.49, 7.67)),
+    ShapeCase("depthwise 3x3, 7x7 map", lambda: behind_relu(7, 7, 32).depthwise(), (2.7, 7.3)),
+    ShapeCase("depthwise 5x5", lambda: behind_relu(16, 16, 16).depthwise((5, 5)), (4.75, 13.39)),
+    ShapeCase("depthwise 5x5, stride 2", lambda: behind_relu(16, 16, 16).depthwise((5, 5), 2), (4.85, 13.29)),
+    ShapeCase("depthwise 7x7", lambda: behind_relu(16, 16, 16).depthwise((7, 7)), (6.41, 9.45)),
+    ShapeCase(
+        "first 3x3, stride 2, 3 channels",
+        lambda: NetworkBuilder("shape", Shape(48, 48, 3)).conv(8, (3, 3), 2),
+        (1.73, 4.67),
+    ),
+    ShapeCase("first 3x3, 1 channel", lambda: NetworkBuilder("shape", Shape(28, 28, 1)).conv(16, (3, 3)), (2.28, 6.1)),
+    ShapeCase("first 3x3, 4 channels", lambda: NetworkBuilder("shape", Shape(24, 24, 4)).conv(16, (3, 3)), (1.22, 3.8)),
+    ShapeCase(
+        "first 10x4, stride 2, 1 channel",
+        lambda: NetworkBuilder("shape", Shape(49, 10, 1)).conv(64, (10, 4), 2),
+        (1.4, 3.93),
+    ),
+    ShapeCase("pointwise, 8 to 16", lambda: behind_relu(24, 24, 8).conv(16), (2.02, 4.8)),
+    ShapeCase("pointwise, 16 to 32", lambda: behind_relu(16, 16, 16).conv(32), (1.48, 3.63)),
+    ShapeCase("ConvTranspose 2x2, stride 2", lambda: behind_relu(8, 8, 16).conv_transpose(8, (2, 2), 2), (14.82, 20.2)),
+    ShapeCase(
+        "ConvTranspose 3x3, stride 2", lambda: behind_relu(8, 8, 16).conv_transpose(8, (3, 3), 2), (14.29, 18.85)
+    ),
+    ShapeCase("grouped 3x3, 4 groups of 8", lambda: behind_relu(12, 12, 32).conv(32, (3, 3), groups=4), (5.64, 8.55)),
+    ShapeCase("grouped 1x1, 4 groups of 16", lambda: behind_relu(12, 12, 64).conv(64, groups=4), (5.07, 8.55)),
+    ShapeCase("1-D, 3 taps, dilation 4", lambda: behind_relu(1, 128, 32).conv(32, (1, 3), dilation=4), (4.51, 2.76)),
+    ShapeCase("dense, 1024 to 32", lambda: behind_relu(8, 8, 16).dense(32), (1.38, 6.4)),
+)
+
+
+def measure_shapes(cores: Sequence[str], only: str, kernel: str | None) -> Iterator[ShapeRow]:
+    """Yield a row for every shape whose name has `only` in it, and core."""
+    for case in SHAPES:
+        if only in case.name:
+            quantized, x = quantize_randomly(case.make().graph(), SHAPE_BITS)
+            for core in cores:
+                run = run_bare(quantized, BOARDS[core], x, named=kernel)
+                layer, cycles = quantized.layers[-1].layer, run.cycles[-1]
+                macc = layer.operator_macc
+                unit = "MACC" if layer.parameters else "element"
+                rate, own = round(cycles / macc, 2), run.kernels[-1].kernel.name
+                yield ShapeRow(case.name, core, own, cycles, unit, rate, case.before[SHAPE_CORES.index(core)])
+
+
+def separable() -> Graph:
+    """Return a small network of separable convolutions, as KWS."""
+    net = NetworkBuilder("separable", Shape(25, 10, 1)).conv(32, (10, 4), 2)
+    net.depthwise().conv(32).depthwise().conv(32)
+    return net.average_pool().dense(12).graph()
+
+
+def residual() -> Graph:
+    """Return a small residual network."""
+    net = NetworkBuilder("residual", Shape(16, 16, 3)).conv(16, (3, 3))
+    short = net.value
+    net.conv(16, (3, 3)).conv(16, (3, 3)).add(short).conv(32, (3, 3), 2)
+    return net.average_pool().dense(10).graph()
+
+
+ZERO_POINT_NETWORKS = {"separable": (separable, (1.014, 1.107)), "residual": (residual, (1.018, 1.201))}
+
+
+def with_zero_points(graph: Graph) -> tuple[QuantizedGraph, IntArray]:
+    """Return a network whose values have all 256 steps of their range: zero points of -128 behind a ReLU."""
+    rng = np.random.default_rng(1)
+    formats = {graph.input_name: ValueFormat.of(SHAPE_BITS, 2 * LARGEST_VALUES[0] / 255, -1)}
+    ranges = {graph.input_name: (-LARGEST_VALUES[0], LARGEST_VALUES[0])}
+    for layer in graph.layers:
+        low = layer.activation.low if np.isfinite(layer.activation.low) else -LARGEST_RELU
+        formats[layer.output] = ValueFormat.of(SHAPE_BITS, (LARGEST_RELU - low) / 255, -128 if low == 0 else -1)
+        ranges[layer.output] = (low, LARGEST_RELU)
+    quantized = quantize(graph, choose_formats(graph, ranges, SHAPE_BITS, formats), SHAPE_BITS)
+    x = quantized.input_format.quantize(rng.uniform(*ranges[graph.input_name], (1, *graph.in_shape)))
+    return quantized, x
+
+
+def measure_zero_points(cores: Sequence[str], only: str) -> Iterator[ShapeRow]:
+    """Yield the time of networks with zero points, relative to that without."""
+    for name, (make, before) in ZERO_POINT_NETWORKS.items():
+        title = f"zero points, {name}"
+        for core in cores if only in title else ():
+            cycles = _cycles(*with_zero_points(make()), core)
+            plain = _cycles(*quantize_randomly(make(), SHAPE_BITS), core)
+            yield ShapeRow(
+                title, core, "", cycles, "network", round(cycles / plain, 3), before[SHAPE_CORES.index(core)]
+            )
+
+
+def _cycles(quantized: QuantizedGraph, x: IntArray, core: str) -> int:
+    return sum(run_bare(quantized, BOARDS[core], x).cycles)
+
+
+@benchmark(
+    "shapes",
+    "2 minutes",
+    *(ONLY, KERNEL, JSON),
+    option("--core", choices=SHAPE_CORES, action="append", help="only this core; repeat for several"),
+)
+def shapes(options: Namespace) -> None:
+    """Measure cycles per MAC, or per element, of layer shapes that are far from the limits of the cores.
+
+    Every shape is the last layer of a small network with random weights and ranges, 8 bits, with ideal memory. `before`
+    are the figures of the version that had no kernels for these shapes. The last rows are whole networks with zero
+    points, as networks quantized by others have them, and their time relative to formats without zero points.
+    """
+    cores = options.core or SHAPE_CORES
+
+    def rows() -> Iterator[ShapeRow]:
+        yield from measure_shapes(cores, options.only, options.kernel)
+        yield from measure_zero_points(cores, options.only)
+
+    MarkdownTable("shape", "core", "kernel", "per", numbers=("cycles", "rate", "before")).print_rows(
+        rows(),
+        lambda row: (row.name, row.core, row.kernel, row.unit, row.cycles, f"{row.rate:.2f}", f"{row.before:.2f}"),
+        as_json=options.json,
+    )

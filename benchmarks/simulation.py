@@ -1,30 +1,200 @@
-"""Latency I and period W: event graph, simulation and virtual boards beside each other, and what simulating takes.
+"""Times of splits by the event graph, by the simulation and on virtual boards: I and period, also of divided layers.
 
-    .venv/bin/python benchmarks/simulation.py [--only TEXT] [--estimate]
-
-The cases are those of `benchmarks/periods.py`; with --estimate nothing is built and measured. The last column is the
-time in which 100 inferences are simulated. Takes some minutes.
+Networks are generated with 8 bits, and their boards have real memory. Takes some 20 minutes in all.
 """
 
-import argparse
+import tempfile
 import time
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Self
 
-from rich.console import Console
+import numpy as np
+import onnx
 
-from periods import CASES, NETWORKS, Case, run_case
+from common.benchmark import JSON, ONLY, benchmark, option
+from common.networks import NETWORKS, QUIET, Case, chosen
+from common.runs import run_stream
+from common.tables import Cell, MarkdownTable, milliseconds
+from tinysplit.boards.catalog import load_all
+from tinysplit.build.folder import build_folder
+from tinysplit.codegen.projects import generate
+from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
+from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import SliceAxis
+from tinysplit.network.quantized_distribution import distribute_quantized
+from tinysplit.network.samples import Samples
 from tinysplit.pipeline import Context, split_network
+from tinysplit.plan.plan import make_plan
+from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.slices.candidates import Candidate, ends_of_tiles
+from tinysplit.slices.links import with_links
 from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.problem import Objective
 from tinysplit.split.simulation.run import simulate
 from tinysplit.split.solution import Split
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.results.run_report import RunReport
 
+BOARD, MODEL = "nucleo_f446re", NETWORKS["Tiny-CNN"].model
+DIVIDED_CASES = tuple((n_boards, baud) for n_boards in (2, 3) for baud in (115_200, 460_800, 1_000_000))
+SEED, SAMPLES = 21, 2
 COUNT = 100
-HEADINGS = ("network and boards", "baud", "L + T", "graph I", "simulated I", "measured I")
-HEADINGS_OF_PERIOD = ("graph W", "simulated W", "measured W", "100 inferences, s")
+
+
+@dataclass(frozen=True)
+class StreamCase(Case):
+    """A network on boards, split for throughput."""
+
+    use_all: bool = True
+
+    @property
+    def settings(self) -> CostSettings:
+        """The settings of the split."""
+        return CostSettings(baud=self.baud, objective=Objective.THROUGHPUT, use_all=self.use_all)
+
+
+G0, F4, L4, H7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi"
+CASES = (
+    StreamCase("Tiny-CNN", (G0, F4), 115200),
+    StreamCase("Tiny-CNN", (G0, G0), 115200),
+    StreamCase("Tiny-CNN", (L4, G0, F4), 1_000_000),
+    StreamCase("KWS", (G0, G0), 921600),
+    StreamCase("KWS", (G0, G0), 4_000_000),
+    StreamCase("KWS", (G0, F4), 2_000_000, use_all=False),
+    StreamCase("KWS", (G0, G0, G0), 4_000_000),
+    StreamCase("KWS", (F4, G0, L4, G0), 2_000_000),
+    StreamCase("KWS", (L4, H7), 3_000_000),
+    StreamCase("ResNet-8", (F4, L4), 2_000_000),
+    StreamCase("ResNet-8", (G0, G0), 4_000_000),
+    StreamCase("ResNet-8", (L4, L4, F4), 3_000_000),
+    StreamCase("ResNet-8", (L4, L4, L4, L4), 2_000_000),
+    StreamCase("MobileNet v1 0.25", (F4, F4), 2_000_000),
+    StreamCase("MobileNet v1 0.25", (F4, H7), 3_000_000),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Figures of a case in seconds.
+
+    `split` has the board of each layer, `l_s` estimated and measured seconds of the layers of each board, `blocking`
+    the number of transfers that wait for lack of RAM.
+    """
+
+    title: str
+    baud: int
+    split: tuple[int, ...]
+    l_s: dict[int, tuple[float, float]]
+    blocking: int
+    estimated_period_s: float
+    measured_period_s: float
+    one_board_period_s: float | None
+    estimated_t_s: float
+    measured_t_s: float
+    estimated_i_s: float
+    measured_i_s: float
+
+    @classmethod
+    def of(cls, case: StreamCase, report: RunReport) -> Self:
+        """Return the figures of a measurement."""
+        found, split = report.measurement, report.split
+        project, stream = found.project, found.stream
+        if stream is None or stream.period_s is None:
+            raise ToolError(f"{case.title}: no period was measured")
+        estimated = {
+            board.number: sum(layer.estimated_s for layer in project.layers if layer.board == board.number)
+            for board in project.boards
+        }
+        return cls(
+            title=case.title,
+            baud=case.baud,
+            split=tuple(layer.board for layer in project.layers),
+            l_s={number: (seconds, found.board_l_s(number)) for number, seconds in estimated.items()},
+            blocking=len(Firmware.of(split.problem, split.assignment).program.blocking),
+            estimated_period_s=project.estimated_period_s,
+            measured_period_s=stream.period_s,
+            one_board_period_s=project.one_board_period_s,
+            estimated_t_s=found.estimated.t_s,
+            measured_t_s=found.measured.t_s,
+            estimated_i_s=found.estimated.i_s,
+            measured_i_s=found.measurement.i_s.mean,
+        )
+
+    def cells(self) -> Sequence[Cell]:
+        """Return the row of the table, times in ms."""
+        return (
+            *(self.title, self.baud, ", ".join(f"{len(list(run))}" for _, run in groupby(self.split)), self.blocking),
+            *_compared(self.estimated_period_s, self.measured_period_s),
+            milliseconds(self.one_board_period_s),
+            *_compared(self.estimated_t_s, self.measured_t_s),
+            *_compared(self.estimated_i_s, self.measured_i_s),
+        )
+
+
+def _compared(estimated_s: float, measured_s: float) -> Sequence[Cell]:
+    difference = f"{100 * (measured_s / estimated_s - 1):+.1f}" if estimated_s else None
+    return milliseconds(estimated_s), milliseconds(measured_s), difference
+
+
+@benchmark("periods", "10 minutes", ONLY, JSON)
+def periods(options: Namespace) -> None:
+    """Compare estimated period, T and I of splits for throughput with those of virtual boards.
+
+    Each case is built and measured with a stream of inputs that fills the pipeline. The inputs are random: cycles
+    hardly depend on them. `layers` are those of the sub-models in their order, `blocking` the transfers without a
+    buffer. Times in ms.
+    """
+    failures = []
+
+    def rows() -> Iterator[Row]:
+        for case in chosen(CASES, options.only):
+            try:
+                yield Row.of(case, run_stream(case, case.settings))
+            except TinysplitError as error:
+                failures.append(f"{case.title}, {case.baud} baud: {error}")
+
+    period = ("baud", "layers", "blocking", "W", "measured", "%", "one board")
+    latency = ("T", "measured", "%", "I", "measured", "%")
+    table = MarkdownTable("network and boards", numbers=(*period, *latency))
+    table.print_rows(rows(), Row.cells, as_json=options.json)
+    if failures:
+        raise CheckFailedError("; ".join(failures))
+
+
+@benchmark("whole", "10 minutes", ONLY, option("--estimate", action="store_true", help="measure nothing"))
+def whole(options: Namespace) -> None:
+    """Compare I and period of whole layers by event graph and by simulation with those of virtual boards, in ms.
+
+    The cases are those of `periods`; with --estimate nothing is built and measured. The last column is the time in
+    which 100 inferences are simulated.
+    """
+    latency = ("baud", "L + T", "graph I", "simulated I", "measured I")
+    period = ("graph W", "simulated W", "measured W", "100 inferences, s")
+    table = MarkdownTable("network and boards", numbers=(*latency, *period))
+    table.print(_whole_cells(case, is_measured=not options.estimate) for case in chosen(CASES, options.only))
+
+
+def _whole_cells(case: StreamCase, *, is_measured: bool) -> Sequence[Cell]:
+    measured: tuple[float | None, float | None] = (None, None)
+    if is_measured:
+        report = run_stream(case, case.settings)
+        found, split = report.measurement, report.split
+        measured = found.measurement.i_s.mean, found.stream.period_s if found.stream else None
+    else:
+        context = Context.load(NETWORKS[case.network].model, case.boards, case.settings, QUIET)
+        split = split_network(context, Search())
+    latencies, periods, spent_s = figures_of(split)
+    times = (*latencies, measured[0], *periods, measured[1])
+    return case.title, case.baud, *map(milliseconds, times), f"{spent_s:.2f}"
 
 
 def figures_of(split: Split) -> tuple[tuple[float, ...], tuple[float, ...], float]:
@@ -39,36 +209,41 @@ def figures_of(split: Split) -> tuple[tuple[float, ...], tuple[float, ...], floa
     return latencies, (split.period_s, many.period_s or 0.0), spent_s
 
 
-def row(case: Case, *, is_measured: bool) -> Iterator[str]:
-    """Yield the cells of a case, times in ms."""
-    measured: tuple[float | None, float | None] = (None, None)
-    if is_measured:
-        report = run_case(case, Console(quiet=True))
-        found, split = report.measurement, report.split
-        measured = found.measurement.i_s.mean, found.stream.period_s if found.stream else None
-    else:
-        settings = CostSettings(baud=case.baud, objective=Objective.THROUGHPUT, use_all=case.use_all)
-        context = Context.load(NETWORKS[case.network], case.boards, settings, Console(quiet=True))
-        split = split_network(context, Search())
-    latencies, periods, spent_s = figures_of(split)
-    yield from (case.title, f"{case.baud:,}".replace(",", " "))
-    for seconds in (*latencies, measured[0], *periods, measured[1]):
-        yield "-" if seconds is None else f"{1000 * seconds:.2f}"
-    yield f"{spent_s:.2f}"
+@benchmark("divided", "a minute")
+def divided(_options: Namespace) -> None:
+    """Compare I of layers divided by rows on slow links by event graph, by simulation and on virtual boards, in ms.
+
+    Tiny-CNN with all layers that have rows divided equally, also where whole layers would be faster: links are as busy
+    as boards, so that grants and acknowledgements wait for tensors.
+    """
+    MarkdownTable(numbers=("boards", "baud", "event graph", "simulated", "measured")).print(
+        (n_boards, baud, *map(milliseconds, divided_latencies(n_boards, baud))) for n_boards, baud in DIVIDED_CASES
+    )
 
 
-def main() -> None:
-    """Print a row a case as it is done."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose network and boards contain it")
-    parser.add_argument("--estimate", action="store_true", help="measure nothing")
-    options = parser.parse_args()
-    headings = (*HEADINGS, *HEADINGS_OF_PERIOD)
-    print(f"| {' | '.join(headings)} |\n|---|{'---:|' * (len(headings) - 1)}")
-    for case in CASES:
-        if options.only in case.title and NETWORKS[case.network].exists():
-            print(f"| {' | '.join(row(case, is_measured=not options.estimate))} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def divided_latencies(n_boards: int, baud: int) -> tuple[float, float, float]:
+    """Return I in seconds by the event graph, simulated, and measured."""
+    graph, boards = NETWORKS["Tiny-CNN"].graph(), load_all((BOARD,) * n_boards)
+    n_divided = next(ends_of_tiles(graph, n_boards))
+    order = tuple(range(n_boards))
+    candidate = Candidate(
+        SliceAxis.ROWS, n_divided, order, (1 / n_boards,) * n_boards, 0, 0, frozenset(range(n_divided))
+    )
+    how = candidate.distributions(graph, n_boards)
+    x = np.random.default_rng(SEED).normal(size=(SAMPLES, *graph.sample_shape)).astype(np.float32)
+    quantized = quantize_model(graph, MODEL, Samples(x, None), 8, QUIET).quantized
+    divided = distribute(graph, how, n_boards, BitWidths.of_quantized(quantized))
+    parts = distribute_quantized(quantized, divided)
+    settings, widths = with_links(CostSettings(baud=baud), boards, order, 0), BitWidths.of_quantized(parts)
+    problem = make_problem(divided, boards, settings, widths)
+    program = Firmware.of(problem, divided.boards).program
+    plan = make_plan(parts.dequantized, widths, boards, problem, divided.boards, settings.link_settings)
+    with tempfile.TemporaryDirectory() as name:
+        out, samples = Path(name) / "out", Path(name) / "x.npz"
+        np.savez(samples, x=x)
+        project = generate(parts, (plan,), (baud, settings.host_baud_on(boards)), len(x), onnx.load(MODEL), out)
+        build_folder(project, out, QUIET).check()
+        report = measure_folder(project, out, samples, MeasureSettings(sample_count=SAMPLES), QUIET)
+    report.check()
+    (simulated_s,) = simulate(problem, divided.boards, (0.0,)).inference_s
+    return FirmwareSimulation(problem, program).latency_s(), simulated_s, report.measurement.i_s.mean

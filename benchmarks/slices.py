@@ -1,54 +1,60 @@
-"""Latency of layers divided over boards, estimated and measured on virtual boards, beside that of one board.
+"""Layers divided over boards: estimated and measured latency, and the solvers that find the divisions.
 
-    .venv/bin/python benchmarks/slices.py [--json] [--only TEXT]
-
-Each case is a network, a number of boards of one type and a baud rate: its layers are divided by rows, generated with
-8 bits, built and measured, and so is the network on one of the boards. The inputs are random: cycles hardly depend on
-them. The networks other than Tiny-CNN are looked for in ../shared/models. Takes some minutes.
+Networks have 8 bits. Takes some 30 minutes in all.
 """
 
-import argparse
-import json
-import tempfile
-from collections.abc import Iterator
+import time
+from argparse import Namespace
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-from rich.console import Console
 
-from periods import NETWORKS
-from tinysplit.common.choices import Slices
+from common.benchmark import JSON, ONLY, benchmark, limit, option, plot
+from common.divisions import BITS, sliced_network, solve_timed
+from common.networks import NETWORKS, QUIET, Case, chosen, chosen_networks
+from common.plots import save_plot
+from common.runs import run_case
+from common.tables import Cell, MarkdownTable, grouped, milliseconds, print_json
+from tinysplit.boards.catalog import load_all, load_board
+from tinysplit.boards.link_rates import agree
+from tinysplit.calibration.networks import random_network
+from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.costs.settings import CostSettings
-from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import RunRequest, run
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribution import SliceAxis
+from tinysplit.network.graph import Graph
+from tinysplit.pipeline import Context, split_network
+from tinysplit.slices.distribution_problem import DistributionModel
+from tinysplit.slices.exact.search import best_choice
+from tinysplit.slices.links import with_links
+from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.settings import Search
+from tinysplit.split import clock
+from tinysplit.split.solution import Split
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 from tinysplit_hil.results.run_report import RunReport
 
 G0 = "nucleo_g071rb"
 SEED, CALIBRATION = 13, 8
-PERCENT = 100
 
 
 @dataclass(frozen=True)
-class Case:
-    """A network on `n_boards` boards of one type; `target` is the wanted share of the latency of one of them."""
+class MeasuredCase(Case):
+    """A network on boards of one type; `target` is the wanted share of the latency of one of them."""
 
-    network: str
-    n_boards: int
-    baud: int
     target: float
-    board: str = G0
 
 
-CASES = (
-    Case("KWS", 2, 3_000_000, 0.57),
-    Case("ResNet-8", 2, 3_000_000, 0.55),
-    Case("ResNet-8", 4, 3_000_000, 0.31),
-    Case("ResNet-8", 4, 1_000_000, 0.38),
-    Case("Tiny-CNN", 2, 3_000_000, 0.68),
+MEASURED_CASES = (
+    MeasuredCase("KWS", (G0,) * 2, 3_000_000, 0.57),
+    MeasuredCase("ResNet-8", (G0,) * 2, 3_000_000, 0.55),
+    MeasuredCase("ResNet-8", (G0,) * 4, 3_000_000, 0.31),
+    MeasuredCase("ResNet-8", (G0,) * 4, 1_000_000, 0.38),
+    MeasuredCase("Tiny-CNN", (G0,) * 2, 3_000_000, 0.68),
 )
 
 
@@ -72,17 +78,17 @@ class Row:
     @property
     def error_percent(self) -> float:
         """Estimate over measurement."""
-        return PERCENT * (self.estimated_i_s / self.measured_i_s - 1)
+        return 100 * (self.estimated_i_s / self.measured_i_s - 1)
 
 
-def measure_case(case: Case) -> Row:
+def measure_case(case: MeasuredCase) -> Row:
     """Return the figures of a case."""
-    report = _run(case.network, (case.board,) * case.n_boards, case.baud, Slices.ROWS)
+    report = _run(case, Slices.ROWS)
     return Row(
         network=case.network,
-        boards=f"{case.n_boards} x {case.board}",
+        boards=case.boards_text,
         baud=case.baud,
-        one_board_i_s=_one_board_s(case.network, case.board),
+        one_board_i_s=_one_board_s(case.network, case.boards[0]),
         estimated_i_s=report.measurement.project.estimated_i_s,
         measured_i_s=report.measurement.measurement.i_s.mean,
         target=case.target,
@@ -91,53 +97,251 @@ def measure_case(case: Case) -> Row:
 
 @cache
 def _one_board_s(network: str, board: str) -> float:
-    return _run(network, (board,), CostSettings.baud, Slices.NONE).measurement.measurement.i_s.mean
+    return _run(Case(network, (board,), CostSettings.baud), Slices.NONE).measurement.measurement.i_s.mean
 
 
-def _run(network: str, boards: tuple[str, ...], baud: int, slices: Slices) -> RunReport:
-    graph = import_model(NETWORKS[network])
-    x = np.random.default_rng(SEED).normal(size=(CALIBRATION, *graph.sample_shape)).astype(np.float32)
-    with tempfile.TemporaryDirectory() as name:
-        samples = Path(name) / "x.npz"
-        np.savez(samples, x=x)
-        request = RunRequest(
-            model=NETWORKS[network],
-            boards=boards,
-            samples=samples,
-            out=Path(name) / "out",
-            settings=CostSettings(baud=baud),
-            search=Search(slices=slices),
-            measuring=MeasureSettings(sample_count=1),
-        )
-        report = run(request, Console(quiet=True))
-    report.check()
-    return report
+def _run(case: Case, slices: Slices) -> RunReport:
+    shape = (CALIBRATION, *case.graph().sample_shape)
+    x = np.random.default_rng(SEED).normal(size=shape).astype(np.float32)
+    return run_case(case, CostSettings(), x, MeasureSettings(sample_count=1), Search(slices=slices))
 
 
-def _lines(rows: Iterator[Row]) -> Iterator[str]:
-    yield "| network | boards | baud | one board, ms | estimated, ms | measured, ms | error | share | wanted |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        times = (row.one_board_i_s, row.estimated_i_s, row.measured_i_s)
-        cells = (row.network, row.boards, f"{row.baud:,}".replace(",", " "), *(f"{1000 * each:.2f}" for each in times))
-        shares = (f"{row.error_percent:+.1f} %", f"{row.share:.3f}", f"{row.target:.2f}")
-        yield f"| {' | '.join((*cells, *shares))} |"
+@benchmark("measured", "5 minutes", ONLY, JSON)
+def measured(options: Namespace) -> None:
+    """Measure the latency of layers divided by rows on virtual boards, beside estimates and that of one board.
 
-
-def main() -> None:
-    """Print a row a case as it is measured, or all as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--only", default="", help="networks whose name contains this text")
-    options = parser.parse_args()
-    rows = (measure_case(case) for case in CASES if options.only in case.network)
+    The inputs are random: cycles hardly depend on them. "share" is that of one board's latency.
+    """
+    rows = map(measure_case, chosen(MEASURED_CASES, options.only))
     if options.json:
-        found = [asdict(row) | {"share": row.share, "error_percent": row.error_percent} for row in rows]
-        print(json.dumps({"rows": found}, indent=2))
+        shares = ({"share": row.share, "error_percent": row.error_percent} | asdict(row) for row in rows)
+        print_json({"rows": list(shares)})
         return
-    for line in _lines(rows):
-        print(line, flush=True)
+    numbers = ("baud", "one board, ms", "estimated, ms", "measured, ms", "error", "share", "wanted")
+    MarkdownTable("network", "boards", numbers=numbers).print(map(_measured_cells, rows))
 
 
-if __name__ == "__main__":
-    main()
+def _measured_cells(row: Row) -> Sequence[Cell]:
+    times = map(milliseconds, (row.one_board_i_s, row.estimated_i_s, row.measured_i_s))
+    return (
+        row.network,
+        row.boards,
+        row.baud,
+        *times,
+        f"{row.error_percent:+.1f} %",
+        f"{row.share:.3f}",
+        f"{row.target:.2f}",
+    )
+
+
+KBAUD = 1000
+COLORS = {"KWS": "tab:blue", "ResNet-8": "tab:red", "Tiny-CNN": "tab:green"}
+COUNTS, BAUD = (1, 2, 3, 4), 3_000_000
+TWO, BAUDS = 2, (115_200, 230_400, 460_800, 921_600, 1_000_000, 2_000_000, 3_000_000, 4_000_000)
+MEASURED_BAUDS = (460_800, 1_000_000, 3_000_000)
+SHOWN_BAUDS = (115_200, 230_400, 460_800, 1_000_000, 2_000_000, 4_000_000)  # on the axis, not too close
+LOWEST_BAUDS = (9_600, 19_200, 38_400, 57_600, *BAUDS)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Latency I in seconds of a network on boards of one type; measured on virtual boards, or None."""
+
+    network: str
+    n_boards: int
+    baud: int
+    estimated_i_s: float
+    estimated_speed_up: float
+    measured_i_s: float | None = None
+    measured_speed_up: float | None = None
+
+
+@cache
+def split_of(network: str, n_boards: int, baud: int, slices: Slices) -> Split:
+    """Return the split with the least estimated latency."""
+    boards, settings = (G0,) * n_boards, CostSettings(baud=baud)
+    context = Context.load(NETWORKS[network].model, boards, settings, QUIET)
+    return split_network(context, Search(slices=slices))
+
+
+@cache
+def point_of(network: str, n_boards: int, baud: int, *, is_measured: bool) -> Point:
+    """Return the latency and the speed-up at a point."""
+    one_s = split_of(network, 1, BAUD, Slices.NONE).objective
+    estimated_s = split_of(network, n_boards, baud, Slices.ROWS).objective
+    estimated = Point(network, n_boards, baud, estimated_s, one_s / estimated_s)
+    if not is_measured:
+        return estimated
+    row = measure_case(MeasuredCase(network, (G0,) * n_boards, baud, target=1 / n_boards))
+    return Point(**asdict(estimated) | {"measured_i_s": row.measured_i_s, "measured_speed_up": 1 / row.share})
+
+
+def pays(network: str, baud: int) -> bool:
+    """Return whether two boards with divided layers are estimated to be faster than the best split of whole layers."""
+    split = split_of(network, TWO, baud, Slices.ROWS)
+    return split.distributions is not None and len(set(split.assignment)) > 1
+
+
+def lowest_baud(network: str) -> int | None:
+    """Return the lowest of LOWEST_BAUDS from which dividing pays, by bisection, as a faster link never harms."""
+    found = bisect_left(LOWEST_BAUDS, x=True, key=lambda baud: pays(network, baud))
+    return LOWEST_BAUDS[found] if found < len(LOWEST_BAUDS) else None
+
+
+def links_make(baud: int) -> bool:
+    """Return whether the UARTs of two boards make a rate."""
+    uart = load_board(G0).link_uarts[0]
+    return agree(uart, uart, baud)
+
+
+@benchmark(
+    "growth",
+    "5 minutes, 20 with --measure",
+    *(ONLY, JSON, plot("slices_growth.svg")),
+    option("--measure", action="store_true", help="also measure some points on virtual boards"),
+)
+def growth(options: Namespace) -> None:
+    """Estimate the speed-up by dividing layers against the number of boards and the baud rate, and measure it.
+
+    The speed-up is the latency of one NUCLEO-G071RB over that of several, whose layers are divided by rows where that
+    is estimated to be better than the best split of whole layers.
+    """
+    networks = [network for network in chosen_networks(options.only) if network in COLORS]
+    by_boards = [point_of(each, n, BAUD, is_measured=options.measure) for each in networks for n in COUNTS]
+    by_baud = [
+        point_of(each, TWO, baud, is_measured=options.measure and baud in MEASURED_BAUDS)
+        for each in networks
+        for baud in BAUDS
+        if links_make(baud)
+    ]
+    lowest = {network: lowest_baud(network) for network in networks}
+    if options.json:
+        print_json({"boards": by_boards, "baud": by_baud, "lowest_baud": lowest})
+    else:
+        for points in (by_boards, by_baud):
+            numbers = ("boards", "baud", "estimated, ms", "speed-up", "measured, ms", "speed-up")
+            MarkdownTable("network", numbers=numbers).print(map(_point_cells, points))
+            print()
+        for network, baud in lowest.items():
+            print(f"{network}: dividing layers over {TWO} boards pays from {grouped(baud) if baud else 'no'} baud")
+    if options.plot:
+        _plot(by_boards, by_baud)
+
+
+def _point_cells(point: Point) -> Sequence[Cell]:
+    estimated = (milliseconds(point.estimated_i_s), f"{point.estimated_speed_up:.2f}")
+    speed_up = None if point.measured_speed_up is None else f"{point.measured_speed_up:.2f}"
+    return point.network, point.n_boards, point.baud, *estimated, milliseconds(point.measured_i_s), speed_up
+
+
+def _plot(by_boards: Sequence[Point], by_baud: Sequence[Point]) -> None:
+    """Draw the speed-up against boards and against the baud rate."""
+
+    def draw(panels: Sequence[Any]) -> None:
+        left, right = panels
+        _draw(left, {point: point.n_boards for point in by_boards})
+        left.plot(COUNTS, COUNTS, ":", color="gray")
+        left.set(xlabel="boards (links at 3 Mbaud)", ylabel="speed-up over one NUCLEO-G071RB")
+        left.set(xticks=COUNTS, ylim=(0, None))
+        _draw(right, {point: point.baud / KBAUD for point in by_baud})
+        right.axhline(TWO, linestyle=":", color="gray", label="number of boards")
+        right.set(xlabel="baud rate in kbaud (2 boards)", xscale="log")
+        right.set_xticks([baud / KBAUD for baud in SHOWN_BAUDS], [f"{baud / KBAUD:g}" for baud in SHOWN_BAUDS])
+        right.minorticks_off()
+        right.plot([], [], color="black", label="estimated")
+        right.plot([], [], "o", color="black", label="measured on virtual boards")
+        right.legend(loc="upper left")
+
+    save_plot("slices_growth", 2, (10, 4), draw, sharey=True)
+
+
+def _draw(panel: Any, positions: Mapping[Point, float]) -> None:  # noqa: ANN401 (matplotlib is not always there)
+    """Draw a line of estimates for each network, and a marker for each measurement."""
+    panel.grid(alpha=0.3)
+    for network, color in COLORS.items():
+        own = [(x, point) for point, x in positions.items() if point.network == network]
+        panel.plot([x for x, _ in own], [point.estimated_speed_up for _, point in own], color=color, label=network)
+        measured = [(x, point.measured_speed_up) for x, point in own if point.measured_speed_up is not None]
+        panel.plot([x for x, _ in measured], [y for _, y in measured], "o", color=color)
+
+
+CASES = (
+    Case("Tiny-CNN", (G0,) * 2, 3_000_000),
+    Case("KWS", (G0,) * 2, 3_000_000),
+    Case("KWS", (G0,) * 4, 3_000_000),
+    Case("ResNet-8", (G0,) * 2, 3_000_000),
+    Case("ResNet-8", (G0,) * 4, 3_000_000),
+    Case("ResNet-8", (G0,) * 4, 1_000_000),
+    Case("MobileNet v1 0.25", ("nucleo_f401re",) * 4, 2_000_000),
+)
+RANDOM_NETWORKS = (*range(200, 208), 209, 210)  # seeds; 208 does not fit
+
+
+@benchmark("exact", "a minute", ONLY, limit(2.0))
+def exact(options: Namespace) -> None:
+    """Measure the exact search: options, seconds of costs and of the search, and how far it is proved.
+
+    Each case is a network on boards of one type, divided by rows and channels. Value and bound are those of the
+    search's model (docs/slices.md).
+    """
+    numbers = ("baud", "options a tensor", "costs, s", "search, s", "value, ms", "gap")
+    table = MarkdownTable("network", "boards", numbers=numbers)
+    table.print(_exact_cells(case, options.limit) for case in chosen(CASES, options.only))
+
+
+def _exact_cells(case: Case, limit_s: float) -> Sequence[Cell]:
+    graph, boards = case.graph(), load_all(case.boards)
+    order = tuple(range(len(boards)))
+    settings = with_links(CostSettings(baud=case.baud, bits=BITS), boards, order, 0)
+    start = time.perf_counter()
+    costs = PartCosts(graph, boards, settings, BitWidths.of(graph, BITS))
+    problem = DistributionModel.of(costs, order, tuple(SliceAxis), 0, 0).problem
+    costs_s = time.perf_counter() - start
+    found = best_choice(problem, clock.now() + limit_s)
+    search_s = time.perf_counter() - start - costs_s
+    gap = 1 - found.lower_bound / found.value
+    n_options = max(stage.n_options for stage in problem.stages)
+    proof = "proved" if gap <= 0 else f"{100 * gap:.2f} %"
+    times = (f"{costs_s:.2f}", f"{search_s:.2f}", milliseconds(found.value))
+    return case.network, case.boards_text, case.baud, n_options, *times, proof
+
+
+@benchmark("solvers", "10 minutes", ONLY, limit(20.0))
+def solvers(options: Namespace) -> None:
+    """Compare the solvers for divided layers: value in ms, seconds, gap.
+
+    Each case is a network on boards of one type, minimal latency by the event timeline of the firmware; ten networks
+    are random. The gap is that to the solver's own lower bound, if it has one: by a model that leaves out some of what
+    the firmware does, among its options (docs/slices.md), so that it is not 0, and below 0 for a division that is no
+    option.
+    """
+    table = MarkdownTable("network", "boards", numbers=("baud",), last=tuple(SliceSolver))
+    table.print(
+        (
+            case.network,
+            case.boards_text,
+            case.baud,
+            *(_answer(solver, graph, case, options.limit) for solver in SliceSolver),
+        )
+        for graph, case in compared(options.only)
+    )
+
+
+def compared(only: str) -> Iterator[tuple[Graph, Case]]:
+    """Yield the chosen ones of published networks, and of random ones on two and on four boards in turn."""
+    yield from ((case.graph(), case) for case in chosen(CASES, only))
+    for seed in RANDOM_NETWORKS:
+        graph = random_network(seed)
+        case = Case(graph.name, (G0,) * (2 + 2 * (seed % 2)), 3_000_000)
+        if only in case.title:
+            yield graph, case
+
+
+def _answer(solver: SliceSolver, graph: Graph, case: Case, limit_s: float) -> str:
+    """Return what a solver answers: its value, the time that it took, and its gap."""
+    answer, seconds = solve_timed(solver, sliced_network(graph, case.boards, case.baud), tuple(SliceAxis), limit_s)
+    if answer.best is None:
+        return f"none; {seconds:.1f} s"
+    value = answer.best.figures.value
+    gap = (f"{100 * (1 - answer.lower_bound / value):.1f} %",) if answer.lower_bound else ()
+    return "; ".join((f"{1000 * value:.2f}", f"{seconds:.1f} s", *gap))

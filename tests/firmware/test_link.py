@@ -77,7 +77,7 @@ def test_a_lost_byte_costs_little(link_line: Path, baud: int, size: int) -> None
 def test_damaged_frames_are_repeated_in_part(link_line: Path, size: int, seeds: int) -> None:
     options = {"bytes": size, "tensors": 1, "again": 0, "seeds": seeds}
     clean, late = (run(link_line, **options, flip=flip)["mean_ms"] for flip in (0, 10_000))  # a bit in 100 000
-    assert clean > 0.9 * late  # whole frames: 0.83; with more seeds: benchmarks/link_faults.py
+    assert clean > 0.9 * late  # whole frames: 0.83; with more seeds: `benchmarks link`
 
 
 def test_a_repeated_frame_leaves_the_next_tensor_its_timer(link_line: Path) -> None:

@@ -27,7 +27,7 @@ def run_on_boards(out: Path, *options: str, sample_count: int = 3) -> dict[str, 
 def test_two_boards_halve_the_latency_by_rows(tmp_path: Path) -> None:
     report = run_on_boards(tmp_path / "out", *G0, *G0, *FAST, "--slices", "rows")
     assert report["output"]["bit_exact"]
-    assert report["measured_i_s"] < 0.6 * 0.041  # of one board, benchmarks/slices.py
+    assert report["measured_i_s"] < 0.6 * 0.041  # of one board, `benchmarks slices measured`
     assert report["latency"]["measured"]["L"] + report["latency"]["measured"]["T"] > 1.5 * report["measured_i_s"]
     slices = report["split"]["slices"]
     assert [len(layer["parts"]) for layer in slices["layers"]] == [2, 2, 2, 2, 2, 1, 1]

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {  # tests of what is no package of the generator
+    "benchmarks": ("test_benchmarks.py",),
     "boards": ("boards",),
     "examples": ("pipeline",),
     "firmware": ("firmware", "kernels/test_kernels.py", "kernels/test_dsp.py", "kernels/test_dsp_conv.py"),

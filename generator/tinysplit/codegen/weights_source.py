@@ -22,7 +22,7 @@ from tinysplit.weights_file.file import ArrayLayout, FileIdentity, encode, heade
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
 from tinysplit.weights_file.signing_key import SigningKey
 
-# What benchmarks/program_options.py prints.
+# What `python benchmarks memory options` prints.
 EXPECTED_CODE_BYTES = 1000  # of firmware/common/weights_file.c, flash_errors.c and crc_unit.c, on all cores
 EXPECTED_UPDATE_CODE_BYTES = 1650  # of weights_update.c and flash_family.c
 EXPECTED_UPDATE_RAM_BYTES = 610  # mostly WEIGHTS_PART_BYTES

@@ -12,7 +12,7 @@ from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.split.solution import Split
 
 NOTE_LIMIT_S = 2.0
-ESTIMATE_ERROR = 0.03  # of a period or a latency on virtual boards: benchmarks/periods.py
+ESTIMATE_ERROR = 0.03  # of a period or a latency on virtual boards: `benchmarks simulation periods`
 MAX_NAMED = 6  # boards, in one line
 NOUN = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "period", Objective.ENERGY: "energy"}
 

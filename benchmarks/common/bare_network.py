@@ -1,9 +1,10 @@
-"""Runs the kernels of a network in order on a virtual board, without firmware; the core's SysTick counts the cycles.
+"""Whole networks on one board: planned, and run without firmware on a virtual board, whose SysTick counts the cycles.
 
-The board's memories are enlarged so that every tensor has a buffer of its own: cycles do not depend on offsets.
+For a run the memories are enlarged so that every tensor has a buffer of its own: cycles do not depend on offsets.
 """
 
 import subprocess
+import tempfile
 from collections.abc import Container, Mapping, Sequence
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
@@ -14,7 +15,6 @@ import numpy as np
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from tinysplit.build.elf import ElfSizes, read_elf
 from tinysplit.codegen.layer_source import (
     LayerSource,
     c_type,
@@ -28,11 +28,17 @@ from tinysplit.codegen.platformio_ini import COMPILER, macros, render_platformio
 from tinysplit.common import package_files
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.costs.problem_builder import make_problem
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT
+from tinysplit.network.integer_reference import run_layers
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
 
+BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
 MEMORY_BYTES = 2 << 20
 TIME_LIMIT_PS = 1000 * 10**12
 LINKER_SCRIPT = """
@@ -96,16 +102,11 @@ class RealMemory:
 
 @dataclass(frozen=True, eq=False)
 class BareRun:
-    """Cycles and output of the kernels; `code_bytes` is the code of all layers and of the functions that they share.
-
-    Weights are linked into .text, so `sizes` counts them as code of their layers.
-    """
+    """Cycles of the kernels; `code_bytes` is the code of all layers and of the functions that they share."""
 
     kernels: tuple[LayerSource, ...]
     cycles: tuple[int, ...]
     code_bytes: int
-    sizes: ElfSizes
-    output: IntArray
     real: RealMemory | None
 
     @property
@@ -118,7 +119,6 @@ def run_bare(
     quantized: QuantizedGraph,
     board_name: str,
     x: IntArray,
-    folder: Path,
     level: str = "",
     named: str | Sequence[str] | None = None,
     *,
@@ -131,7 +131,7 @@ def run_bare(
     The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted. With
     `has_ram_code` all code runs from the RAM on the code buses.
     `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it, of
-    each or of all.
+    each or of all. Raises CheckFailedError if the output is not that of the integer reference.
     """
     board = enlarged(load_board(board_name))
     names = repeat(named) if named is None or isinstance(named, str) else named
@@ -142,18 +142,24 @@ def run_bare(
     numbered = dict(enumerate(kernels, 1))
     texts = {"layers.h": render_header(numbered), "main.c": _main(board, quantized, kernels, x)}
     texts |= {file_name(source.quantized, number): render_layer(source, number) for number, source in numbered.items()}
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    elf = _build(board, folder, [folder / name for name in texts if name.endswith(".c")], level, has_ram_code)
-    rows = symbols_of(elf)
-    symbols = {name: (address, size) for name, address, size in rows}
-    rig = _run(board, elf, symbols)
+    with tempfile.TemporaryDirectory() as name:
+        elf = _build(board, Path(name), texts, level, has_ram_code)
+        rows = symbols_of(elf)
+        symbols = {name: (address, size) for name, address, size in rows}
+        rig = _run(board, elf, symbols)
+        real = _run_with_real_memory(board, elf, symbols, len(kernels)) if has_real_memory else None
     cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
-    real = _run_with_real_memory(board, elf, symbols, len(kernels)) if has_real_memory else None
     in_flash = (row for row in rows if row[1] < board.near_memory.start and row[0] not in NO_KERNELS)
     code_bytes = sum(size for _, _, size in in_flash) - sum(source.weights_bytes for source in kernels)
-    sizes = read_elf(elf, board.device)
-    return BareRun(kernels, cycles, code_bytes, sizes, _read_output(rig, symbols, quantized), real)
+    _check_output(_read_output(rig, symbols, quantized), quantized, x, board_name)
+    return BareRun(kernels, cycles, code_bytes, real)
+
+
+def _check_output(output: IntArray, quantized: QuantizedGraph, x: IntArray, board_name: str) -> None:
+    *_, expected = run_layers(quantized, x)
+    if not np.array_equal(output, expected.reshape(-1)):
+        title = f"{quantized.graph.name}, {quantized.bits} bits on {board_name}"
+        raise CheckFailedError(f"{title}: the output is not that of the integer reference")
 
 
 def _with_copy(source: LayerSource) -> LayerSource:
@@ -236,15 +242,15 @@ def build_flags(board: Board) -> list[str]:
     return [*flags, *(f"-D{macro}" for macro in macros(board))]
 
 
-def _build(board: Board, folder: Path, sources: Sequence[Path], level: str, has_ram_code: bool) -> Path:
-    elf, script = folder / "bare.elf", folder / "bare.ld"
+def _build(board: Board, folder: Path, texts: Mapping[str, str], level: str, has_ram_code: bool) -> Path:
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    elf, script, common = folder / "bare.elf", folder / "bare.ld", package_files.firmware() / "common"
     script.write_text(_linker_script(board, has_ram_code))
-    includes = (f"-I{package_files.firmware() / 'common'}", f"-I{folder}")
+    sources = [*(folder / name for name in texts if name.endswith(".c")), *common.glob("dsp_*.c"), common / "words.c"]
     link = ("-nostartfiles", "--specs=nano.specs", f"-T{script}", "-Wl,--gc-sections")
-    flags = (*build_flags(board), *([level] if level else []), *link)
-    common = package_files.firmware() / "common"
-    shared = (*common.glob("dsp_*.c"), common / "words.c")
-    subprocess.run([COMPILER, *flags, *includes, *map(str, (*sources, *shared)), "-o", str(elf)], check=True)
+    flags = (*build_flags(board), *([level] if level else []), *link, f"-I{common}", f"-I{folder}")
+    subprocess.run([COMPILER, *flags, *map(str, sources), "-o", str(elf)], check=True)
     return elf
 
 
@@ -277,3 +283,25 @@ def _read_output(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]], quanti
     words = np.array([rig.read_word(0, address + offset) for offset in range(0, size, 4)], np.uint32)
     output: IntArray = np.frombuffer(words.tobytes()[:size], quantized.output_format.dtype)
     return output
+
+
+def plan_network(quantized: QuantizedGraph, board_name: str, bits: int, name: str | None = None) -> BoardPlan:
+    """Return the plan of the whole network on one board, or on one with enough memory if it does not fit.
+
+    `name` is the kernel or scheme of layers that allow it.
+    """
+    graph, board = quantized.dequantized, load_board(board_name)
+    named = (LayerSource.choose(layer, board.device.core, name).kernel.name for layer in quantized.layers)
+    settings = CostSettings(bits=bits, kernels=tuple(enumerate(named)) if name else ())
+
+    def plan_on(own: Board) -> Plan:
+        problem = make_problem(graph, (own,), settings)
+        assignment = (0,) * len(graph.layers)
+        plan = make_plan(graph, bits, (own,), problem, assignment, settings.link_settings, kernels=settings.kernels)
+        return with_constants_in_ram(plan, quantized)
+
+    try:
+        plan = plan_on(board)
+    except CheckFailedError:
+        plan = plan_on(enlarged(board))
+    return plan.boards[0]

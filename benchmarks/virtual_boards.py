@@ -1,29 +1,26 @@
-"""CoreMark on virtual boards, with ideal and with real memory, beside the scores that ST publishes for the parts.
+"""Virtual boards themselves: CoreMark beside the scores that ST publishes, and the speed of the simulation.
 
-    .venv/bin/python benchmarks/coremark.py FOLDER [--json] [--flags=-O3]
-
-FOLDER has CoreMark's sources (github.com/eembc/coremark; Apache 2.0 with its own acceptable use agreement): they are no
-part of this project. Scores here are no CoreMark results by that agreement: the run is two iterations, which takes less
-than its ten seconds. The published ones are of other compilers, which are named.
+Takes some minutes in all.
 """
 
-import argparse
-import json
 import subprocess
 import tempfile
+import time
+from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
-from bare_network import build_flags, set_memory, symbols_of
+from common.bare_network import build_flags, set_memory, symbols_of
+from common.benchmark import JSON, benchmark, option
+from common.tables import Cell, MarkdownTable
 from tinysplit.boards.board import Board
-from tinysplit.boards.catalog import load_boards
+from tinysplit.boards.catalog import load_all, load_boards
 from tinysplit.codegen.platformio_ini import COMPILER
-from tinysplit.common.errors import CheckFailedError
-from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
+from tinysplit.common.errors import CheckFailedError, UsageError
+from virtual_firmware import build
+from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
 
 SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")
 ITERATIONS = 2
@@ -40,7 +37,7 @@ PUBLISHED = {  # CoreMark of the part at the clock of our board, by ST's product
     "stm32h743": (2424.0, "ST, STM32H743ZI product page"),
     "stm32h723": (2777.0, "DS13313"),
 }
-PORT_HEADER = """
+COREMARK_HEADER = """
 #include <stddef.h>
 #include <stdint.h>
 #define HAS_FLOAT 0
@@ -74,7 +71,7 @@ void portable_init(core_portable *p, int *argc, char *argv[]);
 void portable_fini(core_portable *p);
 int ee_printf(const char *format, ...);
 """
-PORT = """
+COREMARK_PORT = """
 #include "coremark.h"
 volatile ee_s32 seed1_volatile = 0, seed2_volatile = 0, seed3_volatile = 0x66, seed4_volatile = {iterations};
 volatile ee_s32 seed5_volatile = 0;
@@ -138,21 +135,29 @@ class Score:
     source: str
 
 
-def main() -> None:
-    """Print the scores of all boards."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="CoreMark's sources")
-    parser.add_argument("--flags", default="-O3", help="optimisation of the compiler (default: -O3)")
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    missing = [name for name in (*SOURCES, "coremark.h") if not (arguments.folder / name).is_file()]
+@benchmark(
+    "coremark",
+    "2 minutes",
+    option("folder", type=Path, metavar="FOLDER", help="CoreMark's sources"),
+    option("--flags", default="-O3", help="optimisation of the compiler (default: -O3)"),
+    JSON,
+)
+def coremark(options: Namespace) -> None:
+    """Measure CoreMark a MHz with ideal and with real memory, beside the scores that ST publishes for the parts.
+
+    FOLDER has CoreMark's sources (github.com/eembc/coremark; Apache 2.0 with its own acceptable use agreement): they
+    are no part of this project. Scores here are no CoreMark results by that agreement: the run is two iterations, which
+    takes less than its ten seconds. The published ones are of other compilers, which are named.
+    """
+    missing = [name for name in (*SOURCES, "coremark.h") if not (options.folder / name).is_file()]
     if missing:
-        parser.error(f"{arguments.folder} is not CoreMark's folder: {', '.join(missing)} missing")
-    scores = [score(board, arguments.folder, arguments.flags.split()) for board in load_boards()]
-    if arguments.json:
-        print(json.dumps([asdict(each) for each in scores], indent=2))
-    else:
-        _print(scores)
+        raise UsageError(f"{options.folder} is not CoreMark's folder: {', '.join(missing)} missing")
+    numbers = ("MHz", "ideal", "real", "code", "constants", "values", "published", "real / published")
+    MarkdownTable("board", numbers=numbers).print_rows(
+        (score(board, options.folder, options.flags.split()) for board in load_boards()),
+        _score_cells,
+        as_json=options.json,
+    )
 
 
 def score(board: Board, sources: Path, flags: Sequence[str]) -> Score:
@@ -188,8 +193,10 @@ def _build(board: Board, sources: Path, folder: Path, flags: Sequence[str]) -> P
         flash=device.flash.start, flash_bytes=device.flash.size_bytes, ram=ram.start, ram_bytes=ram.size_bytes
     )
     (folder / "link.ld").write_text(script)
-    (folder / "core_portme.h").write_text(PORT_HEADER)
-    (folder / "core_portme.c").write_text(PORT.format(iterations=ITERATIONS, ended=ENDED, memory=set_memory(board)))
+    (folder / "core_portme.h").write_text(COREMARK_HEADER)
+    (folder / "core_portme.c").write_text(
+        COREMARK_PORT.format(iterations=ITERATIONS, ended=ENDED, memory=set_memory(board))
+    )
     elf = folder / "coremark.elf"
     core = [flag for flag in build_flags(board) if flag.startswith("-m")]
     command = [COMPILER, *core, *flags, "-w", f"-I{folder}", f"-I{sources}", f"-T{folder / 'link.ld'}"]
@@ -213,16 +220,59 @@ def _run(board: Board, elf: Path, *, is_ideal: bool) -> tuple[int, Stalls]:
     return end - begin, after - before
 
 
-def _print(scores: Sequence[Score]) -> None:
-    table = Table(title="CoreMark a MHz, virtual boards")
-    for column in ("board", "MHz", "ideal", "real", "code", "constants", "values", "published", "real / published"):
-        table.add_column(column, justify="left" if column == "board" else "right")
-    for each in scores:
-        stalls = (f"{100 * share:.1f} %" for share in (each.code_stalls, each.constant_stalls, each.value_stalls))
-        against = (f"{each.published:.2f}", f"{each.real / each.published:.2f}") if each.published else ("-", "-")
-        table.add_row(each.board, f"{each.mhz:.0f}", f"{each.ideal:.2f}", f"{each.real:.2f}", *stalls, *against)
-    Console(width=120).print(table)
+def _score_cells(each: Score) -> Sequence[Cell]:
+    stalls = (f"{100 * share:.1f} %" for share in (each.code_stalls, each.constant_stalls, each.value_stalls))
+    against = (f"{each.published:.2f}", f"{each.real / each.published:.2f}") if each.published else (None, None)
+    return each.board, round(each.mhz), f"{each.ideal:.2f}", f"{each.real:.2f}", *stalls, *against
 
 
-if __name__ == "__main__":
-    main()
+ROUNDS = 2_000_000
+INSTRUCTIONS_PER_ROUND = 12
+VALUES_OFFSET = 1024  # in the RAM next to the core, where arenas lie
+PROGRAM = f"""
+#include <stdint.h>
+#include "mpu.h"
+__asm__(".global _spare_start; .set _spare_start, %d");
+void reset(void) {{
+%s
+  mpu_begin();
+  __asm volatile(
+      "movs r0, #0\\n movs r1, #3\\n ldr r3, =%d\\n ldr r4, ={ROUNDS}\\n"
+      "1:\\n"
+      "ldr r2, [r3]\\n muls r2, r1\\n adds r0, r2\\n str r0, [r3, #4]\\n"
+      "ldr r2, [r3, #8]\\n muls r2, r1\\n adds r0, r2\\n str r0, [r3, #12]\\n"
+      "adds r1, #1\\n mov r5, r1\\n subs r4, #1\\n bne 1b\\n"
+      "bkpt #0\\n .ltorg\\n");
+}}
+"""
+
+
+@benchmark("speed", "5 s")
+def speed(_options: Namespace) -> None:
+    """Measure simulated instructions per CPU second on this machine, of a loop similar to a kernel's.
+
+    Real memory has the wait states, prefetch and caches that the firmware sets, which also sets the regions of the MPU;
+    the loop's values are where arenas lie, in the RAM next to the core.
+    """
+    boards = load_all(("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"))
+    MarkdownTable("core", "memory", numbers=("million instructions a second",)).print(
+        (board.device.core, "ideal" if is_ideal else "real", f"{_speed(board, is_ideal=is_ideal) / 1e6:.0f}")
+        for board, is_ideal in product(boards, (True, False))
+    )
+
+
+def _speed(board: Board, *, is_ideal: bool) -> float:
+    """Return instructions per CPU second."""
+    near = board.near_memory.start
+    program = PROGRAM % (near, set_memory(board), near + VALUES_OFFSET)
+    with tempfile.TemporaryDirectory() as folder:
+        rig = VirtualRig(
+            [VirtualBoard(board, build(Path(folder), board, program, firmware=["mpu.c"]))], has_ideal_memory=is_ideal
+        )
+        start = time.process_time()
+        try:
+            rig.run_until(10**15)
+        except BoardStoppedError as end:
+            if "BKPT" not in str(end):
+                raise
+    return ROUNDS * INSTRUCTIONS_PER_ROUND / (time.process_time() - start)

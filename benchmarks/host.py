@@ -1,15 +1,16 @@
-"""Milliseconds of CPU time that `tinysplit.api.predict` takes for networks that it has not seen before.
+"""What the tool itself costs on the host.
 
-    .venv/bin/python benchmarks/predict.py
-
-Each row is the median of some networks of one kind with different numbers of channels, whose weights are not trained.
+Takes seconds.
 """
 
 import statistics
 import time
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+from common.benchmark import benchmark
+from common.tables import Cell, MarkdownTable
 from tinysplit import api
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.graph import Graph
@@ -53,14 +54,18 @@ def milliseconds(graph: Graph, names: tuple[str, ...]) -> float:
     return 1000 * (time.process_time() - begin_s)
 
 
-def main() -> None:
-    """Print a row a network and set of boards."""
-    print("| network | boards | ms |\n|---|---|---:|")
+@benchmark("predict", "5 s")
+def predict(_options: Namespace) -> None:
+    """Measure the CPU time that `tinysplit.api.predict` takes for networks that it has not seen before, in ms.
+
+    Each row is the median of some networks of one kind with different numbers of channels, whose weights are not
+    trained.
+    """
+    MarkdownTable("network", "boards", numbers=("ms",)).print(_rows())
+
+
+def _rows() -> Iterator[Sequence[Cell]]:
     for title, (make, widths) in NETWORKS.items():
         for names in SETS:
             found = [milliseconds(make(channels), names) for channels in widths]
-            print(f"| {title} | {', '.join(names)} | {statistics.median(found):.0f} |", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            yield title, ", ".join(names), round(statistics.median(found))

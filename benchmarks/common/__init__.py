@@ -1,0 +1,1 @@
+"""What the themes share: benchmarks as commands, tables, networks, and runs on virtual boards."""

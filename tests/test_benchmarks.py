@@ -1,0 +1,128 @@
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from common.tables import MarkdownTable
+from themes import THEMES, benchmarks_of, find, main
+from tinysplit.common.errors import UsageError
+
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+QUOTED = re.compile(
+    r"python benchmarks\b(?: ([^`\n]*(?:\n[^`\n]+)?))?`|^ {4}\S*python benchmarks\b(?: (.*))?$", re.MULTILINE
+)
+
+
+def quoted_commands() -> Iterator[tuple[str, str]]:
+    """Yield the pages and the commands that they quote, in lines of code or between backticks."""
+    for page in PAGES:
+        for found in QUOTED.finditer(page.read_text(encoding="utf-8")):
+            if command := found[1] or found[2]:
+                yield page.name, command
+
+
+def test_the_command_lists_every_benchmark_with_its_time() -> None:
+    command = [sys.executable, str(BENCHMARKS)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    files = [path for path in BENCHMARKS.glob("*.py") if path.stem not in {"__main__", "themes"}]
+    for path in files:
+        (section,) = re.findall(rf"^{path.stem}: .+\n((?:  .+\n)+)", text, re.MULTILINE)
+        lines = section.splitlines()
+        assert len(lines) == path.read_text(encoding="utf-8").count("@benchmark(")
+        assert all(re.fullmatch(r"  [a-z-]+ +[A-Z][^.]+\b.*\. Takes .+\.", line) for line in lines)
+    assert len(files) == len(THEMES)
+
+
+def test_a_theme_alone_lists_its_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["memory"])
+    listed = re.findall(r"^  (\S+)", capsys.readouterr().out, re.MULTILINE)
+    assert listed == ["programs", "arena", "copies", "options"]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_help_says_what_is_measured_and_how_long_it_takes(theme: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, benchmark in benchmarks_of(theme).items():
+        with pytest.raises(SystemExit) as end:
+            main([theme, name, "--help"])
+        assert end.value.code == 0
+        text = capsys.readouterr().out
+        assert text.startswith(f"usage: benchmarks {theme} {name} ")
+        assert benchmark.description in text
+        assert f"Takes {benchmark.takes}." in text
+
+
+def test_commands_of_the_docs_are_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    commands = list(quoted_commands())
+    for page, command in commands:
+        try:
+            theme, benchmark, options = find(shlex.split(command))
+            benchmark.parser(theme).parse_args(options)
+        except (UsageError, SystemExit) as error:
+            pytest.fail(f"{page}: python benchmarks {command}: {error} {capsys.readouterr().err}")
+    assert len(commands) > 20  # the pattern finds them
+
+
+def test_the_docs_name_no_file_that_is_not_there() -> None:
+    named = {name for page in PAGES for name in re.findall(r"benchmarks/\w+\.py", page.read_text(encoding="utf-8"))}
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_the_name_of_an_only_benchmark_may_be_left_out() -> None:
+    assert find(["link", "--seeds", "2"]) == ("link", benchmarks_of("link")["line"], ["--seeds", "2"])
+    assert find(["link", "line", "--seeds", "2"]) == find(["link", "--seeds", "2"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nothing"], "no theme is called nothing: there are kernels, memory"),
+        (["memory", "--json"], "memory needs one of these names: programs, arena, copies, options"),
+        (["memory", "nothing"], "memory needs one of these names: programs, arena, copies, options"),
+        (["link", "nothing"], "link needs one of these names: line"),
+    ],
+)
+def test_what_is_unknown_is_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        find(words)
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == UsageError.exit_code
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+@dataclass(frozen=True)
+class Row:
+    network: str
+    cycles: int
+    error: str | None
+
+
+ROWS = (Row("KWS", 8_800_000, "0.50"), Row("Tiny-CNN", 12, None))
+
+
+def test_tables_are_markdown_with_grouped_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    table = MarkdownTable("network", numbers=("cycles", "error"), last=("remark",))
+    rows = table.print_rows(ROWS, lambda row: (row.network, row.cycles, row.error, "a"), as_json=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "| network | cycles | error | remark |",
+        "|---|---:|---:|---|",
+        "| KWS | 8 800 000 | 0.50 | a |",
+        "| Tiny-CNN | 12 | - | a |",
+    ]
+    assert rows == list(ROWS)
+
+
+def test_json_has_the_rows_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    MarkdownTable("network").print_rows(ROWS, lambda row: (row.network,), as_json=True)
+    assert json.loads(capsys.readouterr().out) == [
+        {"network": "KWS", "cycles": 8_800_000, "error": "0.50"},
+        {"network": "Tiny-CNN", "cycles": 12, "error": None},
+    ]
