@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
@@ -18,11 +19,13 @@ class Dense(WeightedLayer):
     kind: ClassVar[str] = "dense"
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """A vector."""
         return Shape(1, 1, self.weights.shape[0])
 
     @property
+    @override
     def operator_macc(self) -> int:
         """Inputs * outputs + outputs for the bias."""
         return self.weights.size + self.bias.size
@@ -31,8 +34,8 @@ class Dense(WeightedLayer):
         """See `Conv.windows`: a sample is a position."""
         return x.reshape(1, len(x), -1)
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         sums = fixed_point.dot(x.reshape(len(x), 1, 1, -1), quantized.constants["weights"])
         return quantized.requantize(sums + quantized.constants["bias"])

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.window import Window
 
@@ -13,11 +15,13 @@ class Pool(Layer):
     window: Window
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
         return self.window.out_shape(self.in_shape, self.in_shape.channels)
 
     @property
+    @override
     def operator_macc(self) -> int:
         """Elements of all windows."""
         return self.out_shape.size * self.window.elements
