@@ -15,7 +15,7 @@ from onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import CONSTANT_OPERATIONS
 from tinysplit.network.float_reference import run_float
-from tinysplit.onnx_import import external_data, graph_builder, import_model, model_file
+from tinysplit.onnx_import import external_data, import_model, importer, model_file
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 
 
@@ -215,7 +215,7 @@ def test_constants_that_are_not_computed(tmp_path: Path, operator: str, attribut
 
 def test_a_concatenation_of_itself_many_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ONNX's propagation of values would write it out, 2**40 elements."""
-    monkeypatch.setattr(graph_builder, "ConstantBudget", partial(ConstantBudget, elements=1000))
+    monkeypatch.setattr(importer, "ConstantBudget", partial(ConstantBudget, elements=1000))
     builder = OnnxBuilder([1, 4])
     value = builder.shape(1)
     for _ in range(40):
