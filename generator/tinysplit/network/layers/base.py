@@ -63,6 +63,7 @@ class Layer(ABC):
 
     kind: ClassVar[str]
     keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
+    takes_clamp: ClassVar[bool] = False  # a ReLU or Clip behind it may become its `activation`
     is_view: ClassVar[bool] = False  # the output is where the inputs are: nothing is computed
     channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
 

@@ -19,6 +19,7 @@ class Concat(Joining):
     """Maps of one height and width side by side; each input has a format of its own, which becomes the output's."""
 
     kind: ClassVar[str] = "concat"
+    takes_clamp: ClassVar[bool] = True
 
     @property
     @override

@@ -19,6 +19,7 @@ class Conv(WeightedLayer):
     """`weights` are out_channels x k_h x k_w x in_channels_per_group, so that a kernel row is contiguous as in HWC."""
 
     kind: ClassVar[str] = "conv"
+    takes_clamp: ClassVar[bool] = True
 
     window: Window
     groups: int = 1

@@ -17,6 +17,7 @@ class Dense(WeightedLayer):
     """`weights` are outputs x inputs, the inputs in the HWC order of `in_shape`."""
 
     kind: ClassVar[str] = "dense"
+    takes_clamp: ClassVar[bool] = True
 
     @property
     @override

@@ -18,6 +18,7 @@ class DepthwiseConv(WeightedLayer):
     """`weights` are k_h x k_w x channels."""
 
     kind: ClassVar[str] = "depthwise_conv"
+    takes_clamp: ClassVar[bool] = True
     channel_axis: ClassVar[int] = -1
 
     window: Window

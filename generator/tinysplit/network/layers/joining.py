@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, frexp, log2
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from typing_extensions import override
 
@@ -31,6 +31,8 @@ class Joining(Layer):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Elementwise(Joining):
     """A layer that joins elements at the same place; another input of 1 x 1 x channels serves every pixel."""
+
+    takes_clamp: ClassVar[bool] = True
 
     @property
     @override

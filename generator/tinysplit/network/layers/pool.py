@@ -1,6 +1,7 @@
 """What maximum and average pooling have in common: a window that moves over each channel."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from typing_extensions import override
 
@@ -11,6 +12,8 @@ from tinysplit.network.layers.window import Window
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pool(Layer):
     """A layer that reduces each window of each channel to one value."""
+
+    takes_clamp: ClassVar[bool] = True
 
     window: Window
 
