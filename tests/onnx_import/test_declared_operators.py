@@ -27,6 +27,7 @@ from tinysplit.onnx_import.operators import (
     resize,
     window,
 )
+from tinysplit.onnx_import.operators.declaration import DECLARED
 from tinysplit.onnx_import.opsets import FOLLOWED_OPSET
 
 Build = Callable[[OnnxBuilder], object]  # adds the node of an operator to a network that computes 1x4x6x6
@@ -284,6 +285,18 @@ def test_layers_and_attributes_are_those_declared(name: str, tmp_path: Path, mon
         made |= {layer.kind for layer in import_model(builder.save(tmp_path)).layers if layer.name in nodes}
     assert made == set(operator.kinds)
     assert read == set(operator.attributes)
+
+
+def test_a_function_sees_no_attribute_that_is_not_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = network(lambda b: b.node("LeakyRelu", alpha=0.5)).save(tmp_path)
+    slopes = [import_model(path).layers[-1].parameters]
+    monkeypatch.setitem(OPERATORS, "LeakyRelu", replace(OPERATORS["LeakyRelu"], attributes=()))
+    slopes.append(import_model(path).layers[-1].parameters)
+    assert [np.unique(each["slopes"]).tolist() for each in slopes] == [[0.5], [float(np.float32(0.01))]]
+
+
+def test_an_operator_is_declared_once() -> None:
+    assert len(DECLARED) == len(OPERATORS)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
