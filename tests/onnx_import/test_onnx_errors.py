@@ -292,6 +292,17 @@ def test_attributes_that_the_checker_lets_pass(tmp_path: Path) -> None:
     assert "contradict each other" in refusal(path)
 
 
+@pytest.mark.parametrize("operator", ["Unsqueeze", "Squeeze", "ReduceMax"])
+def test_axes_that_the_checker_does_not_know(operator: str, tmp_path: Path) -> None:
+    """As they are computed from a shape; there are as many as the shape has sizes of 6."""
+    builder = a_map()
+    builder.opset, value = 18, builder.value
+    builder.node("Shape", start=2)
+    builder.node(operator, value, "@", name="own")
+    text = refusal(builder.save(tmp_path))
+    assert text.startswith(f"{operator} 'own' has attributes or constants that contradict each other: axis 6 is out of")
+
+
 def test_three_dimensional_conv(tmp_path: Path) -> None:
     builder = OnnxBuilder([1, 3, 4, 4, 4])
     conv(builder, 2, 3, (2, 2, 2))

@@ -33,7 +33,7 @@ from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.integer_reference import quantize_input, run_layers
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
-from tinysplit.onnx_import.operators import JOINING, OPERATORS
+from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from value_ranges import value_ranges
 
@@ -96,7 +96,7 @@ def networks(case: NodeTest) -> Iterator[Network]:
         pytest.skip(f"{case.name} is about {kind if kind != 'tensor_type' else element} values: networks are float32")
     if not inputs[0].size or not expected.size:
         pytest.skip(f"{case.name} is about a tensor without elements")
-    joined = len(inputs) if case.model.graph.node[0].op_type in JOINING else 1
+    joined = len(inputs) if OPERATORS[case.model.graph.node[0].op_type].joins else 1
     x = np.concatenate([np.asarray(values, np.float32).ravel() for values in inputs[:joined]])
     shape = (x.size,) if joined > 1 else inputs[0].shape
     yield Network(_model(case, inputs, joined, expected.shape), x.reshape(1, *shape), [expected])

@@ -1,6 +1,7 @@
 """Batch normalization, arithmetic with constants and clamps: folded where a layer can take them."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,3 +91,29 @@ def test_clamps_on_clamps_and_behind_softmax(tmp_path: Path) -> None:
     graph = check(builder.save(tmp_path))
     assert kinds(graph) == [Dense, Softmax, MaxPool]
     assert graph.layers[0].activation == Activation(0.5, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "takes_clamp"),
+    [
+        ("MaxPool", {"kernel_shape": [2, 2]}, True),
+        ("AveragePool", {"kernel_shape": [2, 2]}, True),
+        ("Concat", {"axis": 1}, True),
+        ("Add", {}, True),
+        ("Mul", {}, True),
+        ("Softmax", {"axis": 1}, False),
+        ("Tanh", {}, False),
+        ("LeakyRelu", {}, False),
+    ],
+)
+def test_a_clamp_folds_into_layers_that_take_it(
+    operator: str, attributes: dict[str, Any], takes_clamp: bool, tmp_path: Path
+) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 6])
+    first = builder.node("Softmax", axis=1)
+    builder.node("Sigmoid")
+    builder.node(operator, *([first] if operator in ("Add", "Mul", "Concat") else []), **attributes)
+    builder.node("Clip", builder.constant(0.1), builder.constant(0.3))
+    graph = check(builder.save(tmp_path))
+    assert len(graph.layers) == (3 if takes_clamp else 4)
+    assert graph.layers[-1].activation == Activation(float(np.float32(0.1)), float(np.float32(0.3)))

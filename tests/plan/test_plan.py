@@ -4,6 +4,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from typing_extensions import override
 
 from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, WIDTHS, chain, dense, diamond, problem, steps
 from profiles import cases
@@ -155,7 +156,8 @@ def test_tensors_that_live_together_do_not_meet(bits: int) -> None:
 
 
 class Buffered(Direct):
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         return 5
 
 

@@ -1,21 +1,13 @@
-"""docs/operators.md is what the importers and kernels say of themselves."""
+"""docs/operators.md is what the importers and kernels declare."""
 
 from pathlib import Path
-
-import pytest
 
 from tinysplit.network.layers import KINDS
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.supported.kernels import kernels_by_kind
-from tinysplit.supported.operators import OperatorFacts, general_refusals, operator_facts
-from tinysplit.supported.tables import operators_to_markdown
+from tinysplit.supported.tables import operators_to_json, operators_to_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
-
-
-@pytest.fixture(scope="module")
-def facts() -> dict[str, OperatorFacts]:
-    return {each.name: each for each in operator_facts()}
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -24,25 +16,26 @@ def test_the_page_is_up_to_date() -> None:
     )
 
 
-def test_facts_are_those_of_the_functions(facts: dict[str, OperatorFacts]) -> None:
-    assert set(facts) == set(OPERATORS)
-    convolution = facts["Conv"]
-    assert convolution.attributes == ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
-    assert convolution.kinds == ("depthwise_conv", "conv")
-    assert "has ... spatial dimensions: only 1 and 2 are supported" in convolution.refused
-    assert (
-        "has a window of ...x... that is larger than its padded input ..." in convolution.refused
-    )  # window_of says so
-    assert facts["MaxPool"].ignored == ("storage_order",)
-    assert facts["ReduceMean"].attributes == ("axes", "keepdims", "noop_with_empty_axes")  # `axes` in a method of Node
-    assert facts["BatchNormalization"].kinds == ("depthwise_conv",)  # where nothing before it can take it
-    assert facts["Transpose"].kinds == ()
-    assert "lacks its operand ..." in general_refusals()
+def test_an_operator_is_what_it_declares() -> None:
+    found = {each["name"]: each for each in operators_to_json()["operators"]}
+    assert found["BatchNormalization"] == {
+        "name": "BatchNormalization",
+        "meaning": "Compute gamma * (x - mean) / sqrt(variance + epsilon) + beta.",
+        "attributes": ["epsilon", "training_mode"],
+        "ignored": ["momentum"],
+        "kinds": ["depthwise_conv"],  # where nothing before it can take it
+        "refused": [
+            "is in training mode: export the model for inference (model.eval())",
+            "enlarges its input ... by broadcasting a constant: not supported",
+        ],
+    }
+    assert all(each["meaning"].endswith(".") for each in found.values())
+    assert "lacks its operand ..." in operators_to_json()["general_refusals"]
 
 
-def test_layers_of_all_operators_have_kernels(facts: dict[str, OperatorFacts]) -> None:
+def test_layers_of_all_operators_have_kernels() -> None:
     kernels = kernels_by_kind()
-    made = {kind for each in facts.values() for kind in each.kinds} | {"permute", "pad"}
+    made = {kind for operator in OPERATORS.values() for kind in operator.kinds} | {"permute", "pad"}
     assert made == set(kernels)
     assert made < set(KINDS)
     for by_case in kernels.values():

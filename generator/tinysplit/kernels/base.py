@@ -73,7 +73,7 @@ class Kernel(ABC):
         """
         return elementwise_lead(layer.out_shape.size, widths) if layer.is_elementwise(k) else None
 
-    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - what kernels override
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
         """Return in which order the kernel reads input rows and completes output rows, or why in none.
 
         The template of a layer with a window calls the hooks of `stream` in its loop over output rows.
@@ -112,15 +112,15 @@ class Kernel(ABC):
             return table_loads(layer, widths)
         return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
-    def context(self, quantized: QuantizedLayer) -> KernelContext:  # noqa: ARG002 - what kernels override
+    def context(self, quantized: QuantizedLayer) -> KernelContext:
         """Return the variable `kernel` of the template."""
         return KernelContext()
 
-    def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:  # noqa: ARG002 - what kernels override
+    def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
         """Return the groups of inputs that the code for these weights sums in 16 bits, empty if there are none."""
         return ()
 
-    def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - what kernels override
+    def shared_code(self, layer: Layer) -> str | None:
         """Return the prefix of the functions that the C file of `layer` defines for several layers, None if none."""
         return None
 
@@ -136,7 +136,7 @@ class Kernel(ABC):
         """Return the path of the template of `layer` in templates/."""
         return f"layers/{self.name}/{layer.kind}.c.j2"
 
-    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
+    def work(self, layer: Layer, widths: Widths) -> Work:
         """Return how often each part of the kernel runs for `layer`; the cost table has the cycles of each part."""
         if isinstance(layer, Pool):
             return pool_work(layer, layer.window, self.unrolled_columns)
@@ -149,7 +149,7 @@ class Kernel(ABC):
             return {**work, **exact_average_work(quantized, layer, work)}
         return {**work, **exact_sum_parts(quantized, layer)} if isinstance(layer, Add) else work
 
-    def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:  # noqa: ARG002 - what kernels override
+    def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
         """Return the straight code of a kernel that small code caches cannot hold, None if all its loops are short."""
         return None
 

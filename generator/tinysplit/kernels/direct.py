@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.in_place import Lead, channelwise_lead, window_lead
@@ -18,16 +20,17 @@ class Direct(Kernel):
     name: ClassVar[str] = "direct"
     unrolled_columns: ClassVar[int] = 3
 
-    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
-        """See `Kernel.fits`."""
+    @override
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         return not layer.is_view
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
-        """See `Kernel.scratch_bytes`."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         return 0
 
+    @override
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
-        """See `Kernel.lead`: windows are read pixel by pixel, in pools and depthwise layers channel by channel."""
+        # windows are read pixel by pixel, in pools and depthwise layers channel by channel
         if isinstance(layer, Conv):
             return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=False)
         if isinstance(layer, DepthwiseConv | Pool):
@@ -37,10 +40,12 @@ class Direct(Kernel):
             return copied
         return super().lead(layer, k, widths)
 
+    @override
     def template(self, layer: Layer) -> str:
-        """See `Kernel.template`: plain loops are in the folder itself."""
+        # plain loops are in the folder itself
         return f"layers/{layer.kind}.c.j2"
 
+    @override
     def cost_kind(self, layer: Layer) -> str:
-        """See `Kernel.cost_kind`: the kind alone, under which layers without another kernel are measured."""
+        # the kind alone, under which layers without another kernel are measured
         return layer.cost_kind

@@ -7,6 +7,8 @@ added here for layers that do not.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from typing_extensions import override
+
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
@@ -68,6 +70,7 @@ class SchemeRule:
         scheme = next(fitting, None)
         return cls(scheme, sizes[scheme] if scheme else min(sizes.values()), near_bytes)
 
+    @override
     def __str__(self) -> str:
         """Return the scheme and the comparison that gave it, as text."""
         fits = "fit" if self.scheme else "do not fit"

@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import VIEW, Work
 from tinysplit.kernels.memory_traffic import Loads
@@ -14,22 +16,22 @@ class View(Kernel):
 
     name: ClassVar[str] = VIEW
 
-    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
-        """See `Kernel.fits`."""
+    @override
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         return layer.is_view
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
-        """See `Kernel.scratch_bytes`."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         return 0
 
-    def loads(self, layer: Layer, widths: Widths) -> Loads:  # noqa: ARG002 - any will do
-        """See `Kernel.loads`: none."""
+    @override
+    def loads(self, layer: Layer, widths: Widths) -> Loads:
         return Loads(0, 0)
 
-    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
-        """See `Kernel.work`: none."""
+    @override
+    def work(self, layer: Layer, widths: Widths) -> Work:
         return {}
 
-    def cost_kind(self, layer: Layer) -> str:  # noqa: ARG002 - any will do
-        """See `Kernel.cost_kind`."""
+    @override
+    def cost_kind(self, layer: Layer) -> str:
         return VIEW

@@ -13,10 +13,13 @@ from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
 from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import IndexArray, Layout
-from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.node import Node, Refusal, Tensor
 from tinysplit.onnx_import.pointwise import Affine, Clamp
 
 MAP_RANK = 4  # batch, channels, height, width
+NO_MAP = Refusal("reads {}: a map of batch x channels x height x width (or x width) is needed")
+NO_LOOPS = Refusal("reads '{}' in an order that no nested loops produce: not supported")
+OTHER_PADDING = Refusal("reads '{}', padded elsewhere than around a map: not supported")
 
 
 class GraphBuilder:
@@ -85,9 +88,7 @@ class GraphBuilder:
         """
         found = node.tensor.layout.unpadded_map()
         if found is None:
-            raise node.error(
-                f"reads {node.tensor.layout}: a map of batch x channels x height x width (or x width) is needed"
-            )
+            raise node.error(NO_MAP, node.tensor.layout)
         order, pads = found
         shape = Shape(*order.shape)
         producer, order = self._resolve_order(node.tensor, order, order, shape)
@@ -110,7 +111,7 @@ class GraphBuilder:
             between = self._onnx_order(producer)
             rest = np.argsort(between)[order]
             if not has_loops(between) or not has_loops(rest):
-                raise node.error(f"reads '{name}' in an order that no nested loops produce: not supported")
+                raise node.error(NO_LOOPS, name)
             first = self.moved(node, tensor, producer, between, Shape(1, 1, order.size))
             inputs, in_shape, order = (first.output,), first.out_shape, rest
         added = self.unused(f"{name} moved")
@@ -152,7 +153,7 @@ class GraphBuilder:
         name = node.name_of(tensor)
         if name not in self.pads:
             if tensor.layout.unpadded_map() is None:
-                raise node.error(f"reads '{name}', padded elsewhere than around a map: not supported")
+                raise node.error(OTHER_PADDING, name)
             producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
             value, inputs = tensor.layout.pad_value, (self.source(producer),)
             added = self.unused(f"{name} padded")

@@ -12,17 +12,28 @@ from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.graph import Graph, with_clamps
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.constants import evaluate, fold
-from tinysplit.onnx_import.graph_builder import GraphBuilder
+from tinysplit.onnx_import.graph_builder import NO_LOOPS, NO_MAP, OTHER_PADDING, GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
 from tinysplit.onnx_import.model_file import NAMES_NO_TEXT, read_model
-from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators import JOINING, OPERATORS, TAKES_ANY_PAD, WINDOWED
+from tinysplit.onnx_import.node import COMPUTED_OPERAND, NO_OPERAND, Constant, Node, Refusal, Tensor
+from tinysplit.onnx_import.operators import OPERATORS
+from tinysplit.onnx_import.operators.declaration import Operator, TakenPad
 from tinysplit.onnx_import.prepare import prepare
 from tinysplit.onnx_import.qdq import QdqFormats, extract_qdq
 
-INFINITE = ("Clip", "Pad")  # operators with constants that may be infinite
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
+QUANTIZED_OPERATOR = Refusal(
+    "belongs to a quantized network: give the float one, or one with QuantizeLinear and DequantizeLinear pairs"
+)
+SEVERAL_ACTIVATIONS = Refusal("reads {} computed values ({}), which only {} may do: not supported")
+CONTRADICTION = Refusal("has attributes or constants that contradict each other: {}")
+CONSTANT_NOT_FINITE = Refusal("has values in '{}' that are not finite (NaN or infinity): export the network again")
+ATTRIBUTE_NOT_FINITE = Refusal("has the {} {}, which is not finite: export the network again")
+COMMON_REFUSALS = (
+    *(SEVERAL_ACTIVATIONS, CONTRADICTION, CONSTANT_NOT_FINITE, ATTRIBUTE_NOT_FINITE),
+    *(NO_MAP, NO_LOOPS, OTHER_PADDING, COMPUTED_OPERAND, NO_OPERAND),
+)  # of several operators
 
 
 def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
@@ -90,50 +101,50 @@ def _computed(
         return evaluate(proto, constants, opset, builder.constants)
     if proto.domain not in ("", "ai.onnx") or proto.op_type not in OPERATORS:
         raise _unsupported(node, proto.domain)
-    if len(tensors) > 1 and proto.op_type not in JOINING:
-        raise node.error(
-            f"reads {len(tensors)} computed values ({node.shapes}), which only {', '.join(JOINING)} may do: "
-            "not supported"
-        )
-    _check_finite(node)
-    node = replace(node, operands=tuple(_unpadded(node, operand, builder) for operand in operands))
+    operator = OPERATORS[proto.op_type]
+    if len(tensors) > 1 and not operator.joins:
+        joining = ", ".join(name for name, other in OPERATORS.items() if other.joins)
+        raise node.error(SEVERAL_ACTIVATIONS, len(tensors), node.shapes, joining)
+    _check_finite(node, operator)
+    node = replace(
+        node,
+        operands=tuple(_unpadded(node, operand, operator, builder) for operand in operands),
+        attributes={name: attributes[name] for name in operator.attributes if name in attributes},
+    )
     n_layers = len(builder.layers)
     try:
-        result = OPERATORS[proto.op_type](node, builder)
+        result = operator.convert(node, builder)
     except (ValueError, IndexError, KeyError, TypeError) as error:  # attributes that ONNX's checker lets pass
-        raise node.error(f"has attributes or constants that contradict each other: {one_line(error)}") from None
+        raise node.error(CONTRADICTION, one_line(error)) from None
     if isinstance(result, Tensor) and len(builder.layers) == n_layers:
         builder.count(result.layout.order.size, node.name)
     return result
 
 
-def _check_finite(node: Node) -> None:
-    """Raise InputError for a constant or an attribute that is not finite, except for bounds of a Clip or a Pad's value.
-
-    These may be infinite.
-    """
-    is_bad = np.isnan if node.op_type in INFINITE else lambda values: ~np.isfinite(values)
+def _check_finite(node: Node, operator: Operator) -> None:
+    """Raise InputError for a constant or an attribute that is not finite, or NaN where it may be infinite."""
+    is_bad = np.isnan if operator.takes_infinity else lambda values: ~np.isfinite(values)
     for name, operand in zip(node.names, node.operands, strict=True):
         if not isinstance(operand, Tensor | None) and operand.dtype.kind == "f" and is_bad(operand).any():
-            raise node.error(f"has values in '{name}' that are not finite (NaN or infinity): export the network again")
+            raise node.error(CONSTANT_NOT_FINITE, name)
     for name, value in node.attributes.items():
         if np.asarray(value).dtype.kind == "f" and is_bad(np.asarray(value)).any():
-            raise node.error(f"has the {name} {value}, which is not finite: export the network again")
+            raise node.error(ATTRIBUTE_NOT_FINITE, name, value)
 
 
-def _unpadded(node: Node, operand: Tensor | Constant | None, builder: GraphBuilder) -> Tensor | Constant | None:
+def _unpadded(
+    node: Node, operand: Tensor | Constant | None, operator: Operator, builder: GraphBuilder
+) -> Tensor | Constant | None:
     """Return the operand, after a padding layer where the node cannot absorb the Pad before it."""
-    if not isinstance(operand, Tensor) or not operand.layout.is_padded or node.op_type in TAKES_ANY_PAD:
+    if not isinstance(operand, Tensor) or not operand.layout.is_padded or operator.taken_pad is TakenPad.ANY:
         return operand
-    is_taken = node.op_type in WINDOWED and operand.layout.pad_value == 0
+    is_taken = operator.taken_pad is TakenPad.ZEROS and operand.layout.pad_value == 0
     return operand if is_taken else builder.padded(node, operand)
 
 
 def _unsupported(node: Node, domain: str) -> InputError:
     if node.op_type.startswith(QUANTIZED):
-        return node.error(
-            "belongs to a quantized network: give the float one, or one with QuantizeLinear and DequantizeLinear pairs"
-        )
+        return node.error(QUANTIZED_OPERATOR)
     name = f"{domain}.{node}" if domain else str(node)
     supported = ", ".join(OPERATORS)
     return InputError(f"{name} (inputs {node.shapes}) is not supported; supported operators: {supported}")

@@ -1,5 +1,6 @@
 """An ONNX node with its operands: constants as arrays, activations as `Tensor`."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,20 @@ from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.pointwise import Affine, Clamp
 
 Constant = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A use of an operator that is not supported: what its error says behind the node's name, `{}` for each value."""
+
+    template: str
+
+    def __str__(self) -> str:
+        return re.sub(r"\{.*?\}", "...", self.template)
+
+
+COMPUTED_OPERAND = Refusal("computes its operand {} from the network's input: only constants are supported there")
+NO_OPERAND = Refusal("lacks its operand {}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +81,9 @@ class Node:
         layouts = [op.layout if isinstance(op, Tensor) else Layout(op) for op in self.operands if op is not None]
         return ", ".join(map(str, layouts))
 
-    def error(self, text: str) -> InputError:
+    def error(self, refusal: Refusal, *values: object) -> InputError:
         """Return an error that begins with operator and node name."""
-        return InputError(f"{self} {text}")
+        return InputError(f"{self} {refusal.template.format(*values)}")
 
     def moved(self, layout: Layout) -> Tensor:
         """Return the node's activation in another layout."""
@@ -86,16 +101,14 @@ class Node:
         """
         operand = self.operands[index] if index < len(self.operands) else None
         if isinstance(operand, Tensor):
-            raise self.error(
-                f"computes its operand {index} from the network's input: only constants are supported there"
-            )
+            raise self.error(COMPUTED_OPERAND, index)
         return operand
 
     def constant(self, index: int) -> Constant:
         """Return the constant operand `index`. Raises InputError if the node lacks it or an activation gives it."""
         operand = self.optional(index)
         if operand is None:
-            raise self.error(f"lacks its operand {index}")
+            raise self.error(NO_OPERAND, index)
         return operand
 
     def axes(self) -> tuple[int, ...] | None:

@@ -12,15 +12,11 @@ from numpy.typing import NDArray
 
 from tinysplit.network.layers import (
     Activation,
-    Add,
-    AveragePool,
-    Concat,
     Conv,
     Dense,
     DepthwiseConv,
     Layer,
     MaxPool,
-    Mul,
     Shape,
     Window,
 )
@@ -79,8 +75,7 @@ class Clamp:
 
     def fused(self, producer: Layer, _: Shape) -> Layer | None:
         """Return `producer` with the clamp in its activation, None where it cannot take it."""
-        kinds = (Conv, DepthwiseConv, Dense, MaxPool, AveragePool, Add, Mul, Concat)
-        if not self.folds or not isinstance(producer, kinds):
+        if not self.folds or not producer.takes_clamp:
             return None
         before = np.array([producer.activation.low, producer.activation.high])
         low, high = np.clip(before, self.activation.low, self.activation.high).tolist()

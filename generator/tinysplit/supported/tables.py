@@ -1,16 +1,17 @@
 """What networks may have as JSON, as Markdown (docs/operators.md) and on a console."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from tinysplit.common.tables import plain_table
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.onnx_import.importer import COMMON_REFUSALS
+from tinysplit.onnx_import.operators import OPERATORS
+from tinysplit.onnx_import.operators.declaration import Operator
 from tinysplit.onnx_import.opsets import FIRST_OPSET, FOLLOWED_OPSET
 from tinysplit.supported.kernels import BITS, Kernels, kernels_by_kind
-from tinysplit.supported.operators import OperatorFacts, general_refusals, operator_facts
 
 _HEAD = f"""\
 # Operators and kernels
@@ -48,8 +49,8 @@ Kernels that can compute a kind of layer, in the order that breaks ties; which o
 def operators_to_json() -> dict[str, Any]:
     """Return operators, the messages that several of them have in common, and kernels by kind, core and bits."""
     return {
-        "operators": [asdict(facts) for facts in operator_facts()],
-        "general_refusals": list(general_refusals()),
+        "operators": [_operator_to_json(operator) for operator in OPERATORS.values()],
+        "general_refusals": [str(refusal) for refusal in COMMON_REFUSALS],
         "kernels": [
             {"layer": kind, "core": core, "bits": bits, "kernels": list(names)}
             for kind, kernels in kernels_by_kind().items()
@@ -62,9 +63,9 @@ def operators_to_markdown() -> str:
     """Return the text of docs/operators.md."""
     operators = _table(
         ("operator", "computes", "attributes", "without effect", "layers", "refused, with the message"),
-        (_operator_row(facts) for facts in operator_facts()),
+        (_operator_row(operator) for operator in OPERATORS.values()),
     )
-    refusals = "".join(f"- {text}\n" for text in general_refusals())
+    refusals = "".join(f"- {refusal}\n" for refusal in COMMON_REFUSALS)
     cores = tuple(load_cycle_table().cores)
     headings = [f"{core}, {bits} bits" for core in cores for bits in BITS]
     kernels = _table(("layer", *headings), ((_code((kind,)), *_cells(row)) for kind, row in kernels_by_kind().items()))
@@ -74,8 +75,8 @@ def operators_to_markdown() -> str:
 def print_operators(console: Console) -> None:
     """Print the operators with their attributes and layers, and the kernels of these layers by core."""
     table = plain_table("operator", "attributes", "layers")
-    for facts in operator_facts():
-        table.add_row(facts.name, ", ".join(facts.attributes), ", ".join(facts.kinds))
+    for operator in OPERATORS.values():
+        table.add_row(operator.name, ", ".join(sorted(operator.attributes)), ", ".join(operator.kinds))
     console.print(table)
     console.print()
     table = plain_table("layer", "core", "8 bits", "16 bits")
@@ -85,9 +86,21 @@ def print_operators(console: Console) -> None:
     console.print(table)
 
 
-def _operator_row(facts: OperatorFacts) -> tuple[str, ...]:
-    lists = (_code(facts.attributes), _code(facts.ignored), _code(facts.kinds))
-    return (facts.name, facts.meaning, *lists, "<br>".join(facts.refused))
+def _operator_to_json(operator: Operator) -> dict[str, Any]:
+    return {
+        "name": operator.name,
+        "meaning": operator.meaning,
+        "attributes": sorted(operator.attributes),
+        "ignored": sorted(operator.ignored),
+        "kinds": list(operator.kinds),
+        "refused": [str(refusal) for refusal in operator.refusals],
+    }
+
+
+def _operator_row(operator: Operator) -> tuple[str, ...]:
+    own = _operator_to_json(operator)
+    lists = (_code(own["attributes"]), _code(own["ignored"]), _code(own["kinds"]))
+    return (operator.name, operator.meaning, *lists, "<br>".join(own["refused"]))
 
 
 def _cells(kernels: Kernels) -> Iterable[str]:

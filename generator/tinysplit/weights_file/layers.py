@@ -1,23 +1,20 @@
 """The layer graph in a configuration file: kind, inputs, format and shifts of each layer, some ten bytes each.
 
-An entry has, in this order: the difference of the layer's number to that of the entry before; its kind; the number of
-its inputs and, of each, the difference of the layer's number to that of the layer that gives it (layers count from 1,
-number 0 is the network's input); flags; the scale of its output (32 bits); its zero point (16 bits, signed) unless that
-is 0; both shifts of the requantization, if there is one. Differences and counts are unsigned LEB128.
+An entry has, in this order: the difference of the layer's number to that of the entry before; its kind, as the place in
+`KINDS`; the number of its inputs and, of each, the difference of the layer's number to that of the layer that gives it
+(layers count from 1, number 0 is the network's input); flags; the scale of its output (32 bits); its zero point (16
+bits, signed) unless that is 0; both shifts of the requantization, if there is one. Differences and counts are unsigned
+LEB128.
 """
 
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tinysplit.network.layers import KINDS
 from tinysplit.network.quantized_graph import QuantizedGraph
 
-# By their codes in the file, which never change: new kinds go to the end.
-KINDS = (
-    *("conv", "depthwise_conv", "dense", "conv_transpose", "max_pool", "average_pool", "add", "mul", "concat"),
-    *("softmax", "lookup", "prelu", "pad", "permute", "upsample", "row_slice", "row_join", "partial_sum"),
-    "average_of_sums",
-)
+_KINDS = tuple(KINDS)
 _CONTINUES = 0x80  # in LEB128: another byte follows
 _LONGEST_VARINT_BYTES = 5
 _WIDE_VALUES, _WIDE_WEIGHTS, _HAS_WEIGHTS, _REQUANTIZES, _HAS_ZERO_POINT = 1, 2, 4, 8, 16
@@ -68,7 +65,7 @@ def encode_layers(entries: Iterable[LayerEntry]) -> bytes:
     data, before = bytearray(), 0
     for entry in entries:
         data += _varint(entry.number - before)
-        data.append(KINDS.index(entry.kind))
+        data.append(_KINDS.index(entry.kind))
         data += _varint(len(entry.inputs))
         for source in entry.inputs:
             data += _varint(entry.number - source)
@@ -88,12 +85,12 @@ def decode_layers(data: bytes, count: int) -> tuple[LayerEntry, ...]:
         kind = stream.byte()
         inputs = tuple(before - stream.varint() for _ in range(stream.varint()))
         flags = stream.byte()
-        if kind >= len(KINDS):
+        if kind >= len(_KINDS):
             raise ValueError(f"layer {before} has kind {kind}, which this version does not know")
         entries.append(
             LayerEntry(
                 number=before,
-                kind=KINDS[kind],
+                kind=_KINDS[kind],
                 inputs=inputs,
                 bits=_WIDE if flags & _WIDE_VALUES else _WIDE // 2,
                 scale=_SCALE.unpack(stream.take(_SCALE.size))[0],

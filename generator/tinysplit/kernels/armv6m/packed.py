@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.common.alignment import WORD_BYTES, aligned
 from tinysplit.kernels.armv6m import common
@@ -160,23 +161,27 @@ class PackedContext(PixelsContext):
 class OneWindow(Kernel):
     """Base of kernels that copy the window of one output pixel and compute four of its channels at a time."""
 
+    @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.scratch_bytes`: the values of one window, or the outputs of one pixel."""
+        # the values of one window, or the outputs of one pixel
         return aligned(max(padded_inputs(layer)[0] * widths.x // 8, layer.out_shape.channels * widths.y // 8))
 
+    @override
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
-        """See `Kernel.lead`: the window of a pixel is copied, or its outputs are buffered."""
+        # the window of a pixel is copied, or its outputs are buffered
         if not isinstance(layer, Conv):
             return super().lead(layer, k, widths)
         return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=True)
 
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: windows are copied, or read from the input."""
+        # windows are copied, or read from the input
         weights_bytes, copied_bytes = self.weights_bytes(layer, widths), windows_bytes(layer, widths)
         return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
 
+    @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`: windows are copied once."""
+        # windows are copied once
         return pixels_work(layer, widths, 1)
 
 
@@ -219,48 +224,50 @@ class Packed(OneWindow):
 
     name: ClassVar[str] = "packed"
 
+    @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`: `group` is a group of inputs of four channels."""
+        # `group` is a group of inputs of four channels
         work = pixels_work(layer, widths, 1)
         return {**work, "group": work["loop"] * expected_groups(layer)}
 
+    @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """See `Kernel.exact_work`: the weights decide how long groups are."""
+        # the weights decide how long groups are
         return {**work, "group": work["loop"] * len(Packing.of(quantized).groups)}
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         has_few = layer.out_shape.height * layer.out_shape.width <= FEW_PIXELS
         most = MOST_WEIGHTS_OF_FEW if has_few else MOST_WEIGHTS
         return may_pack(layer, core, widths) and layer.parameters["weights"].size <= most
 
-    def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Kernel.expected_weights_bytes`."""
+    @override
+    def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
         inputs, unroll = padded_inputs(layer)
         words = 4 + 2 * inputs + 2 * (inputs // unroll) * expected_groups(layer) + 4
         return WORD_BYTES * words * layer.out_shape.channels // CHANNELS
 
+    @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        """See `Kernel.code`."""
         _, unroll = padded_inputs(layer)
         return Code(pixels_code(layer, widths, unroll, expected_groups(layer), layer.out_shape.channels))
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Kernel.weights_bytes`."""
+    @override
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         return largest_block_bytes(layer) * layer.out_shape.channels // CHANNELS
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`."""
         blocks = Packing.of(quantized).blocks(quantized)
         words = np.concatenate([words for block in blocks for words in block.packed()])
         return {"weights": words.astype(np.uint32).view(np.int32)}
 
+    @override
     def context(self, quantized: QuantizedLayer) -> PackedContext:
-        """See `Kernel.context`."""
         return packed_context(quantized, quantized.layer.out_shape.channels, unpacks=False)
 
+    @override
     def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
-        """See `Kernel.packed_groups`."""
         return Packing.of(quantized).groups
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.common.alignment import aligned
 from tinysplit.kernels.armv6m import common
@@ -76,20 +77,22 @@ class Sliding(Kernel):
 
     name: ClassVar[str] = "sliding"
 
-    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:  # noqa: ARG002 - any will do
-        """See `Kernel.fits`."""
+    @override
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         if core != CORTEX_M0PLUS or not isinstance(layer, DepthwiseConv):
             return False
         window = layer.window
         has_shape = window.kernel == KERNEL and window.dilation == (1, 1) and window.stride[1] <= LONGEST_STRIDE
         return has_shape and layer.out_shape.width > 1
 
+    @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.scratch_bytes`: three rows with the padding before, between and after them."""
+        # three rows with the padding before, between and after them
         return aligned(Columns.of(layer).total * layer.in_shape.channels * widths.x // 8)
 
-    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
-        """See `Kernel.lead`: a row of outputs is written after its rows of inputs were read; none is read twice."""
+    @override
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        # a row of outputs is written after its rows of inputs were read; none is read twice
         window, (height, width, channels) = _window(layer), layer.out_shape
         rows = np.arange(height)
         kept = np.where(rows > 0, max(0, KERNEL[0] - window.stride[0]), 0)
@@ -97,20 +100,23 @@ class Sliding(Kernel):
         ends = (rows + 1) * width * channels
         return Lead(lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True))
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - words for any
-        """See `Kernel.weights_bytes`: a word for each weight, and at most for bias, factor and offset."""
+    @override
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        # a word for each weight, and at most for bias, factor and offset
         return layer.out_shape.channels * (WEIGHTS + 3) * 4
 
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: a row of outputs reads the weights once, and each of its input columns once."""
+        # a row of outputs reads the weights once, and each of its input columns once
         height, width, channels = layer.out_shape
         columns = _window(layer).stride[1] * (width - 1) + KERNEL[1]
         row_bytes = KERNEL[0] * columns * channels * widths.x // 8
         copied_bytes = layer.in_shape.size * widths.x // 8
         return Loads(height * self.weights_bytes(layer, widths), height * row_bytes + copied_bytes)
 
+    @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`: padding is computed like other values.
+        """Count padding like other values.
 
         Parts: `output` of the loop; `channel` of a row of outputs, whose first and last outputs are outside the loop;
         `signed` outputs of 16-bit values; those of copying rows, and of moving rows that the next outputs also need.
@@ -135,11 +141,12 @@ class Sliding(Kernel):
             "zeroed": max(0, rows - layer.in_shape.height) * columns.used * channels,
         }
 
+    @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        """See `Kernel.code`.
+        """Count parts beside those of C.
 
-        Parts beside those of C: `kept` rows; `looped` outputs; `copied_values` in place of words, `halves` that may be
-        negative; a `far` output, which no instruction reaches.
+        `kept` rows; `looped` outputs; `copied_values` in place of words, `halves` that may be negative; a `far` output,
+        which no instruction reaches.
         """
         window, bits = _window(layer), widths.x
         own = {
@@ -154,8 +161,8 @@ class Sliding(Kernel):
         parts = {**usual_code(layer, widths), **{part: float(count) for part, count in own.items()}}
         return Code(parts, {"memmove": SharedFunction("memmove")})
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`."""
         layer = common.UnsignedLayer.of(quantized)
         columns = layer.weights.reshape(-1, *KERNEL)[:, :, KERNEL_COLUMNS].swapaxes(1, 2).reshape(-1, WEIGHTS)
         factors = () if layer.factors is None else (layer.factors,)
@@ -166,8 +173,8 @@ class Sliding(Kernel):
             words = (columns, layer.bias, *factors, offset)
         return {"weights": np.column_stack(words).astype(np.uint32).view(np.int32)}
 
+    @override
     def context(self, quantized: QuantizedLayer) -> SlidingContext:
-        """See `Kernel.context`."""
         layer, window = quantized.layer, _window(quantized.layer)
         has_factors, offset_has_bias = common.has_factors(quantized), _offset_has_bias(quantized)
         return SlidingContext(

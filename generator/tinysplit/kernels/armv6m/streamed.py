@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.armv6m.packed import HALF_WORD, Integers, may_pack
@@ -53,38 +54,43 @@ class Streamed(Kernel):
 
     name: ClassVar[str] = "streamed"
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         return may_pack(layer, core, widths) and isinstance(layer, Dense)
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Kernel.scratch_bytes`: the inputs as unsigned values, with padding, where they are copied."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
+        # the inputs as unsigned values, with padding, where they are copied
         return _padded(layer)
 
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`."""
         weights_bytes = self.weights_bytes(layer, widths)
         return block_loads(layer, weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=inputs_of(layer))
 
+    @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`: `paired_values` of four channels (a `block`) or `single_` ones; `added` inputs."""
+        # `paired_values` of four channels (a `block`) or `single_` ones; `added` inputs
         blocks, signed = layer.out_shape.channels // CHANNELS, common.may_be_signed(layer, widths)
         copies = signed or _padded(layer) != inputs_of(layer)
         work = {_values(signed): blocks * _padded(layer), "block": blocks, "added": inputs_of(layer)}
         return work | (common.windows_work(layer, widths, 1) if copies else {})
 
+    @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """See `Kernel.exact_work`: zero points make groups of one input."""
+        # zero points make groups of one input
         signed = common.is_signed(quantized)
         values = work.get(_values(signed), work.get(_values(not signed), 0.0))
         return {**work, _values(signed): values, _values(not signed): 0.0}
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Kernel.weights_bytes`: words of biases and factors, bytes of weights."""
+    @override
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        # words of biases and factors, bytes of weights
         return layer.out_shape.channels * (4 + 4 + _padded(layer))
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`: for each block of four channels its initial sums, words of weights, and factors."""
+        # for each block of four channels its initial sums, words of weights, and factors
         layer = common.UnsignedLayer.of(quantized)
         fill = _padded(quantized.layer) - layer.weights.shape[1]
         weights = np.pad(layer.weights + MIDDLE, ((0, 0), (0, fill)))  # whatever stands beyond the inputs adds nothing
@@ -98,8 +104,8 @@ class Streamed(Kernel):
                 words.append(layer.factors[block])
         return {"weights": np.concatenate(words).astype(np.uint32).view(np.int32)}
 
+    @override
     def context(self, quantized: QuantizedLayer) -> StreamedContext:
-        """See `Kernel.context`."""
         layer, has_factors = quantized.layer, common.has_factors(quantized)
         inputs, used, unsigned = _padded(layer), inputs_of(layer), common.UnsignedLayer.of(quantized)
         return StreamedContext(

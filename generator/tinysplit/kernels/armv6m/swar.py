@@ -6,6 +6,8 @@ The arithmetic is that of firmware/common/swar.h.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from typing_extensions import override
+
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
@@ -44,8 +46,8 @@ class Swar(Kernel):
 
     name: ClassVar[str] = "swar"
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         if core != CORTEX_M0PLUS or widths != Widths.all(common.BITS):
             return False
         if isinstance(layer, Pool):
@@ -54,28 +56,30 @@ class Swar(Kernel):
             return all(shape.channels % BYTES_IN_WORD == 0 for shape in layer.in_shapes)
         return isinstance(layer, Add) and layer.in_shapes == (layer.out_shape, layer.out_shape)
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
-        """See `Kernel.scratch_bytes`."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         return 0
 
+    @override
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
-        """See `Kernel.lead`: a word is written after all inputs of its channels were read."""
+        # a word is written after all inputs of its channels were read
         if isinstance(layer, Pool):
             return channelwise_lead(layer, layer.window, widths)
         return copies_lead(layer, k, widths) if isinstance(layer, Concat) else super().lead(layer, k, widths)
 
+    @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`."""
         return sum_work(layer, BYTES_IN_WORD) if isinstance(layer, Add) else super().work(layer, widths)
 
+    @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """See `Kernel.exact_work`: formats decide how words are added."""
+        # formats decide how words are added
         if isinstance(quantized.layer, Add):
             return exact_sum_work(quantized, BYTES_IN_WORD, _sum(quantized))
         return super().exact_work(work, quantized)
 
+    @override
     def context(self, quantized: QuantizedLayer) -> SwarContext:
-        """See `Kernel.context`."""
         shifts, has_any_byte = concat_shifts(quantized), quantized.clamp == ANY_BYTE
         return SwarContext(
             sum=_sum(quantized),

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.common.alignment import aligned
 from tinysplit.kernels.armv6m.packed import (
@@ -51,64 +52,71 @@ class Unpacked(Kernel):
 
     name: ClassVar[str] = "unpacked"
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         return may_pack(layer, core, widths) and layer.out_shape.height * layer.out_shape.width >= FEWEST_PIXELS
 
+    @override
     def template(self, layer: Layer) -> str:
-        """See `Kernel.template`: `packed` has the same one, and reads its words from flash."""
+        # `packed` has the same one, and reads its words from flash
         return f"layers/packed/{layer.kind}.c.j2"
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Kernel.scratch_bytes`: packed words, and the values of one window."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
+        # packed words, and the values of one window
         return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(padded_inputs(layer)[0])
 
-    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - only 8 bits
-        """See `Kernel.row_order`: all rows are computed for the channels in RAM, then for the next ones."""
+    @override
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
+        # all rows are computed for the channels in RAM, then for the next ones
         usual = usual_order(layer)
         return usual if usual.reason else RowOrder(passes=_passes(layer))
 
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: weights are read once from flash, and as packed words from RAM for every pixel."""
+        # weights are read once from flash, and as packed words from RAM for every pixel
         weights_bytes = self.weights_bytes(layer, widths)
         copied_bytes = _passes(layer) * windows_bytes(layer, widths)
         words = block_loads(layer, 2 * weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
         return Loads(weights_bytes, words.flash_bytes + words.ram_bytes)
 
+    @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`: `unpacked` weights, in `unpacked_groups`; windows are copied once per pass."""
+        # `unpacked` weights, in `unpacked_groups`; windows are copied once per pass
         groups, blocks = expected_groups(layer), layer.out_shape.channels // CHANNELS
         (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
         loops = blocks * inputs // unroll
         own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
         return {**pixels_work(layer, widths, _passes(layer)), **own}
 
+    @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """See `Kernel.exact_work`: the weights decide how long groups are."""
+        # the weights decide how long groups are
         share = len(Packing.of(quantized).groups) / expected_groups(quantized.layer)
         return {**work, "group": share * work["group"], "unpacked_groups": share * work["unpacked_groups"]}
 
+    @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        """See `Kernel.code`."""
         (_, unroll), channels = padded_inputs(layer), CHANNELS * _blocks_at_once(layer)
         return Code(pixels_code(layer, widths, unroll, expected_groups(layer), channels))
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - only 8 bits
-        """See `Kernel.weights_bytes`: words of biases and factors, bytes of weights."""
+    @override
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
+        # words of biases and factors, bytes of weights
         return layer.out_shape.channels * (4 + 4 + padded_inputs(layer)[0])
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`."""
         blocks = Packing.of(quantized).blocks(quantized)
         words = np.concatenate([words for block in blocks for words in _words(block)])
         return {"weights": words.astype(np.uint32).view(np.int32)}
 
+    @override
     def context(self, quantized: QuantizedLayer) -> PackedContext:
-        """See `Kernel.context`."""
         return packed_context(quantized, CHANNELS * _blocks_at_once(quantized.layer), unpacks=True)
 
+    @override
     def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
-        """See `Kernel.packed_groups`."""
         return Packing.of(quantized).groups
 
 

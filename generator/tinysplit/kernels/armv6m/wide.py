@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.armv6m.packed import HALF_WORD, Integers, OneWindow, PixelsContext
@@ -29,26 +30,28 @@ class Wide(OneWindow):
 
     name: ClassVar[str] = "wide"
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         if core != CORTEX_M0PLUS or widths.x != BITS or layer.out_shape.channels % CHANNELS:
             return False
         return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
 
+    @override
     def template(self, layer: Layer) -> str:
-        """See `Kernel.template`: that of `packed`, which extends `PixelsContext.pixels_template`."""
+        # that of `packed`, which extends `PixelsContext.pixels_template`
         return f"layers/packed/{layer.kind}.c.j2"
 
+    @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        """See `Kernel.code`."""
         return Code(pixels_code(layer, widths, _unroll(layer), 1, layer.out_shape.channels))
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - 8-bit weights also take 16 bits
-        """See `Kernel.weights_bytes`."""
+    @override
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         return layer.out_shape.channels * (4 + 4 + 2 * padded_inputs(layer)[0])
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`: for each block of four channels its biases, pairs of weights, and factors."""
+        # for each block of four channels its biases, pairs of weights, and factors
         layer = common.UnsignedLayer.of(quantized)
         inputs, _ = padded_inputs(quantized.layer)
         weights = np.pad(layer.weights, ((0, 0), (0, inputs - layer.weights.shape[1])))
@@ -61,8 +64,8 @@ class Wide(OneWindow):
                 words.append(layer.factors[block])
         return {"weights": np.concatenate(words).astype(np.uint32).view(np.int32)}
 
+    @override
     def context(self, quantized: QuantizedLayer) -> PixelsContext:
-        """See `Kernel.context`."""
         layer, has_factors = quantized.layer, common.has_factors(quantized)
         inputs, used = padded_inputs(layer)[0], inputs_of(layer)
         copies = inputs != used or not is_pointwise(layer)

@@ -5,6 +5,8 @@ CMSIS-NN pools 8-bit values with the same instructions (arm_max_pool_s8, arm_avg
 
 from typing import ClassVar
 
+from typing_extensions import override
+
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.in_place import Lead, channelwise_lead
@@ -23,20 +25,21 @@ class ByteLanes(Kernel):
 
     name: ClassVar[str] = "byte_lanes"
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         if core not in DSP_CORES or widths != Widths.all(8) or layer.in_shape.channels % BYTES_IN_WORD:
             return False
         if isinstance(layer, AveragePool):
             return layer.window.elements <= LARGEST_BYTE_WINDOW
         return isinstance(layer, MaxPool) and str(layer.activation) in NO_UPPER_CLAMP
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
-        """See `Kernel.scratch_bytes`."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         return 0
 
+    @override
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
-        """See `Kernel.lead`: four channels are written after all of their inputs were read."""
+        # four channels are written after all of their inputs were read
         if isinstance(layer, Pool):
             return channelwise_lead(layer, layer.window, widths)
         return super().lead(layer, k, widths)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.kernels.base import Kernel, KernelContext, StraightCode
 from tinysplit.kernels.code_parts import Code
@@ -85,41 +86,46 @@ class DualMac(Kernel):
     name: ClassVar[str] = "dual_mac"
     reads_forward = True
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         if core not in DSP_CORES or widths.w > widths.x:
             return False
         return bool(parts_of(layer)) and all(_fits(part.strips(widths.x // 8)) for part in parts_of(layer))
 
+    @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.scratch_bytes`: one strip."""
+        # one strip
         return max(part.strips(widths.x // 8).scratch_bytes for part in parts_of(layer))
 
-    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
-        """See `Kernel.lead`: a strip is widened before its pixels are computed; parts read the input again."""
+    @override
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        # a strip is widened before its pixels are computed; parts read the input again
         if not _is_whole(layer):
             return None
         strips = Strips(layer, widths.x // 8)
         out_size = (*strips.out_size, layer.out_shape.channels)
         return window_lead(strips.in_size, out_size, strips.window, strips.pixels, widths, reads_first=True)
 
+    @override
     def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
-        """See `Kernel.row_order`: a pointwise layer, whose pixels are one row otherwise, is called row by row."""
+        # a pointwise layer, whose pixels are one row otherwise, is called row by row
         usual = usual_order(layer)
         if not usual.reason and not _is_whole(layer):
             return RowOrder.none("dual_mac computes all rows of a group after the groups before")
         return usual if usual.reason else RowOrder(by_calls=Strips(layer, widths.x // 8).is_flat)
 
+    @override
     def cost_kind(self, layer: Layer) -> str:
-        """See `Kernel.cost_kind`: a single pixel is computed as a fully connected layer is, parts as convolutions."""
+        # a single pixel is computed as a fully connected layer is, parts as convolutions
         if isinstance(layer, ConvTranspose):
             is_pointwise = all(part.strips(1).are_interleaved for part in parts_of(layer))
             return f"{'pointwise_conv' if is_pointwise else Conv.kind}/{self.name}"
         is_dense = layer.cost_kind == "pointwise_conv" and Strips(layer, 1).out_size == (1, 1)
         return f"{Dense.kind}/{self.name}" if is_dense else super().cost_kind(layer)
 
-    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
-        """See `Kernel.work`: padding of the map, of blocks and of pairs is computed like other values.
+    @override
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """Count padding of the map, of blocks and of pairs like other values.
 
         Parts, for `two` pixels or `one`: `pairs` of values; `loops`: iterations over `UNROLLED` pairs, `long_loops`
         over `LONG_UNROLLED`; kernel `rows`; `blocks` of channels. `rest`: channels that fill no block; `gathered`:
@@ -129,12 +135,14 @@ class DualMac(Kernel):
         calls = sum(part.repeats for part in parts)
         return {**sum_of(*(_part_work(part) for part in parts)), "call": calls - 1}
 
+    @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """See `Kernel.exact_work`: formats decide how outputs are requantized and clamped."""
+        # formats decide how outputs are requantized and clamped
         return exactly_clamped(work, quantized, is_high=_epilogue(quantized).is_high)
 
+    @override
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
-        """See `Kernel.straight_code`: windows of few pairs have no loop."""
+        # windows of few pairs have no loop
         strips = Strips(layer, widths.x // 8)
         if not _is_whole(layer) or not strips.is_short or not strips.has_own_loop:
             return None
@@ -146,21 +154,24 @@ class DualMac(Kernel):
             work={"two_pairs": rows * strips.pairs, **clamped_work(layer, {"two_blocks": 1})},
         )
 
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: values are read as bytes to widen them, then as 16 bits."""
+        # values are read as bytes to widen them, then as 16 bits
         copied_bytes = sum(part.repeats * part.strips(1).moved for part in parts_of(layer)) * widths.x // 8
         weights_bytes = self.weights_bytes(layer, widths)
         return block_loads(layer, weights_bytes, 2, pixels=PIXELS, channels=BLOCK, copied_bytes=copied_bytes)
 
+    @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.weights_bytes`: with the zeros that fill blocks and pairs; 8 bits each only if provable.
+        """Count the zeros that fill blocks and pairs; 8 bits each only if provable.
 
         Code costs are those of layers with one description, so those of further parts count here.
         """
         return self._weights_bytes(layer, widths, shares=_surely_shares(layer))
 
+    @override
     def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.expected_weights_bytes`: as if weights were not clipped."""
+        # as if weights were not clipped
         return self._weights_bytes(layer, widths, shares=_probably_shares(layer))
 
     @staticmethod
@@ -173,17 +184,19 @@ class DualMac(Kernel):
             total += part.repeats * _blocks(part.channels) * BLOCK * (weights + 4 + 4)
         return total + (len(parts_of(layer)) - 1) * DESCRIPTION_BYTES
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`: bias, weights and factors of each block of channels, in the order of use."""
+        # bias, weights and factors of each block of channels, in the order of use
         parts = enumerate(parts_of(quantized.layer))
         return {_constants_name(index): _part_constants(part, quantized) for index, part in parts}
 
+    @override
     def shared_code(self, layer: Layer) -> str | None:
-        """See `Kernel.shared_code`: the firmware library has the inner loop for interleaved pixels."""
+        # the firmware library has the inner loop for interleaved pixels
         return SHARED_CODE if any(part.strips(1).has_own_loop for part in parts_of(layer)) else None
 
+    @override
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
-        """See `Kernel.context`."""
         epilogue, weight_layout = _epilogue(quantized), "packed" if _shares_words(quantized) else "wide"
         is_relu = _is_relu(epilogue, weight_layout, quantized)
         constants, parts = self.constants(quantized), []
@@ -205,22 +218,24 @@ class DualMac(Kernel):
         tail = _tail(epilogue, weight_layout, quantized)
         return DualMacContext(epilogue=epilogue, weight_layout=weight_layout, tail=tail, parts=tuple(parts))
 
+    @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        """See `Kernel.code`."""
         is_packed = widths.x == BYTE_BITS and _surely_shares(layer)
         is_relu = is_packed and layer.activation.low == 0
         return conv_code(layer, widths, "packed" if is_packed else "wide", is_relu=is_relu, takes_any=False)
 
+    @override
     def exact_code(self, quantized: QuantizedLayer) -> Code:
-        """See `Kernel.exact_code`: weights and formats decide which functions are shared."""
+        # weights and formats decide which functions are shared
         widths, epilogue = Widths.of(quantized.formats), _epilogue(quantized)
         weight_layout = "packed" if _shares_words(quantized) else "wide"
         takes_any = _tail(epilogue, weight_layout, quantized) == "ANY"
         is_relu = _is_relu(epilogue, weight_layout, quantized)
         return conv_code(quantized.layer, widths, weight_layout, is_relu=is_relu, takes_any=takes_any)
 
-    def template(self, layer: Layer) -> str:  # noqa: ARG002 - one for all
-        """See `Kernel.template`: a fully connected layer is a convolution of a single pixel."""
+    @override
+    def template(self, layer: Layer) -> str:
+        # a fully connected layer is a convolution of a single pixel
         return f"layers/{self.name}/conv.c.j2"
 
 

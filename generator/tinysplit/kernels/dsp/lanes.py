@@ -7,6 +7,8 @@ two stay in their lanes (`tinysplit.kernels.lane_sums`).
 from dataclasses import dataclass
 from typing import ClassVar
 
+from typing_extensions import override
+
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import DSP_CORES
@@ -40,8 +42,8 @@ class Lanes(Kernel):
 
     name: ClassVar[str] = "lanes"
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         if core not in DSP_CORES or widths.x != widths.y:
             return False
         if isinstance(layer, Pool):
@@ -55,30 +57,32 @@ class Lanes(Kernel):
             return are_alike or layer.out_shape.channels % lane_count == 0
         return isinstance(layer, Add) and are_alike
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - any will do
-        """See `Kernel.scratch_bytes`."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         return 0
 
+    @override
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
-        """See `Kernel.lead`: a word is written after all inputs of its channels were read."""
+        # a word is written after all inputs of its channels were read
         if isinstance(layer, Pool):
             return channelwise_lead(layer, layer.window, widths)
         if isinstance(layer, Concat):
             return copies_lead(layer, k, widths)
         return super().lead(layer, k, widths)
 
+    @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        """See `Kernel.work`."""
         return sum_work(layer, WORD_BITS // widths.x) if isinstance(layer, Add) else super().work(layer, widths)
 
+    @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """See `Kernel.exact_work`: formats decide how words are added."""
+        # formats decide how words are added
         if isinstance(quantized.layer, Add):
             return exact_sum_work(quantized, WORD_BITS // quantized.formats.y.bits, LaneSum.of(quantized))
         return super().exact_work(work, quantized)
 
+    @override
     def context(self, quantized: QuantizedLayer) -> LanesContext:
-        """See `Kernel.context`."""
         return LanesContext(
             sum=LaneSum.of(quantized),
             shifts=concat_shifts(quantized),

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.code_parts import Code, SharedFunction, usual_code
@@ -58,8 +59,8 @@ class Planes(Kernel):
     name: ClassVar[str] = "planes"
     suits_fused_rows: ClassVar[bool] = False  # rows that tiles share would be gathered twice
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         if core not in DSP_CORES or not isinstance(layer, DepthwiseConv) or layer.in_shape.channels % PLANES:
             return False
         height, width = layer.window.kernel
@@ -74,15 +75,15 @@ class Planes(Kernel):
             and layer.window.stride[1] <= 2  # noqa: PLR2004 - larger strides skip words of the plane
         )
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - planes are 16 bits
-        """See `Kernel.scratch_bytes`: a tile of two planes."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
+        # a tile of two planes
         return _tile_bytes(layer, _tile_rows(layer))
 
-    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
-        """See `Kernel.lead`: an output pixel must coincide with an input pixel, so that it touches no other channel.
-
-        A tile is gathered before its outputs are written, except the rows that it shares with the tile above.
-        """
+    @override
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        # an output pixel must coincide with an input pixel, so that it touches no other channel; a tile is gathered
+        # before its outputs are written, except the rows that it shares with the tile above
         if widths.x != widths.y:
             return None
         window, (height, width, channels) = _window(layer), layer.out_shape
@@ -93,12 +94,13 @@ class Planes(Kernel):
         least_bytes = lead_of_blocks(tops * layer.in_shape.width * channels, ends, widths, reads_first=True)
         return Lead(least_bytes, channels * widths.x // 8)
 
-    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - of all
-        """See `Kernel.row_order`."""
+    @override
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
         return RowOrder.none("planes computes all rows of two channels after the other channels")
 
-    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
-        """See `Kernel.work`: padding is computed like other values.
+    @override
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        """Count padding like other values.
 
         Parts: `four_rows`, `one_rows`: kernel rows of four outputs or one, `four_words`, `one_words` of weights in wide
         ones; `four`, `one`: outputs stored together;
@@ -131,48 +133,53 @@ class Planes(Kernel):
             "zeroed": (tiles > 1) * planes * PLANES * max(0, outside) * _pitch(layer),
         } | clamped_work(layer, {"four": rows * fours, last: rows * (width % 4)})
 
+    @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """See `Kernel.exact_work`: formats decide how outputs are requantized and clamped."""
+        # formats decide how outputs are requantized and clamped
         return exactly_clamped(work, quantized, is_high=_epilogue(quantized).is_high)
 
-    def scheme(self, layer: Layer) -> Scheme:  # noqa: ARG002 - always
-        """See `Kernel.scheme`."""
+    @override
+    def scheme(self, layer: Layer) -> Scheme:
         return Scheme.NON_INTERLEAVED
 
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: four outputs take five words of a kernel row of three; weights are read once per tile."""
+        # four outputs take five words of a kernel row of three; weights are read once per tile
         tiles = -(-layer.out_shape.height // _tile_rows(layer))
         gathered_bytes = layer.in_shape.size * widths.x // 8
         height, width = _window(layer).kernel
         ram_bytes = layer.out_shape.size * height * (2 * ((width + 1) // 2) + 1) + gathered_bytes
         return Loads(tiles * self.weights_bytes(layer, widths), ram_bytes)
 
+    @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """See `Kernel.weights_bytes`: bytes of weights, words of biases and factors."""
+        # bytes of weights, words of biases and factors
         return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + 4)
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`: the weights as channels x kernel rows x kernel columns."""
+        # the weights as channels x kernel rows x kernel columns
         weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
         factors = Epilogue.of(quantized).factors.astype(np.int32)
         constants = {"weights": weights, "bias": quantized.constants["bias"]}
         return constants | ({"factors": factors} if len(factors) > 1 else {})
 
-    def shared_code(self, layer: Layer) -> str | None:  # noqa: ARG002 - of all
-        """See `Kernel.shared_code`."""
+    @override
+    def shared_code(self, layer: Layer) -> str | None:
         return SHARED_CODE
 
+    @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        """See `Kernel.code`: layers of the same shape and activation are expected to share all of it."""
+        # layers of the same shape and activation are expected to share all of it
         shape = (layer.in_shape, layer.out_shape, _window(layer), widths, layer.activation)
         return _code(layer, widths, sha256(repr(shape).encode()).hexdigest()[:8])
 
+    @override
     def exact_code(self, quantized: QuantizedLayer) -> Code:
-        """See `Kernel.exact_code`."""
         return _code(quantized.layer, Widths.of(quantized.formats), _digest(quantized, _epilogue(quantized)))
 
+    @override
     def context(self, quantized: QuantizedLayer) -> PlanesContext:
-        """See `Kernel.context`."""
         layer, epilogue = quantized.layer, _epilogue(quantized)
         return PlanesContext(
             epilogue=epilogue,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.cores import DSP_CORES
@@ -50,8 +51,8 @@ class Winograd(Kernel):
     takes_much_flash: ClassVar[bool] = True  # 3.6 times the weights; the arena is often larger, too
     suits_fused_rows: ClassVar[bool] = False  # rows are computed in pairs
 
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        """See `Kernel.fits`."""
         if core not in DSP_CORES or not widths.x == widths.w == 8 or not isinstance(layer, Conv):  # noqa: PLR2004
             return False
         window, (height, width, channels) = layer.window, layer.out_shape
@@ -60,12 +61,14 @@ class Winograd(Kernel):
         inputs = layer.in_shape.channels
         return is_plain and has_tiles and inputs % 4 == channels % BLOCK == 0 and inputs <= MOST_CHANNELS
 
-    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - 16 bits
-        """See `Kernel.scratch_bytes`: the transformed inputs of two tiles."""
+    @override
+    def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
+        # the transformed inputs of two tiles
         return TILES * POSITIONS * layer.in_shape.channels * 2
 
-    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:  # noqa: ARG002 - it has one input
-        """See `Kernel.lead`: two tiles are transformed before their outputs, in two rows, are written."""
+    @override
+    def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
+        # two tiles are transformed before their outputs, in two rows, are written
         height, width, channels = layer.out_shape
         pixels = np.arange(height * width).reshape(height, width)
         firsts = first_reads(layer.in_shape, layer.out_shape, _conv(layer).window)[::2, ::2].reshape(-1)[::TILES]
@@ -73,16 +76,13 @@ class Winograd(Kernel):
         ends = np.maximum.accumulate((lasts.reshape(-1, TILES).max(axis=1) + 1) * channels)
         return Lead(lead_of_blocks(firsts, ends, widths, reads_first=True))
 
-    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:  # noqa: ARG002 - of all
-        """See `Kernel.row_order`."""
+    @override
+    def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
         return RowOrder.none("winograd computes rows in pairs")
 
-    def work(self, layer: Layer, widths: Widths) -> Work:  # noqa: ARG002 - any will do
-        """See `Kernel.work`.
-
-        Parts: `pairs` of values of two tiles and four output channels (a `block`); `tile`: two tiles; `transformed`
-        values.
-        """
+    @override
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        # `pairs` of values of two tiles and four output channels (a `block`); `tile`: two tiles; `transformed` values
         groups, inputs = -(-_tiles(layer) // TILES), layer.in_shape.channels
         blocks = groups * layer.out_shape.channels // BLOCK
         return {
@@ -92,18 +92,20 @@ class Winograd(Kernel):
             "transformed": groups * TILES * POSITIONS * inputs,
         } | clamped_work(layer, {"output": layer.out_shape.size})
 
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
-        """See `Kernel.loads`: weights are read once for two tiles, transformed values once for four output channels."""
+        # weights are read once for two tiles, transformed values once for four output channels
         blocks, values = layer.out_shape.channels // BLOCK, POSITIONS * layer.in_shape.channels
         passes = -(-_tiles(layer) // TILES)
         return Loads(passes * self.weights_bytes(layer, widths), passes * TILES * values * (1 + 2 * blocks))
 
-    def weights_bytes(self, layer: Layer, widths: Widths) -> int:  # noqa: ARG002 - 16 bits
-        """See `Kernel.weights_bytes`."""
+    @override
+    def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         return layer.out_shape.channels * (POSITIONS * layer.in_shape.channels * 2 + 4 + 4)
 
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        """See `Kernel.constants`: weights, bias and factors of each block of channels, in the order of use."""
+        # weights, bias and factors of each block of channels, in the order of use
         weights = quantized.constants["weights"].astype(np.int64)
         out_channels, inputs = weights.shape[0], weights.shape[-1]
         transformed = np.einsum("ik,ckld,jl->cijd", TWICE_G, weights, TWICE_G).reshape(out_channels, POSITIONS, -1)
@@ -115,8 +117,8 @@ class Winograd(Kernel):
             parts.append(_blocks(factors))
         return {"weights": np.concatenate(parts, axis=1).astype(np.uint32).view(np.int32)}
 
+    @override
     def context(self, quantized: QuantizedLayer) -> WinogradContext:
-        """See `Kernel.context`."""
         epilogue = Epilogue.of(quantized)
         return WinogradContext(
             epilogue=epilogue,

@@ -1,4 +1,7 @@
-"""One file per layer kind; `KINDS` has them all by the name that templates and tables use."""
+"""One file per layer kind; `KINDS` has them all by the name that templates and tables use.
+
+The place of a kind in `KINDS` is its code in weights files: it never changes, new kinds go to the end.
+"""
 
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
@@ -23,8 +26,8 @@ from tinysplit.network.layers.window import Pads, Window
 KINDS: dict[str, type[Layer]] = {
     kind.kind: kind
     for kind in (
-        *(Conv, DepthwiseConv, ConvTranspose, Dense, MaxPool, AveragePool, Softmax),
-        *(Add, Mul, Concat, Lookup, PRelu, Upsample, Pad, Permute, PartialSum, AverageOfSums, RowSlice, RowJoin),
+        *(Conv, DepthwiseConv, Dense, ConvTranspose, MaxPool, AveragePool, Add, Mul, Concat, Softmax, Lookup, PRelu),
+        *(Pad, Permute, Upsample, RowSlice, RowJoin, PartialSum, AverageOfSums),
     )
 }
 

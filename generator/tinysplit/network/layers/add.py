@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -26,12 +27,13 @@ class Add(Elementwise):
         zero_points = [x.zero_point for x in formats.inputs]
         return Alignment.of(ratios, zero_points, formats.y.zero_point, -min(x.low for x in formats.inputs))
 
+    @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as its steps of the sum fit in 32 bits."""
         return coarse_enough(wanted, sum(map(reach, inputs)))
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         factors, offset, shift = self.alignment(quantized.formats)
         total = np.full((), offset, np.int64)
         for factor, x in zip(factors, inputs, strict=True):

@@ -6,6 +6,7 @@ from math import floor, frexp, log2
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point import arithmetic as fixed_point
@@ -74,6 +75,7 @@ class AveragePool(Pool):
         addend = count // 2 - elements * formats.x.zero_point * multiplier + count * formats.y.zero_point
         return ProductQuotient.of(multiplier, addend, count, (elements * formats.x.low, elements * formats.x.high))
 
+    @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as sums stay in 32 bits; in the same width never coarser than the input.
 
@@ -90,11 +92,10 @@ class AveragePool(Pool):
         least = min(wanted.bits - x.bits, 0) if holds_bounds else gain
         return ValueFormat.of(wanted.bits, x.scale * 2.0 ** -max(gain, least))
 
+    @override
     def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
-        """See `Layer.sum_bounds`: all elements of a window at their largest, scaled, and half the divisor.
-
-        Of sums of 64 bits the averages and the fraction's two integers have 32.
-        """
+        # all elements of a window at their largest, scaled, and half the divisor; of sums of 64 bits the averages and
+        # the fraction's two integers have 32
         formats = quantized.formats
         largest = max(abs(bound - formats.x.zero_point) for bound in quantized.x_bounds)
         multiplier, divisor = self.ratio(formats)
@@ -103,8 +104,8 @@ class AveragePool(Pool):
             return np.array([max(average, multiplier, divisor)])
         return np.array([self.window.elements * (largest * multiplier + divisor)])
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         formats = quantized.formats
         multiplier, divisor = self.ratio(formats)

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer, IntegerParameters
@@ -32,6 +33,7 @@ class Shape(NamedTuple):
         """Number of elements."""
         return self.height * self.width * self.channels
 
+    @override
     def __str__(self) -> str:
         return f"{self.height}x{self.width}x{self.channels}"
 
@@ -43,6 +45,7 @@ class Activation:
     low: float = -np.inf
     high: float = np.inf
 
+    @override
     def __str__(self) -> str:
         names = {(-np.inf, np.inf): "", (0.0, np.inf): "ReLU", (0.0, 6.0): "ReLU6"}
         return names.get((self.low, self.high), f"Clip({self.low:g}, {self.high:g})")
@@ -60,6 +63,7 @@ class Layer(ABC):
 
     kind: ClassVar[str]
     keeps_sign: ClassVar[bool] = False  # the output is never negative where the input is not
+    takes_clamp: ClassVar[bool] = False  # a ReLU or Clip behind it may become its `activation`
     is_view: ClassVar[bool] = False  # the output is where the inputs are: nothing is computed
     channel_axis: ClassVar[int] = 0  # of `weights`: the output channels
 
@@ -216,6 +220,7 @@ class WeightedLayer(Layer):
     bias: NDArray[np.float32]
 
     @property
+    @override
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """Float `weights` and `bias`."""
         return {"weights": self.weights, "bias": self.bias}

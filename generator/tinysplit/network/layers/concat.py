@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -18,13 +19,16 @@ class Concat(Joining):
     """Maps of one height and width side by side; each input has a format of its own, which becomes the output's."""
 
     kind: ClassVar[str] = "concat"
+    takes_clamp: ClassVar[bool] = True
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
         return self.in_shape._replace(channels=sum(shape.channels for shape in self.in_shapes))
 
     @property
+    @override
     def operator_macc(self) -> int:
         """None: values are only moved."""
         return 0
@@ -34,12 +38,13 @@ class Concat(Joining):
         y = formats.y
         return tuple(Alignment.of([x.scale / y.scale], [x.zero_point], y.zero_point, -x.low) for x in formats.inputs)
 
+    @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as its steps of every input fit in 32 bits."""
         return coarse_enough(wanted, max(map(reach, inputs)))
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         parts = [
             (offset + factor * x.astype(np.int64)) >> shift
             for ((factor,), offset, shift), x in zip(self.alignments(quantized.formats), inputs, strict=True)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
@@ -18,26 +19,31 @@ class Conv(WeightedLayer):
     """`weights` are out_channels x k_h x k_w x in_channels_per_group, so that a kernel row is contiguous as in HWC."""
 
     kind: ClassVar[str] = "conv"
+    takes_clamp: ClassVar[bool] = True
 
     window: Window
     groups: int = 1
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
         return self.window.out_shape(self.in_shape, self.weights.shape[0])
 
     @property
+    @override
     def operator_macc(self) -> int:
         """out_h * out_w * c_out * (k_h * k_w * c_in_per_group + 1 for the bias)."""
         return self.out_shape.size * (self.window.elements * (self.in_shape.channels // self.groups) + 1)
 
     @property
+    @override
     def cost_kind(self) -> str:
         """1x1 kernels have a cost of their own: they need no loop over a window."""
         return "pointwise_conv" if self.window.elements == 1 else self.kind
 
     @property
+    @override
     def has_padding(self) -> bool:
         """Whether windows of the layer overlap padding."""
         return self.window.is_clipped
@@ -52,8 +58,8 @@ class Conv(WeightedLayer):
         grouped = patches.reshape(-1, *self.window.kernel, self.groups, self.in_shape.channels // self.groups)
         return np.moveaxis(grouped, 3, 0).reshape(self.groups, len(grouped), -1)
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         patches = self.window.patches(x, fill=quantized.formats.x.zero_point)
         weights = np.split(quantized.constants["weights"], self.groups)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray
@@ -24,6 +25,7 @@ class ConvTranspose(WeightedLayer):
     growth: tuple[int, int]
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output (ONNX operators, ConvTranspose)."""
         cut = self.pads.top + self.pads.bottom, self.pads.left + self.pads.right
@@ -36,17 +38,19 @@ class ConvTranspose(WeightedLayer):
         return Shape(height, width, self.weights.shape[0])
 
     @property
+    @override
     def operator_macc(self) -> int:
         """Every input value times the whole kernel, and the biases."""
         return self.in_shape.size * self.weights[..., 0].size + self.out_shape.size
 
     @property
+    @override
     def has_padding(self) -> bool:
         """Always: outputs at the border use a part of the kernel."""
         return True
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         weights, constants = quantized.constants["weights"], quantized.constants
         height, width, channels = self.out_shape

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -17,21 +18,25 @@ class DepthwiseConv(WeightedLayer):
     """`weights` are k_h x k_w x channels."""
 
     kind: ClassVar[str] = "depthwise_conv"
+    takes_clamp: ClassVar[bool] = True
     channel_axis: ClassVar[int] = -1
 
     window: Window
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
         return self.window.out_shape(self.in_shape, self.in_shape.channels)
 
     @property
+    @override
     def operator_macc(self) -> int:
         """out_h * out_w * c * (k_h * k_w + 1 for the bias)."""
         return self.out_shape.size * (self.window.elements + 1)
 
     @property
+    @override
     def has_padding(self) -> bool:
         """Whether windows of the layer overlap padding."""
         return self.window.is_clipped
@@ -41,8 +46,8 @@ class DepthwiseConv(WeightedLayer):
         patches = self.window.patches(x)
         return np.moveaxis(patches, -1, 0).reshape(self.in_shape.channels, -1, self.window.elements)
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         products = (
             self.window.patches(x, fill=quantized.formats.x.zero_point).astype(np.int64)

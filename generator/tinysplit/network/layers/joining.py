@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, frexp, log2
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
+
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_FACTOR, MAX_SHIFT, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat
@@ -20,6 +22,7 @@ class Joining(Layer):
     other_shapes: tuple[Shape, ...]
 
     @property
+    @override
     def in_shapes(self) -> tuple[Shape, ...]:
         """Shapes of all inputs."""
         return (self.in_shape, *self.other_shapes)
@@ -29,16 +32,21 @@ class Joining(Layer):
 class Elementwise(Joining):
     """A layer that joins elements at the same place; another input of 1 x 1 x channels serves every pixel."""
 
+    takes_clamp: ClassVar[bool] = True
+
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output, which is that of the first input."""
         return self.in_shape
 
+    @override
     def is_elementwise(self, k: int) -> bool:
-        """See `Layer.is_elementwise`: where an input is as large as the output."""
+        # where an input is as large as the output
         return self.in_shapes[k] == self.out_shape
 
     @property
+    @override
     def operator_macc(self) -> int:
         """One per element of each input after the first."""
         return self.out_shape.size * len(self.other_shapes)

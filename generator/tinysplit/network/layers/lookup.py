@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -29,19 +30,22 @@ class Lookup(Layer):
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output, which is that of the input."""
         return self.in_shape
 
     @property
+    @override
     def operator_macc(self) -> int:
         """One per element."""
         return self.in_shape.size
 
+    @override
     def is_elementwise(self, _: int) -> bool:
-        """See `Layer.is_elementwise`."""
         return True
 
+    @override
     def weights_bytes(self, bits: int) -> int:
         """Return the bytes of the table where input and output have the same width."""
         return 0 if bits == FLOAT_BITS else self.table_bytes(bits, bits)
@@ -51,6 +55,7 @@ class Lookup(Layer):
         """Return the bytes of the table: entries by the input's width, each of the output's width."""
         return _entries(x_bits) * y_bits // 8
 
+    @override
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the `table`: output integers, with as many entries as `table_bytes` counts."""
         x = formats.x
@@ -59,8 +64,8 @@ class Lookup(Layer):
         table = formats.y.quantize(self.function(inputs))
         return {"table": np.roll(table, x.low) if x.bits == BYTE_BITS else table}
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         table = quantized.constants["table"].astype(np.int64)
         if quantized.formats.x.bits == BYTE_BITS:

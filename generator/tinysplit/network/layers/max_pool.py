@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from typing_extensions import override
+
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.pool import Pool
@@ -16,12 +18,12 @@ class MaxPool(Pool):
     keeps_sign: ClassVar[bool] = True
 
     @property
+    @override
     def keeps_format(self) -> bool:
-        """See `Layer.keeps_format`."""
         return True
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         patches = self.window.patches(x, fill=quantized.formats.x.low)
         return quantized.clamped(patches.max(axis=(3, 4)))

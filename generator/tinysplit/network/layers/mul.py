@@ -6,6 +6,7 @@ from math import prod
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
@@ -34,19 +35,21 @@ class Mul(Elementwise):
         first, second = map(_reach, formats.inputs)
         return ((first + 1) >> 1 if self.is_halved(formats) else first) * second
 
+    @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as its steps of the product fit in 32 bits."""
         return coarse_enough(wanted, reach(inputs[0]) * reach(inputs[1]))
 
+    @override
     def sum_bounds(self, quantized: IntegerLayer) -> IntArray:
-        """See `Layer.sum_bounds`: the largest product, and what it becomes before the last shift."""
+        # the largest product, and what it becomes before the last shift
         formats = quantized.formats
         requantization = self.requantization(formats)
         products = np.array([self._largest(formats) + requantization.sum_rounding])
         return np.array([requantization.largest(products, formats.y.zero_point)])
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         formats = quantized.formats
         requantization = self.requantization(formats)
         first, second = (x.astype(np.int64) - q.zero_point for x, q in zip(inputs, formats.inputs, strict=True))

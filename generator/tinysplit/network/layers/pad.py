@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -29,11 +30,13 @@ class Pad(Layer):
     value: float
 
     @property
+    @override
     def keeps_format(self) -> bool:
-        """See `Layer.keeps_format`: where the value is 0."""
+        # where the value is 0
         return self.value == 0
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
         top, left, bottom, right = self.pads
@@ -41,6 +44,7 @@ class Pad(Layer):
         return Shape(top + height + bottom, left + width + right, channels)
 
     @property
+    @override
     def operator_macc(self) -> int:
         """None: values are only moved."""
         return 0
@@ -54,12 +58,13 @@ class Pad(Layer):
         x, y = formats.x, formats.y
         return Alignment.of([x.scale / y.scale], [x.zero_point], y.zero_point, -x.low)
 
+    @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the input's format for 0, else the wanted one, as far as its steps of the input fit in 32 bits."""
         return inputs[0] if self.keeps_format else coarse_enough(wanted, reach(inputs[0]))
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         top, left, bottom, right = self.pads
         (factor,), offset, shift = self.alignment(quantized.formats)

@@ -5,6 +5,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -29,16 +30,18 @@ class Permute(Layer):
     order: NDArray[np.int64]
 
     @property
+    @override
     def keeps_format(self) -> bool:
-        """See `Layer.keeps_format`."""
         return True
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
         return self.new_shape
 
     @property
+    @override
     def operator_macc(self) -> int:
         """None: values are only moved."""
         return 0
@@ -48,8 +51,8 @@ class Permute(Layer):
         """The loops that read the source in the order of the output, the outermost first."""
         return loops_of(self.order)
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         return quantized.clamped(self.moved(x))
 

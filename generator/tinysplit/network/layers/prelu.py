@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -25,24 +26,28 @@ class PRelu(Layer):
     slopes: NDArray[np.float32]
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output, which is that of the input."""
         return self.in_shape
 
     @property
+    @override
     def operator_macc(self) -> int:
         """One an element."""
         return self.in_shape.size
 
     @property
+    @override
     def parameters(self) -> dict[str, NDArray[np.float32]]:
         """The slopes below zero, one per channel."""
         return {"slopes": self.slopes}
 
+    @override
     def is_elementwise(self, _: int) -> bool:
-        """See `Layer.is_elementwise`."""
         return True
 
+    @override
     def weights_bytes(self, bits: int) -> int:
         """Return the bytes of one factor per channel."""
         return self.slopes.size * (4 if bits == FLOAT_BITS else FACTOR_BYTES)
@@ -55,17 +60,19 @@ class PRelu(Layer):
         slopes = (self.slopes.astype(np.float64) * ratio).tolist()
         return Alignment.of(ratios, [0, 0], formats.y.zero_point, largest, instead=slopes)
 
+    @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as its steps of every product fit in 32 bits."""
         return coarse_enough(wanted, (1 + float(np.abs(self.slopes).max())) * 2 * reach(inputs[0]))
 
+    @override
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the `factors` below zero, one per channel: slope * x.scale / y.scale * 2^shift."""
         steps = self.slopes.astype(np.float64) * formats.x.scale / formats.y.scale
         return {"factors": np.rint(steps * 2.0 ** self.alignment(formats).shift).astype(np.int32)}
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         (factor, _), offset, shift = self.alignment(quantized.formats)
         value = x.astype(np.int64) - quantized.formats.x.zero_point

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
@@ -28,39 +29,46 @@ class Softmax(Layer):
     kind: ClassVar[str] = "softmax"
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output, which is that of the input."""
         return self.in_shape
 
+    @override
     def is_elementwise(self, _: int) -> bool:
-        """See `Layer.is_elementwise`: sums are known before the first element is written."""
+        # sums are known before the first element is written
         return True
 
     @property
+    @override
     def operator_macc(self) -> int:
         """15 per element."""
         return MACC_PER_ELEMENT * self.in_shape.size
 
+    @override
     def weights_bytes(self, bits: int) -> int:
         """One table of 256 16-bit values for 8 bits, two for 16."""
         return 0 if bits == FLOAT_BITS else TABLE_SIZE * 2 * (bits // 8)
 
+    @override
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one."""
         steps = {"exp_low": 1, "exp_high": TABLE_SIZE} if formats.x.bits > 8 else {"exp_low": 1}  # noqa: PLR2004 - a byte
         distances = np.arange(TABLE_SIZE) * formats.x.scale
         return {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
 
-    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:  # noqa: ARG002 - any
+    @override
+    def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return Q0.7 or Q0.15."""
         return QFormat(wanted.bits, wanted.bits - 1)
 
+    @override
     def sum_bounds(self, _: IntegerLayer) -> IntArray:
-        """See `Layer.sum_bounds`: the sum of all exponentials; a quotient's numerator needs half of 32 bits."""
+        # the sum of all exponentials; a quotient's numerator needs half of 32 bits
         return np.array([self.in_shape.channels * ONE])
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         tables = quantized.constants
         distance = x.max(axis=-1, keepdims=True).astype(np.int64) - x

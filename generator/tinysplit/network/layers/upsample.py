@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from typing_extensions import override
+
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape
@@ -18,22 +20,24 @@ class Upsample(Layer):
     factors: tuple[int, int]
 
     @property
+    @override
     def keeps_format(self) -> bool:
-        """See `Layer.keeps_format`."""
         return True
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
         height, width, channels = self.in_shape
         return Shape(height * self.factors[0], width * self.factors[1], channels)
 
     @property
+    @override
     def operator_macc(self) -> int:
         """None: values are only moved."""
         return 0
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         return quantized.clamped(x.repeat(self.factors[0], axis=1).repeat(self.factors[1], axis=2))

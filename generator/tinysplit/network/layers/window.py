@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer, Shape, T
@@ -29,6 +30,7 @@ class Window:
     dilation: tuple[int, int] = (1, 1)
     pads: Pads = Pads()
 
+    @override
     def __str__(self) -> str:
         (k_h, k_w), (s_h, s_w), (d_h, d_w) = self.kernel, self.stride, self.dilation
         return f"window {k_h}x{k_w}, stride {s_h}x{s_w}, dilation {d_h}x{d_w}, padding {'/'.join(map(str, self.pads))}"

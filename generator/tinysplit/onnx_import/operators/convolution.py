@@ -8,11 +8,28 @@ import numpy as np
 from tinysplit.network.layers import Conv, ConvTranspose, DepthwiseConv, Layer, Pads
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.node import Constant, Node, Tensor
-from tinysplit.onnx_import.operators.window import MAP_RANKS, fitting, window_of
+from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
+from tinysplit.onnx_import.operators.declaration import TakenPad, operator
+from tinysplit.onnx_import.operators.window import MAP_RANKS, WINDOW_ATTRIBUTES, WINDOW_REFUSALS, fitting, window_of
 from tinysplit.onnx_import.size_limits import check_expanded_size, check_value_size
 
+RANK = Refusal("has {} spatial dimensions: only 1 and 2 are supported")
+CHANNELS = Refusal("has weights for {} channels, but its input has {}")
+KERNEL_SHAPE = Refusal("has a kernel_shape that contradicts its weights of {}x{}")
+BIAS = Refusal("has a bias of {}, but {} output channels")
+TRANSPOSED_GAPS = Refusal(
+    "has auto_pad and strides of {}x{} above its kernel of {}x{}, from which ONNX and ONNX Runtime compute other "
+    "shapes: export it with pads and output_padding"
+)
 
+
+@operator(
+    "Conv",
+    attributes=(*WINDOW_ATTRIBUTES, "group"),
+    layers=(DepthwiseConv, Conv),
+    refusals=(RANK, CHANNELS, KERNEL_SHAPE, BIAS, *WINDOW_REFUSALS),
+    taken_pad=TakenPad.ZEROS,
+)
 def conv(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `DepthwiseConv` where every channel has one kernel, otherwise a `Conv`; a 1-D Conv has a height of 1.
 
@@ -20,19 +37,19 @@ def conv(node: Node, builder: GraphBuilder) -> Tensor:
     """
     weights = node.constant(1).astype(np.float32)
     if node.rank not in MAP_RANKS:
-        raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
+        raise node.error(RANK, node.rank - 2)
     producer, in_shape, padded = builder.as_map(node)
     out_channels, group_channels = weights.shape[:2]
     groups = node.attributes.get("group", 1)
     if group_channels * groups != in_shape.channels:
-        raise node.error(f"has weights for {group_channels * groups} channels, but its input has {in_shape.channels}")
+        raise node.error(CHANNELS, group_channels * groups, in_shape.channels)
     weights = weights.reshape(out_channels, group_channels, -1, weights.shape[-1])
     kernel = weights.shape[2], weights.shape[3]
     bias = node.optional(2)
     if node.pair("kernel_shape", 1) != kernel and "kernel_shape" in node.attributes:
-        raise node.error(f"has a kernel_shape that contradicts its weights of {kernel[0]}x{kernel[1]}")
+        raise node.error(KERNEL_SHAPE, *kernel)
     if bias is not None and bias.shape != (out_channels,):
-        raise node.error(f"has a bias of {bias.shape}, but {out_channels} output channels")
+        raise node.error(BIAS, bias.shape, out_channels)
     common: dict[str, Any] = {
         "name": node.name,
         "inputs": (builder.source(producer),),
@@ -49,6 +66,13 @@ def conv(node: Node, builder: GraphBuilder) -> Tensor:
     return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
 
 
+@operator(
+    "ConvTranspose",
+    attributes=("auto_pad", "dilations", "group", "output_padding", "output_shape", "pads", "strides"),
+    ignored=("kernel_shape",),  # that of the weights
+    layers=(ConvTranspose,),
+    refusals=(RANK, CHANNELS, TRANSPOSED_GAPS),
+)
 def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `ConvTranspose`; groups become one group with zero weights.
 
@@ -56,10 +80,10 @@ def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
     """
     weights = node.constant(1).astype(np.float32)
     if node.rank not in MAP_RANKS:
-        raise node.error(f"has {node.rank - 2} spatial dimensions: only 1 and 2 are supported")
+        raise node.error(RANK, node.rank - 2)
     producer, in_shape, _ = builder.as_map(node)
     if weights.shape[0] != in_shape.channels:
-        raise node.error(f"has weights for {weights.shape[0]} channels, but its input has {in_shape.channels}")
+        raise node.error(CHANNELS, weights.shape[0], in_shape.channels)
     groups = node.attributes.get("group", 1)
     if groups > 1:
         check_expanded_size(node.name, weights.size * groups)
@@ -113,10 +137,7 @@ def _cut(
     ]
     ends = (1, *wanted)[-2:] if wanted else [n * s for n, s in zip(sizes, stride, strict=True)]
     if not wanted and any(size < end for size, end in zip(whole, ends, strict=True)):
-        raise node.error(
-            f"has auto_pad and strides of {stride[0]}x{stride[1]} above its kernel of {kernel[0]}x{kernel[1]}, from "
-            "which ONNX and ONNX Runtime compute other shapes: export it with pads and output_padding"
-        )
+        raise node.error(TRANSPOSED_GAPS, *stride, *kernel)
     total = [max(size - end, 0) for size, end in zip(whole, ends, strict=True)]
     more_rows, more_columns = (max(end - size, 0) for size, end in zip(whole, ends, strict=True))
     small, large = [t // 2 for t in total], [t - t // 2 for t in total]

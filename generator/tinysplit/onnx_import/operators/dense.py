@@ -7,16 +7,27 @@ import numpy as np
 from tinysplit.network.layers import Conv, Dense, Window
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.node import Constant, Node, Tensor
+from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
+from tinysplit.onnx_import.operators.declaration import operator
+
+CONSTANT_LEFT = Refusal("has a constant on its left: only activation * weights is supported")
+OTHER_ROWS = Refusal("adds {}, other values to each row: only one row for all is supported")
+NO_MATRIX = Refusal("multiplies {}: only activation * weight matrix is supported")
 
 
+@operator(
+    "Gemm",
+    attributes=("alpha", "beta", "transA", "transB"),
+    layers=(Dense, Conv),
+    refusals=(CONSTANT_LEFT, OTHER_ROWS),
+)
 def gemm(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute alpha * A * B + beta * C, with A or B transposed where the attributes say so; A is the activation.
 
     Raises InputError if A is a constant or C differs between rows.
     """
     if not isinstance(node.operands[0], Tensor):
-        raise node.error("has a constant on its left: only activation * weights is supported")
+        raise node.error(CONSTANT_LEFT)
     x = node.tensor.layout
     if node.attributes.get("transA", 0):
         x = x.transpose((1, 0))
@@ -26,12 +37,11 @@ def gemm(node: Node, builder: GraphBuilder) -> Tensor:
     c = node.optional(2)
     bias = np.zeros(1) if c is None else c * node.attributes.get("beta", 1.0)
     if bias.ndim > 1 and bias.shape[0] > 1:
-        raise node.error(
-            f"adds {node.shapes.split(', ')[-1]}, other values to each row: only one row for all is supported"
-        )
+        raise node.error(OTHER_ROWS, node.shapes.split(", ")[-1])
     return _product(node, builder, x, weights, np.broadcast_to(bias, (1, len(weights)))[0])
 
 
+@operator("MatMul", layers=(Dense, Conv), refusals=(NO_MATRIX,))
 def matmul(node: Node, builder: GraphBuilder) -> Tensor:
     """Multiply the activation by a weight matrix, or by a vector, which is a matrix of one column.
 
@@ -39,7 +49,7 @@ def matmul(node: Node, builder: GraphBuilder) -> Tensor:
     """
     weights = node.constant(1) if isinstance(node.operands[0], Tensor) else None
     if weights is None or weights.ndim not in {1, 2}:
-        raise node.error(f"multiplies {node.shapes}: only activation * weight matrix is supported")
+        raise node.error(NO_MATRIX, node.shapes)
     columns = weights.reshape(len(weights), -1)
     product = _product(node, builder, node.tensor.layout, columns.T, np.zeros(columns.shape[1]))
     shape = product.layout.shape

@@ -12,8 +12,15 @@ from tinysplit.network.layers import Add, Concat, Layer, Mul, Shape
 from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import IndexArray, Layout
-from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.node import Node, Refusal, Tensor
+from tinysplit.onnx_import.operators.declaration import operator
 from tinysplit.onnx_import.size_limits import check_value_size
+
+BOTH_ENLARGED = Refusal("enlarges both its inputs ({}) by broadcasting: not supported")
+OTHER_SHAPES = Refusal("joins {}: the shapes do not match")
+WITH_CONSTANTS = Refusal("joins activations and constants ({}): compute the constant part apart")
+OTHER_AXES = Refusal("joins {} ('{}' and '{}') and broadcasts other axes than all but the channels: not supported")
+ELEMENTWISE_REFUSALS = (BOTH_ENLARGED, OTHER_SHAPES, OTHER_AXES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +35,7 @@ class _Operand:
     sign: int = 1
 
 
+@operator("Sum", layers=(Add,), refusals=(*ELEMENTWISE_REFUSALS, WITH_CONSTANTS), joins=True)
 def add(node: Node, builder: GraphBuilder) -> Tensor:
     """Add activations."""
     return _sum(node, builder, [1] * len(node.tensors))
@@ -39,11 +47,12 @@ def sub(node: Node, builder: GraphBuilder) -> Tensor:
 
 
 def mul(node: Node, builder: GraphBuilder) -> Tensor:
-    """Multiply two activations. Raises InputError for constants among them and shapes that do not match."""
+    """Multiply two activations. Raises InputError for shapes that do not match."""
     operands = _aligned(node, builder, _operands(node, builder))
     return Tensor(Layout(operands[0].order), builder.append(Mul(**_fields(node, operands))))
 
 
+@operator("Concat", attributes=("axis",), layers=(Concat,), refusals=(WITH_CONSTANTS,), joins=True)
 def concat(node: Node, builder: GraphBuilder) -> Tensor:
     """Concatenate activations: what each has of a pixel, of a row, or all of it, one after the other."""
     axis = node.attributes["axis"] % node.rank
@@ -91,7 +100,7 @@ def _sum(node: Node, builder: GraphBuilder, signs: list[int]) -> Tensor:
 
 def _operands(node: Node, builder: GraphBuilder) -> list[_Operand]:
     if len(node.tensors) != len(node.operands):
-        raise node.error(f"joins activations and constants ({node.shapes}): compute the constant part apart")
+        raise node.error(WITH_CONSTANTS, node.shapes)
     stored = [(tensor, *builder.as_stored(tensor)) for tensor in node.tensors]
     return [
         _Operand(builder.source(producer), shape, order, tensor, producer) for tensor, producer, shape, order in stored
@@ -103,13 +112,13 @@ def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> lis
     try:
         shape = np.broadcast_shapes(*(operand.order.shape for operand in operands))
     except ValueError:
-        raise node.error(f"joins {node.shapes}: the shapes do not match") from None
+        raise node.error(OTHER_SHAPES, node.shapes) from None
     whole = [operand for operand in operands if operand.order.size == np.prod(shape)]
     whole.sort(
         key=lambda operand: operand.name != node.name_of(operand.tensor)
     )  # those in the memory order of their producer come first
     if not whole:
-        raise node.error(f"enlarges both its inputs ({node.shapes}) by broadcasting: not supported")
+        raise node.error(BOTH_ENLARGED, node.shapes)
     first = _by_vectors(replace(whole[0], order=whole[0].order.reshape(shape)), operands)
     others = [_as_first(node, builder, operand, first) for operand in operands if operand is not whole[0]]
     return [first, *others]
@@ -139,10 +148,7 @@ def _as_first(node: Node, builder: GraphBuilder, operand: _Operand, first: _Oper
         return replace(operand, shape=first.shape)
     if operand.order.size == channels and np.array_equal(order, first.order % channels):
         return replace(operand, shape=Shape(1, 1, channels))
-    raise node.error(
-        f"joins {node.shapes} ('{operand.name}' and '{first.name}') and broadcasts other axes than all but the "
-        "channels: not supported"
-    )
+    raise node.error(OTHER_AXES, node.shapes, operand.name, first.name)
 
 
 def _by_pixel(operands: list[_Operand], axis: int) -> IndexArray:

@@ -6,34 +6,49 @@ from math import prod
 import numpy as np
 
 from tinysplit.onnx_import.graph_builder import GraphBuilder
-from tinysplit.onnx_import.node import Constant, Node, Tensor
+from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
+from tinysplit.onnx_import.operators.declaration import TakenPad, operator
+
+TRAINING = Refusal("drops values at random, for training: export the network for inference")
+PAD_MODE = Refusal("pads in mode '{}': only constant padding is supported")
+CROPPING = Refusal("has negative pads {}: cropping is not supported")
+SECOND_PAD = Refusal("follows another Pad: merge the two")
+SEVERAL_SAMPLES = Refusal("cannot reshape {} to {}: batches other than 1 are not supported")
 
 
+@operator("Identity", taken_pad=TakenPad.ANY)
 def unchanged(node: Node, builder: GraphBuilder) -> Tensor:
     """Leave the values as they are."""
     return node.tensor
 
 
+@operator("Dropout", ignored=("ratio", "seed"), refusals=(TRAINING,), taken_pad=TakenPad.ANY)
 def dropout(node: Node, builder: GraphBuilder) -> Tensor:
-    """Leave the values as they are, outside of training. Raises InputError in training mode."""
+    """Leave the values as they are, outside of training.
+
+    Raises InputError in training mode.
+    """
     ratio, training = node.optional(1), node.optional(2)
     if training is not None and training.any() and (ratio is None or ratio.any()):
-        raise node.error("drops values at random, for training: export the network for inference")
+        raise node.error(TRAINING)
     return node.tensor
 
 
+@operator("Shape", attributes=("end", "start"), taken_pad=TakenPad.ANY)
 def shape_of(node: Node, builder: GraphBuilder) -> Constant:
     """Give the shape, which is known, and so a constant."""
     shape = node.tensor.layout.shape[node.attributes.get("start", 0) : node.attributes.get("end")]
     return np.array(shape, dtype=np.int64)
 
 
+@operator("Transpose", attributes=("perm",), taken_pad=TakenPad.ANY)
 def transpose(node: Node, builder: GraphBuilder) -> Tensor:
     """Permute the axes; without `perm` the axes are reversed."""
     permutation = node.attributes.get("perm", range(node.rank)[::-1])
     return node.moved(node.tensor.layout.transpose(permutation))
 
 
+@operator("Reshape", attributes=("allowzero",), refusals=(SEVERAL_SAMPLES,), taken_pad=TakenPad.ANY)
 def reshape(node: Node, builder: GraphBuilder) -> Tensor:
     """Reshape to constant sizes; 0 keeps a size (unless `allowzero`) and -1 is the remaining size.
 
@@ -43,31 +58,40 @@ def reshape(node: Node, builder: GraphBuilder) -> Tensor:
     old = node.tensor.layout
     if not node.attributes.get("allowzero", 0):
         wanted = [old.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)]
-    return _reshaped(node, wanted)
+    try:
+        return node.moved(old.reshape(wanted))
+    except ValueError:
+        raise node.error(SEVERAL_SAMPLES, old, "x".join(map(str, wanted))) from None
 
 
+@operator("Flatten", attributes=("axis",), taken_pad=TakenPad.ANY)
 def flatten(node: Node, builder: GraphBuilder) -> Tensor:
-    """Flatten to two dimensions. Raises InputError for a batch other than 1."""
-    axis = node.attributes.get("axis", 1)
-    return _reshaped(node, (prod(node.tensor.layout.shape[:axis]), -1))
+    """Flatten to two dimensions."""
+    layout, axis = node.tensor.layout, node.attributes.get("axis", 1)
+    return node.moved(layout.reshape((prod(layout.shape[:axis]), -1)))
 
 
+@operator("Squeeze", attributes=("axes",), taken_pad=TakenPad.ANY)
 def squeeze(node: Node, builder: GraphBuilder) -> Tensor:
     """Squeeze the given axes, or all of size 1."""
-    shape, axes = node.tensor.layout.shape, node.axes()
-    squeezed = {axis for axis, size in enumerate(shape) if size == 1} if axes is None else {a % node.rank for a in axes}
-    return _reshaped(node, [size for axis, size in enumerate(shape) if axis not in squeezed])
+    layout = node.tensor.layout
+    return node.moved(layout.reshape(layout.order.squeeze(node.axes()).shape))
 
 
+@operator("Unsqueeze", attributes=("axes",), taken_pad=TakenPad.ANY)
 def unsqueeze(node: Node, builder: GraphBuilder) -> Tensor:
     """Insert axes of size 1."""
-    axes = node.axes() or ()
-    rank = node.rank + len(axes)
-    sizes = iter(node.tensor.layout.shape)
-    inserted = {axis % rank for axis in axes}
-    return _reshaped(node, [1 if axis in inserted else next(sizes) for axis in range(rank)])
+    layout = node.tensor.layout
+    return node.moved(layout.reshape(np.expand_dims(layout.order, node.axes() or ()).shape))
 
 
+@operator(
+    "Pad",
+    attributes=("mode",),
+    refusals=(PAD_MODE, CROPPING, SECOND_PAD),
+    taken_pad=TakenPad.ANY,
+    takes_infinity=True,
+)
 def pad(node: Node, builder: GraphBuilder) -> Tensor:
     """Pad with a constant; the window of the next operator absorbs it if it supports the constant.
 
@@ -78,22 +102,13 @@ def pad(node: Node, builder: GraphBuilder) -> Tensor:
     value = node.optional(2)
     axes = node.optional(3)
     if mode != "constant":
-        raise node.error(f"pads in mode '{mode}': only constant padding is supported")
+        raise node.error(PAD_MODE, mode)
     if min(widths, default=0) < 0:
-        raise node.error(f"has negative pads {widths}: cropping is not supported")
+        raise node.error(CROPPING, widths)
     if node.tensor.layout.is_padded:
-        raise node.error("follows another Pad: merge the two")
+        raise node.error(SECOND_PAD)
     padded = range(node.rank) if axes is None else axes.tolist()
     both = [(0, 0)] * node.rank
     for axis, before, after in zip(padded, widths, widths[len(padded) :], strict=False):
         both[axis] = (before, after)
     return node.moved(node.tensor.layout.pad(both, 0.0 if value is None else float(value.item())))
-
-
-def _reshaped(node: Node, shape: list[int] | tuple[int, ...]) -> Tensor:
-    layout = node.tensor.layout
-    try:
-        return node.moved(layout.reshape(shape))
-    except ValueError:
-        sizes = "x".join(map(str, shape))
-        raise node.error(f"cannot reshape {layout} to {sizes}: batches other than 1 are not supported") from None

@@ -4,14 +4,40 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+from numpy.lib.array_utils import normalize_axis_index
+
 from tinysplit.network.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.node import Node, Tensor
-from tinysplit.onnx_import.operators.window import MAP_RANKS, fitting, reach, window_of
+from tinysplit.onnx_import.node import Node, Refusal, Tensor
+from tinysplit.onnx_import.operators.declaration import TakenPad, operator
+from tinysplit.onnx_import.operators.window import (
+    MAP_RANKS,
+    WINDOW_ATTRIBUTES,
+    WINDOW_REFUSALS,
+    fitting,
+    reach,
+    window_of,
+)
+
+PADDING_ALONE = Refusal("has a window over padding alone, which has no value: make its pads {} smaller")
+SAME_AND_DILATIONS = Refusal(
+    "has auto_pad and dilations, from which ONNX and ONNX Runtime compute other shapes: export it with pads"
+)
+POOL_REFUSALS = (PADDING_ALONE, SAME_AND_DILATIONS, *WINDOW_REFUSALS)
+POOL_ATTRIBUTES = (*WINDOW_ATTRIBUTES, "ceil_mode")
+REDUCTION_ATTRIBUTES = ("axes", "keepdims", "noop_with_empty_axes")
 
 
+@operator(
+    "MaxPool",
+    attributes=POOL_ATTRIBUTES,
+    ignored=("storage_order",),  # of the indices of maxima
+    layers=(MaxPool,),
+    refusals=POOL_REFUSALS,
+    taken_pad=TakenPad.ANY,
+)
 def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `MaxPool`; a Pad in front may hold -infinity, or 0 where the values are never negative."""
     producer, in_shape, padded = builder.as_map(node)
@@ -24,6 +50,13 @@ def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     return _appended(node, builder, _max_pool(node, builder.source(producer), in_shape, window))
 
 
+@operator(
+    "AveragePool",
+    attributes=(*POOL_ATTRIBUTES, "count_include_pad"),
+    layers=(AveragePool,),
+    refusals=POOL_REFUSALS,
+    taken_pad=TakenPad.ZEROS,
+)
 def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add an `AveragePool`; a Pad with 0 in front counts in the divisor, as pads do with `count_include_pad`.
 
@@ -44,6 +77,7 @@ def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     return _appended(node, builder, layer)
 
 
+@operator("GlobalAveragePool", layers=(AveragePool,))
 def global_average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add an `AveragePool` with the whole map as its window."""
     producer, in_shape = _unpadded_map(node, builder)
@@ -51,6 +85,7 @@ def global_average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     return _appended(node, builder, _average_pool(node, builder.source(producer), in_shape, window))
 
 
+@operator("GlobalMaxPool", layers=(MaxPool,))
 def global_max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `MaxPool` with the whole map as its window."""
     producer, in_shape = _unpadded_map(node, builder)
@@ -58,11 +93,13 @@ def global_max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     return _appended(node, builder, _max_pool(node, builder.source(producer), in_shape, window))
 
 
+@operator("ReduceMean", attributes=REDUCTION_ATTRIBUTES, layers=(AveragePool,))
 def reduce_mean(node: Node, builder: GraphBuilder) -> Tensor:
     """Average over axes: `GlobalAveragePool` of a map whose channels are the axes that stay."""
     return _reduced(node, builder, global_average_pool)
 
 
+@operator("ReduceMax", attributes=REDUCTION_ATTRIBUTES, layers=(MaxPool,))
 def reduce_max(node: Node, builder: GraphBuilder) -> Tensor:
     """Maximum over axes: `GlobalMaxPool` of a map whose channels are the axes that stay."""
     return _reduced(node, builder, global_max_pool)
@@ -72,7 +109,7 @@ def _reduced(node: Node, builder: GraphBuilder, pool: Callable[[Node, GraphBuild
     """Pool over the reduced axes as one, or as height and width where they are these."""
     layout, rank = node.tensor.layout, node.rank
     named = node.axes() or (() if node.attributes.get("noop_with_empty_axes", 0) else range(rank))
-    reduced = sorted({axis % rank for axis in named})
+    reduced = sorted({normalize_axis_index(axis, rank) for axis in named})
     if not reduced:
         return node.tensor
     kept = [axis for axis in range(rank) if axis not in reduced]
@@ -111,9 +148,7 @@ def _average_pool(node: Node, source: str, in_shape: Shape, window: Window, *, c
 def _flooring_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
     window = window_of(node, in_shape, padded, node.pair("kernel_shape", 1))
     if node.attributes.get("auto_pad", b"NOTSET").startswith(b"SAME") and reach(window) != window.kernel:
-        raise node.error(
-            "has auto_pad and dilations, from which ONNX and ONNX Runtime compute other shapes: export it with pads"
-        )
+        raise node.error(SAME_AND_DILATIONS)
     return window
 
 
@@ -124,9 +159,7 @@ def _has_empty_windows(window: Window, in_shape: Shape) -> bool:
 
 def _check_windows(node: Node, window: Window, in_shape: Shape) -> None:
     if _has_empty_windows(window, in_shape):
-        raise node.error(
-            f"has a window over padding alone, which has no value: make its pads {tuple(window.pads)} smaller"
-        )
+        raise node.error(PADDING_ALONE, tuple(window.pads))
 
 
 def _pool_window(node: Node, in_shape: Shape, padded: Pads) -> Window:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from tinysplit.network.layers import Upsample
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.node import Node, Refusal, Tensor
+from tinysplit.onnx_import.operators.declaration import operator
 from tinysplit.onnx_import.operators.window import MAP_RANKS
 from tinysplit.onnx_import.size_limits import check_value_size
 
@@ -22,7 +23,20 @@ ROUNDINGS: dict[bytes, Callable[[FloatArray], FloatArray]] = {
     b"ceil": np.ceil,
 }
 
+OTHER_AXES = Refusal("resizes {} by {}: only height and width of a map can grow")
+NO_COPIES = Refusal("takes pixels by {} and {}, which does not repeat each {} times: not supported")
+FRACTION = Refusal("resizes by {:g}: only whole factors are supported")
+INTERPOLATION = Refusal("interpolates in mode {}: only nearest is supported, and copies of a single pixel")
+TRANSFORMATION = Refusal("has the coordinate_transformation_mode {}, which ONNX does not know")
 
+
+@operator(
+    "Resize",
+    attributes=("axes", "coordinate_transformation_mode", "keep_aspect_ratio_policy", "mode", "nearest_mode"),
+    ignored=("antialias", "cubic_coeff_a", "exclude_outside", "extrapolation_value"),
+    layers=(Upsample,),
+    refusals=(OTHER_AXES, NO_COPIES, FRACTION, INTERPOLATION, TRANSFORMATION),
+)
 def resize(node: Node, builder: GraphBuilder) -> Tensor:
     """Add an `Upsample` that repeats every pixel a whole number of times.
 
@@ -31,7 +45,7 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
     shape, resized = node.tensor.layout.shape, tuple(_resized(node))
     factors = tuple(new / size for size, (new, _) in zip(shape, resized, strict=True))
     if node.rank not in MAP_RANKS or any(factor != 1 for factor in factors[:2]):
-        raise node.error(f"resizes {node.tensor.layout} by {factors}: only height and width of a map can grow")
+        raise node.error(OTHER_AXES, node.tensor.layout, factors)
     check_value_size([new for new, _ in resized])
     for axis in range(2, node.rank):
         _check_repeats(node, axis, *resized[axis])
@@ -74,7 +88,7 @@ def _check_repeats(node: Node, axis: int, new: int, scale: float) -> None:
     """Raise InputError unless output i of `new` along an axis is input i // factor."""
     size = node.tensor.layout.shape[axis]
     if new < size or new % size:
-        raise node.error(f"resizes by {scale:g}: only whole factors are supported")
+        raise node.error(FRACTION, scale)
     mode = node.attributes.get("mode", b"nearest").decode()
     transformation = node.attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
     rounding = node.attributes.get("nearest_mode", b"round_prefer_floor")
@@ -85,11 +99,8 @@ def _check_repeats(node: Node, axis: int, new: int, scale: float) -> None:
     if (source == np.arange(new) // (new // size)).all() and positions.min() >= 0 and positions.max() <= size - 1:
         return
     if mode != "nearest":
-        raise node.error(f"interpolates in mode {mode}: only nearest is supported, and copies of a single pixel")
-    raise node.error(
-        f"takes pixels by {transformation} and {rounding.decode()}, which does not repeat each {new // size} times: "
-        "not supported"
-    )
+        raise node.error(INTERPOLATION, mode)
+    raise node.error(NO_COPIES, transformation, rounding.decode(), new // size)
 
 
 def _positions(node: Node, axis: int, new: int, scale: float, transformation: str) -> FloatArray:
@@ -114,5 +125,5 @@ def _positions(node: Node, axis: int, new: int, scale: float, transformation: st
         "tf_crop_and_resize": cropped * (size - 1),
     }
     if transformation not in known:
-        raise node.error(f"has the coordinate_transformation_mode {transformation}, which ONNX does not know")
+        raise node.error(TRANSFORMATION, transformation)
     return known[transformation]

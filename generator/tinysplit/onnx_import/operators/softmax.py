@@ -8,10 +8,12 @@ from tinysplit.network.layers import Shape, Softmax
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Tensor
+from tinysplit.onnx_import.operators.declaration import operator
 
 ONE_AXIS_OPSET = 13  # before it, Softmax ran over all axes from `axis` on
 
 
+@operator("Softmax", attributes=("axis",), layers=(Softmax,))
 def softmax(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `Softmax`, after a reordering where the elements of one softmax are not contiguous in memory."""
     shape = node.tensor.layout.shape

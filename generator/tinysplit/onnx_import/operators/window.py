@@ -1,10 +1,16 @@
 """The window of a convolution or pool from ONNX attributes."""
 
 from tinysplit.network.layers import Pads, Shape, Window
-from tinysplit.onnx_import.node import Node
+from tinysplit.onnx_import.node import Node, Refusal
 from tinysplit.onnx_import.size_limits import check_value_size
 
 MAP_RANKS = (3, 4)  # batch, channels, [height,] width
+LARGE_WINDOW = Refusal("has a window of {}x{} that is larger than its padded input {}")
+GAPS = Refusal(
+    "has auto_pad and strides of {}x{} above its kernel of {}x{}, which is read in several ways: export it with pads"
+)
+WINDOW_REFUSALS = (LARGE_WINDOW, GAPS)
+WINDOW_ATTRIBUTES = ("auto_pad", "dilations", "kernel_shape", "pads", "strides")
 
 
 def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]) -> Window:
@@ -30,7 +36,7 @@ def fitting(node: Node, window: Window, in_shape: Shape) -> Window:
     height, width, channels = in_shape
     check_value_size((height + pads.top + pads.bottom, width + pads.left + pads.right, channels))
     if min(window.out_shape(in_shape, 1)) < 1:
-        raise node.error(f"has a window of {kernel[0]}x{kernel[1]} that is larger than its padded input {in_shape}")
+        raise node.error(LARGE_WINDOW, *kernel, in_shape)
     return window
 
 
@@ -53,10 +59,7 @@ def _same_pads(node: Node, window: Window, in_shape: Shape, *, at_end: bool) -> 
         for size, stride, extent in zip(sizes, window.stride, reach(window), strict=True)
     ]
     if min(needed) < (-1 if at_end else -2):
-        raise node.error(
-            f"has auto_pad and strides of {window.stride[0]}x{window.stride[1]} above its kernel of "
-            f"{window.kernel[0]}x{window.kernel[1]}, which is read in several ways: export it with pads"
-        )
+        raise node.error(GAPS, *window.stride, *window.kernel)
     total = [max(pads, 0) for pads in needed]
     small, large = [t // 2 for t in total], [t - t // 2 for t in total]
     begin, end = (small, large) if at_end else (large, small)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
@@ -27,11 +28,13 @@ class PartialSum(Layer):
     kind: ClassVar[str] = "partial_sum"
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """A value for each channel."""
         return Shape(1, 1, self.in_shape.channels)
 
     @property
+    @override
     def operator_macc(self) -> int:
         """One per element."""
         return self.in_shape.size
@@ -45,8 +48,8 @@ class PartialSum(Layer):
         """Return the format of the sums of values of format `x`: their integers are those of the values, added."""
         return ValueFormat.of(SUM_BITS, x.scale, self.elements * x.zero_point)
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         (x,) = inputs
         sums: IntArray = x.astype(np.int64).sum(axis=(1, 2), keepdims=True)
         return sums.astype(quantized.formats.y.dtype)
@@ -61,11 +64,13 @@ class AverageOfSums(Joining):
     pool: AveragePool
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """A value for each channel."""
         return self.pool.out_shape
 
     @property
+    @override
     def operator_macc(self) -> int:
         """One per sum."""
         return sum(shape.size for shape in self.in_shapes)
@@ -75,8 +80,8 @@ class AverageOfSums(Joining):
         zero_point = sum(sums.zero_point for sums in formats.inputs) // self.pool.window.elements
         return replace(formats, inputs=(ValueFormat.of(X_BITS, formats.x.scale, zero_point),))
 
+    @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        """See `Layer.integer_reference`."""
         formats, elements = self.pool_formats(quantized.formats), self.pool.window.elements
         multiplier, divisor = self.pool.ratio(formats)
         total = np.sum([sums.astype(np.int64) for sums in inputs], axis=0) - elements * formats.x.zero_point

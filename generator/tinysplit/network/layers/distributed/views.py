@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
@@ -27,22 +28,24 @@ class RowSlice(Layer):
     end: int
 
     @property
+    @override
     def keeps_format(self) -> bool:
-        """See `Layer.keeps_format`."""
         return True
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the rows."""
         return self.in_shape._replace(height=self.end - self.first)
 
     @property
+    @override
     def operator_macc(self) -> int:
         """None: nothing is computed."""
         return 0
 
-    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:  # noqa: ARG002 - of the base
-        """See `Layer.integer_reference`."""
+    @override
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         (x,) = inputs
         return x[:, self.first : self.end]
 
@@ -56,20 +59,22 @@ class RowJoin(Joining):
     is_view: ClassVar[bool] = True
 
     @property
+    @override
     def keeps_format(self) -> bool:
-        """See `Layer.keeps_format`."""
         return True
 
     @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of all rows together."""
         return self.in_shape._replace(height=sum(shape.height for shape in self.in_shapes))
 
     @property
+    @override
     def operator_macc(self) -> int:
         """None: nothing is computed."""
         return 0
 
-    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:  # noqa: ARG002 - of the base
-        """See `Layer.integer_reference`."""
+    @override
+    def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         return np.concatenate(inputs, axis=1)

@@ -1,0 +1,322 @@
+"""What importers declare is what they do: the attributes that they read, their layers, and each of their refusals."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from tinysplit.common.errors import InputError
+from tinysplit.onnx_import import import_model
+from tinysplit.onnx_import.graph_builder import GraphBuilder
+from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
+from tinysplit.onnx_import.operators import (
+    OPERATORS,
+    convolution,
+    dense,
+    functions,
+    joining,
+    movement,
+    normalization,
+    pooling,
+    resize,
+    window,
+)
+from tinysplit.onnx_import.operators.declaration import DECLARED
+from tinysplit.onnx_import.opsets import FOLLOWED_OPSET
+
+Build = Callable[[OnnxBuilder], object]  # adds the node of an operator to a network that computes 1x4x6x6
+GAPS: dict[str, Any] = {"auto_pad": "SAME_UPPER", "strides": [1, 3]}
+SCALES = [1, 1, 2, 2]
+
+
+def branch(b: OnnxBuilder, *shape: int) -> str:
+    """Add the network's input, summed to one value for each of `shape`, 4x6x6 at most; return its name."""
+    value, b.value = b.value, "x"
+    axes = [axis + 1 for axis, size in enumerate(shape) if size == 1]
+    result = b.node("Identity") if not axes else b.node("ReduceMean", axes=axes, keepdims=1)
+    b.value = value
+    return result
+
+
+def pads(b: OnnxBuilder, *widths: int) -> str:
+    """Add a Pad."""
+    return b.node("Pad", b.shape(*widths))
+
+
+def rows(b: OnnxBuilder, *bias: int) -> str:
+    """Add a Gemm of 4 rows with a bias of this shape."""
+    b.node("Flatten", axis=2)
+    return b.node("Gemm", b.constant(weights(36, 2)), b.constant(weights(*bias)))
+
+
+def vector(b: OnnxBuilder, operator: str, *operands: str) -> str:
+    """Add a node on the whole activation as a vector."""
+    b.node("Flatten")
+    return b.node(operator, *operands)
+
+
+def enlarged(b: OnnxBuilder, operator: str) -> str:
+    """Add a node whose constant has other sizes than 1 where the activation has 1."""
+    return b.node(operator, b.constant(weights(2, 4, 6, 6)))
+
+
+def both_enlarged(b: OnnxBuilder, operator: str) -> str:
+    """Add a node that joins a 1x4x1x6 and a 1x4x6x1 activation."""
+    b.value = branch(b, 4, 6, 1)
+    return b.node(operator, branch(b, 4, 1, 6))
+
+
+def reshaped(b: OnnxBuilder, *factors: int) -> str:
+    """Add a Reshape to a multiple of the shape, which ONNX's checker does not know."""
+    value = b.value
+    b.node("Shape")
+    b.node("Mul", b.shape(*factors))
+    return b.node("Reshape", value, "@")
+
+
+def other_shapes(b: OnnxBuilder, operator: str) -> str:
+    """Add a node that joins a 1x4x6x6 and a 1x4x3x12 activation."""
+    b.value = b.node("Relu")
+    b.node("AveragePool", kernel_shape=[2, 1], strides=[2, 1])
+    reshaped(b, 1)
+    return b.node(operator, branch(b, 4, 6, 6))
+
+
+def columns(b: OnnxBuilder, operator: str) -> str:
+    """Add a node that joins an activation with one that has one value for each column."""
+    return b.node(operator, branch(b, 1, 1, 6))
+
+
+def dilated_average(b: OnnxBuilder) -> None:
+    """Add an AveragePool as opset 19 has it."""
+    b.opset = 19
+    b.node("AveragePool", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER")
+
+
+def unsqueezed_before_opset_13(b: OnnxBuilder) -> None:
+    """Add an Unsqueeze whose axes are an attribute."""
+    b.opset = 11
+    b.node("Unsqueeze", axes=[1])
+
+
+def trained(b: OnnxBuilder) -> None:
+    """Add a BatchNormalization that also computes new statistics."""
+    b.node("BatchNormalization", *(b.constant(np.ones(4)) for _ in range(4)), training_mode=1)
+    b.nodes[-1].output.extend(["mean", "variance"])
+
+
+def other_channels(b: OnnxBuilder) -> None:
+    """Add a BatchNormalization of 3 channels to a single one."""
+    b.node("ReduceMean", axes=[1])
+    reshaped(b, 1)
+    batch_normalization(b, 3)
+
+
+USES: list[tuple[str, Build]] = [
+    ("Add", lambda b: b.node("Add", b.constant(weights(4, 1, 1)))),
+    ("Add", lambda b: b.node("Add", branch(b, 4, 6, 6))),
+    ("AveragePool", lambda b: b.node("AveragePool", kernel_shape=[2, 2])),
+    ("BatchNormalization", lambda b: batch_normalization(b, 4)),
+    ("Clip", lambda b: b.node("Clip", b.constant(0.0))),
+    ("Concat", lambda b: b.node("Concat", branch(b, 4, 6, 6), axis=1)),
+    ("Conv", lambda b: conv(b, 2, 4, kernel_shape=[3, 3])),
+    ("Conv", lambda b: conv(b, 4, 1, group=4)),
+    ("ConvTranspose", lambda b: b.node("ConvTranspose", b.constant(weights(4, 2, 3, 3)))),
+    ("Div", lambda b: b.node("Div", b.constant(2.0))),
+    ("Dropout", lambda b: b.node("Dropout")),
+    ("Elu", lambda b: b.node("Elu")),
+    ("Flatten", lambda b: b.node("Flatten")),
+    ("Gemm", lambda b: rows(b, 1, 2)),
+    ("Gemm", lambda b: vector(b, "Gemm", b.constant(weights(144, 2)), b.constant(weights(2)))),
+    ("GlobalAveragePool", lambda b: b.node("GlobalAveragePool")),
+    ("GlobalMaxPool", lambda b: b.node("GlobalMaxPool")),
+    ("HardSigmoid", lambda b: b.node("HardSigmoid")),
+    ("HardSwish", lambda b: b.node("HardSwish")),
+    ("Identity", lambda b: b.node("Identity")),
+    ("LeakyRelu", lambda b: b.node("LeakyRelu")),
+    ("MatMul", lambda b: b.node("MatMul", b.constant(weights(6, 2)))),
+    ("MatMul", lambda b: vector(b, "MatMul", b.constant(weights(144, 2)))),
+    ("MaxPool", lambda b: b.node("MaxPool", kernel_shape=[2, 2])),
+    ("Mul", lambda b: b.node("Mul", b.constant(weights(4, 1, 1)))),
+    ("Mul", lambda b: b.node("Mul", branch(b, 4, 6, 6))),
+    ("PRelu", lambda b: b.node("PRelu", b.constant(weights(4, 1, 1)))),
+    ("Pad", lambda b: pads(b, 0, 0, 1, 1, 0, 0, 1, 1)),
+    ("ReduceMax", lambda b: b.node("ReduceMax", axes=[2, 3])),
+    ("ReduceMax", lambda b: b.node("ReduceMax")),
+    ("ReduceMean", lambda b: b.node("ReduceMean", axes=[2, 3])),
+    ("ReduceMean", lambda b: b.node("ReduceMean")),
+    ("Relu", lambda b: b.node("Relu")),
+    ("Reshape", lambda b: b.node("Reshape", b.shape(1, -1))),
+    ("Resize", lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest")),
+    ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 12, 12), mode="nearest")),
+    ("Shape", lambda b: reshaped(b, 1)),
+    ("Sigmoid", lambda b: b.node("Sigmoid")),
+    ("Softmax", lambda b: b.node("Softmax", axis=1)),
+    ("Squeeze", lambda b: b.node("Squeeze")),
+    ("Sub", lambda b: b.node("Sub", b.constant(weights(4, 1, 1)))),
+    ("Sub", lambda b: b.node("Sub", branch(b, 4, 6, 6))),
+    ("Sum", lambda b: b.node("Sum", branch(b, 4, 6, 6))),
+    ("Tanh", lambda b: b.node("Tanh")),
+    ("Transpose", lambda b: b.node("Transpose")),
+    ("Unsqueeze", lambda b: b.node("Unsqueeze", b.shape(1))),
+    ("Unsqueeze", unsqueezed_before_opset_13),
+]
+JOINS = ("Add", "Mul", "Sub")
+POOLS = ("AveragePool", "MaxPool")
+REFUSED: list[tuple[str, Refusal, Build]] = [
+    *((name, normalization.ENLARGED, lambda b, name=name: enlarged(b, name)) for name in (*JOINS, "Div")),
+    *((name, joining.BOTH_ENLARGED, lambda b, name=name: both_enlarged(b, name)) for name in (*JOINS, "Sum")),
+    *((name, joining.OTHER_SHAPES, lambda b, name=name: other_shapes(b, name)) for name in (*JOINS, "Sum")),
+    *((name, joining.OTHER_AXES, lambda b, name=name: columns(b, name)) for name in (*JOINS, "Sum")),
+    ("Sum", joining.WITH_CONSTANTS, lambda b: b.node("Sum", branch(b, 4, 6, 6), b.constant(1.0))),
+    (
+        "Concat",
+        joining.WITH_CONSTANTS,
+        lambda b: b.node("Concat", branch(b, 4, 6, 6), b.constant(weights(1, 4, 6, 6)), axis=1),
+    ),
+    *(
+        (name, pooling.PADDING_ALONE, lambda b, name=name: b.node(name, kernel_shape=[2, 2], pads=[2, 0, 0, 0]))
+        for name in POOLS
+    ),
+    ("AveragePool", pooling.SAME_AND_DILATIONS, dilated_average),
+    (
+        "MaxPool",
+        pooling.SAME_AND_DILATIONS,
+        lambda b: b.node("MaxPool", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"),
+    ),
+    *((name, window.LARGE_WINDOW, lambda b, name=name: b.node(name, kernel_shape=[7, 7])) for name in POOLS),
+    *((name, window.GAPS, lambda b, name=name: b.node(name, kernel_shape=[1, 1], **GAPS)) for name in POOLS),
+    ("Conv", window.LARGE_WINDOW, lambda b: conv(b, 2, 4, (7, 7))),
+    ("Conv", window.GAPS, lambda b: conv(b, 2, 4, (1, 1), **GAPS)),
+    ("Conv", convolution.RANK, lambda b: (b.node("Unsqueeze", b.shape(4)), conv(b, 2, 4, (1, 1, 1)))),
+    ("Conv", convolution.CHANNELS, lambda b: conv(b, 2, 3)),
+    ("Conv", convolution.KERNEL_SHAPE, lambda b: conv(b, 2, 4, kernel_shape=[2, 3])),
+    ("Conv", convolution.BIAS, lambda b: b.node("Conv", b.constant(weights(2, 4, 1, 1)), b.constant([1.0]))),
+    (
+        "ConvTranspose",
+        convolution.RANK,
+        lambda b: (b.node("Unsqueeze", b.shape(4)), b.node("ConvTranspose", b.constant(weights(4, 2, 1, 1, 1)))),
+    ),
+    ("ConvTranspose", convolution.CHANNELS, lambda b: b.node("ConvTranspose", b.constant(weights(3, 2, 3, 3)))),
+    (
+        "ConvTranspose",
+        convolution.TRANSPOSED_GAPS,
+        lambda b: b.node("ConvTranspose", b.constant(weights(4, 2, 1, 1)), **GAPS),
+    ),
+    (
+        "BatchNormalization",
+        normalization.ENLARGED,
+        other_channels,
+    ),
+    ("BatchNormalization", normalization.TRAINING, trained),
+    ("Reshape", movement.SEVERAL_SAMPLES, lambda b: reshaped(b, 2, 1, 1, 1)),
+    ("Clip", normalization.BOUNDS, lambda b: b.node("Clip", b.constant(np.inf))),
+    ("Div", normalization.CONSTANT_DIVIDEND, lambda b: b.node("Div", b.constant(1.0), "@")),
+    (
+        "Dropout",
+        movement.TRAINING,
+        lambda b: b.node("Dropout", b.constant(0.5), b.constant(True, np.bool_)),
+    ),
+    ("Gemm", dense.CONSTANT_LEFT, lambda b: (b.node("Flatten"), b.node("Gemm", b.constant(weights(3, 1)), "@"))),
+    ("Gemm", dense.OTHER_ROWS, lambda b: rows(b, 4, 2)),
+    ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@")),
+    ("PRelu", functions.ENLARGED_BY_SLOPE, lambda b: enlarged(b, "PRelu")),
+    ("PRelu", functions.SLOPES, lambda b: b.node("PRelu", b.constant(weights(6)))),
+    ("Pad", movement.PAD_MODE, lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")),
+    ("Pad", movement.CROPPING, lambda b: pads(b, 0, 0, -1, 0, 0, 0, 0, 0)),
+    ("Pad", movement.SECOND_PAD, lambda b: (pads(b, 0, 0, 1, 1, 0, 0, 1, 1), pads(b, 0, 0, 1, 1, 0, 0, 1, 1))),
+    ("Resize", resize.OTHER_AXES, lambda b: b.node("Resize", "", b.constant([1, 2, 1, 1]), mode="nearest")),
+    ("Resize", resize.FRACTION, lambda b: b.node("Resize", "", b.constant([1, 1, 1.5, 1]), mode="nearest")),
+    ("Resize", resize.INTERPOLATION, lambda b: b.node("Resize", "", b.constant(SCALES), mode="linear")),
+    (
+        "Resize",
+        resize.NO_COPIES,
+        lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest", nearest_mode="ceil"),
+    ),
+    (
+        "Resize",
+        resize.TRANSFORMATION,
+        lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest", coordinate_transformation_mode="own"),
+    ),
+]
+
+
+def network(build: Build) -> OnnxBuilder:
+    builder = OnnxBuilder([1, 4, 6, 6], opset=15)
+    builder.node("Softmax", axis=1, name="first")  # nothing folds into it
+    build(builder)
+    return builder
+
+
+class Read(dict[str, Any]):
+    """The attributes of a node, which notes those that are asked for."""
+
+    def __init__(self, names: set[str], values: dict[str, Any]) -> None:
+        super().__init__(values)
+        self.names = names
+
+    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
+        self.names.add(name)
+        return super().get(name, default)
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_layers_and_attributes_are_those_declared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator, read = OPERATORS[name], set[str]()
+
+    def convert(node: Node, builder: GraphBuilder) -> Tensor | Constant:
+        return operator.convert(replace(node, attributes=Read(read, node.attributes)), builder)
+
+    monkeypatch.setitem(OPERATORS, name, replace(operator, convert=convert))
+    made = set()
+    for build in (build for used, build in USES if used == name):
+        builder = network(build)
+        nodes = {node.name for node in builder.nodes if node.op_type == name and node.name != "first"}
+        made |= {layer.kind for layer in import_model(builder.save(tmp_path)).layers if layer.name in nodes}
+    assert made == set(operator.kinds)
+    assert read == set(operator.attributes)
+
+
+def test_a_function_sees_no_attribute_that_is_not_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = network(lambda b: b.node("LeakyRelu", alpha=0.5)).save(tmp_path)
+    slopes = [import_model(path).layers[-1].parameters]
+    monkeypatch.setitem(OPERATORS, "LeakyRelu", replace(OPERATORS["LeakyRelu"], attributes=()))
+    slopes.append(import_model(path).layers[-1].parameters)
+    assert [np.unique(each["slopes"]).tolist() for each in slopes] == [[0.5], [float(np.float32(0.01))]]
+
+
+def test_an_operator_is_declared_once() -> None:
+    assert len(DECLARED) == len(OPERATORS)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_attributes_are_all_those_of_onnx(name: str) -> None:
+    operator = OPERATORS[name]
+    versions = [each for each in onnx.defs.get_all_schemas_with_history() if (each.name, each.domain) == (name, "")]
+    oldest = max((v.since_version for v in versions if v.since_version <= FOLLOWED_OPSET), default=FOLLOWED_OPSET)
+    known = {attribute for v in versions if v.since_version >= oldest for attribute in v.attributes}
+    assert sorted((*operator.attributes, *operator.ignored)) == sorted(known)
+
+
+@pytest.mark.parametrize(("name", "refusal", "build"), REFUSED)
+def test_refusals_are_those_declared(name: str, refusal: Refusal, build: Build, tmp_path: Path) -> None:
+    assert refusal in OPERATORS[name].refusals
+    with pytest.raises(InputError) as caught:
+        import_model(network(build).save(tmp_path))
+    text = ".+".join(map(re.escape, str(refusal).split("...")))
+    assert re.fullmatch(rf"{name} '\w+' {text}", str(caught.value))
+
+
+def test_every_declared_refusal_occurs() -> None:
+    declared = {(name, refusal) for name, operator in OPERATORS.items() for refusal in operator.refusals}
+    assert {(name, refusal) for name, refusal, _ in REFUSED} == declared
