@@ -91,6 +91,7 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
             InputError,
             "the port nonsense:// is no device, socket://HOST:PORT or",
         ),
+        (ONE + '[[board]]\nport = "spy://a?file=b"\n', InputError, "the port spy://a?file=b is no device, "),
     ],
 )
 def test_bad_rig(tmp_path: Path, text: str, error: type[TinysplitError], message: str) -> None:
