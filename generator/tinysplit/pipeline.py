@@ -25,7 +25,7 @@ from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
-from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.problem_builder import make_problem, make_problems
 from tinysplit.costs.settings import CostSettings
@@ -102,7 +102,7 @@ class Context:
         for board in boards:
             check_probe_baud(board.name, host_baud)
             check_baud(board, board.host_uart, host_baud)
-        if host_baud < HOST_BAUD and settings.host_baud is None:
+        if host_baud < USUAL_HOST_BAUD and settings.host_baud is None:
             note = f"note: host ports at {host_baud} baud, the highest usual rate that all boards make"
             messages.print(note, highlight=False, soft_wrap=True)
         check_possible(graph, boards, settings.kernels)

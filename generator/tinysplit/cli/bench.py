@@ -12,6 +12,7 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.basic_options import CheckedCommand, Folder, Force, Json, emit, messages
 from tinysplit.cli.config.command import ConfiguredCommand
+from tinysplit.cli.option import option
 from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
@@ -20,6 +21,9 @@ from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.quoting import shell_line
 from tinysplit.project.manifest import Project
+from tinysplit.settings.measurement import BY
+from tinysplit.settings.programs import ALLOW_OLDER, WEIGHTS_ONLY
+from tinysplit.settings.result_files import FORCE, OUT
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
 from tinysplit_hil.bench.discover import discover as discover_boards
@@ -54,7 +58,7 @@ RigPath = Annotated[
 
 @bench.command(cls=CheckedCommand)
 def discover(
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Rig file to write.")] = None,
+    out: Annotated[Path | None, option(OUT, "Rig file to write.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -80,7 +84,7 @@ def check(
     clock: Clock = ClockSource.HSI,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Rig file to write: --rig with the links that were found, or --rig itself."),
+        option(OUT, "Rig file to write: --rig with the links that were found, or --rig itself."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
     force: Force = False,
@@ -126,10 +130,7 @@ def reset(
     ] = None,
     by: Annotated[
         ResetBy,
-        typer.Option(
-            help="probe: its pin NRST or the core's request; host: the firmware, asked on the port; power: a driver of"
-            " labgrid."
-        ),
+        option(BY),
     ] = ResetBy.PROBE,
     programmer: Annotated[
         Resetter, typer.Option(help="Program that resets boards by their probes.")
@@ -169,14 +170,9 @@ def flash(
     ] = False,
     weights_only: Annotated[
         bool,
-        typer.Option(
-            "--weights-only",
-            help="Write only the weights files of a folder generated with --weights binary; the programs stay.",
-        ),
+        option(WEIGHTS_ONLY),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Flash also the boards that run the image of the folder already.")
-    ] = False,
+    force: Annotated[bool, option(FORCE, "Flash also the boards that run the image of the folder already.")] = False,
     as_json: Json = False,
 ) -> None:
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
@@ -199,9 +195,7 @@ def flash(
 def update(
     folder: Folder,
     rig: RigPath,
-    allow_older: Annotated[
-        bool, typer.Option("--allow-older", help="Also replace weights that are newer than those of the folder.")
-    ] = False,
+    allow_older: Annotated[bool, option(ALLOW_OLDER)] = False,
     as_json: Json = False,
 ) -> None:
     """Replace the weights of boards over their host ports, after `generate --structure-of`. The programs stay."""

@@ -3,27 +3,22 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tinysplit.boards.board_files import check_new_file
 from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
 from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
+from tinysplit.settings.boards_and_links import NEW
+from tinysplit.settings.result_files import OUT
 
 
 def boards(
     new: Annotated[
         str | None,
-        typer.Option(
-            metavar="PART",
-            help="Write a board file for this part, as in stm32f411ret6, with what is known of the device and a choice "
-            "of its pins.",
-        ),
+        option(NEW, metavar="PART"),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="With --new: file to write; by default PART.toml.")
-    ] = None,
+    out: Annotated[Path | None, option(OUT, "With --new: file to write; by default PART.toml.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
-from tinysplit.cli.basic_options import Folder, Force, Heading, Json, Model, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, Model, emit, messages
 from tinysplit.cli.measure_options import MeasureOptions
+from tinysplit.cli.option import option
 from tinysplit.cli.options import (
     AUTO_BAUD,
     CalibrationCount,
@@ -41,6 +41,7 @@ from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, VIRTUAL, Program
 from tinysplit.common.errors import UsageError
 from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.costs.settings import CostSettings
+from tinysplit.settings.samples import CALIBRATION_SAMPLES
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 
@@ -53,13 +54,7 @@ if TYPE_CHECKING:
     from tinysplit_hil.results.files import ResultFiles
     from tinysplit_hil.results.run_report import RunReport
 
-CalibrationSamplesOfRun = Annotated[
-    Path | None,
-    typer.Option(
-        help="Calibration samples, a file like --samples; by default those of --samples.",
-        rich_help_panel=Heading.SAMPLES,
-    ),
-]
+CalibrationSamplesOfRun = Annotated[Path | None, option(CALIBRATION_SAMPLES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,12 +165,7 @@ def _check_split_bits(path: Path, split: "SplitFile", bits: "int | Goal") -> Non
 
 
 @flattened
-def measure(
-    folder: Folder,
-    given: SamplesOptions,
-    measuring: MeasureOptions,
-    as_json: Json = False,
-) -> None:
+def measure(folder: Folder, given: SamplesOptions, measuring: MeasureOptions, as_json: Json = False) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     from tinysplit.project.manifest import Project
     from tinysplit_hil.measure.measure_folder import measure_folder

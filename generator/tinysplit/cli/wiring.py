@@ -12,6 +12,7 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.basic_options import Force, Json, emit, is_configured, messages
+from tinysplit.cli.option import option
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, ProgrammerOption, Rig, parse_baud
 from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
@@ -24,6 +25,7 @@ from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
 from tinysplit.project.wiring_picture import picture_of, wiring_lines
+from tinysplit.settings.result_files import OUT
 from tinysplit_hil.bench.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.bench.wiring_report import print_wiring
 
@@ -56,7 +58,7 @@ def wiring(
     rig: Rig = VIRTUAL,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     test_bytes: TestBytes = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Wiring file to write, for --baud auto.")] = WIRING_PATH,
+    out: Annotated[Path, option(OUT, "Wiring file to write, for --baud auto.")] = WIRING_PATH,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
     force: Force = False,
     as_json: Json = False,

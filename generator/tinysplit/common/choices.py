@@ -6,11 +6,11 @@ from math import inf
 
 from tinysplit.common.errors import UsageError
 
-BITS = SHORT_BITS, LONG_BITS = 8, 16  # that weights and values may have
+BIT_WIDTHS = SHORT_BITS, LONG_BITS = 8, 16  # that weights and values may have
 USUAL_MAX_DROP = 0.5  # of mixed precision, in percentage points of top-1
 USUAL_MIN_SQNR_DB = 25.0
 ALL_BOARDS = "all"  # of an exploration, in place of the names of board types
-INPUT_KEY, LABEL_KEY = "x", "y"  # arrays of samples
+INPUT_ARRAY, LABEL_ARRAY = "x", "y"  # arrays of samples
 DEFAULT_CALIBRATION_COUNT = 100  # samples
 DEFAULT_TIME_LIMIT_S = 10.0  # of a search for a split
 DEFAULT_FRONT_LIMIT_S = 60.0  # of a search for a Pareto front

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.common.choices import INPUT_KEY, LABEL_KEY, MapLayout
+from tinysplit.common.choices import INPUT_ARRAY, LABEL_ARRAY, MapLayout
 from tinysplit.common.errors import InputError, UsageError, one_line
 from tinysplit.common.input_files.arrays import array_names, read_array, read_arrays
 from tinysplit.network.sample_images import read_images
@@ -28,7 +28,7 @@ class SampleFile:
     """
 
     path: Path
-    input_key: str = INPUT_KEY
+    input_key: str = INPUT_ARRAY
     layout: MapLayout | None = None
 
     @property
@@ -78,14 +78,14 @@ class SampleFile:
         try:
             held = array_names(self.path)
             if held is None:
-                return {INPUT_KEY: read_array(self.path)}
+                return {INPUT_ARRAY: read_array(self.path)}
             if self.input_key not in held:
                 raise InputError(
                     f"{self.path} holds no array '{self.input_key}' with samples (it holds: "
                     f"{', '.join(held) or 'nothing'}): name it with --input-key"
                 )
-            arrays = read_arrays(self.path, {self.input_key, LABEL_KEY})
-            names = {INPUT_KEY: self.input_key, LABEL_KEY: LABEL_KEY}
+            arrays = read_arrays(self.path, {self.input_key, LABEL_ARRAY})
+            names = {INPUT_ARRAY: self.input_key, LABEL_ARRAY: LABEL_ARRAY}
             return {key: arrays[name] for key, name in names.items() if name in arrays}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             # NumPy would have the reader load Python objects, which may run whatever they hold.
@@ -122,7 +122,7 @@ class SampleArrays:
 
 
 def _arrays(x: Array, y: Array | None) -> dict[str, Array]:
-    return {INPUT_KEY: x} | ({} if y is None else {LABEL_KEY: y})
+    return {INPUT_ARRAY: x} | ({} if y is None else {LABEL_ARRAY: y})
 
 
 SampleSource = SampleFile | SampleArrays

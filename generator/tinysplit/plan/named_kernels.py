@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from tinysplit.boards.board import Board
-from tinysplit.common.choices import BITS
+from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.errors import UsageError
 from tinysplit.kernels import candidates, is_named
 from tinysplit.network.bit_widths import BitWidths
@@ -28,7 +28,7 @@ def check_possible(graph: Graph, boards: Iterable[Board], named: Sequence[tuple[
     cores = {board.device.core for board in boards}
     for number, name in named:
         layer = _layer(graph, number)
-        widths = [BitWidths.all(graph, bits).of_layer(layer) for bits in BITS]
+        widths = [BitWidths.all(graph, bits).of_layer(layer) for bits in BIT_WIDTHS]
         suited = {each.name: each for core in cores for width in widths for each in candidates(layer, core, width)}
         if not any(is_named(each, layer, name) for each in suited.values()):
             known = ", ".join(f"{each.name} ({each.scheme(layer)})" for each in suited.values())

@@ -20,7 +20,7 @@ from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.calibration.small_networks import SMALL_NETWORKS, small_network
 from tinysplit.codegen.platformio_ini import Flags
-from tinysplit.common.choices import BITS, VIRTUAL
+from tinysplit.common.choices import BIT_WIDTHS, VIRTUAL
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.progress import steps
@@ -64,7 +64,7 @@ class CalibrationRequest:
     bench: CalibrationBench
     boards: Sequence[Board]
     networks: Sequence[Graph]
-    bits: Sequence[int] = BITS
+    bits: Sequence[int] = BIT_WIDTHS
     kinds: frozenset[str] | None = None
     others: frozenset[OtherCosts] = frozenset()
 
@@ -111,7 +111,7 @@ def known_kinds(networks: Sequence[Graph], boards: Sequence[Board]) -> frozenset
     """Return the keys of the cost table that the layers of the networks have on these boards."""
     cores = {board.device.core for board in boards}
     return frozenset(
-        chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in BITS)
+        chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in BIT_WIDTHS)
     )
 
 
