@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tinysplit.boards.board import Board, Uart
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
+from tinysplit.settings.programs import HOST_BAUD
 
 # From the highest: whole fractions of most clocks down to 1 Mbaud, then the usual rates of serial ports.
 RATES = (
@@ -49,4 +50,4 @@ def host_baud_of(boards: Sequence[Board]) -> int:
         if all(uart.makes(baud) and _are_near((baud, uart.actual_baud(baud)), (uart,), baud) for uart in uarts):
             return baud
     names = ", ".join(dict.fromkeys(board.name for board in boards))
-    raise UsageError(f"{names} have no usual baud rate of host ports in common: choose one with --host-baud")
+    raise UsageError(f"{names} have no usual baud rate of host ports in common: choose one with {HOST_BAUD}")

@@ -21,7 +21,8 @@ from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.quoting import shell_line
 from tinysplit.project.manifest import Project
-from tinysplit.settings.measurement import BY
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import BY, RIG
 from tinysplit.settings.programs import ALLOW_OLDER, WEIGHTS_ONLY
 from tinysplit.settings.result_files import FORCE, OUT
 from tinysplit_hil.bench.check import check_bench
@@ -84,7 +85,7 @@ def check(
     clock: Clock = ClockSource.HSI,
     out: Annotated[
         Path | None,
-        option(OUT, "Rig file to write: --rig with the links that were found, or --rig itself."),
+        option(OUT, f"Rig file to write: {RIG} with the links that were found, or {RIG} itself."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
     force: Force = False,
@@ -92,7 +93,7 @@ def check(
 ) -> None:
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
     if rig == VIRTUAL and out:
-        raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave --out out")
+        raise UsageError(f"{RIG} {rig}: there is no rig file whose links {OUT} could complete: leave {OUT} out")
     if out and out.resolve() != Path(rig).resolve():
         check_output_file(out, force=force)
     text = "" if rig == VIRTUAL else _text(Path(rig))
@@ -115,7 +116,7 @@ def _text(rig: Path) -> str:
 def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
     """Return the names of the boards. Raises UsageError or InputError where they are not known, or too few."""
     if rig == VIRTUAL and not names:
-        raise UsageError(f"--rig {rig}: repeat --board for each board of the test")
+        raise UsageError(f"{RIG} {rig}: repeat {BOARD} for each board of the test")
     names = names or names_in(Path(rig))
     if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
         raise UsageError("a test of wires needs at least two boards")
@@ -140,7 +141,7 @@ def reset(
 ) -> None:
     """Reset the boards of a rig: by their probes, by the host or by their power."""
     if str(rig) == VIRTUAL:
-        raise UsageError(f"--rig {rig}: virtual boards start with each measurement: give a rig file")
+        raise UsageError(f"{RIG} {rig}: virtual boards start with each measurement: give a rig file")
     numbers = board or ()
     found = {
         ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, ProgrammerName(programmer)),
@@ -177,7 +178,7 @@ def flash(
 ) -> None:
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
     if str(rig) == VIRTUAL:
-        raise UsageError(f"--rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
+        raise UsageError(f"{RIG} {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:
         chosen = programmer_of(rig, read_rig_file(rig), chosen)

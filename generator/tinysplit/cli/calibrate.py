@@ -17,7 +17,8 @@ from tinysplit.common.choices import BIT_WIDTHS, VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.kernels.cost_table import CycleTable
-from tinysplit.settings.measurement import ONLY
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import ONLY, RIG
 from tinysplit.settings.result_files import OUT
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
@@ -67,12 +68,12 @@ def calibrate(
     With --cost-table, costs that are not measured are those of that file.
     """
     if rig != VIRTUAL and not board:
-        raise UsageError(f"--rig {rig} needs the name of its board: --board")
+        raise UsageError(f"{RIG} {rig} needs the name of its board: {BOARD}")
     check_output_file(out, force=force)
     base = read_calibration(cost_table, ()) if cost_table else None
     if power is not None:
         if only or rig != VIRTUAL:
-            raise UsageError("--power measures nothing: leave --only and --rig out")
+            raise UsageError(f"--power measures nothing: leave {ONLY} and {RIG} out")
         _calibrate_power(power, board or [], base, out, as_json=as_json)
         return
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
@@ -93,7 +94,7 @@ def calibrate(
 def _calibrate_power(trace: Path, names: list[str], base: CycleTable | None, out: Path, *, as_json: bool) -> None:
     """Write a calibration file with the currents of one board, and all costs of `base` or of this installation."""
     if len(names) != 1:
-        raise UsageError("--power needs the name of the board that was measured: --board")
+        raise UsageError(f"--power needs the name of the board that was measured: {BOARD}")
     (board,) = load_all(names)
     currents = fit_currents(trace)
     write_calibration(out, with_currents(base, board, currents))

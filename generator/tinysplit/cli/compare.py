@@ -16,7 +16,7 @@ from tinysplit.project.channels import parse_channels
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_graph import split_dot
 from tinysplit.settings.measurement import CHANNEL, SAMPLE_RATE
-from tinysplit.settings.result_files import OUT
+from tinysplit.settings.result_files import OUT, SAVE
 from tinysplit_hil.html_report.report import write_report
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, compare_files
@@ -25,7 +25,7 @@ from tinysplit_hil.trace.files import read_trace
 from tinysplit_hil.trace.report import print_trace
 from tinysplit_hil.trace.times import times_of
 
-_HELP = "Measurement file: of `measure --save`, or what `measure --json` or `run --json` printed."
+_HELP = f"Measurement file: of `measure {SAVE.option}`, or what `measure --json` or `run --json` printed."
 Before = Annotated[Path, typer.Argument(help=_HELP)]
 After = Annotated[Path, typer.Argument(help="The same, later.")]
 Threshold = Annotated[

@@ -24,7 +24,7 @@ def example(name: Name = None, out: Out = None, force: Force = False, as_json: J
     examples = _examples()
     if name is None:
         if out:
-            raise UsageError(f"--out {out}: name the example whose files go there")
+            raise UsageError(f"{OUT} {out}: name the example whose files go there")
         names = {each: [file.name for file in files] for each, files in examples.items()}
         lines = [f"{each}: {', '.join(files)}" for each, files in names.items()]
         emit(as_json, {"examples": names}, lambda console: console.print(*lines, sep="\n", highlight=False))

@@ -91,7 +91,7 @@ class ExploreOptions(SearchOptions):
 
         check_asked(self.axis or (), self.objective)
         if self.best and not self.objective:
-            raise UsageError("--best is the length of a ranking: it needs --objective")
+            raise UsageError(f"{BEST} is the length of a ranking: it needs {OBJECTIVE}")
         space = self.space(tuple(graph.sha256 for graph in graphs))
         known_prices = read_prices(prices, space.boards) if prices else None
         max_price = inf if self.max_price is None else self.max_price
@@ -128,7 +128,7 @@ def explore(
     from tinysplit.onnx_import import import_model
 
     if scheduler and workers:
-        raise UsageError("--workers sets the processes of this machine, --scheduler names a cluster: use one of them")
+        raise UsageError(f"{WORKERS} sets the processes of this machine, {SCHEDULER} names a cluster: use one of them")
     check_output_file(html, force=force)
     with reading(messages, models):
         graphs = tuple(import_model(path, needs_weights=False) for path in models)

@@ -22,6 +22,7 @@ from tinysplit.common.choices import (
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import MLPERF_BAUD, HostProtocol
 from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
+from tinysplit.settings.boards_and_links import BAUD
 from tinysplit.settings.costs import COST_TABLE
 from tinysplit.settings.fixed_point import BITS, MAX_ACCURACY_DROP, MIN_SQNR
 from tinysplit.settings.measurement import PROGRAMMER, RIG
@@ -112,21 +113,21 @@ ProgrammerOption = Annotated[ProgrammerName, option(PROGRAMMER)]
 def check_bits(bits: int) -> int:
     """Return `bits`. Raises UsageError unless it is 8 or 16."""
     if bits not in BIT_WIDTHS:
-        raise UsageError(f"--bits {bits}: weights and activations have 8 or 16 bits")
+        raise UsageError(f"{BITS} {bits}: weights and activations have 8 or 16 bits")
     return bits
 
 
 def parse_bits(text: str) -> int | None:
     """Return the bit width of --bits, None for auto. Raises UsageError for any other text."""
     if text not in {*map(str, BIT_WIDTHS), AUTO_BITS}:
-        raise UsageError(f"--bits {text}: expected 8, 16 or {AUTO_BITS}")
+        raise UsageError(f"{BITS} {text}: expected 8, 16 or {AUTO_BITS}")
     return None if text == AUTO_BITS else int(text)
 
 
 def parse_baud(text: str) -> int:
     """Return the baud rate of --baud. Raises UsageError unless it is a whole number above zero."""
     if not text.isdecimal() or int(text) == 0:
-        raise UsageError(f"--baud {text}: expected a number above zero, or {AUTO_BAUD}")
+        raise UsageError(f"{BAUD} {text}: expected a number above zero, or {AUTO_BAUD}")
     return int(text)
 
 
@@ -165,14 +166,14 @@ class PrecisionOptions:
         Raises UsageError for any other number of bits, and for a goal without mixed precision.
         """
         if self.min_sqnr is not None and not isfinite(self.min_sqnr):
-            raise UsageError(f"--min-sqnr {self.min_sqnr:g}: expected a number of dB")
+            raise UsageError(f"{MIN_SQNR} {self.min_sqnr:g}: expected a number of dB")
         bits = parse_bits(self.bits)
         if bits is None:
             from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 
             return Goal(self.max_accuracy_drop, self.min_sqnr)
         if self.max_accuracy_drop is not None or self.min_sqnr is not None:
-            raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
+            raise UsageError(f"{MAX_ACCURACY_DROP} and {MIN_SQNR} are goals of mixed precision: add {BITS} {AUTO_BITS}")
         return bits
 
 
@@ -186,7 +187,7 @@ def parse_kernels(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
     for text in texts or ():
         number, _, name = text.partition("=")
         if not number.isdecimal() or int(number) < 1 or name not in known:
-            raise UsageError(f"--kernel {text}: expected LAYER=NAME as in 3=direct, NAME one of {', '.join(known)}")
+            raise UsageError(f"{KERNEL} {text}: expected LAYER=NAME as in 3=direct, NAME one of {', '.join(known)}")
         named.append((int(number) - 1, name))
     check_named_once(named)
     return tuple(sorted(named))
@@ -214,7 +215,7 @@ class HostOptions:
         if self.host_protocol is HostProtocol.MLPERF:
             if self.mlperf_model is None:
                 raise UsageError(
-                    "--host-protocol mlperf needs --mlperf-model: kws01, ic01, vww01 or a name of your own"
+                    f"{HOST_PROTOCOL('mlperf')} needs {MLPERF_MODEL}: kws01, ic01, vww01 or a name of your own"
                 )
             from tinysplit.codegen.mlperf import Mlperf
 
@@ -222,5 +223,5 @@ class HostOptions:
             mlperf.check(copies)
             return mlperf
         if self.mlperf_model is not None or self.mlperf_byte_scale is not None:
-            raise UsageError("--mlperf-model and --mlperf-byte-scale need --host-protocol mlperf")
+            raise UsageError(f"{MLPERF_MODEL} and {MLPERF_BYTE_SCALE} need {HOST_PROTOCOL('mlperf')}")
         return None

@@ -41,7 +41,9 @@ from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, VIRTUAL, Program
 from tinysplit.common.errors import UsageError
 from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.costs.settings import CostSettings
+from tinysplit.settings.fixed_point import BITS
 from tinysplit.settings.samples import CALIBRATION_SAMPLES
+from tinysplit.settings.search import ASSIGN, REPLICATE
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 
@@ -156,11 +158,11 @@ def _check_split_bits(path: Path, split: "SplitFile", bits: "int | Goal") -> Non
     if not isinstance(bits, int):
         return
     if split.widths:
-        raise UsageError(f"{path} was made with --bits auto: use --bits auto, or split again with --bits {bits}")
+        raise UsageError(f"{path} was made with {BITS('auto')}: use {BITS('auto')}, or split again with {BITS} {bits}")
     if split.bits != bits:
         raise UsageError(
-            f"{path} was made for {split.bits} bits, not {bits}: use --bits {split.bits}, or split again with"
-            f" --bits {bits}"
+            f"{path} was made for {split.bits} bits, not {bits}: use {BITS} {split.bits}, or split again with"
+            f" {BITS} {bits}"
         )
 
 
@@ -265,9 +267,9 @@ def _costs(options: SplitOptions, clock: ClockSource, rig: str, programs: Progra
 def _search(options: SplitOptions, choice: ChoiceOptions, goal: "Goal | None") -> Search:
     """Return the search for a split, which is one pipeline in mixed precision."""
     if goal and choice.replicate:
-        raise UsageError("--bits auto chooses bit widths for one pipeline: --replicate needs --bits 8 or 16")
+        raise UsageError(f"{BITS('auto')} chooses bit widths for one pipeline: {REPLICATE} needs {BITS} 8 or 16")
     if goal and choice.assign is not None:
-        raise UsageError("--bits auto searches for bit widths and a split together: --assign needs --bits 8 or 16")
+        raise UsageError(f"{BITS('auto')} searches for bit widths and a split together: {ASSIGN} needs {BITS} 8 or 16")
     return choice.search(options, one_pipeline=goal is not None)
 
 

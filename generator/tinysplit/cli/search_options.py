@@ -64,11 +64,11 @@ class SearchOptions:
     @property
     def time_limit_s(self) -> float:
         """Return the time limit. Raises UsageError unless it is finite and above zero."""
-        return check_seconds("--time-limit", self.time_limit)
+        return check_seconds(TIME_LIMIT, self.time_limit)
 
     def settings(self) -> CostSettings:
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
-        frame_period_s = 0.0 if self.frame_period is None else check_seconds("--frame-period", self.frame_period)
+        frame_period_s = 0.0 if self.frame_period is None else check_seconds(FRAME_PERIOD, self.frame_period)
         return CostSettings(
             host_transfers=self.host_transfers,
             optimize=self.optimize,

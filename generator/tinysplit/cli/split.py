@@ -30,9 +30,10 @@ from tinysplit.common.progress import late_step
 from tinysplit.common.protocol_limits import MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.costs.settings import CostSettings
 from tinysplit.papers.published_costs import COST_MODEL, check_published
+from tinysplit.settings.boards_and_links import BAUD, USE_ALL
 from tinysplit.settings.costs import BITS_PER_BYTE, PAPER
 from tinysplit.settings.result_files import OUT
-from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE
+from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE, SLICES
 from tinysplit.settings.setting import Heading
 from tinysplit.split.problem import Objective
 from tinysplit.split.simulation.loss import Loss
@@ -137,8 +138,8 @@ def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
     """Raise UsageError for options that are refused with --paper even where they have the values of the paper."""
     if options.use_all is False or bits_per_byte is not None or options.is_auto:
         raise UsageError(
-            "--paper uses all boards, 8 bit times per byte and equal links: it cannot be combined with --no-use-all, "
-            "--bits-per-byte or --baud auto"
+            f"{PAPER} uses all boards, 8 bit times per byte and equal links: it cannot be combined with "
+            f"{USE_ALL(False)}, {BITS_PER_BYTE} or {BAUD('auto')}"
         )
 
 
@@ -163,7 +164,7 @@ def pareto(
 
     check_output_file(html, force=force)
     if options.slices not in {None, Slices.NONE}:
-        raise UsageError("the front has splits of whole layers: leave --slices out")
+        raise UsageError(f"the front has splits of whole layers: leave {SLICES} out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages, needs_weights=False)
     with using_calibration(options.cost_table, context.boards):
@@ -240,7 +241,7 @@ def _arrivals(frame_rate: float | None, arrival_times: Path | None, input_count:
     from tinysplit.split.report.arrivals import Arrivals
 
     if (frame_rate is None) == (arrival_times is None):
-        raise UsageError("give either --frame-rate or --arrival-times")
+        raise UsageError(f"give either {FRAME_RATE} or --arrival-times")
     if arrival_times:
         return Arrivals.of_trace(arrival_times)
     return Arrivals.at_rate(frame_rate or 0.0, input_count)

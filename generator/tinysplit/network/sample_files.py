@@ -13,6 +13,8 @@ from tinysplit.common.errors import InputError, UsageError, one_line
 from tinysplit.common.input_files.arrays import array_names, read_array, read_arrays
 from tinysplit.network.sample_images import read_images
 from tinysplit.network.sample_tables import read_table
+from tinysplit.settings.samples import INPUT_KEY, LAYOUT
+from tinysplit.settings.setting import either
 
 _EXACT_BELOW = 2**53  # whole numbers of which float64 leaves none out
 _KINDS = "an .npz, .npy or .csv file with samples is needed, or a folder of images"
@@ -54,7 +56,7 @@ class SampleFile:
         """
         if self.has_images and self.layout:
             raise UsageError(
-                f"--layout {self.layout}: {self.path} is a folder of images, whose axes are known: leave --layout out"
+                f"{LAYOUT} {self.layout}: {self.path} is a folder of images, whose axes are known: leave {LAYOUT} out"
             )
         return MapLayout.NHWC if self.has_images else self.layout
 
@@ -80,9 +82,10 @@ class SampleFile:
             if held is None:
                 return {INPUT_ARRAY: read_array(self.path)}
             if self.input_key not in held:
+                remedy = either(f"name it with {INPUT_KEY.option}", "give that array in place of the file")
                 raise InputError(
                     f"{self.path} holds no array '{self.input_key}' with samples (it holds: "
-                    f"{', '.join(held) or 'nothing'}): name it with --input-key"
+                    f"{', '.join(held) or 'nothing'}): {remedy}"
                 )
             arrays = read_arrays(self.path, {self.input_key, LABEL_ARRAY})
             names = {INPUT_ARRAY: self.input_key, LABEL_ARRAY: LABEL_ARRAY}

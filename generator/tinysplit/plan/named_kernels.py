@@ -1,4 +1,4 @@
-"""Checks of `--kernel`: kernels that are named for layers."""
+"""Checks of kernels that are named for layers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -9,6 +9,7 @@ from tinysplit.kernels import candidates, is_named
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
+from tinysplit.settings.programs import KERNEL
 
 
 def check_named_once(named: Sequence[tuple[int, str]]) -> None:
@@ -16,7 +17,7 @@ def check_named_once(named: Sequence[tuple[int, str]]) -> None:
     layers = [number for number, _ in named]
     for number, name in named:
         if layers.count(number) > 1:
-            raise UsageError(f"--kernel {number + 1}={name}: layer {number + 1} is named twice")
+            raise UsageError(f"{KERNEL} {number + 1}={name}: layer {number + 1} is named twice")
 
 
 def check_possible(graph: Graph, boards: Iterable[Board], named: Sequence[tuple[int, str]]) -> None:
@@ -47,5 +48,5 @@ def check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named:
 
 def _layer(graph: Graph, number: int) -> Layer:
     if number >= len(graph.layers):
-        raise UsageError(f"--kernel names layer {number + 1}, but {graph.name} has {len(graph.layers)} layers")
+        raise UsageError(f"{KERNEL} names layer {number + 1}, but {graph.name} has {len(graph.layers)} layers")
     return graph.layers[number]

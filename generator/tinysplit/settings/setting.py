@@ -59,7 +59,7 @@ class Setting:
         return f"{_BEGIN}{self.name}{_END}"
 
     def __call__(self, value: object) -> str:
-        """Return its mark with a value; `False` of a switch that can be turned off."""
+        """Return its mark with a value; of a switch, `True` or `False`."""
         return f"{_BEGIN}{self.name}{_VALUE}{value}{_END}"
 
     @property
@@ -70,7 +70,7 @@ class Setting:
     @property
     def off(self) -> str:
         """The option that turns a switch off."""
-        return f"--no-{self.name.replace('_', '-')}"
+        return self.option.replace("--", "--no-", 1)
 
 
 SETTINGS: dict[str, Setting] = {}
@@ -91,9 +91,7 @@ def as_option(setting: Setting, value: str | None) -> str:
 
 def as_argument(setting: Setting, value: str | None) -> str:
     """Return the name in scripts."""
-    if value is None and setting.is_switch:
-        value = "True"
-    if value in setting.values_in_scripts:
+    if value is not None and value in setting.values_in_scripts:
         return setting.values_in_scripts[value]
     name = setting.argument or setting.name
     return name if value is None else f"{name}={value}" if setting.is_switch else f'{name}="{value}"'

@@ -29,6 +29,8 @@ from tinysplit.kernels import candidates
 from tinysplit.kernels.cost_table import CodeCosts, CycleTable, KernelCosts, load_cycle_table, using_table
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import ONLY, RIG
 from tinysplit_hil.bench.flash import check_flashable
 from tinysplit_hil.calibration.code_waits import code_wait_table
 from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_fed_asleep, measure_handoffs
@@ -96,7 +98,7 @@ def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Co
     }
     return table.model_copy(
         update={
-            "made_by": f"tinysplit calibrate --rig {VIRTUAL if request.bench.rig == VIRTUAL else 'RIG'}",
+            "made_by": f"tinysplit calibrate {RIG.option} {VIRTUAL if request.bench.rig == VIRTUAL else 'RIG'}",
             "compiler": compiler_version(),
             "flags": " ".join(flag for flag in Flags().compiler if flag.startswith("-O")),
             "firmware_sha256": firmware_sha256(),
@@ -126,12 +128,12 @@ def _check(request: CalibrationRequest) -> None:
     if rig != VIRTUAL and (len(names) != 1 or request.others):
         what = ", ".join(sorted(request.others)) or f"{len(names)} boards"
         raise UsageError(
-            f"--rig {rig} calibrates the kernels of one board at a time, not {what}: name its board with one --board"
+            f"{RIG} {rig} calibrates the kernels of one board at a time, not {what}: name its board with one {BOARD}"
         )
     check_flashable(rig, names, request.bench.programmer)
     known = known_kinds(request.networks, request.boards)
     for kind in sorted((request.kinds or frozenset()) - known):
-        raise UsageError(f"--only {kind}: expected one of {', '.join((*sorted(known), *OtherCosts))}")
+        raise UsageError(f"{ONLY} {kind}: expected one of {', '.join((*sorted(known), *OtherCosts))}")
 
 
 # Kernels
