@@ -61,11 +61,6 @@ class SearchOptions:
     frame_period: Annotated[float | None, option(FRAME_PERIOD)] = None
     time_limit: Annotated[float, option(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S
 
-    @property
-    def time_limit_s(self) -> float:
-        """Return the time limit. Raises UsageError unless it is finite and above zero."""
-        return check_seconds(TIME_LIMIT, self.time_limit)
-
     def settings(self) -> CostSettings:
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
         frame_period_s = 0.0 if self.frame_period is None else check_seconds(FRAME_PERIOD, self.frame_period)
@@ -113,7 +108,7 @@ class SplitOptions(SearchOptions):
         slice_solver = SliceSolver(self.solver) if self.solver in set(SliceSolver) else None
         search = Search(
             solver=AUTO if slice_solver else self.solver,
-            time_limit_s=self.time_limit_s,
+            time_limit_s=self.time_limit,
             slices=self.slices,
             slice_solver=slice_solver,
             input_board=self.input_at,

@@ -151,5 +151,5 @@ def _coarse_weights(quantized: QuantizedLayer) -> Iterator[str]:
     if left := few_weight_bits(quantized):
         yield (
             f"layer {quantized.layer.name!r}: its 32-bit accumulators leave only {left} of 16 bits for its weights: "
-            f"8 bits or {BITS('auto')} may be more accurate"
+            f"8 bits or {BITS.option} auto may be more accurate"
         )
