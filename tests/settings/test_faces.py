@@ -15,6 +15,9 @@ from tinysplit.common.errors import CheckFailedError, TinysplitError, UsageError
 from tinysplit.common.log import logged
 from tinysplit.common.progress import console_of
 from tinysplit.common.texts.console import PlainConsole
+from tinysplit.explore.candidates import SetCandidate
+from tinysplit.explore.evaluate import Outcome
+from tinysplit.explore.journal import Journal
 from tinysplit.settings.result_files import FORCE
 
 G0, F4 = "nucleo_g071rb", "nucleo_f446re"
@@ -116,6 +119,16 @@ def test_errors_of_errors_keep_marks() -> None:
     error = TinysplitError(f"use {FORCE}")
     assert str(TinysplitError(f"x: {error.message}")) == "x: use --force"
     assert str(UsageError("\x1b" + f"{FORCE}")) == r"\x1b--force"
+
+
+def test_a_journal_has_names(tmp_path: Path) -> None:
+    why_not = f"leave {FORCE} out"
+    candidate = SetCandidate("m", 8, 0, (G0,))
+    with Journal(tmp_path / "explore.jsonl", {}) as journal:
+        journal.add([Outcome(candidate, why_not=why_not)])
+    text = (tmp_path / "explore.jsonl").read_text()
+    assert "leave --force out" in text
+    assert not has_marks(text)
 
 
 @pytest.mark.slow
