@@ -25,7 +25,7 @@ from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
-from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.problem_builder import make_problem, make_problems
 from tinysplit.costs.settings import CostSettings
@@ -54,6 +54,11 @@ from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_j
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.sample_warnings import print_reused_samples
 from tinysplit.quantize.warnings import print_warnings
+from tinysplit.settings.fixed_point import BITS
+from tinysplit.settings.programs import HOST_PROTOCOL
+from tinysplit.settings.samples import CALIBRATION_SAMPLES
+from tinysplit.settings.search import REPLICATE, SLICES
+from tinysplit.settings.setting import either
 from tinysplit.slices.choice import SliceRequest
 from tinysplit.slices.settings import Search
 from tinysplit.split.alternatives import best_of
@@ -71,6 +76,8 @@ from tinysplit.split.solution import Split
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.results.run_report import RunReport
+
+_WITHOUT_GOAL = either(f"use {BITS.option} 8 or 16", "leave the goal out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +109,7 @@ class Context:
         for board in boards:
             check_probe_baud(board.name, host_baud)
             check_baud(board, board.host_uart, host_baud)
-        if host_baud < HOST_BAUD and settings.host_baud is None:
+        if host_baud < USUAL_HOST_BAUD and settings.host_baud is None:
             note = f"note: host ports at {host_baud} baud, the highest usual rate that all boards make"
             messages.print(note, highlight=False, soft_wrap=True)
         check_possible(graph, boards, settings.kernels)
@@ -154,7 +161,7 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
-    print_reused_samples(calibration, samples, "--calibration-samples takes others", messages)
+    print_reused_samples(calibration, samples, f"{CALIBRATION_SAMPLES} takes others", messages)
     joint = None
     if request.goal is None:
         quantized = quantize_network(context, calibration)
@@ -190,7 +197,7 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
         _print_alternatives(context, split, search)
         return split
     if search.slices not in {None, Slices.NONE} and search.copies is Copies.ALWAYS:
-        raise UsageError("--replicate gives boards the whole network: leave --slices out")
+        raise UsageError(f"{REPLICATE(True)} gives boards the whole network: leave {SLICES} out")
     with steps(context.messages, f"splitting {context.title}"):
         ends = (search.input_board - 1, search.output_board - 1)
         how = (search.slices, search.slice_solver, *ends, search.time_limit_s)
@@ -208,7 +215,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
     if search.slices not in {None, Slices.NONE}:
-        raise UsageError("--bits auto splits whole layers: use --bits 8 or 16 with --slices")
+        raise UsageError(f"{BITS('auto')} splits whole layers: {_WITHOUT_GOAL} with {SLICES}")
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
@@ -342,9 +349,9 @@ def generate_folder(
     if split.distributions:
         check_distributions(context.graph, split.distributions, len(context.boards))
     if split.slices and (goal or context.programs.mlperf):
-        raise UsageError("the split divides layers: neither --bits auto nor --host-protocol mlperf know that")
+        raise UsageError(f"the split divides layers: neither {BITS('auto')} nor {HOST_PROTOCOL('mlperf')} know that")
     if split.copies and goal:
-        raise UsageError("the split has copies of the whole network, --bits auto one pipeline: use --bits 8 or 16")
+        raise UsageError(f"the split has copies of the whole network, {BITS('auto')} one pipeline: {_WITHOUT_GOAL}")
     if structure := context.programs.structure:
         structure.check_use(out, has_limits=goal not in (None, Goal()))
     with locked_folder(out):
@@ -368,7 +375,7 @@ def _solve(
     except InfeasibleError as error:
         settings = context.settings
         hint = "" if settings.cost_model else sufficient_changes(context.graph, context.boards, settings)
-        raise CheckFailedError(f"{error}{hint}") from None
+        raise CheckFailedError(f"{error.message}{hint}") from None
 
 
 def _solver(context: Context, search: Search) -> Callable[[Problem, float], Split]:

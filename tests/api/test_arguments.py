@@ -10,7 +10,6 @@ import pytest
 
 from example import MODEL
 from tinysplit import api
-from tinysplit.api.arguments import in_scripts
 from tinysplit.common.errors import InputError, UsageError
 
 G0 = "nucleo_g071rb"
@@ -224,19 +223,6 @@ def test_messages_name_arguments(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", pictures=np.zeros((1, 1, 28, 28)))
     with pytest.raises(InputError, match=r"give that array in place of the file$"):
         api.generate(MODEL, found, tmp_path / "other.npz", tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("option", "argument"),
-    [
-        ("--max-boards 0: a set has at least one board", "max_boards 0: a set has at least one board"),
-        ("--link 1-2:none; --link-driver dma", "links 1-2:none; link_driver dma"),
-        ("choose another rate, or --baud auto", "choose another rate"),
-        ("use `tinysplit run --use-all`, or --use-all", "use `tinysplit run --use-all`, or use_all=True"),
-    ],
-)
-def test_options_are_worded_as_arguments(option: str, argument: str) -> None:
-    assert in_scripts(option) == argument
 
 
 def test_all_types_of_boards(monkeypatch: pytest.MonkeyPatch) -> None:

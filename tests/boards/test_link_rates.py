@@ -9,7 +9,7 @@ from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.boards.link_rates import agree, common_rates, host_baud_of
 from tinysplit.common.errors import UsageError
-from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 
 
 def uart(name: str, index: int = 0) -> Uart:
@@ -53,7 +53,7 @@ def with_host_clock(name: str, clock_hz: int) -> Board:
 
 
 def test_the_host_ports_of_the_usual_boards_have_the_usual_rate() -> None:
-    assert host_baud_of(load_boards()) == host_baud_of(()) == HOST_BAUD
+    assert host_baud_of(load_boards()) == host_baud_of(()) == USUAL_HOST_BAUD
 
 
 @pytest.mark.parametrize(

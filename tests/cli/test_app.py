@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from command_line import USAGE, run
 from example import CALIBRATION, MODEL
 from tinysplit.cli.app import _COMMANDS, app, imported_command
-from tinysplit.cli.basic_options import Heading
+from tinysplit.settings.setting import Heading
 
 
 def test_every_command_is_there_with_its_help() -> None:
@@ -54,7 +54,7 @@ def test_the_first_commands_of_a_user_import_the_first_packages_only(arguments: 
         "    print({name.split('.')[1] for name in sys.modules if name.startswith('tinysplit.')}, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ast.literal_eval(done.stderr) == {"boards", "cli", "common"}
+    assert ast.literal_eval(done.stderr) == {"boards", "cli", "common", "settings"}
 
 
 @pytest.mark.parametrize(

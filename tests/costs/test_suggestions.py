@@ -20,6 +20,7 @@ from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.network.graph import Graph
 from tinysplit.papers.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.pipeline import Context, split_network
+from tinysplit.settings.costs import OPTIMIZE
 from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
@@ -93,10 +94,10 @@ def test_smaller_kernels_where_these_are_enough(monkeypatch: pytest.MonkeyPatch)
     )
     assert small_bytes < fast_bytes
     graph = shrunk(monkeypatch, small_bytes, 32000)
-    assert sufficient_changes(graph, boards(1), CostSettings()).startswith("; sufficient: --optimize flash, or ")
+    assert sufficient_changes(graph, boards(1), CostSettings()).startswith(f"; sufficient: {OPTIMIZE} flash, or ")
     graph = shrunk(monkeypatch, small_bytes - 1, 32000)
-    assert "--optimize" not in sufficient_changes(graph, boards(1), CostSettings())
-    assert "--optimize" not in sufficient_changes(graph, boards(1), small)
+    assert str(OPTIMIZE) not in sufficient_changes(graph, boards(1), CostSettings())
+    assert str(OPTIMIZE) not in sufficient_changes(graph, boards(1), small)
 
 
 def test_both_memories_where_neither_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
@@ -40,7 +41,7 @@ def test_copies_that_are_better_are_said() -> None:
 
 def test_copies_are_permitted_without_use_all() -> None:
     problem = replace(alike(2, Objective.THROUGHPUT, 0.1), must_use_all=True)
-    assert notes(problem)[-1].endswith("this split: 1100.00 ms; --no-use-all permits that")
+    assert notes(problem)[-1].endswith(f"this split: 1100.00 ms; {USE_ALL(False)} permits that")
 
 
 @pytest.mark.parametrize(("gain_s", "is_said"), [(0.01, True), (0.1, False)])

@@ -1,7 +1,6 @@
 """What functions for scripts take: checks of all arguments, and errors in the words of scripts."""
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from pathlib import Path
@@ -13,6 +12,7 @@ from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationErro
 from tinysplit.api.scalars import arguments_of
 from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.common.file_schema import first_mistake, wanted
+from tinysplit.settings.setting import as_argument, worded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,45 +20,7 @@ R = TypeVar("R")
 _CHECKS = ConfigDict(arbitrary_types_allowed=True, revalidate_instances="always")  # fields of settings, too
 _PLAIN = (str, int, float, Path, NoneType)  # values that are shown
 
-# Options of commands in messages, and what scripts have in their place; others are as their arguments: max_boards.
-_IN_SCRIPTS: Mapping[str, str] = {
-    "add --layout": "give an array with the axes",
-    "name it with --input-key": "give that array in place of the file",
-    ", or --baud auto": "",
-    "--assign": "assignment",
-    "use --layout": "give an array in these axes; those of the file look like",
-    "--axis": "axes",
-    "--board": "boards",
-    "--cost-table": "cost_table",
-    "--force": "force=True",
-    "--frame-period": "frame_period_s",
-    "--ideal-memory": "has_ideal_memory",
-    "--input-at": "input_board",
-    "--objective asks": "ranked_by asks",
-    "--objective simulates": "ranked_by simulates",
-    "--link": "links",
-    "--markers": "has_markers=True",
-    "--no-diagnostics": "has_diagnostics=False",
-    "--weights arrays": 'weights="arrays"',
-    "--weights binary": 'weights="binary"',
-    "--weights encrypted": 'weights="encrypted"',
-    "--weights-only": "weights_only=True",
-    "--max-accuracy-drop": "max_drop",
-    "--max-energy": "max_energy_j",
-    "--max-latency": "max_latency_s",
-    "--max-period": "max_period_s",
-    "--min-sqnr": "min_sqnr_db",
-    "--bits auto": "a goal",
-    ": use --bits 8 or 16": ": leave the goal out",
-    "--output-at": "output_board",
-    "--replicate": "copies=Copies.ALWAYS",
-    "--time-limit": "time_limit_s",
-    "--total-time": "total_time_s",
-    "--use-all": "use_all=True",
-}
 _WITHOUT_VALUE = {"value_error", "too_short", "too_long"}  # types of mistakes that say all
-_COMMAND_LINE = r"`[^`]*`"  # stays as it is
-_OPTION = re.compile("|".join([_COMMAND_LINE, *(rf"{key}(?![\w-])" for key in _IN_SCRIPTS), "--[a-z][a-z-]+"]))
 
 
 def for_scripts(function: Callable[P, R]) -> Callable[P, R]:
@@ -81,7 +43,7 @@ def for_scripts(function: Callable[P, R]) -> Callable[P, R]:
         except ValidationError as error:
             raise UsageError(f"{function.__name__}: {_mistake(error)}") from None
         except TinysplitError as error:
-            error.args = (in_scripts(str(error)),)
+            error.args = (worded(error.message, as_argument),)
             raise
 
     return with_checks
@@ -111,16 +73,6 @@ def takes_settings(kind: type) -> BeforeValidator:
     return BeforeValidator(
         wanted(f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}", lambda value: isinstance(value, kind))
     )
-
-
-def in_scripts(message: str) -> str:
-    """Return a message of a command with the names of arguments in place of those of options."""
-    return _OPTION.sub(_in_script, message)
-
-
-def _in_script(found: re.Match[str]) -> str:
-    text = found[0]
-    return text if text.startswith("`") else _IN_SCRIPTS.get(text, text.removeprefix("--").replace("-", "_"))
 
 
 def _mistake(error: ValidationError) -> str:

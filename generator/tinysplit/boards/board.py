@@ -10,6 +10,8 @@ from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.settings.programs import CLOCK
+from tinysplit.settings.setting import Setting
 
 BAUD_TOLERANCE = 0.02
 SUPPLY_V = 3.3  # of the MCU on every board
@@ -318,9 +320,9 @@ class Board:
             return self.hsi_clock
         if self.hse_clock is None:
             raise UsageError(
-                f"{self.name} has no clock for HSE at OSC_IN as delivered: use --clock {ClockSource.HSI}, or connect"
+                f"{self.name} has no clock for HSE at OSC_IN as delivered: use {CLOCK} {ClockSource.HSI}, or connect"
                 f" one and describe it in [hse] of a board file of your own",
-                option="--clock",
+                setting=CLOCK,
             )
         return self.hse_clock
 
@@ -362,13 +364,13 @@ def board_title(number: int, name: str) -> str:
     return f"board {number} ({name})"
 
 
-def check_baud(board: Board, uart: Uart, baud: int, option: str | None = None) -> None:
-    """Raise UsageError with the nearest rate unless `uart` can be set to `baud`, the value of `option`, within 2 %."""
+def check_baud(board: Board, uart: Uart, baud: int, setting: Setting | None = None) -> None:
+    """Raise UsageError with the nearest rate unless `uart` can be set to `baud`, the value of `setting`, within 2 %."""
     if baud <= 0:
-        raise UsageError(f"{baud} baud is no baud rate: it has to be positive", option)
+        raise UsageError(f"{baud} baud is no baud rate: it has to be positive", setting)
     if not uart.makes(baud):
         raise UsageError(
             f"{board.name}: {uart.name} with its clock of {uart.clock_hz / 1e6:g} MHz cannot make {baud} baud within"
             f" {BAUD_TOLERANCE:.0%}; the nearest that it can make is {uart.nearest_baud(baud):.0f}",
-            option,
+            setting,
         )

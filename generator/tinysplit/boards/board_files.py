@@ -13,6 +13,8 @@ from pathlib import Path
 from tinysplit.common import package_files
 from tinysplit.common.choices import ALL_BOARDS
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.settings.boards_and_links import BOARD, NEW
+from tinysplit.settings.result_files import OUT
 
 FOLDERS = "TINYSPLIT_BOARDS"
 FOLDER = "boards"  # beside a model, and in a generated folder
@@ -42,7 +44,7 @@ def board_name(given: str) -> str:
         if path.is_dir():
             raise InputError(f"{given} is a folder: name a board or its file, as in {given.rstrip('/')}/NAME.toml")
         if not path.is_file():
-            raise InputError(f"there is no board file {given}: `tinysplit boards --new PART` writes one")
+            raise InputError(f"there is no board file {given}: `tinysplit boards {NEW.option} PART` writes one")
         name = _name_of(path)
         before = _named.setdefault(name, path)
         if before != path and before.is_file() and before.read_bytes() != path.read_bytes():
@@ -52,7 +54,7 @@ def board_name(given: str) -> str:
         return name
     name = normal_name(given)
     if name not in {*_own_files(), *_shipped()}:
-        raise UsageError(_unknown(given, name), option="--board")
+        raise UsageError(_unknown(given, name), setting=BOARD)
     _check_twins(name)
     _check_only_one(name)
     return name
@@ -61,7 +63,7 @@ def board_name(given: str) -> str:
 def check_new_file(path: Path) -> None:
     """Raise InputError for a path that cannot be the file of a user's own board: names are unlike those shipped."""
     if _name_of(path) in _shipped():
-        raise InputError(f"{path} has the name of {_SHIPPED}: name another file with --out")
+        raise InputError(f"{path} has the name of {_SHIPPED}: name another file with {OUT}")
 
 
 def forget(name: str) -> None:
@@ -159,6 +161,6 @@ def _unknown(given: str, name: str) -> str:
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     found = f"{'nearest' if near else 'known'}: {', '.join(near or names)}"
     return (
-        f"there is no board {given!r}; {found} (`tinysplit boards` lists all; for another one, `tinysplit boards --new "
-        "PART` writes a file that --board takes)"
+        f"there is no board {given!r}; {found} (`tinysplit boards` lists all; for another one, `tinysplit boards "
+        f"{NEW.option} PART` writes a file that {BOARD} takes)"
     )

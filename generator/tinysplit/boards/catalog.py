@@ -61,7 +61,7 @@ def load_file(name: str, path: Path) -> Board:
     try:
         return make_board(name, file)
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {error.message}") from None
 
 
 def make_board(name: str, file: BoardFile) -> Board:
@@ -184,7 +184,7 @@ def _interrupt(device: Device, uart: str) -> Interrupt:
 
 
 def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
-    """Return the values that `tinysplit boards --json` prints: sizes in bytes, frequencies in Hz, power in W."""
+    """Return the values that `tinysplit boards` prints as JSON: sizes in bytes, frequencies in Hz, power in W."""
     return [
         {
             "name": board.name,

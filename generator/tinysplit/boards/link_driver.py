@@ -7,6 +7,7 @@ from enum import StrEnum
 from tinysplit.boards.board import Board, DmaChannel, Uart
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
+from tinysplit.settings.boards_and_links import BAUD, LINK_DRIVER
 
 # Flash in bytes, measured with GCC 12 and the flags of a project, the larger of all cores: the driver itself, and what
 # board.c has for each link (settings, DMA channels, handlers, and the initial values of its port).
@@ -115,7 +116,7 @@ def check_rate(link: str, board: Board, uart: Uart, driver: LinkDriver | None, b
         return
     own = driver or LinkDriver.DMA
     highest = usual_driving(own).highest_baud(board, uart)
-    remedy = "lower --baud" if own is LinkDriver.DMA else f"use --link-driver {LinkDriver.DMA}, or lower --baud"
+    remedy = f"lower {BAUD}" if own is LinkDriver.DMA else f"use {LINK_DRIVER} {LinkDriver.DMA}, or lower {BAUD}"
     raise UsageError(
         f"{link}: {board.name} would lose bytes at {baud} baud with the link driver {own}, which keeps up to {highest}"
         f" baud: {remedy}"
@@ -141,7 +142,7 @@ def choose_driver(
     if not possible:
         names = ", ".join(uart.name for uart in uarts)
         raise UsageError(
-            f"{board.name}: the DMA controllers cannot serve {names} at the same time: use --link-driver interrupt"
+            f"{board.name}: the DMA controllers cannot serve {names} at the same time: use {LINK_DRIVER('interrupt')}"
         )
     fitting = (each for each in possible if each.ram_bytes(board, len(uarts)) <= free_ram_bytes)
     return next(fitting, possible[-1])

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from tinysplit.boards.board import Board, Uart
 from tinysplit.common.errors import UsageError
-from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
+from tinysplit.settings.programs import HOST_BAUD
 
 # From the highest: whole fractions of most clocks down to 1 Mbaud, then the usual rates of serial ports.
 RATES = (
@@ -13,7 +14,7 @@ RATES = (
 )
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
 # Of host ports, whose interrupts may lose bytes at higher rates (docs/protocol.md).
-HOST_RATES = (HOST_BAUD, *(rate for rate in RATES if rate < HOST_BAUD), *LOW_RATES)
+HOST_RATES = (USUAL_HOST_BAUD, *(rate for rate in RATES if rate < USUAL_HOST_BAUD), *LOW_RATES)
 
 # By how much the rates of two UARTs may differ. A receiver tolerates 3.75 %, 2.5 % with oversampling by 8 (RM0444,
 # tolerance of the USART receiver); 2 % of it are left to the oscillators, as ClockSource describes them.
@@ -49,4 +50,4 @@ def host_baud_of(boards: Sequence[Board]) -> int:
         if all(uart.makes(baud) and _are_near((baud, uart.actual_baud(baud)), (uart,), baud) for uart in uarts):
             return baud
     names = ", ".join(dict.fromkeys(board.name for board in boards))
-    raise UsageError(f"{names} have no usual baud rate of host ports in common: choose one with --host-baud")
+    raise UsageError(f"{names} have no usual baud rate of host ports in common: choose one with {HOST_BAUD}")

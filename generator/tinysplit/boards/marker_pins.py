@@ -1,4 +1,4 @@
-"""The pins of `--markers`: high while a layer runs, or a transfer. No split depends on them."""
+"""The pins of markers: high while a layer runs, or a transfer. No split depends on them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -19,6 +19,7 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import first_mistake
 from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
+from tinysplit.settings.programs import MARKERS
 
 _FAMILY_LETTERS = len("stm32g0")
 _MOST_NAMES = 8  # in messages
@@ -63,7 +64,7 @@ def new_board_file(given: str) -> tuple[str, str]:
     taken = {pin for uart in uarts for pin in (uart.tx, uart.rx)}
     free = [pin for pin in _in_order(package_pins(part)) if pin not in taken and pin not in _RESERVED]
     if len(free) < 2:  # noqa: PLR2004 (layers and transfers)
-        raise InputError(f"{part} has no two free pins for --markers beside its UARTs: choose a larger package")
+        raise InputError(f"{part} has no two free pins for {MARKERS(True)} beside its UARTs: choose a larger package")
     text = render(
         "project/new_board.toml.j2",
         _NewBoard(

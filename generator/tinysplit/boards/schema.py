@@ -55,7 +55,7 @@ class GroundPin(FileModel):
 
 
 class MarkerPinsTable(FileModel):
-    """Two free pins on connectors: `--markers` drives them while a layer or a transfer runs."""
+    """Two free pins on connectors: markers, which are driven while a layer or a transfer runs."""
 
     layer: PinName
     layer_connector: Line

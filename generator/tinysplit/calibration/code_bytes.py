@@ -18,7 +18,7 @@ from tinysplit.codegen.layer_source import LayerSource, render_header, render_la
 from tinysplit.codegen.platformio_ini import COMPILER, Flags, macros
 from tinysplit.common import package_files
 from tinysplit.common.alignment import aligned
-from tinysplit.common.choices import BITS
+from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.kernels import DSP_CORES, candidates
 from tinysplit.kernels.code_parts import SharedFunction
@@ -37,7 +37,7 @@ def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     """Return the bytes of the parts of all kernels on the cores of the boards, and of the functions that they share."""
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
     with process_pool() as pool:
-        cases = list(product(networks, BITS, boards))
+        cases = list(product(networks, BIT_WIDTHS, boards))
         for found in pool.map(_network_samples, *zip(*cases, strict=True)):
             for kind, sample in found:
                 samples[kind].append(sample)

@@ -24,6 +24,7 @@ from tinysplit.kernels.cost_table import (
     shipped_table,
     using_table,
 )
+from tinysplit.settings.boards_and_links import BOARD
 
 REMEDY = "make a calibration with `tinysplit calibrate`"
 SHOWN_DIGITS = 12  # of a hash
@@ -67,7 +68,7 @@ def read_calibration(path: Path, boards: Sequence[Board]) -> CycleTable:
         for field, value, wanted in _differences(table, board):
             raise InputError(
                 f"{path} is a calibration for {field} {value}, {board_title(number, board.name)} has {wanted}: "
-                f"make one with `tinysplit calibrate --board {board.name}`"
+                f"make one with `tinysplit calibrate {BOARD.option} {board.name}`"
             )
     compiler = compiler_version() if shutil.which(COMPILER) else table.compiler  # nothing is built without one
     if table.compiler != compiler:

@@ -12,7 +12,7 @@ from tinysplit.calibration.networks import calibration_networks
 from tinysplit.calibration.program_bytes import program_parts
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
-from tinysplit.common.choices import BITS
+from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.units import KB
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import FirmwareBytes
@@ -31,7 +31,7 @@ def firmware_bytes() -> dict[str, FirmwareBytes]:
 
 
 def _bytes_on(board: Board) -> FirmwareBytes:
-    networks = [quantize_randomly(*each)[0] for each in product(calibration_networks()[:NETWORKS], BITS)]
+    networks = [quantize_randomly(*each)[0] for each in product(calibration_networks()[:NETWORKS], BIT_WIDTHS)]
     alone = [size for each in networks for size in _sizes(each, (board,))]
     linked = [size for each in networks for size in _sizes(each, (board, board))]
     flash_bytes, linked_bytes = (

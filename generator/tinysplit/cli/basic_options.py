@@ -3,7 +3,6 @@
 import json
 import logging
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,9 @@ from rich.console import Console
 from typer.core import TyperCommand
 
 from tinysplit.boards.board_files import use_folder_beside
+from tinysplit.cli.option import option
 from tinysplit.common.texts.console import PlainConsole
+from tinysplit.settings.result_files import FORCE
 
 
 class _Messages(PlainConsole):
@@ -25,19 +26,6 @@ class _Messages(PlainConsole):
 
 
 messages = _Messages(stderr=True)
-
-
-class Heading(StrEnum):
-    """Headings of --help and of the config file, in their order; options without one come before."""
-
-    BOARDS = "Boards and links"
-    COSTS = "Costs and limits"
-    SEARCH = "Search"
-    SAMPLES = "Samples"
-    FIXED_POINT = "Fixed point"
-    PROGRAMS = "Programs"
-    MEASUREMENT = "Measurement"
-    RESULT_FILES = "Files of results"
 
 
 def _with_boards_beside(model: Path) -> Path:
@@ -53,13 +41,7 @@ def _with_boards_beside_all(models: list[Path]) -> list[Path]:
 Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX file.", callback=_with_boards_beside)]
 Models = Annotated[list[Path], typer.Argument(help="Trained networks, ONNX files.", callback=_with_boards_beside_all)]
 Folder = Annotated[Path, typer.Argument(help="Folder written by `tinysplit generate`.")]
-Force = Annotated[
-    bool,
-    typer.Option(
-        "--force",
-        help="Overwrite files that tinysplit did not write, and generated folders with what was changed in them.",
-    ),
-]
+Force = Annotated[bool, option(FORCE)]
 FrontPage = Annotated[
     Path | None,
     typer.Option("--html", help="Also write an HTML file with the points, over axes that its reader chooses."),

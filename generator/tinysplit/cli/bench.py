@@ -12,6 +12,7 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.basic_options import CheckedCommand, Folder, Force, Json, emit, messages
 from tinysplit.cli.config.command import ConfiguredCommand
+from tinysplit.cli.option import option
 from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
@@ -20,6 +21,10 @@ from tinysplit.common.output_file import check_output_file
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.quoting import shell_line
 from tinysplit.project.manifest import Project
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import BY, RIG
+from tinysplit.settings.programs import ALLOW_OLDER, WEIGHTS_ONLY
+from tinysplit.settings.result_files import FORCE, OUT
 from tinysplit_hil.bench.check import check_bench
 from tinysplit_hil.bench.check_report import check_to_json, print_check
 from tinysplit_hil.bench.discover import discover as discover_boards
@@ -54,7 +59,7 @@ RigPath = Annotated[
 
 @bench.command(cls=CheckedCommand)
 def discover(
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Rig file to write.")] = None,
+    out: Annotated[Path | None, option(OUT, "Rig file to write.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -80,7 +85,7 @@ def check(
     clock: Clock = ClockSource.HSI,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Rig file to write: --rig with the links that were found, or --rig itself."),
+        option(OUT, f"Rig file to write: {RIG} with the links that were found, or {RIG} itself."),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
     force: Force = False,
@@ -88,7 +93,7 @@ def check(
 ) -> None:
     """Test the wires between boards, the baud rates of all links, and the boards' clocks. Flashes a test program."""
     if rig == VIRTUAL and out:
-        raise UsageError(f"--rig {rig}: there is no rig file whose links --out could complete: leave --out out")
+        raise UsageError(f"{RIG} {rig}: there is no rig file whose links {OUT} could complete: leave {OUT} out")
     if out and out.resolve() != Path(rig).resolve():
         check_output_file(out, force=force)
     text = "" if rig == VIRTUAL else _text(Path(rig))
@@ -111,7 +116,7 @@ def _text(rig: Path) -> str:
 def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
     """Return the names of the boards. Raises UsageError or InputError where they are not known, or too few."""
     if rig == VIRTUAL and not names:
-        raise UsageError(f"--rig {rig}: repeat --board for each board of the test")
+        raise UsageError(f"{RIG} {rig}: repeat {BOARD} for each board of the test")
     names = names or names_in(Path(rig))
     if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
         raise UsageError("a test of wires needs at least two boards")
@@ -126,10 +131,7 @@ def reset(
     ] = None,
     by: Annotated[
         ResetBy,
-        typer.Option(
-            help="probe: its pin NRST or the core's request; host: the firmware, asked on the port; power: a driver of"
-            " labgrid."
-        ),
+        option(BY),
     ] = ResetBy.PROBE,
     programmer: Annotated[
         Resetter, typer.Option(help="Program that resets boards by their probes.")
@@ -139,7 +141,7 @@ def reset(
 ) -> None:
     """Reset the boards of a rig: by their probes, by the host or by their power."""
     if str(rig) == VIRTUAL:
-        raise UsageError(f"--rig {rig}: virtual boards start with each measurement: give a rig file")
+        raise UsageError(f"{RIG} {rig}: virtual boards start with each measurement: give a rig file")
     numbers = board or ()
     found = {
         ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, ProgrammerName(programmer)),
@@ -169,19 +171,14 @@ def flash(
     ] = False,
     weights_only: Annotated[
         bool,
-        typer.Option(
-            "--weights-only",
-            help="Write only the weights files of a folder generated with --weights binary; the programs stay.",
-        ),
+        option(WEIGHTS_ONLY),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Flash also the boards that run the image of the folder already.")
-    ] = False,
+    force: Annotated[bool, option(FORCE, "Flash also the boards that run the image of the folder already.")] = False,
     as_json: Json = False,
 ) -> None:
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
     if str(rig) == VIRTUAL:
-        raise UsageError(f"--rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
+        raise UsageError(f"{RIG} {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project, chosen = Project.read(folder), PROGRAMMERS[programmer]
     if dry_run:
         chosen = programmer_of(rig, read_rig_file(rig), chosen)
@@ -199,9 +196,7 @@ def flash(
 def update(
     folder: Folder,
     rig: RigPath,
-    allow_older: Annotated[
-        bool, typer.Option("--allow-older", help="Also replace weights that are newer than those of the folder.")
-    ] = False,
+    allow_older: Annotated[bool, option(ALLOW_OLDER)] = False,
     as_json: Json = False,
 ) -> None:
     """Replace the weights of boards over their host ports, after `generate --structure-of`. The programs stay."""

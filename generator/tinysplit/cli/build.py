@@ -8,9 +8,11 @@ import typer
 from tinysplit.build.folder import read_and_build
 from tinysplit.build.report import print_build
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.codegen.library import write_library
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project
+from tinysplit.settings.result_files import OUT
 
 
 def build(folder: Folder, as_json: Json = False) -> None:
@@ -22,7 +24,7 @@ def build(folder: Folder, as_json: Json = False) -> None:
 
 def library(
     folder: Folder,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the library: a new, an empty or an older one.")],
+    out: Annotated[Path, option(OUT, "Folder for the library: a new, an empty or an older one.")],
     board: Annotated[
         int | None, typer.Option(help="Number of the board, of those with a copy of the whole network.", min=1)
     ] = None,

@@ -11,11 +11,15 @@ from tinysplit.calibration.conditions import read_calibration, with_currents, wr
 from tinysplit.calibration.power_trace import fit_currents
 from tinysplit.calibration.report import calibration_to_json, print_calibration, print_currents
 from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, CostTableFile, ProgrammerOption, Rig, check_bits
-from tinysplit.common.choices import BITS, VIRTUAL, ProgrammerName
+from tinysplit.common.choices import BIT_WIDTHS, VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.kernels.cost_table import CycleTable
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import ONLY, RIG
+from tinysplit.settings.result_files import OUT
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
 from tinysplit_hil.calibration.layers import CalibrationBench
@@ -31,10 +35,7 @@ BoardNames = Annotated[
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Measure only this: a key of the cost table, as in conv/dual_mac, or links, hand-offs, code-waits, code "
-        "or firmware. Repeat it for several."
-    ),
+    option(ONLY),
 ]
 PowerTrace = Annotated[
     Path | None,
@@ -53,7 +54,7 @@ def calibrate(
     board: BoardNames = None,
     only: Only = None,
     bits: Annotated[list[int] | None, typer.Option(help="Measure only this bit width: 8 or 16.")] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Calibration file to write.")] = Path("calibration.json"),
+    out: Annotated[Path, option(OUT, "Calibration file to write.")] = Path("calibration.json"),
     cost_table: CostTableFile = None,
     power: PowerTrace = None,
     clock: Clock = ClockSource.HSI,
@@ -67,12 +68,12 @@ def calibrate(
     With --cost-table, costs that are not measured are those of that file.
     """
     if rig != VIRTUAL and not board:
-        raise UsageError(f"--rig {rig} needs the name of its board: --board")
+        raise UsageError(f"{RIG} {rig} needs the name of its board: {BOARD}")
     check_output_file(out, force=force)
     base = read_calibration(cost_table, ()) if cost_table else None
     if power is not None:
         if only or rig != VIRTUAL:
-            raise UsageError("--power measures nothing: leave --only and --rig out")
+            raise UsageError(f"--power measures nothing: leave {ONLY} and {RIG} out")
         _calibrate_power(power, board or [], base, out, as_json=as_json)
         return
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
@@ -80,7 +81,7 @@ def calibrate(
         bench=CalibrationBench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),
         boards=[each.with_clock(clock) for each in load_all(board or CORE_BOARDS)],
         networks=all_networks(),
-        bits=tuple(map(check_bits, bits or BITS)),
+        bits=tuple(map(check_bits, bits or BIT_WIDTHS)),
         kinds=frozenset(only) - others if only else None,
         others=others if board or only else frozenset(OtherCosts),
     )
@@ -93,7 +94,7 @@ def calibrate(
 def _calibrate_power(trace: Path, names: list[str], base: CycleTable | None, out: Path, *, as_json: bool) -> None:
     """Write a calibration file with the currents of one board, and all costs of `base` or of this installation."""
     if len(names) != 1:
-        raise UsageError("--power needs the name of the board that was measured: --board")
+        raise UsageError(f"--power needs the name of the board that was measured: {BOARD}")
     (board,) = load_all(names)
     currents = fit_currents(trace)
     write_calibration(out, with_currents(base, board, currents))

@@ -7,6 +7,7 @@ import onnx
 import typer
 
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.project_files import MODEL_NAME, REPORT_NAME
@@ -14,6 +15,8 @@ from tinysplit.project.annotated_model import annotated_model
 from tinysplit.project.channels import parse_channels
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_graph import split_dot
+from tinysplit.settings.measurement import CHANNEL, SAMPLE_RATE
+from tinysplit.settings.result_files import OUT, SAVE
 from tinysplit_hil.html_report.report import write_report
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, compare_files
@@ -22,7 +25,7 @@ from tinysplit_hil.trace.files import read_trace
 from tinysplit_hil.trace.report import print_trace
 from tinysplit_hil.trace.times import times_of
 
-_HELP = "Measurement file: of `measure --save`, or what `measure --json` or `run --json` printed."
+_HELP = f"Measurement file: of `measure {SAVE.option}`, or what `measure --json` or `run --json` printed."
 Before = Annotated[Path, typer.Argument(help=_HELP)]
 After = Annotated[Path, typer.Argument(help="The same, later.")]
 Threshold = Annotated[
@@ -45,7 +48,7 @@ def compare(
 
 def report(
     folder: Folder,
-    out: Annotated[Path, typer.Option("--out", "-o", help="HTML file to write.")] = Path(REPORT_NAME),
+    out: Annotated[Path, option(OUT, "HTML file to write.")] = Path(REPORT_NAME),
     measurement: Annotated[
         Path | None,
         typer.Option(
@@ -82,13 +85,9 @@ def import_trace(
     file: Annotated[Path, typer.Argument(help="VCD or CSV file of sigrok (PulseView, sigrok-cli).")],
     channel: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Channel of a marker, if its name in the file is another one: board1_layer=D0. Repeat for several."
-        ),
+        option(CHANNEL),
     ] = None,
-    sample_rate: Annotated[
-        float | None, typer.Option(help="Samples per second of a CSV file that does not tell it.", min=1)
-    ] = None,
+    sample_rate: Annotated[float | None, option(SAMPLE_RATE)] = None,
     as_json: Json = False,
 ) -> None:
     """Print the times of layers and transfers in the trace of a logic analyser at the markers of the boards."""

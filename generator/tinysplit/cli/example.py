@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 from tinysplit.cli.basic_options import Force, Json, emit
+from tinysplit.cli.option import option
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
+from tinysplit.settings.result_files import OUT
 
 Name = Annotated[str | None, typer.Argument(help="Example to copy; without it, all are listed.", show_default=False)]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", "-o", help="Folder for its files; by default one of its name.", show_default=False),
+    option(OUT, "Folder for its files; by default one of its name.", show_default=False),
 ]
 
 
@@ -22,7 +24,7 @@ def example(name: Name = None, out: Out = None, force: Force = False, as_json: J
     examples = _examples()
     if name is None:
         if out:
-            raise UsageError(f"--out {out}: name the example whose files go there")
+            raise UsageError(f"{OUT} {out}: name the example whose files go there")
         names = {each: [file.name for file in files] for each, files in examples.items()}
         lines = [f"{each}: {', '.join(files)}" for each, files in names.items()]
         emit(as_json, {"examples": names}, lambda console: console.print(*lines, sep="\n", highlight=False))

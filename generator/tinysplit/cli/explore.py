@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tinysplit.cli.basic_options import Force, FrontPage, Heading, Json, Models, emit, messages
+from tinysplit.cli.basic_options import Force, FrontPage, Json, Models, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SearchOptions, flattened
 from tinysplit.common.choices import ALL_BOARDS
@@ -17,6 +18,10 @@ from tinysplit.common.progress import reading
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis
 from tinysplit.explore.goal import N_BEST, Ranked, RankingGoal
+from tinysplit.settings.boards_and_links import BAUD, BOARD, MAX_BOARDS
+from tinysplit.settings.costs import MAX_PRICE, PRICES
+from tinysplit.settings.fixed_point import BITS
+from tinysplit.settings.search import AXIS, BEST, LARGEST, OBJECTIVE, SCHEDULER, TIME_LIMIT, TOTAL_TIME, WORKERS
 
 if TYPE_CHECKING:
     from tinysplit.explore.candidates import Space
@@ -34,93 +39,36 @@ JournalPath = Annotated[
         show_default=False,
     ),
 ]
-Prices = Annotated[
-    Path | None,
-    typer.Option(
-        help="TOML file with the price of every board; without it, the number of boards is the price.",
-        rich_help_panel=Heading.COSTS,
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(help="Number of processes; by default one per processor.", min=1, rich_help_panel=Heading.SEARCH),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        help="Address of a Dask scheduler (tcp://host:8786) whose workers are used.", rich_help_panel=Heading.SEARCH
-    ),
-]
+Prices = Annotated[Path | None, option(PRICES)]
+Workers = Annotated[int | None, option(WORKERS)]
+Scheduler = Annotated[str | None, option(SCHEDULER)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExploreOptions(SearchOptions):
     """Options of an exploration: those of a search, and what is combined."""
 
-    board: Annotated[
-        list[str],
-        typer.Option(
-            "--board",
-            "-b",
-            help="Board type to choose from, or `all`. Repeat it for every type.",
-            rich_help_panel=Heading.BOARDS,
-        ),
-    ]
-    max_boards: Annotated[
-        int, typer.Option(help="Largest number of boards in a set.", min=1, rich_help_panel=Heading.BOARDS)
-    ] = 2
-    baud: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Baud rate of the links. Repeat it to compare several.", min=1, rich_help_panel=Heading.BOARDS
-        ),
-    ] = None
+    board: Annotated[list[str], option(BOARD, "Board type to choose from, or `all`. Repeat it for every type.")]
+    max_boards: Annotated[int, option(MAX_BOARDS)] = 2
+    baud: Annotated[list[int] | None, option(BAUD, "Baud rate of the links. Repeat it to compare several.", min=1)] = (
+        None
+    )
     bits: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Bit width of weights and activations: 8 or 16. Repeat it to compare both.",
-            rich_help_panel=Heading.FIXED_POINT,
-        ),
+        list[int] | None, option(BITS, "Bit width of weights and activations: 8 or 16. Repeat it to compare both.")
     ] = None
     objective: Annotated[
         Ranked | None,
-        typer.Option(
-            help="Rank sets of boards in two phases, analytical bounds and simulation, in place of a Pareto front.",
-            rich_help_panel=Heading.SEARCH,
+        option(
+            OBJECTIVE,
+            "Rank sets of boards in two phases, analytical bounds and simulation, in place of a Pareto front.",
         ),
     ] = None
-    best: Annotated[
-        int | None,
-        typer.Option(help=f"Length of the ranking. [default: {N_BEST}]", min=1, rich_help_panel=Heading.SEARCH),
-    ] = None
-    axis: Annotated[
-        list[Axis] | None,
-        typer.Option(
-            help="What the Pareto front minimises. Repeat it for every axis. [default: latency, energy, price]",
-            rich_help_panel=Heading.SEARCH,
-        ),
-    ] = None
-    largest: Annotated[
-        bool,
-        typer.Option(
-            "--largest",
-            help="Also print the largest network (by MACC) that each set can run.",
-            rich_help_panel=Heading.SEARCH,
-        ),
-    ] = False
-    max_price: Annotated[
-        float | None, typer.Option(help="Upper limit of the price of a set.", rich_help_panel=Heading.COSTS)
-    ] = None
-    time_limit: Annotated[
-        float, typer.Option(help="Time limit per set of boards in seconds.", rich_help_panel=Heading.SEARCH)
-    ] = 10.0
-    total_time: Annotated[
-        float | None,
-        typer.Option(
-            help="Time limit of the whole exploration in seconds; then the results so far are shown.",
-            rich_help_panel=Heading.SEARCH,
-        ),
-    ] = None
+    best: Annotated[int | None, option(BEST, BEST.help.format(N_BEST))] = None
+    axis: Annotated[list[Axis] | None, option(AXIS)] = None
+    largest: Annotated[bool, option(LARGEST)] = False
+    max_price: Annotated[float | None, option(MAX_PRICE)] = None
+    time_limit: Annotated[float, option(TIME_LIMIT, "Time limit per set of boards in seconds.")] = 10.0
+    total_time: Annotated[float | None, option(TOTAL_TIME)] = None
 
     def space(self, models: tuple[str, ...]) -> "Space":
         """Return all combinations for networks given by their SHA-256. Raises UsageError or InputError for none."""
@@ -143,7 +91,7 @@ class ExploreOptions(SearchOptions):
 
         check_asked(self.axis or (), self.objective)
         if self.best and not self.objective:
-            raise UsageError("--best is the length of a ranking: it needs --objective")
+            raise UsageError(f"{BEST} is the length of a ranking: it needs {OBJECTIVE}")
         space = self.space(tuple(graph.sha256 for graph in graphs))
         known_prices = read_prices(prices, space.boards) if prices else None
         max_price = inf if self.max_price is None else self.max_price
@@ -180,7 +128,7 @@ def explore(
     from tinysplit.onnx_import import import_model
 
     if scheduler and workers:
-        raise UsageError("--workers sets the processes of this machine, --scheduler names a cluster: use one of them")
+        raise UsageError(f"{WORKERS} sets the processes of this machine, {SCHEDULER} names a cluster: use one of them")
     check_output_file(html, force=force)
     with reading(messages, models):
         graphs = tuple(import_model(path, needs_weights=False) for path in models)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tinysplit.boards.board import ClockSource, CodeMemory
-from tinysplit.cli.basic_options import Heading
+from tinysplit.cli.option import option
 from tinysplit.common.choices import (
-    BITS,
-    INPUT_KEY,
+    BIT_WIDTHS,
+    INPUT_ARRAY,
     USUAL_MAX_DROP,
     USUAL_MIN_SQNR_DB,
     MapLayout,
@@ -21,7 +21,28 @@ from tinysplit.common.choices import (
 )
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import MLPERF_BAUD, HostProtocol
-from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
+from tinysplit.settings.boards_and_links import BAUD
+from tinysplit.settings.costs import COST_TABLE
+from tinysplit.settings.fixed_point import BITS, MAX_ACCURACY_DROP, MIN_SQNR
+from tinysplit.settings.measurement import PROGRAMMER, RIG
+from tinysplit.settings.programs import (
+    CLOCK,
+    CODE_MEMORY,
+    DIAGNOSTICS,
+    HOST_BAUD,
+    HOST_PROTOCOL,
+    KERNEL,
+    MARKERS,
+    MLPERF_BYTE_SCALE,
+    MLPERF_MODEL,
+    SIGN,
+    STRUCTURE_OF,
+    WEIGHTS,
+)
+from tinysplit.settings.result_files import OUT
+from tinysplit.settings.samples import CALIBRATION_COUNT, INPUT_KEY, LAYOUT, SAMPLES
+from tinysplit.settings.search import OBJECTIVE
 from tinysplit.split.problem import Objective
 
 if TYPE_CHECKING:
@@ -48,251 +69,65 @@ class CodeMemoryChoice(StrEnum):
         return None if self is CodeMemoryChoice.AUTO else CodeMemory(self.value)
 
 
-SamplesPath = Annotated[
-    Path,
-    typer.Option(
-        "--samples",
-        "-s",
-        help="Samples: an .npz file with an array `x` and, optionally, class labels `y`; an .npy file with one array; "
-        "a .csv file with a row for each sample, labels in a column `y` or `label`; or a folder of images, classes in "
-        "sub-folders.",
-        rich_help_panel=Heading.SAMPLES,
-    ),
-]
-InputKey = Annotated[
-    str, typer.Option("--input-key", help="Name of the array of inputs in .npz files.", rich_help_panel=Heading.SAMPLES)
-]
-LayoutOption = Annotated[
-    MapLayout | None,
-    typer.Option(
-        "--layout",
-        help="Order of the axes in samples: nhwc, channels last, or nchw, channels first. By default that of the "
-        "network's input.",
-        show_default=False,
-        rich_help_panel=Heading.SAMPLES,
-    ),
-]
-Bits = Annotated[
-    int, typer.Option(help="Bit width of weights and activations: 8 or 16.", rich_help_panel=Heading.FIXED_POINT)
-]
-BitsOrAuto = Annotated[
-    str,
-    typer.Option(
-        "--bits",
-        help="Bit width of weights and activations: 8, 16, or auto for mixed precision, which uses 16 bits only where "
-        "accuracy requires it.",
-        rich_help_panel=Heading.FIXED_POINT,
-    ),
-]
-MaxAccuracyDrop = Annotated[
-    float | None,
-    typer.Option(
-        "--max-accuracy-drop",
-        help="Mixed precision: largest loss of top-1 accuracy in percentage points, for labelled samples "
-        f"(default: {USUAL_MAX_DROP}).",
-        min=0,
-        rich_help_panel=Heading.FIXED_POINT,
-    ),
-]
-MinSqnr = Annotated[
-    float | None,
-    typer.Option(
-        "--min-sqnr",
-        help="Mixed precision: least SQNR in dB before the softmax, for unlabelled samples "
-        f"(default: {USUAL_MIN_SQNR_DB}).",
-        rich_help_panel=Heading.FIXED_POINT,
-    ),
-]
-KernelOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kernel",
-        help="Kernel of a layer, by the layer's number: 3=planes names a kernel; 3=interleaved, 3=non-interleaved or "
-        "3=1x1-non-interleaved selects the fastest kernel of a scheme. Repeat for several layers.",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-ObjectiveOption = Annotated[
-    Objective,
-    typer.Option(
-        help="What the split optimises: minimise latency, maximise throughput or minimise energy.",
-        rich_help_panel=Heading.SEARCH,
-    ),
-]
-_CODE_MEMORY_HELP = (
-    "Memory of the layers' code: flash, or ram: SRAM2 of STM32L4, without wait states. auto takes idle RAM where flash "
-    "has wait states and the code is larger than the instruction cache."
-)
-CodeMemoryOption = Annotated[
-    CodeMemoryChoice, typer.Option("--code-memory", help=_CODE_MEMORY_HELP, rich_help_panel=Heading.PROGRAMS)
-]
+SamplesPath = Annotated[Path, option(SAMPLES)]
+InputKey = Annotated[str, option(INPUT_KEY)]
+LayoutOption = Annotated[MapLayout | None, option(LAYOUT, show_default=False)]
+Bits = Annotated[int, option(BITS, "Bit width of weights and activations: 8 or 16.")]
+BitsOrAuto = Annotated[str, option(BITS)]
+MaxAccuracyDrop = Annotated[float | None, option(MAX_ACCURACY_DROP, MAX_ACCURACY_DROP.help.format(USUAL_MAX_DROP))]
+MinSqnr = Annotated[float | None, option(MIN_SQNR, MIN_SQNR.help.format(USUAL_MIN_SQNR_DB))]
+KernelOption = Annotated[list[str] | None, option(KERNEL)]
+ObjectiveOption = Annotated[Objective, option(OBJECTIVE)]
+CodeMemoryOption = Annotated[CodeMemoryChoice, option(CODE_MEMORY)]
+_THAT_OF_THE_SPLIT = "{} By default that of the split."
 CodeMemoryOfSplit = Annotated[
-    CodeMemoryChoice | None,
-    typer.Option(
-        "--code-memory",
-        help=f"{_CODE_MEMORY_HELP} By default that of the split.",
-        show_default=False,
-        rich_help_panel=Heading.PROGRAMS,
-    ),
+    CodeMemoryChoice | None, option(CODE_MEMORY, _THAT_OF_THE_SPLIT.format(CODE_MEMORY.help), show_default=False)
 ]
-_CLOCK_HELP = "Source of the PLL on all boards: hsi, the internal oscillator, or hse, the clock at OSC_IN (ST-LINK)."
-Clock = Annotated[ClockSource, typer.Option("--clock", help=_CLOCK_HELP, rich_help_panel=Heading.PROGRAMS)]
-ClockOfSplit = Annotated[
-    ClockSource | None,
-    typer.Option(
-        "--clock",
-        help=f"{_CLOCK_HELP} By default that of the split.",
-        show_default=False,
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-HostProtocolOption = Annotated[
-    HostProtocol,
-    typer.Option(
-        "--host-protocol",
-        help="What the host ports speak: tinysplit, for `tinysplit measure`; mlperf, MLPerf Tiny's lines on the board "
-        "that reads the input, to which the output returns (docs/mlperf.md).",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-MlperfModel = Annotated[
-    str | None,
-    typer.Option(
-        "--mlperf-model",
-        help="With --host-protocol mlperf: what the board says that it is, kws01, ic01 or vww01, whose data sets it "
-        "can read; any other name takes the input's integers.",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-MlperfByteScale = Annotated[
-    float | None,
-    typer.Option(
-        "--mlperf-byte-scale",
-        help="With --host-protocol mlperf: real value of a step of the data set's bytes, if it is not that of the "
-        "reference model (ic01: 1, vww01: 1/255).",
-        min=1e-9,
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-_HOST_BAUD_HELP = (
-    "Baud rate of the port between each board and the host; every board has to make it. By default the highest usual "
-    f"rate up to {HOST_BAUD} that all boards make"
-)
-HostBaud = Annotated[
-    int | None,
-    typer.Option(
-        "--host-baud",
-        help=f"{_HOST_BAUD_HELP}.",
-        min=1,
-        show_default=False,
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
+Clock = Annotated[ClockSource, option(CLOCK)]
+ClockOfSplit = Annotated[ClockSource | None, option(CLOCK, _THAT_OF_THE_SPLIT.format(CLOCK.help), show_default=False)]
+HostProtocolOption = Annotated[HostProtocol, option(HOST_PROTOCOL)]
+MlperfModel = Annotated[str | None, option(MLPERF_MODEL)]
+MlperfByteScale = Annotated[float | None, option(MLPERF_BYTE_SCALE)]
+HostBaud = Annotated[int | None, option(HOST_BAUD, HOST_BAUD.help.format(USUAL_HOST_BAUD, ""), show_default=False)]
 HostBaudOfProtocol = Annotated[
     int | None,
-    typer.Option(
-        "--host-baud",
-        help=f"{_HOST_BAUD_HELP}, with --host-protocol mlperf {MLPERF_BAUD}.",
-        min=1,
+    option(
+        HOST_BAUD,
+        HOST_BAUD.help.format(USUAL_HOST_BAUD, f", with {HOST_PROTOCOL('mlperf')} {MLPERF_BAUD}"),
         show_default=False,
-        rich_help_panel=Heading.PROGRAMS,
     ),
 ]
-Markers = Annotated[
-    bool,
-    typer.Option(
-        "--markers",
-        help="Drive two pins of each board, for a logic analyser: high while a layer runs, and while a transfer does.",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-Diagnostics = Annotated[
-    bool,
-    typer.Option(
-        "--diagnostics/--no-diagnostics",
-        help="Requests of the host port that only `measure` needs: times of layers and transfers, the clock, and how "
-        "much of the stack was used.",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-WeightsOption = Annotated[
-    WeightsIn,
-    typer.Option(
-        help="Where the programs have the weights: in C arrays, or in a binary file for each board, weights.bin, that "
-        "is in flash by itself and can be replaced without the program, encrypted or not; the key is that of "
-        "TINYSPLIT_WEIGHTS_KEY or of the file TINYSPLIT_WEIGHTS_KEY_FILE (docs/weights_file.md).",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-SignOption = Annotated[
-    bool,
-    typer.Option(
-        "--sign",
-        help="Sign the weights files with the private key (Ed25519, PEM) of the file TINYSPLIT_SIGNING_KEY_FILE or of "
-        "TINYSPLIT_SIGNING_KEY: the programs take no others over their host ports (docs/weights_file.md).",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-StructureOf = Annotated[
-    Path | None,
-    typer.Option(
-        help="Keep the programs of this folder, generated with --weights binary, for another network of the same "
-        "layers: only its weights change. Take the split of that folder.",
-        rich_help_panel=Heading.PROGRAMS,
-    ),
-]
-CalibrationCount = Annotated[
-    int,
-    typer.Option(
-        "--calibration-count",
-        help="Number of samples used for calibration, from the first.",
-        min=1,
-        rich_help_panel=Heading.SAMPLES,
-    ),
-]
-CostTableFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--cost-table",
-        help="Cost table written by `tinysplit calibrate`; by default that of this installation.",
-        rich_help_panel=Heading.COSTS,
-    ),
-]
+Markers = Annotated[bool, option(MARKERS)]
+Diagnostics = Annotated[bool, option(DIAGNOSTICS)]
+WeightsOption = Annotated[WeightsIn, option(WEIGHTS)]
+SignOption = Annotated[bool, option(SIGN)]
+StructureOf = Annotated[Path | None, option(STRUCTURE_OF)]
+CalibrationCount = Annotated[int, option(CALIBRATION_COUNT)]
+CostTableFile = Annotated[Path | None, option(COST_TABLE)]
 SplitPath = Annotated[Path, typer.Option("--split", help="Split file written by `tinysplit split`.")]
-Out = Annotated[
-    Path, typer.Option("--out", "-o", help="Folder to generate: a new, an empty or an older generated folder.")
-]
-Rig = Annotated[
-    str,
-    typer.Option(
-        "--rig",
-        help="`virtual` for emulated boards, or a TOML file with the serial port of every board.",
-        rich_help_panel=Heading.MEASUREMENT,
-    ),
-]
-ProgrammerOption = Annotated[
-    ProgrammerName, typer.Option(help="Program that flashes real boards.", rich_help_panel=Heading.MEASUREMENT)
-]
+Out = Annotated[Path, option(OUT)]
+Rig = Annotated[str, option(RIG)]
+ProgrammerOption = Annotated[ProgrammerName, option(PROGRAMMER)]
 
 
 def check_bits(bits: int) -> int:
     """Return `bits`. Raises UsageError unless it is 8 or 16."""
-    if bits not in BITS:
-        raise UsageError(f"--bits {bits}: weights and activations have 8 or 16 bits")
+    if bits not in BIT_WIDTHS:
+        raise UsageError(f"{BITS} {bits}: weights and activations have 8 or 16 bits")
     return bits
 
 
 def parse_bits(text: str) -> int | None:
     """Return the bit width of --bits, None for auto. Raises UsageError for any other text."""
-    if text not in {*map(str, BITS), AUTO_BITS}:
-        raise UsageError(f"--bits {text}: expected 8, 16 or {AUTO_BITS}")
+    if text not in {*map(str, BIT_WIDTHS), AUTO_BITS}:
+        raise UsageError(f"{BITS} {text}: expected 8, 16 or {AUTO_BITS}")
     return None if text == AUTO_BITS else int(text)
 
 
 def parse_baud(text: str) -> int:
     """Return the baud rate of --baud. Raises UsageError unless it is a whole number above zero."""
     if not text.isdecimal() or int(text) == 0:
-        raise UsageError(f"--baud {text}: expected a number above zero, or {AUTO_BAUD}")
+        raise UsageError(f"{BAUD} {text}: expected a number above zero, or {AUTO_BAUD}")
     return int(text)
 
 
@@ -301,7 +136,7 @@ class SamplesOptions:
     """Options of commands that read samples."""
 
     samples: SamplesPath
-    input_key: InputKey = INPUT_KEY
+    input_key: InputKey = INPUT_ARRAY
     layout: LayoutOption = None
 
     @property
@@ -331,14 +166,14 @@ class PrecisionOptions:
         Raises UsageError for any other number of bits, and for a goal without mixed precision.
         """
         if self.min_sqnr is not None and not isfinite(self.min_sqnr):
-            raise UsageError(f"--min-sqnr {self.min_sqnr:g}: expected a number of dB")
+            raise UsageError(f"{MIN_SQNR} {self.min_sqnr:g}: expected a number of dB")
         bits = parse_bits(self.bits)
         if bits is None:
             from tinysplit.quantize.mixed_precision.bit_allocation import Goal
 
             return Goal(self.max_accuracy_drop, self.min_sqnr)
         if self.max_accuracy_drop is not None or self.min_sqnr is not None:
-            raise UsageError(f"--max-accuracy-drop and --min-sqnr are goals of mixed precision: add --bits {AUTO_BITS}")
+            raise UsageError(f"{MAX_ACCURACY_DROP} and {MIN_SQNR} are goals of mixed precision: add {BITS} {AUTO_BITS}")
         return bits
 
 
@@ -352,7 +187,7 @@ def parse_kernels(texts: list[str] | None) -> tuple[tuple[int, str], ...]:
     for text in texts or ():
         number, _, name = text.partition("=")
         if not number.isdecimal() or int(number) < 1 or name not in known:
-            raise UsageError(f"--kernel {text}: expected LAYER=NAME as in 3=direct, NAME one of {', '.join(known)}")
+            raise UsageError(f"{KERNEL} {text}: expected LAYER=NAME as in 3=direct, NAME one of {', '.join(known)}")
         named.append((int(number) - 1, name))
     check_named_once(named)
     return tuple(sorted(named))
@@ -380,7 +215,7 @@ class HostOptions:
         if self.host_protocol is HostProtocol.MLPERF:
             if self.mlperf_model is None:
                 raise UsageError(
-                    "--host-protocol mlperf needs --mlperf-model: kws01, ic01, vww01 or a name of your own"
+                    f"{HOST_PROTOCOL('mlperf')} needs {MLPERF_MODEL}: kws01, ic01, vww01 or a name of your own"
                 )
             from tinysplit.codegen.mlperf import Mlperf
 
@@ -388,5 +223,5 @@ class HostOptions:
             mlperf.check(copies)
             return mlperf
         if self.mlperf_model is not None or self.mlperf_byte_scale is not None:
-            raise UsageError("--mlperf-model and --mlperf-byte-scale need --host-protocol mlperf")
+            raise UsageError(f"{MLPERF_MODEL} and {MLPERF_BYTE_SCALE} need {HOST_PROTOCOL('mlperf')}")
         return None

@@ -5,12 +5,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
-from tinysplit.cli.basic_options import Folder, Force, Heading, Json, Model, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, Model, emit, messages
 from tinysplit.cli.measure_options import MeasureOptions
+from tinysplit.cli.option import option
 from tinysplit.cli.options import (
     AUTO_BAUD,
     CalibrationCount,
@@ -41,6 +41,9 @@ from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, VIRTUAL, Program
 from tinysplit.common.errors import UsageError
 from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.costs.settings import CostSettings
+from tinysplit.settings.fixed_point import BITS
+from tinysplit.settings.samples import CALIBRATION_SAMPLES
+from tinysplit.settings.search import ASSIGN, REPLICATE
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 
@@ -53,13 +56,7 @@ if TYPE_CHECKING:
     from tinysplit_hil.results.files import ResultFiles
     from tinysplit_hil.results.run_report import RunReport
 
-CalibrationSamplesOfRun = Annotated[
-    Path | None,
-    typer.Option(
-        help="Calibration samples, a file like --samples; by default those of --samples.",
-        rich_help_panel=Heading.SAMPLES,
-    ),
-]
+CalibrationSamplesOfRun = Annotated[Path | None, option(CALIBRATION_SAMPLES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,21 +158,16 @@ def _check_split_bits(path: Path, split: "SplitFile", bits: "int | Goal") -> Non
     if not isinstance(bits, int):
         return
     if split.widths:
-        raise UsageError(f"{path} was made with --bits auto: use --bits auto, or split again with --bits {bits}")
+        raise UsageError(f"{path} was made with {BITS('auto')}: use {BITS('auto')}, or split again with {BITS} {bits}")
     if split.bits != bits:
         raise UsageError(
-            f"{path} was made for {split.bits} bits, not {bits}: use --bits {split.bits}, or split again with"
-            f" --bits {bits}"
+            f"{path} was made for {split.bits} bits, not {bits}: use {BITS} {split.bits}, or split again with"
+            f" {BITS} {bits}"
         )
 
 
 @flattened
-def measure(
-    folder: Folder,
-    given: SamplesOptions,
-    measuring: MeasureOptions,
-    as_json: Json = False,
-) -> None:
+def measure(folder: Folder, given: SamplesOptions, measuring: MeasureOptions, as_json: Json = False) -> None:
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     from tinysplit.project.manifest import Project
     from tinysplit_hil.measure.measure_folder import measure_folder
@@ -275,9 +267,9 @@ def _costs(options: SplitOptions, clock: ClockSource, rig: str, programs: Progra
 def _search(options: SplitOptions, choice: ChoiceOptions, goal: "Goal | None") -> Search:
     """Return the search for a split, which is one pipeline in mixed precision."""
     if goal and choice.replicate:
-        raise UsageError("--bits auto chooses bit widths for one pipeline: --replicate needs --bits 8 or 16")
+        raise UsageError(f"{BITS('auto')} chooses bit widths for one pipeline: {REPLICATE} needs {BITS} 8 or 16")
     if goal and choice.assign is not None:
-        raise UsageError("--bits auto searches for bit widths and a split together: --assign needs --bits 8 or 16")
+        raise UsageError(f"{BITS('auto')} searches for bit widths and a split together: {ASSIGN} needs {BITS} 8 or 16")
     return choice.search(options, one_pipeline=goal is not None)
 
 

@@ -13,11 +13,10 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
-import typer
-
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.cli.basic_options import Heading, messages
+from tinysplit.cli.basic_options import messages
+from tinysplit.cli.option import option
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CostTableFile, parse_baud
 from tinysplit.common.choices import (
     AUTO,
@@ -33,103 +32,38 @@ from tinysplit.common.choices import (
 )
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.settings import CostSettings
+from tinysplit.settings.boards_and_links import BAUD, BOARD, HAND_OFF, LINK, LINK_DRIVER, USE_ALL, WIRING
+from tinysplit.settings.costs import FRAME_PERIOD, HOST_TRANSFERS, MAX_ENERGY, MAX_LATENCY, MAX_PERIOD, OPTIMIZE, PERIOD
+from tinysplit.settings.search import ASSIGN, INPUT_AT, OUTPUT_AT, REPLICATE, SLICES, SOLVER, TIME_LIMIT
+from tinysplit.settings.setting import Heading
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Period
 
 if TYPE_CHECKING:
     from tinysplit.project.wiring_file import WiringFile
 
-BoardNames = Annotated[
-    list[str],
-    typer.Option(
-        "--board",
-        "-b",
-        help="Name of a board (see `tinysplit boards`). Repeat it for every board, in the order of their numbers.",
-        rich_help_panel=Heading.BOARDS,
-    ),
-]
-LinkOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Override the link between two boards: 1-2:921600 sets its baud rate, 1-2:921600:half makes it half "
-        "duplex, 1-3:none removes it (tensors are relayed by other boards). Repeat it for several links.",
-        rich_help_panel=Heading.BOARDS,
-    ),
-]
-LinkDriverOption = Annotated[
-    LinkDriver | None,
-    typer.Option(
-        help="How boards drive their links: dma, interrupt (for every byte, or a few with a FIFO), or polling (a "
-        "board then receives only while it waits). By default dma where DMA channels and RAM suffice, else "
-        "interrupt.",
-        rich_help_panel=Heading.BOARDS,
-    ),
-]
+BoardNames = Annotated[list[str], option(BOARD)]
+LinkOption = Annotated[list[str] | None, option(LINK)]
+LinkDriverOption = Annotated[LinkDriver | None, option(LINK_DRIVER)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """Options of every command that searches for splits."""
 
-    host_transfers: Annotated[
-        bool,
-        typer.Option(
-            "--host-transfers",
-            help="Count the time to transfer input and output between host and boards.",
-            rich_help_panel=Heading.COSTS,
-        ),
-    ] = False
-    optimize: Annotated[
-        Optimize,
-        typer.Option(
-            help="What kernels and tensor placement minimise: cycles, or ram or flash even if that costs cycles.",
-            rich_help_panel=Heading.COSTS,
-        ),
-    ] = Optimize.CYCLES
-    period: Annotated[
-        Period | None,
-        typer.Option(
-            help="Definition of the period, the time between two outputs. firmware: that of the generated programs "
-            "(default). Ideals: load: time that the busiest board is occupied; span: a board is occupied from its "
-            "first layer to its last; paper and old: the two definitions of Santamaria 2021.",
-            rich_help_panel=Heading.COSTS,
-        ),
-    ] = None
+    host_transfers: Annotated[bool, option(HOST_TRANSFERS)] = False
+    optimize: Annotated[Optimize, option(OPTIMIZE)] = Optimize.CYCLES
+    period: Annotated[Period | None, option(PERIOD)] = None
     cost_table: CostTableFile = None
-    max_latency: Annotated[
-        float | None, typer.Option(help="Upper limit of the latency in seconds.", rich_help_panel=Heading.COSTS)
-    ] = None
-    max_period: Annotated[
-        float | None, typer.Option(help="Upper limit of the period in seconds.", rich_help_panel=Heading.COSTS)
-    ] = None
-    max_energy: Annotated[
-        float | None,
-        typer.Option(help="Upper limit of the energy per inference in joules.", rich_help_panel=Heading.COSTS),
-    ] = None
-    frame_period: Annotated[
-        float | None,
-        typer.Option(
-            help="Time between two inputs in seconds. It limits the period, and boards draw idle power for the rest of "
-            "it. Without it, inputs arrive at the rate that the split sustains.",
-            rich_help_panel=Heading.COSTS,
-        ),
-    ] = None
-    time_limit: Annotated[
-        float,
-        typer.Option(
-            help="Time limit of the search in seconds; then the best result so far is used.",
-            rich_help_panel=Heading.SEARCH,
-        ),
-    ] = DEFAULT_TIME_LIMIT_S
-
-    @property
-    def time_limit_s(self) -> float:
-        """Return the time limit. Raises UsageError unless it is finite and above zero."""
-        return check_seconds("--time-limit", self.time_limit)
+    max_latency: Annotated[float | None, option(MAX_LATENCY)] = None
+    max_period: Annotated[float | None, option(MAX_PERIOD)] = None
+    max_energy: Annotated[float | None, option(MAX_ENERGY)] = None
+    frame_period: Annotated[float | None, option(FRAME_PERIOD)] = None
+    time_limit: Annotated[float, option(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S
 
     def settings(self) -> CostSettings:
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
-        frame_period_s = 0.0 if self.frame_period is None else check_seconds("--frame-period", self.frame_period)
+        frame_period_s = 0.0 if self.frame_period is None else check_seconds(FRAME_PERIOD, self.frame_period)
         return CostSettings(
             host_transfers=self.host_transfers,
             optimize=self.optimize,
@@ -146,70 +80,24 @@ class SplitOptions(SearchOptions):
     """Options of a search on given boards."""
 
     board: BoardNames
-    use_all: Annotated[
-        bool | None,
-        typer.Option(
-            help="Run at least one layer on every board. By default boards may be left out.",
-            rich_help_panel=Heading.BOARDS,
-        ),
-    ] = None
-    baud: Annotated[
-        str,
-        typer.Option(
-            help="Baud rate of the links between boards, or auto: for each link the highest one that has passed the "
-            "wiring test.",
-            rich_help_panel=Heading.BOARDS,
-        ),
-    ] = str(CostSettings.baud)
-    wiring: Annotated[
-        Path,
-        typer.Option(
-            help="With --baud auto: file of the wiring test, written by `tinysplit wiring`.",
-            rich_help_panel=Heading.BOARDS,
-        ),
-    ] = WIRING_PATH
+    use_all: Annotated[bool | None, option(USE_ALL)] = None
+    baud: Annotated[str, option(BAUD)] = str(CostSettings.baud)
+    wiring: Annotated[Path, option(WIRING)] = WIRING_PATH
     link: LinkOption = None
     link_driver: LinkDriverOption = None
-    hand_off: Annotated[
-        HandOffMode | None,
-        typer.Option(
-            help="How tensors cross to other boards: whole, or streamed: row by row while both boards compute, where "
-            "their layers allow it. By default what is estimated to be faster, for each tensor.",
-            rich_help_panel=Heading.BOARDS,
-        ),
-    ] = None
+    hand_off: Annotated[HandOffMode | None, option(HAND_OFF)] = None
     solver: Annotated[
         str,
-        typer.Option(
+        option(
+            SOLVER,
+            SOLVER.help.format(", ".join((AUTO, *SOLVERS)), ", ".join(SliceSolver)),
             callback=lambda name: check_solver(name, SliceSolver),
-            help=f"Solver of whole layers: {', '.join((AUTO, *SOLVERS))}; auto chooses by size and objective. With "
-            f"--slices also a solver of divided layers: {', '.join(SliceSolver)}; exact is the default, geometric the "
-            "geometric program of Carballo-Hernández 2023 (extra `geometric`), two-phase the search of Dariol 2023.",
-            rich_help_panel=Heading.SEARCH,
         ),
     ] = AUTO
 
-    slices: Annotated[
-        Slices | None,
-        typer.Option(
-            help="Divide layers over boards that compute side by side, where that is estimated to be better than "
-            "whole layers: by rows, by channels, or auto: by either. By default by channels, and only where a layer "
-            "fits into the flash of no board.",
-            rich_help_panel=Heading.SEARCH,
-        ),
-    ] = None
-    input_at: Annotated[
-        int,
-        typer.Option(
-            help="With --slices: board that the host gives the input to.", min=1, rich_help_panel=Heading.SEARCH
-        ),
-    ] = 1
-    output_at: Annotated[
-        int,
-        typer.Option(
-            help="With --slices: board that the host reads the output from.", min=1, rich_help_panel=Heading.SEARCH
-        ),
-    ] = 1
+    slices: Annotated[Slices | None, option(SLICES)] = None
+    input_at: Annotated[int, option(INPUT_AT)] = 1
+    output_at: Annotated[int, option(OUTPUT_AT)] = 1
 
     @property
     def search(self) -> Search:
@@ -220,7 +108,7 @@ class SplitOptions(SearchOptions):
         slice_solver = SliceSolver(self.solver) if self.solver in set(SliceSolver) else None
         search = Search(
             solver=AUTO if slice_solver else self.solver,
-            time_limit_s=self.time_limit_s,
+            time_limit_s=self.time_limit,
             slices=self.slices,
             slice_solver=slice_solver,
             input_board=self.input_at,
@@ -258,36 +146,18 @@ class FrontOptions(SplitOptions):
     """Options of a search for a Pareto front on given boards."""
 
     time_limit: Annotated[
-        float,
-        typer.Option(
-            help="Time limit of the search in seconds; then the points so far are shown.",
-            rich_help_panel=Heading.SEARCH,
-        ),
+        float, option(TIME_LIMIT, "Time limit of the search in seconds; then the points so far are shown.")
     ] = DEFAULT_FRONT_LIMIT_S
 
 
-Assign = Annotated[
-    str | None,
-    typer.Option(
-        help="Take this assignment and search for none: layers and board of each run in their order, as in 1-6:1,7:2, "
-        "numbered as in `tinysplit analyze` and by --board.",
-        rich_help_panel=Heading.SEARCH,
-    ),
-]
+Assign = Annotated[str | None, option(ASSIGN)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceOptions:
     """What a command may be told to take in place of the best pipeline."""
 
-    replicate: Annotated[
-        bool | None,
-        typer.Option(
-            help="Give every board that has the memory a copy of the whole network; the host deals the inputs to them. "
-            "By default that is the answer where it is better than any split, unless --use-all asks for one pipeline.",
-            rich_help_panel=Heading.SEARCH,
-        ),
-    ] = None
+    replicate: Annotated[bool | None, option(REPLICATE)] = None
     assign: Assign = None
 
     def search(self, options: SplitOptions, *, one_pipeline: bool) -> Search:

@@ -9,8 +9,9 @@ import typer
 from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource, board_title
-from tinysplit.cli.basic_options import Force, FrontPage, Heading, Json, Model, emit, messages
+from tinysplit.cli.basic_options import Force, FrontPage, Json, Model, emit, messages
 from tinysplit.cli.measure_options import TimelineSvg, TimelineTrace
+from tinysplit.cli.option import option
 from tinysplit.cli.options import (
     Bits,
     Clock,
@@ -26,8 +27,13 @@ from tinysplit.common.choices import SecondObjective, Slices
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
-from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
+from tinysplit.common.protocol_limits import MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.costs.settings import CostSettings
+from tinysplit.settings.boards_and_links import BAUD, USE_ALL
+from tinysplit.settings.costs import BITS_PER_BYTE, PAPER
+from tinysplit.settings.result_files import OUT
+from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE, SLICES
+from tinysplit.settings.setting import Heading
 from tinysplit.split.problem import Objective
 from tinysplit.split.simulation.loss import Loss
 
@@ -38,24 +44,8 @@ if TYPE_CHECKING:
     from tinysplit.split.solution import Split
     from tinysplit_hil.measure.timeline.spans import Timeline
 
-Paper = Annotated[
-    bool,
-    typer.Option(
-        "--paper",
-        help="Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per "
-        "byte, whole memories, all boards, and its period.",
-        rich_help_panel=Heading.COSTS,
-    ),
-]
-BitsPerByte = Annotated[
-    int | None,
-    typer.Option(
-        help="Bit times per byte on a link; 10 (8N1) by default.",
-        min=MIN_BITS_PER_BYTE,
-        max=MAX_BITS_PER_BYTE,
-        rich_help_panel=Heading.COSTS,
-    ),
-]
+Paper = Annotated[bool, option(PAPER)]
+BitsPerByte = Annotated[int | None, option(BITS_PER_BYTE, min=MIN_BITS_PER_BYTE, max=MAX_BITS_PER_BYTE)]
 LinksOfRig = Annotated[
     Path | None,
     typer.Option(
@@ -71,7 +61,7 @@ def split(
     model: Model,
     options: SplitOptions,
     choice: ChoiceOptions,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Split file to write.")] = Path("split.json"),
+    out: Annotated[Path, option(OUT, "Split file to write.")] = Path("split.json"),
     bits: Bits = CostSettings.bits,
     objective: ObjectiveOption = Objective.LATENCY,
     code_memory: CodeMemoryOption = CodeMemoryChoice.AUTO,
@@ -115,7 +105,7 @@ def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int |
     settings = options.settings(clock)
     return replace(
         settings,
-        bits_per_byte=bits_per_byte or BITS_PER_BYTE,
+        bits_per_byte=bits_per_byte or CostSettings.bits_per_byte,
         use_all=use_all,
         cost_model=COST_MODEL if paper else None,
     )
@@ -150,8 +140,8 @@ def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
     """Raise UsageError for options that are refused with --paper even where they have the values of the paper."""
     if options.use_all is False or bits_per_byte is not None or options.is_auto:
         raise UsageError(
-            "--paper uses all boards, 8 bit times per byte and equal links: it cannot be combined with --no-use-all, "
-            "--bits-per-byte or --baud auto"
+            f"{PAPER} uses all boards, 8 bit times per byte and equal links: it cannot be combined with "
+            f"{USE_ALL(False)}, {BITS_PER_BYTE} or {BAUD('auto')}"
         )
 
 
@@ -176,7 +166,7 @@ def pareto(
 
     check_output_file(html, force=force)
     if options.slices not in {None, Slices.NONE}:
-        raise UsageError("the front has splits of whole layers: leave --slices out")
+        raise UsageError(f"the front has splits of whole layers: leave {SLICES} out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(model, options.board, settings, messages, needs_weights=False)
     with using_calibration(options.cost_table, context.boards):
@@ -187,12 +177,12 @@ def pareto(
         write_whole_file(html, front_page(context.graph.name, data))
 
 
-FrameRate = Annotated[float | None, typer.Option(help="Inputs per second, at equal intervals.")]
+FrameRate = Annotated[float | None, option(FRAME_RATE)]
 ArrivalTimes = Annotated[
     Path | None, typer.Option(help="Text file with the time of each input in seconds, one a line, in place of a rate.")
 ]
-InputCount = Annotated[int, typer.Option(help="Number of inputs at a rate.", min=1)]
-LossRate = Annotated[float, typer.Option(help="Share of the bytes on links that are lost.")]
+InputCount = Annotated[int, option(INPUT_COUNT)]
+LossRate = Annotated[float, option(LOSS_RATE)]
 LossSeed = Annotated[int, typer.Option(help="Seed of the random losses.")]
 ShowTimeline = Annotated[bool, typer.Option("--timeline", help="Print what boards and links do when.")]
 
@@ -253,7 +243,7 @@ def _arrivals(frame_rate: float | None, arrival_times: Path | None, input_count:
     from tinysplit.split.report.arrivals import Arrivals
 
     if (frame_rate is None) == (arrival_times is None):
-        raise UsageError("give either --frame-rate or --arrival-times")
+        raise UsageError(f"give either {FRAME_RATE} or --arrival-times")
     if arrival_times:
         return Arrivals.of_trace(arrival_times)
     return Arrivals.at_rate(frame_rate or 0.0, input_count)

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.interrupts.signals import expected_signals
@@ -20,6 +21,7 @@ from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
 from tinysplit.project.report import mlperf_text
+from tinysplit.settings.result_files import OUT
 from tinysplit_hil.rig.programmers import gdb_server
 from tinysplit_hil.rig.rig_file import served_rig_text
 from tinysplit_hil.wire.simulated_time import SharedTime
@@ -59,9 +61,7 @@ def virtual(
     erased: Erased = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help="Rig file to write, for `tinysplit measure --rig`; it is removed when the boards stop."
-        ),
+        option(OUT, "Rig file to write, for `tinysplit measure --rig`; it is removed when the boards stop."),
     ] = None,
     force: Force = False,
     as_json: Json = False,

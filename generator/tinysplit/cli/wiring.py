@@ -12,6 +12,7 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.basic_options import Force, Json, emit, is_configured, messages
+from tinysplit.cli.option import option
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, ProgrammerOption, Rig, parse_baud
 from tinysplit.cli.search_options import LinkDriverOption, LinkOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
@@ -24,6 +25,8 @@ from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
 from tinysplit.project.wiring_picture import picture_of, wiring_lines
+from tinysplit.settings.boards_and_links import BAUD, BOARD, LINK
+from tinysplit.settings.result_files import OUT
 from tinysplit_hil.bench.wiring import WiringRequest, run_wiring_test
 from tinysplit_hil.bench.wiring_report import print_wiring
 
@@ -56,7 +59,7 @@ def wiring(
     rig: Rig = VIRTUAL,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     test_bytes: TestBytes = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Wiring file to write, for --baud auto.")] = WIRING_PATH,
+    out: Annotated[Path, option(OUT, f"Wiring file to write, for {BAUD('auto')}.")] = WIRING_PATH,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the test.")] = WIRING_TEST,
     force: Force = False,
     as_json: Json = False,
@@ -64,7 +67,7 @@ def wiring(
     """Test the links between boards and find their highest baud rates. With OUT, print what to connect."""
     if folder_of_project:
         if board and not is_configured(context, "board"):
-            raise UsageError("a folder prints what to connect, --board tests it: give one of both")
+            raise UsageError(f"a folder prints what to connect, {BOARD} tests it: give one of both")
         _print_picture(Project.read(folder_of_project), as_json)
         return
     check_output_file(out, force=force)
@@ -95,11 +98,11 @@ def wiring_request(
 ) -> WiringRequest:
     """Return what is to be tested. Raises UsageError for a value that makes no sense."""
     if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
-        raise UsageError("a wiring test needs at least two boards: repeat --board, or name a generated folder")
+        raise UsageError(f"a wiring test needs at least two boards: repeat {BOARD}, or name a generated folder")
     is_auto = baud == AUTO_BAUD
     named = parse_links(links or (), len(names))
     if any(link.half_duplex for link in named):
-        raise UsageError("--link: the wiring test sends in both directions at once: leave out :half")
+        raise UsageError(f"{LINK}: the wiring test sends in both directions at once: leave out :half")
     settings = LinkSettings(CostSettings.baud if is_auto else parse_baud(baud), named, driver)
     boards = tuple(board.with_clock(clock) for board in load_all(names))
     return WiringRequest(boards, settings, is_auto, test_bytes)

@@ -14,6 +14,7 @@ from tinysplit.common.templates import render
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.settings.programs import WEIGHTS
 
 # Of a board's firmware, what layers include; network.h gets another name, as the library has one of its own.
 _KERNEL_FILES = ("dsp*.[ch]", "swar.h", "fixed_point.h", "window.h", "words.[ch]")
@@ -51,7 +52,7 @@ def write_library(
     that several boards compute, InputError for another board, and the errors of `whole_folder`.
     """
     if project.weights_counter is not None:
-        raise UsageError(f"{folder} has its weights in binary files: generate it with --weights arrays")
+        raise UsageError(f"{folder} has its weights in binary files: generate it with {WEIGHTS('arrays')}")
     board = _whole_board(project, number or project.boards[0].number)
     quantized = read_quantized(folder, project)
     known, graph = load_board(board.name), quantized.graph

@@ -12,6 +12,7 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.templates import render
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.settings.programs import HOST_PROTOCOL, MLPERF_BYTE_SCALE, MLPERF_MODEL
 
 BITS_OF_BYTE = 8
 DECIMALS = 6  # of a result, as in firmware/common/mlperf_infer.c
@@ -44,7 +45,7 @@ DATASETS = {
 
 @dataclass(frozen=True)
 class Mlperf:
-    """The choices of --host-protocol mlperf: name of the model, and the real value of a step of the files' bytes."""
+    """The choices of MLPerf Tiny's protocol: name of the model, and the real value of a step of the files' bytes."""
 
     model: str
     byte_scale: float | None = None
@@ -60,15 +61,17 @@ class Mlperf:
     def check(self, copies: int) -> None:
         """Raise InputError for a model that cannot be served, UsageError for copies of it and a wrong scale."""
         if self.byte_scale is not None and not 0 < self.byte_scale < inf:
-            raise UsageError(f"--mlperf-byte-scale {self.byte_scale:g}: expected a finite number above zero")
+            raise UsageError(f"{MLPERF_BYTE_SCALE} {self.byte_scale:g}: expected a finite number above zero")
         if copies:
-            raise UsageError("the split has copies of the network, and --host-protocol mlperf serves one: split again")
+            raise UsageError(
+                f"the split has copies of the network, and {HOST_PROTOCOL('mlperf')} serves one: split again"
+            )
         if not self.model or set(self.model) - set(_NAME_CHARACTERS):
-            raise InputError(f"--mlperf-model {self.model!r}: use letters, digits, and . _ -")
+            raise InputError(f"{MLPERF_MODEL} {self.model!r}: use letters, digits, and . _ -")
         if self.model == "ad01":
             raise InputError(
-                "--mlperf-model ad01: its result is the squared error of a reconstruction, which no board computes: "
-                "use --host-protocol tinysplit"
+                f"{MLPERF_MODEL} ad01: its result is the squared error of a reconstruction, which no board computes: "
+                f"use {HOST_PROTOCOL('tinysplit')}"
             )
 
 
@@ -117,5 +120,7 @@ def _millionths(scale: float) -> tuple[int, int]:
     shift = min(max(_FACTOR_BITS - exponent, 0), 2 * _FACTOR_BITS)
     factor = floor(scale * 10**DECIMALS * 2.0**shift + 0.5)
     if factor >> (_FACTOR_BITS + 1):
-        raise InputError(f"a step of the network's output is {scale:g}: results of --host-protocol mlperf are smaller")
+        raise InputError(
+            f"a step of the network's output is {scale:g}: results of {HOST_PROTOCOL('mlperf')} are smaller"
+        )
     return factor, shift

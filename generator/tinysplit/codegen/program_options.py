@@ -11,6 +11,7 @@ from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.secret_key import SecretKey, weights_key
 from tinysplit.common.settings_class import settings_class
 from tinysplit.project.structure import Structure
+from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL, MARKERS, SIGN, WEIGHTS
 from tinysplit.weights_file.signing_key import SigningKey, signing_key
 
 
@@ -68,9 +69,11 @@ class ProgramOptions:
             )
         weights = settings.weights
         if settings.sign and weights is WeightsIn.ARRAYS:
-            raise UsageError("--sign signs weights files: add --weights binary or --weights encrypted")
+            raise UsageError(f"{SIGN} signs weights files: add {WEIGHTS('binary')} or {WEIGHTS('encrypted')}")
         if weights.are_encrypted and mlperf:
-            raise UsageError("--host-protocol mlperf has no request for a key: leave it out, or use --weights binary")
+            raise UsageError(
+                f"{HOST_PROTOCOL('mlperf')} has no request for a key: leave it out, or use {WEIGHTS('binary')}"
+            )
         signer = signing_key() if settings.sign else None
         if structure and signer:
             structure.check_signer(signer.public_key)
@@ -90,17 +93,17 @@ def _check_same(structure: Structure, settings: ProgramSettings, mlperf: Mlperf 
     protocol = HostProtocol.MLPERF if mlperf else HostProtocol.TINYSPLIT
     if protocol is not structure.project.host_protocol:
         raise UsageError(
-            f"the programs of {structure.folder} speak another protocol: use --host-protocol "
+            f"the programs of {structure.folder} speak another protocol: use {HOST_PROTOCOL} "
             f"{structure.project.host_protocol}"
         )
     if settings.has_markers and not structure.project.has_markers:
-        raise UsageError(f"the programs of {structure.folder} have no markers: leave --markers out")
+        raise UsageError(f"the programs of {structure.folder} have no markers: leave {MARKERS(True)} out")
     if settings.weights not in (WeightsIn.ARRAYS, structure.weights):
-        raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave --weights out")
+        raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave {WEIGHTS} out")
     if structure.project.has_diagnostics and not settings.has_diagnostics:
-        raise UsageError(f"the programs of {structure.folder} have diagnostics: leave --no-diagnostics out")
+        raise UsageError(f"the programs of {structure.folder} have diagnostics: leave {DIAGNOSTICS(False)} out")
     if settings.sign and not structure.is_signed:
-        raise UsageError(f"the weights of {structure.folder} are not signed: leave --sign out")
+        raise UsageError(f"the weights of {structure.folder} are not signed: leave {SIGN} out")
 
 
 PLAIN = ProgramOptions()

@@ -18,6 +18,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.manifest import ProjectDecryption
 from tinysplit.project.structure import CONTENT_HEADER
+from tinysplit.settings.programs import WEIGHTS
 from tinysplit.weights_file.file import ArrayLayout, FileIdentity, encode, header_flags
 from tinysplit.weights_file.layers import LayerEntry, encode_layers, layer_entries
 from tinysplit.weights_file.signing_key import SigningKey
@@ -105,7 +106,7 @@ class BoardWeights:
         board = board_plan.board
         if board_plan.external:
             raise UsageError(
-                f"--weights binary: weights of {board.title} are in its external memory: use --weights arrays"
+                f"{WEIGHTS('binary')}: weights of {board.title} are in its external memory: use {WEIGHTS('arrays')}"
             )
         layers = tuple(layer_entries(quantized, board_plan.layers))
         arrays = {

@@ -5,12 +5,13 @@ from enum import StrEnum
 from math import inf
 
 from tinysplit.common.errors import UsageError
+from tinysplit.settings.setting import Setting
 
-BITS = SHORT_BITS, LONG_BITS = 8, 16  # that weights and values may have
+BIT_WIDTHS = SHORT_BITS, LONG_BITS = 8, 16  # that weights and values may have
 USUAL_MAX_DROP = 0.5  # of mixed precision, in percentage points of top-1
 USUAL_MIN_SQNR_DB = 25.0
 ALL_BOARDS = "all"  # of an exploration, in place of the names of board types
-INPUT_KEY, LABEL_KEY = "x", "y"  # arrays of samples
+INPUT_ARRAY, LABEL_ARRAY = "x", "y"  # arrays of samples
 DEFAULT_CALIBRATION_COUNT = 100  # samples
 DEFAULT_TIME_LIMIT_S = 10.0  # of a search for a split
 DEFAULT_FRONT_LIMIT_S = 60.0  # of a search for a Pareto front
@@ -39,7 +40,7 @@ class Slices(StrEnum):
 
 
 class SliceSolver(StrEnum):
-    """How divisions are searched for; a name is also one of `--solver`."""
+    """How divisions are searched for; a name is also one of a solver."""
 
     EXACT = "exact"
     GEOMETRIC = "geometric"
@@ -87,7 +88,7 @@ class MapLayout(StrEnum):
 
 
 class ProgrammerName(StrEnum):
-    """The values of --programmer."""
+    """Programs that flash boards."""
 
     OPENOCD = "openocd"
     PYOCD = "pyocd"
@@ -96,10 +97,10 @@ class ProgrammerName(StrEnum):
     MASS_STORAGE = "mass-storage"
 
 
-def check_seconds(option: str, seconds: float) -> float:
+def check_seconds(setting: Setting, seconds: float) -> float:
     """Return `seconds`. Raises UsageError unless they are finite and above zero."""
     if not 0 < seconds < inf:
-        raise UsageError(f"{option} {seconds:g}: expected a number of seconds above zero")
+        raise UsageError(f"{setting} {seconds:g}: expected a number of seconds above zero")
     return seconds
 
 

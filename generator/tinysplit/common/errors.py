@@ -1,6 +1,7 @@
 """Errors that a user can cause, one class per exit code. A message is one line with the cause and a remedy."""
 
 from tinysplit.common.texts.quoting import printable
+from tinysplit.settings.setting import Setting, worded
 
 INTERRUPTED = 130  # exit code after Ctrl-C
 
@@ -8,13 +9,19 @@ INTERRUPTED = 130  # exit code after Ctrl-C
 class TinysplitError(Exception):
     """An error that ends a command with one line on stderr and `exit_code`.
 
-    What files and boards say may stand in its text: characters that cannot be printed are replaced by their escapes.
+    Settings in its text are named as options; `message` lets others name them in their way. What files and boards say
+    may stand there, too: characters that cannot be printed are replaced by their escapes.
     """
 
     exit_code = 4
 
+    @property
+    def message(self) -> str:
+        """The text with marks of settings, for the text of another error."""
+        return super().__str__()
+
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(worded(self.message))
 
 
 class CheckFailedError(TinysplitError):
@@ -26,14 +33,14 @@ class CheckFailedError(TinysplitError):
 class UsageError(TinysplitError):
     """Options of a command are contradictory or unknown.
 
-    `option` is the one whose value is wrong, if it is a single one: by default that with which the text begins.
+    `setting` is the one whose value is wrong, if it is a single one and the text does not begin with it.
     """
 
     exit_code = 2
 
-    def __init__(self, text: str, option: str | None = None) -> None:
+    def __init__(self, text: str, setting: Setting | None = None) -> None:
         super().__init__(text)
-        self.option = option or (text.split(maxsplit=1)[0].rstrip(":") if text.startswith("--") else None)
+        self.setting = setting
 
 
 class InputError(TinysplitError):

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from tinysplit.common.protocol_limits import HOST_BAUD
+from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 
 MLPERF_BAUD = 115200  # of the benchmark's own runner
 
@@ -16,4 +16,4 @@ class HostProtocol(StrEnum):
     @property
     def usual_baud(self) -> int:
         """The baud rate of host ports unless another one is chosen, or boards cannot make it."""
-        return HOST_BAUD if self is HostProtocol.TINYSPLIT else MLPERF_BAUD
+        return USUAL_HOST_BAUD if self is HostProtocol.TINYSPLIT else MLPERF_BAUD

@@ -9,6 +9,7 @@ from pathlib import Path
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, version_mark
 from tinysplit.common.texts.quoting import printable_lines, shell_line
+from tinysplit.settings.setting import worded
 
 _LOGGERS = tuple(map(logging.getLogger, ("tinysplit", "tinysplit_hil", "virtual_stm32")))
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -24,7 +25,7 @@ class _Printable(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """See logging."""
-        return printable_lines(super().format(record))
+        return printable_lines(worded(super().format(record)))
 
 
 @contextmanager

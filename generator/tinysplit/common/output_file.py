@@ -5,6 +5,7 @@ from pathlib import Path
 from tinysplit import __version__
 from tinysplit.common.errors import InputError
 from tinysplit.common.interrupts.temporary import temporary_file
+from tinysplit.settings.result_files import FORCE
 
 VERSION_KEY = "tinysplit_version"  # at the beginning of every file that may be written again
 _HEAD_BYTES = 1024
@@ -16,7 +17,7 @@ def version_mark() -> str:
 
 
 def check_output_file(
-    path: Path | None, *, force: bool = False, remedy: str = "name another file, or overwrite with --force"
+    path: Path | None, *, force: bool = False, remedy: str = f"name another file, or overwrite with {FORCE(True)}"
 ) -> None:
     """Raise InputError where `path`, if any, can be no file, or is one that tinysplit did not write, unless `force`.
 

@@ -1,6 +1,6 @@
 """Atomic writing of generated folders, which never replaces anything that was not generated.
 
-A generated folder has a list of its files with their SHA-256, as `sha256sum --check` reads it. What differs from it is
+A generated folder has a list of its files with their SHA-256, as `sha256sum` reads it. What differs from it is
 the user's.
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from tinysplit.common.errors import InputError
 from tinysplit.common.interrupts.temporary import moved_away, temporary_folder
 from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME, RESULT_NAMES
+from tinysplit.settings.result_files import FORCE
 
 _CMAKE_CACHE = "CMakeCache.txt"
 _NAMED = 5  # files that an error names
@@ -41,7 +42,7 @@ def check_output_folder(out: Path, *, force: bool = False) -> None:
         names = ", ".join(own[:_NAMED]) + (" and more" if len(own) > _NAMED else "")
         raise InputError(
             f"{out} has files that were changed or added since it was generated ({names}): name another folder, or "
-            "let --force delete them"
+            f"let {FORCE(True)} delete them"
         )
 
 

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.console import PlainConsole
 from tinysplit.common.texts.quoting import printable
+from tinysplit.settings.setting import as_argument
 
 _log = logging.getLogger(__name__)
 Listener = Callable[[str], None]  # takes a line
@@ -25,7 +26,9 @@ LINE_S = 10.0  # between two lines of a step that counts
 def console_of(listener: Listener | None) -> Console:
     """Return a console whose lines `listener` gets; they are shown nowhere."""
     lines = cast("IO[str]", _Lines(listener or (lambda _line: None)))
-    return PlainConsole(file=lines, force_terminal=False, force_jupyter=False, no_color=True, soft_wrap=True)
+    return PlainConsole(
+        as_argument, file=lines, force_terminal=False, force_jupyter=False, no_color=True, soft_wrap=True
+    )
 
 
 @contextmanager

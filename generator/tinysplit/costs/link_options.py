@@ -1,4 +1,4 @@
-"""The links between boards: a common baud rate, and the exceptions of `--link`."""
+"""The links between boards: a common baud rate, and links that are exceptions."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,6 +10,7 @@ from pydantic import PositiveInt
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import UsageError
 from tinysplit.common.settings_class import settings_class
+from tinysplit.settings.boards_and_links import LINK
 from tinysplit.split.topology import Pair, pair_of
 
 _LINK = re.compile(r"(\d+)-(\d+):(?:(none)|(\d+)(:half)?)")
@@ -58,7 +59,7 @@ class LinkSettings:
 
 
 def parse_links(texts: Iterable[str], n_boards: int) -> tuple[LinkSetting, ...]:
-    """Return the links that the values of `--link` describe, as in "1-2:921600:half" or "1-3:none".
+    """Return the links that texts describe, as in "1-2:921600:half" or "1-3:none".
 
     Raises UsageError for a malformed value, a board outside of 1 to `n_boards`, and a pair that is named twice.
     """
@@ -72,19 +73,19 @@ def check_links(links: Sequence[LinkSetting]) -> None:
     pairs = [link.boards for link in links]
     twice = next((a for a in pairs if pairs.count(a) > 1), None)
     if twice:
-        raise UsageError(f"--link names the boards {twice[0] + 1}-{twice[1] + 1} more than once")
+        raise UsageError(f"{LINK} names the boards {twice[0] + 1}-{twice[1] + 1} more than once")
 
 
 def _parse(text: str, n_boards: int) -> LinkSetting:
     match = _LINK.fullmatch(text)
     if not match:
         raise UsageError(
-            f"--link {text!r}: expected BOARD-BOARD:BAUD, as in 1-2:921600, or BOARD-BOARD:BAUD:half for a "
+            f"{LINK} {text!r}: expected BOARD-BOARD:BAUD, as in 1-2:921600, or BOARD-BOARD:BAUD:half for a "
             "half-duplex link, or BOARD-BOARD:none"
         )
     first, second, absent, baud, half = match.groups()
     numbers = int(first), int(second)
     if not all(1 <= number <= n_boards for number in numbers) or len(set(numbers)) == 1:
-        raise UsageError(f"--link {text!r}: give two different boards from 1 to {n_boards}")
+        raise UsageError(f"{LINK} {text!r}: give two different boards from 1 to {n_boards}")
     pair = pair_of(numbers[0] - 1, numbers[1] - 1)
     return LinkSetting(pair, None if absent else int(baud), bool(half))

@@ -24,6 +24,7 @@ from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.settings.programs import HOST_BAUD
 from tinysplit.split.problem import (
     ConstantsInRam,
     DeviceLimits,
@@ -104,7 +105,7 @@ def _measured_problem(
         check_connected(boards, settings.link_settings)
     host_baud = settings.host_baud_on(boards)
     for board in boards:
-        check_baud(board, board.host_uart, host_baud, "--host-baud")
+        check_baud(board, board.host_uart, host_baud, HOST_BAUD)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
     links_and_host = (settings.link_settings, settings.bits_per_byte, table, host_baud)
     handoff = handoff_of(out_bytes, in_bytes, boards, *links_and_host)

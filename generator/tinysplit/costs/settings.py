@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveFloat, Pos
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.boards.link_rates import host_baud_of
-from tinysplit.common.choices import BITS, SHORT_BITS, Optimize
+from tinysplit.common.choices import BIT_WIDTHS, SHORT_BITS, Optimize
 from tinysplit.common.file_schema import wanted
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.common.settings_class import settings_class
@@ -19,7 +19,7 @@ from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.split.problem import Objective, Period
 
 BitsPerByte = Annotated[int, Field(ge=MIN_BITS_PER_BYTE, le=MAX_BITS_PER_BYTE)]
-Bits = Annotated[int, AfterValidator(wanted("8 or 16", BITS.__contains__))]
+Bits = Annotated[int, AfterValidator(wanted("8 or 16", BIT_WIDTHS.__contains__))]
 
 
 @settings_class

@@ -11,6 +11,7 @@ from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
+from tinysplit.settings.costs import OPTIMIZE
 from tinysplit.split import clock
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, Objective, Problem
@@ -41,7 +42,7 @@ class _ChangeSearch:
         for optimize in (Optimize.FLASH, Optimize.RAM):
             settings = replace(self.settings, optimize=optimize)
             if self._tried(make_problem(self.graph, self.boards, settings), self.boards):
-                yield f"--optimize {optimize}"
+                yield f"{OPTIMIZE} {optimize}"
                 return
 
     def more_boards(self) -> Iterator[str]:

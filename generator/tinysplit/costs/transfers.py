@@ -22,6 +22,8 @@ from tinysplit.common.protocol_limits import (
     line_bytes_of,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
+from tinysplit.settings.boards_and_links import BAUD, LINK
+from tinysplit.settings.setting import either
 from tinysplit.split.topology import Links, Pair, Table, pair_of
 
 
@@ -127,7 +129,7 @@ def check_connected(boards: Sequence[Board], settings: LinkSettings) -> None:
     if lost is not None:
         ends = " to ".join(board_title(index + 1, boards[index].name) for index in (0, lost))
         raise InputError(
-            f"no route from {ends}, not even via other boards: allow a link that --link removes, or leave the board out"
+            f"no route from {ends}, not even via other boards: allow a link that {LINK} removes, or leave the board out"
         )
 
 
@@ -141,7 +143,7 @@ def check_bauds(boards: Sequence[Board], settings: LinkSettings) -> None:
             try:
                 check_link_baud(boards, pair, uarts, baud, settings.driver)
             except UsageError as error:
-                raise UsageError(str(error), "--baud" if baud == settings.baud else "--link") from None
+                raise UsageError(error.message, BAUD if baud == settings.baud else LINK) from None
 
 
 def check_link_baud(
@@ -157,10 +159,11 @@ def check_link_baud(
         try:
             check_baud(boards[index], uart, baud)
         except UsageError as error:
-            raise UsageError(f"{link}: {error}") from None
+            raise UsageError(f"{link}: {error.message}") from None
         check_rate(link, boards[index], uart, driver, baud)
     if not agree(uarts[0], uarts[1], baud):
         rates = " and ".join(
             f"{boards[index].name} {uart.actual_baud(baud):.0f}" for index, uart in zip(pair, uarts, strict=True)
         )
-        raise UsageError(f"{link}: at {baud} baud {rates} differ too much: choose another rate, or --baud auto")
+        remedy = either(f"choose another rate, or {BAUD.option} auto", "choose another rate")
+        raise UsageError(f"{link}: at {baud} baud {rates} differ too much: {remedy}")

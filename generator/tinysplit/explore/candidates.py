@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.transfers import check_link_baud
+from tinysplit.settings.boards_and_links import BOARD, MAX_BOARDS
 from tinysplit.split.validate import MAX_DEVICES
 
 
@@ -36,11 +37,11 @@ class Space:
         Raises UsageError for boards out of range or named twice, InputError for a network that is named twice.
         """
         if self.max_boards < 1:
-            raise UsageError(f"--max-boards {self.max_boards}: a set has at least one board")
+            raise UsageError(f"{MAX_BOARDS} {self.max_boards}: a set has at least one board")
         if self.max_boards > MAX_DEVICES:
-            raise UsageError(f"--max-boards {self.max_boards}: a split has at most {MAX_DEVICES} boards")
+            raise UsageError(f"{MAX_BOARDS} {self.max_boards}: a split has at most {MAX_DEVICES} boards")
         if len({board.name for board in self.boards}) < len(self.boards):
-            raise UsageError("--board names a board twice: --max-boards limits how often it is used")
+            raise UsageError(f"{BOARD} names a board twice: {MAX_BOARDS} limits how often it is used")
         if len(set(self.models)) < len(self.models):
             raise InputError("two of the models are the same file: name each network once")
 

@@ -78,7 +78,7 @@ def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outco
         share_s = solving.time_limit_s / len(solving.against)
         fronts = [pareto_front(problem, against, solve, share_s) for against in solving.against]
     except CheckFailedError as error:
-        return Outcome(candidate, why_not=str(error))
+        return Outcome(candidate, why_not=error.message)
     points = dict.fromkeys(
         EvaluatedSplit(each.latency_s, each.period_s, each.energy_j, each.assignment, each.proved)
         for front in fronts

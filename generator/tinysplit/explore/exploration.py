@@ -27,6 +27,7 @@ from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Workers
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
+from tinysplit.settings.costs import MAX_PRICE
 
 Group = tuple[str, int]  # SHA-256 of a network, bits: there is an answer for each
 
@@ -67,7 +68,7 @@ class Exploration:
         if self.stopped or any(outcome.points for outcome in self.outcomes):
             return
         last = f"the last one: {self.outcomes[-1].why_not}" if self.outcomes else "not even in the best case"
-        why = last if self.n_candidates else "no set is within --max-price, or no board can generate the baud rates"
+        why = last if self.n_candidates else f"no set is within {MAX_PRICE}, or no board can generate the baud rates"
         raise CheckFailedError(f"none of {self.n_candidates} candidates is feasible; {why}")
 
 

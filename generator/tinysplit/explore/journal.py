@@ -17,6 +17,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import LINE_BYTES
 from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome
+from tinysplit.settings.setting import worded
 
 SCHEMA_VERSION = 1
 
@@ -99,7 +100,12 @@ def _line(data: dict[str, Any]) -> bytes:
 
 def _to_json(outcome: Outcome) -> dict[str, Any]:
     points = [asdict(point) for point in outcome.points]
-    return {**outcome.candidate._asdict(), "points": points, "why_not": outcome.why_not, "complete": outcome.complete}
+    return {
+        **outcome.candidate._asdict(),
+        "points": points,
+        "why_not": worded(outcome.why_not),
+        "complete": outcome.complete,
+    }
 
 
 def _from_json(data: dict[str, Any]) -> Outcome:

@@ -9,6 +9,7 @@ from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import EvaluatedSplit
 from tinysplit.explore.figures import Figures
 from tinysplit.explore.rank_correlation import kendall_tau_b
+from tinysplit.settings.search import TIME_LIMIT
 
 
 @dataclass(frozen=True)
@@ -99,5 +100,5 @@ class Ranking:
         if self.n_open:
             lines.append(f"{counted(self.n_open, 'set')} that may be better were not simulated")
         if self.n_unproved:
-            lines.append(f"{counted(self.n_unproved, 'set')} without a proof of the best split: increase --time-limit")
+            lines.append(f"{counted(self.n_unproved, 'set')} without a proof of the best split: increase {TIME_LIMIT}")
         return tuple(lines)

@@ -17,7 +17,12 @@ from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.evaluate import Solving
 from tinysplit.explore.goal import N_BEST, Ranked, RankingGoal
 from tinysplit.network.graph import Graph
+from tinysplit.settings.costs import MAX_PRICE, PERIOD
+from tinysplit.settings.search import AXIS, OBJECTIVE, TIME_LIMIT, TOTAL_TIME
+from tinysplit.settings.setting import either
 from tinysplit.split.problem import Period
+
+RANKED = either(OBJECTIVE.option, "ranked_by")
 
 
 @dataclass(frozen=True)
@@ -42,14 +47,14 @@ class ExploreRequest:
 
         Raises UsageError for limits that exclude all sets, and a ranking of an ideal period, which nothing simulates.
         """
-        check_seconds("--time-limit", self.time_limit_s)
+        check_seconds(TIME_LIMIT, self.time_limit_s)
         if self.total_limit_s != inf:
-            check_seconds("--total-time", self.total_limit_s)
+            check_seconds(TOTAL_TIME, self.total_limit_s)
         if not self.goal.max_price > 0:
-            raise UsageError(f"--max-price {self.goal.max_price:g}: a price above 0 is needed")
+            raise UsageError(f"{MAX_PRICE} {self.goal.max_price:g}: a price above 0 is needed")
         settings = self.goal.settings
         if self.goal.ranked_by and settings.period_definition is not Period.FIRMWARE:
-            raise UsageError(f"--period {settings.period}: --objective simulates the firmware: leave --period out")
+            raise UsageError(f"{PERIOD} {settings.period}: {RANKED} simulates the firmware: leave {PERIOD} out")
 
     @property
     def settings(self) -> CostSettings:
@@ -90,4 +95,4 @@ class ExploreRequest:
 def check_asked(axes: Sequence[Axis], ranked_by: Ranked | None) -> None:
     """Raise UsageError where both a Pareto front and a ranking are asked for."""
     if ranked_by and axes:
-        raise UsageError("--axis is one of a Pareto front, --objective asks for a ranking: use one of them")
+        raise UsageError(f"{AXIS} is one of a Pareto front, {RANKED} asks for a ranking: use one of them")

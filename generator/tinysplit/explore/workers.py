@@ -23,6 +23,7 @@ from tinysplit.common.extras import install_line
 from tinysplit.common.interrupts.signals import uninterrupted
 from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates, key_of
+from tinysplit.settings.search import SCHEDULER
 
 Batch = tuple[SetCandidate, ...]
 Work = Callable[[Tables, Sequence[SetCandidate], Solving], list[Outcome]]
@@ -151,7 +152,7 @@ class DaskCluster:
         try:
             self._distributed = import_module("distributed")  # an optional extra
         except ImportError:
-            raise ToolError(f"--scheduler needs Dask: {install_line('cluster')}") from None
+            raise ToolError(f"{SCHEDULER} needs Dask: {install_line('cluster')}") from None
         self._scheduler, self._work = scheduler, work
         for logger in ("distributed", "distributed.client"):
             getLogger(logger).setLevel(CRITICAL)  # a lost scheduler is one line of ours

@@ -8,11 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.common.choices import INPUT_KEY, LABEL_KEY, MapLayout
+from tinysplit.common.choices import INPUT_ARRAY, LABEL_ARRAY, MapLayout
 from tinysplit.common.errors import InputError, UsageError, one_line
 from tinysplit.common.input_files.arrays import array_names, read_array, read_arrays
 from tinysplit.network.sample_images import read_images
 from tinysplit.network.sample_tables import read_table
+from tinysplit.settings.samples import INPUT_KEY, LAYOUT
+from tinysplit.settings.setting import either
 
 _EXACT_BELOW = 2**53  # whole numbers of which float64 leaves none out
 _KINDS = "an .npz, .npy or .csv file with samples is needed, or a folder of images"
@@ -28,7 +30,7 @@ class SampleFile:
     """
 
     path: Path
-    input_key: str = INPUT_KEY
+    input_key: str = INPUT_ARRAY
     layout: MapLayout | None = None
 
     @property
@@ -54,7 +56,7 @@ class SampleFile:
         """
         if self.has_images and self.layout:
             raise UsageError(
-                f"--layout {self.layout}: {self.path} is a folder of images, whose axes are known: leave --layout out"
+                f"{LAYOUT} {self.layout}: {self.path} is a folder of images, whose axes are known: leave {LAYOUT} out"
             )
         return MapLayout.NHWC if self.has_images else self.layout
 
@@ -78,14 +80,15 @@ class SampleFile:
         try:
             held = array_names(self.path)
             if held is None:
-                return {INPUT_KEY: read_array(self.path)}
+                return {INPUT_ARRAY: read_array(self.path)}
             if self.input_key not in held:
+                remedy = either(f"name it with {INPUT_KEY.option}", "give that array in place of the file")
                 raise InputError(
                     f"{self.path} holds no array '{self.input_key}' with samples (it holds: "
-                    f"{', '.join(held) or 'nothing'}): name it with --input-key"
+                    f"{', '.join(held) or 'nothing'}): {remedy}"
                 )
-            arrays = read_arrays(self.path, {self.input_key, LABEL_KEY})
-            names = {INPUT_KEY: self.input_key, LABEL_KEY: LABEL_KEY}
+            arrays = read_arrays(self.path, {self.input_key, LABEL_ARRAY})
+            names = {INPUT_ARRAY: self.input_key, LABEL_ARRAY: LABEL_ARRAY}
             return {key: arrays[name] for key, name in names.items() if name in arrays}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             # NumPy would have the reader load Python objects, which may run whatever they hold.
@@ -122,7 +125,7 @@ class SampleArrays:
 
 
 def _arrays(x: Array, y: Array | None) -> dict[str, Array]:
-    return {INPUT_KEY: x} | ({} if y is None else {LABEL_KEY: y})
+    return {INPUT_ARRAY: x} | ({} if y is None else {LABEL_ARRAY: y})
 
 
 SampleSource = SampleFile | SampleArrays

@@ -9,11 +9,11 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.common.choices import LABEL_KEY
+from tinysplit.common.choices import LABEL_ARRAY
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.common.input_files.limits import LINE_BYTES, TABLE_BYTES, size_text
 
-LABEL_COLUMNS = (LABEL_KEY, "label")
+LABEL_COLUMNS = (LABEL_ARRAY, "label")
 _OTHER_SEPARATORS = {";": "';'", "\t": "tabs", " ": "spaces"}
 _QUOTED_CHARACTERS = 40
 

@@ -13,6 +13,8 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.graph import Graph
 from tinysplit.network.sample_files import Array, SampleFile, SampleSource
 from tinysplit.network.sample_tables import LABEL_COLUMNS
+from tinysplit.settings.samples import LAYOUT
+from tinysplit.settings.setting import either
 
 MAP_RANK = 4  # samples, and the axes of a map
 
@@ -48,8 +50,8 @@ def _in_axes_of_input(graph: Graph, source: SampleSource, x: Array) -> Array:
     own = _map_layout(graph, shapes)
     axes = source.axes
     if axes and own is None:
-        what = f"{source.title} has images" if source.has_images else f"--layout {axes}"
-        remedy = "give arrays" if source.has_images else "leave --layout out"
+        what = f"{source.title} has images" if source.has_images else f"{LAYOUT} {axes}"
+        remedy = "give arrays" if source.has_images else f"leave {LAYOUT} out"
         raise InputError(f"{what}: the input of {graph.name} is no map of channels, {remedy}")
     given = axes or own
     shape = shapes[given] if given else graph.sample_shape
@@ -89,7 +91,10 @@ def _remedy(
         return f"convert the images to {width} x {height} pixels{', greyscale' if channels == 1 else ''}"
     layout = next((layout for layout, shape in shapes.items() if shape == given[1:]), None)
     if layout:
-        return f"use --layout {layout}" if isinstance(source, SampleFile) else f"transpose it, its axes are {layout}"
+        if isinstance(source, SampleFile):
+            given_axes = f"give an array in these axes; those of the file look like {layout}"
+            return either(f"use {LAYOUT.option} {layout}", given_axes)
+        return f"transpose it, its axes are {layout}"
     if given == wanted:
         return "it is one sample, add an axis for samples with x[None]"
     is_flat = given[1:] == (int(np.prod(wanted)),)

@@ -8,19 +8,21 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.published import Published
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import UsageError
-from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.cost_model import CostModel
 from tinysplit.costs.handoff import powers_of
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Conv, DepthwiseConv, MaxPool
 from tinysplit.network.layers.base import FLOAT_BITS
+from tinysplit.settings.boards_and_links import LINK
+from tinysplit.settings.costs import BITS_PER_BYTE, COST_TABLE, HOST_TRANSFERS, PAPER
+from tinysplit.settings.search import REPLICATE, SLICES
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
 
 FLOAT_KERNELS = (
-    "--paper: L, T and bytes are those of float32 by the cycles per MAC of Santamaria 2021 (kernels of X-CUBE-AI); "
-    "generated firmware computes in 8 or 16 bits, and is estimated without --paper"
+    f"{PAPER}: L, T and bytes are those of float32 by the cycles per MAC of Santamaria 2021 (kernels of X-CUBE-AI); "
+    f"generated firmware computes in 8 or 16 bits, and is estimated without {PAPER}"
 )
 PAPER_BITS_PER_BYTE = 8  # Santamaria 2021, formula 3, counts neither start nor stop bit
 
@@ -84,7 +86,7 @@ def _costs(graph: Graph, group: Sequence[int], boards: Sequence[Board]) -> Itera
 def published_of(board: Board) -> Published:
     """Return what the document says of a board. Raises UsageError where the board's file has none of it."""
     if board.published is None:
-        raise UsageError(f"{board.name} has no published cycles: leave --paper out, or add [published] to its file")
+        raise UsageError(f"{board.name} has no published cycles: leave {PAPER} out, or add [published] to its file")
     return board.published
 
 
@@ -97,13 +99,13 @@ def check_published(settings: CostSettings, search: Search, *, has_cost_table: b
     if settings.cost_model != COST_MODEL:
         return
     if search.copies is Copies.ALWAYS:
-        raise UsageError("--paper searches for one pipeline: it cannot be combined with --replicate")
+        raise UsageError(f"{PAPER} searches for one pipeline: it cannot be combined with {REPLICATE(True)}")
     if search.divides_layers:
-        raise UsageError("--paper knows whole layers only: it cannot be combined with --slices")
+        raise UsageError(f"{PAPER} knows whole layers only: it cannot be combined with {SLICES}")
     if has_cost_table:
-        raise UsageError("--paper has the published cycles per MAC: leave --cost-table out")
-    if settings.bits_per_byte != BITS_PER_BYTE or settings.links or settings.host_transfers:
+        raise UsageError(f"{PAPER} has the published cycles per MAC: leave {COST_TABLE} out")
+    if settings.bits_per_byte != CostSettings.bits_per_byte or settings.links or settings.host_transfers:
         raise UsageError(
-            "--paper has 8 bit times per byte, equal links and no host transfers: it cannot be combined with "
-            "--bits-per-byte, --link or --host-transfers"
+            f"{PAPER} has 8 bit times per byte, equal links and no host transfers: it cannot be combined with "
+            f"{BITS_PER_BYTE}, {LINK} or {HOST_TRANSFERS}"
         )

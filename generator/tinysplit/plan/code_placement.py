@@ -7,6 +7,7 @@ from tinysplit.boards.board import Board, CodeMemory, CodeRam
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.kernels.code_waits import CodeWaits
 from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, free_code_bytes
+from tinysplit.settings.programs import CODE_MEMORY
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def place_code(
     """
     if board.code_ram is None:
         if requested is CodeMemory.RAM:
-            raise UsageError(f"--code-memory ram: {title} has no RAM on the code buses")
+            raise UsageError(f"{CODE_MEMORY('ram')}: {title} has no RAM on the code buses")
         return IN_FLASH
     free_bytes = free_code_bytes(board, data_bytes)
     if requested is CodeMemory.RAM:
@@ -61,7 +62,7 @@ def _check_fits(code_ram: CodeRam, estimated_bytes: int, free_bytes: int, title:
     """Raise CheckFailedError if the estimate does not fit; the upper bound need not, the linker has the last word."""
     if estimated_bytes > free_bytes:
         raise CheckFailedError(
-            f"--code-memory ram: the code of the layers of {title} takes about {estimated_bytes} bytes, and"
+            f"{CODE_MEMORY('ram')}: the code of the layers of {title} takes about {estimated_bytes} bytes, and"
             f" {free_bytes} of the {code_ram.size_bytes} bytes of {code_ram.name} are free"
         )
 

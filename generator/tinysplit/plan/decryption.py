@@ -10,6 +10,7 @@ from tinysplit.memory.decryption import DecryptionRoom, NoRoomError, place_decry
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import layer_constants, sharing_layers
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.settings.programs import WEIGHTS
 
 _PADDING_BYTES = 32 + 12  # before and behind the arrays that are kept: a cache line, and whole blocks of the cipher
 
@@ -31,7 +32,7 @@ def _with_places(board_plan: BoardPlan, quantized: QuantizedGraph, rounds: int, 
     if not rooms:
         raise CheckFailedError(
             f"{title}: the arena of {board_plan.arena_bytes} bytes leaves no RAM to decrypt weights, which takes "
-            f"{own_bytes} bytes besides: assign fewer layers, or use --weights binary"
+            f"{own_bytes} bytes besides: assign fewer layers, or use {WEIGHTS('binary')}"
         )
     try:
         placed = _with_constants(board_plan, quantized, rounds, rooms)
@@ -41,7 +42,7 @@ def _with_places(board_plan: BoardPlan, quantized: QuantizedGraph, rounds: int, 
         raise CheckFailedError(
             f"{title}: {error.needed_bytes} bytes of decrypted weights of layer {number} {name!r} do not fit "
             f"into RAM, where at most {error.free_bytes} bytes are free while it runs: take a board with more RAM, "
-            "assign fewer layers to this one, or use --weights binary"
+            f"assign fewer layers to this one, or use {WEIGHTS('binary')}"
         ) from None
     by_bytes = placed.stages_begin_bytes - board_plan.stages_begin_bytes
     return replace(placed, stages=board_plan.stages.moved(by_bytes))

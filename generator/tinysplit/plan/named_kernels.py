@@ -1,14 +1,15 @@
-"""Checks of `--kernel`: kernels that are named for layers."""
+"""Checks of kernels that are named for layers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from tinysplit.boards.board import Board
-from tinysplit.common.choices import BITS
+from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.errors import UsageError
 from tinysplit.kernels import candidates, is_named
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
+from tinysplit.settings.programs import KERNEL
 
 
 def check_named_once(named: Sequence[tuple[int, str]]) -> None:
@@ -16,7 +17,7 @@ def check_named_once(named: Sequence[tuple[int, str]]) -> None:
     layers = [number for number, _ in named]
     for number, name in named:
         if layers.count(number) > 1:
-            raise UsageError(f"--kernel {number + 1}={name}: layer {number + 1} is named twice")
+            raise UsageError(f"{KERNEL} {number + 1}={name}: layer {number + 1} is named twice")
 
 
 def check_possible(graph: Graph, boards: Iterable[Board], named: Sequence[tuple[int, str]]) -> None:
@@ -28,7 +29,7 @@ def check_possible(graph: Graph, boards: Iterable[Board], named: Sequence[tuple[
     cores = {board.device.core for board in boards}
     for number, name in named:
         layer = _layer(graph, number)
-        widths = [BitWidths.all(graph, bits).of_layer(layer) for bits in BITS]
+        widths = [BitWidths.all(graph, bits).of_layer(layer) for bits in BIT_WIDTHS]
         suited = {each.name: each for core in cores for width in widths for each in candidates(layer, core, width)}
         if not any(is_named(each, layer, name) for each in suited.values()):
             known = ", ".join(f"{each.name} ({each.scheme(layer)})" for each in suited.values())
@@ -47,5 +48,5 @@ def check_named(graph: Graph, widths: BitWidths, boards: Sequence[Board], named:
 
 def _layer(graph: Graph, number: int) -> Layer:
     if number >= len(graph.layers):
-        raise UsageError(f"--kernel names layer {number + 1}, but {graph.name} has {len(graph.layers)} layers")
+        raise UsageError(f"{KERNEL} names layer {number + 1}, but {graph.name} has {len(graph.layers)} layers")
     return graph.layers[number]

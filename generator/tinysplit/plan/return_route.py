@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from tinysplit.common.errors import UsageError
 from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.settings.programs import HOST_PROTOCOL
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut, pair_of
 
@@ -15,8 +16,8 @@ def input_board(graph: Graph, assignment: Assignment) -> int:
     if len(reading) > 1:
         numbers = " and ".join(str(board + 1) for board in reading)
         raise UsageError(
-            f"boards {numbers} read the network's input, and the host of --host-protocol mlperf talks to one board: "
-            "use fewer boards, or --host-protocol tinysplit"
+            f"boards {numbers} read the network's input, and the host of {HOST_PROTOCOL('mlperf')} talks to one board: "
+            f"use fewer boards, or {HOST_PROTOCOL('tinysplit')}"
         )
     return reading[0]
 

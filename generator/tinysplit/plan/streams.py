@@ -20,6 +20,7 @@ from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.stages import StageBuffers
+from tinysplit.settings.boards_and_links import HAND_OFF
 from tinysplit.split.evaluate.streaming import Costs, Parts, RunCosts, TransferCosts, best_share, inference_s
 from tinysplit.split.problem import Problem
 from tinysplit.split.topology import Cut
@@ -76,7 +77,7 @@ class StreamPlanner:
         return chosen, self.seconds([WHOLE] * len(self.cuts)) - self.seconds(chosen)
 
     def _chosen(self, mode: HandOffMode | None) -> tuple[HandOff, ...]:
-        chosen = [replace(WHOLE, reason="--hand-off whole")] * len(self.cuts)
+        chosen = [replace(WHOLE, reason=f"{HAND_OFF.option} whole")] * len(self.cuts)
         if mode is HandOffMode.WHOLE:
             return tuple(chosen)
         possible = [self._possible(number) for number in range(len(self.cuts))]

@@ -9,6 +9,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.costs.transfers import check_link_baud
+from tinysplit.settings.boards_and_links import LINK
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.topology import Cut, Pair, pair_of
@@ -112,7 +113,7 @@ def _setting(pair: Pair, settings: LinkSettings) -> LinkSetting:
     link = settings.between(*pair)
     if link.baud is None or link.half_duplex:
         numbers = "-".join(str(index + 1) for index in pair)
-        raise UsageError(f"boards {numbers} need a full-duplex link, which --link removes: split again")
+        raise UsageError(f"boards {numbers} need a full-duplex link, which {LINK} removes: split again")
     return link
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from tinysplit.boards.marker_pins import LAYER, TRANSFER, MarkerPins
 from tinysplit.common.errors import UsageError
 from tinysplit.project.manifest import Project
+from tinysplit.settings.measurement import CHANNEL
 
 KINDS = (LAYER, TRANSFER)
 Channel = tuple[int, str]  # board by number, and kind
@@ -35,13 +36,13 @@ def parse_channels(project: Project, texts: list[str]) -> Mapping[Channel, str]:
         name, _, given = text.partition("=")
         if name not in names or not given:
             known = ", ".join(names)
-            raise UsageError(f"--channel {text}: expected MARKER=NAME as in board1_layer=D0, MARKER one of {known}")
+            raise UsageError(f"{CHANNEL} {text}: expected MARKER=NAME as in board1_layer=D0, MARKER one of {known}")
         if found[names[name]] != name:
-            raise UsageError(f"--channel {text}: {name} has the channel {found[names[name]]} already: name it once")
+            raise UsageError(f"{CHANNEL} {text}: {name} has the channel {found[names[name]]} already: name it once")
         found[names[name]] = given
     twice = [name for name, count in Counter(found.values()).items() if count > 1]
     if twice:
-        raise UsageError(f"--channel: two markers have the channel {twice[0]}: give each its own")
+        raise UsageError(f"{CHANNEL}: two markers have the channel {twice[0]}: give each its own")
     return found
 
 

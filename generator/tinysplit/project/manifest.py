@@ -34,6 +34,7 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.project.activity import BoardActivity, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
+from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL
 
 NETWORK_INPUT_NUMBER = 0
 
@@ -431,7 +432,7 @@ class Project(FileModel):
         if self.host_protocol is HostProtocol.MLPERF:
             raise InputError(
                 f"{folder} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/mlperf.md), or generate it "
-                "with --host-protocol tinysplit"
+                f"with {HOST_PROTOCOL('tinysplit')}"
             )
 
     def check_measurable(self, folder: Path) -> None:
@@ -439,8 +440,8 @@ class Project(FileModel):
         self.check_protocol(folder)
         if not self.has_diagnostics:
             raise InputError(
-                f"{folder} was generated with --no-diagnostics: its programs have no requests for times; generate it "
-                "without --no-diagnostics in another folder, and measure that"
+                f"{folder} was generated with {DIAGNOSTICS(False)}: its programs have no requests for times; generate "
+                f"it without {DIAGNOSTICS(False)} in another folder, and measure that"
             )
 
     def write(self, folder: Path) -> None:
@@ -468,7 +469,7 @@ class Project(FileModel):
             reason = first_mistake(error) if isinstance(error, ValidationError) else str(error)
             raise InputError(f"{path} cannot be read ({reason}): generate the folder again") from None
         except UsageError as error:
-            raise InputError(f"{path}: {error}") from None
+            raise InputError(f"{path}: {error.message}") from None
         return project
 
     def check_wires(self) -> None:

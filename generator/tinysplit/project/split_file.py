@@ -51,7 +51,7 @@ class SplitBoard(FileModel):
 
     number: Number
     name: str
-    file: str | None = None  # of a board that --board named by its path
+    file: str | None = None  # of a board that was named by its path
     sha256: str
     flash_bytes: Count
     flash_free_bytes: int
@@ -168,7 +168,7 @@ class SplitFile(FileModel):
     boards: tuple[SplitBoard, ...] = Field(min_length=1)
     clock: ClockSource = ClockSource.HSI
     bits: Literal[8, 16]
-    widths: SplitWidths | None = None  # with --bits auto; else all weights and values have `bits`
+    widths: SplitWidths | None = None  # of mixed precision; else all weights and values have `bits`
     baud: Hertz
     bits_per_byte: BitsPerByte
     use_all: bool
@@ -199,7 +199,7 @@ class SplitFile(FileModel):
 
     @property
     def settings(self) -> CostSettings:
-        """The settings of the costs, without the kernels that --kernel names."""
+        """The settings of the costs, without kernels that are named."""
         return CostSettings(
             **{name: getattr(self, name) for name in _OF_SETTINGS},
             bits=self.bits,

@@ -13,6 +13,9 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, SplitModel
+from tinysplit.settings.fixed_point import MAX_ACCURACY_DROP, MIN_SQNR
+from tinysplit.settings.programs import STRUCTURE_OF, WEIGHTS
+from tinysplit.settings.result_files import OUT
 
 _COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _SUFFIXES = {".c", ".h", ".ld"}
@@ -39,9 +42,9 @@ class Structure:
         """Read it from a generated folder. Raises InputError for one that cannot be used."""
         project = Project.read(folder)
         if project.weights_counter is None:
-            raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
+            raise InputError(f"{folder} has its weights in C arrays: generate it with {WEIGHTS('binary')}")
         if project.is_distributed:
-            raise InputError(f"{folder} divides layers over boards: --structure-of takes whole layers only")
+            raise InputError(f"{folder} divides layers over boards: {STRUCTURE_OF} takes whole layers only")
         return cls(folder, project)
 
     @property
@@ -81,11 +84,11 @@ class Structure:
     def check_use(self, out: Path, *, has_limits: bool) -> None:
         """Raise UsageError where another network is to replace this one in `out`, or to have widths by its accuracy."""
         if out.resolve() == self.folder.resolve():
-            raise UsageError(f"--structure-of {self.folder} is the folder that is written: give another one with --out")
+            raise UsageError(f"{STRUCTURE_OF} {self.folder} is the folder that is written: give another one with {OUT}")
         if has_limits:
             raise UsageError(
-                f"the bit widths are those of {self.folder}: leave --structure-of out, or --max-accuracy-drop and "
-                "--min-sqnr"
+                f"the bit widths are those of {self.folder}: leave {STRUCTURE_OF} out, or {MAX_ACCURACY_DROP} and "
+                f"{MIN_SQNR}"
             )
 
     @property
@@ -94,7 +97,7 @@ class Structure:
         counter = (self.project.weights_counter or 0) + 1
         if counter > LARGEST_COUNTER:
             raise InputError(
-                f"{self.folder} has the largest counter, {LARGEST_COUNTER}: generate without --structure-of"
+                f"{self.folder} has the largest counter, {LARGEST_COUNTER}: generate without {STRUCTURE_OF}"
             )
         return counter
 
@@ -120,6 +123,6 @@ class Structure:
             if differing:
                 raise CheckFailedError(
                     f"the network has another structure than {self.folder}: {board.title} differs in "
-                    f"{', '.join(differing)}: generate it with the options of that folder, or without --structure-of, "
+                    f"{', '.join(differing)}: generate it with the options of that folder, or without {STRUCTURE_OF}, "
                     "and flash the programs"
                 )

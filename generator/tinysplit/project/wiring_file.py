@@ -1,4 +1,4 @@
-"""The file that `wiring` writes and `--baud auto` reads: the links of a set of boards and their baud rates, as JSON."""
+"""The file that `wiring` writes and others read: the links of a set of boards and their baud rates, as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +14,8 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.costs.link_options import LinkSetting
+from tinysplit.settings.boards_and_links import LINK, LINK_DRIVER
+from tinysplit.settings.programs import CLOCK
 
 
 class WiringBoard(FileModel):
@@ -91,7 +93,7 @@ class WiringFile(FileModel):
             if link.baud is not None and uarts is None:
                 pair = "-".join(str(index + 1) for index in link.boards)
                 raise UsageError(
-                    f"--link {pair}:{link.baud}: the wiring test knows no such link: test with this option"
+                    f"{LINK} {pair}:{link.baud}: the wiring test knows no such link: test with this option"
                 )
             links[link.boards] = replace(link, uarts=uarts)
         return tuple(links.values())
@@ -104,7 +106,7 @@ class WiringFile(FileModel):
         tested = {driver for link in self.links for driver in link.drivers}
         if requested and tested != {requested}:
             raise UsageError(
-                f"--link-driver {requested}: the wiring was tested with {' and '.join(sorted(tested))}: test it with "
+                f"{LINK_DRIVER} {requested}: the wiring was tested with {' and '.join(sorted(tested))}: test it with "
                 "this option, too"
             )
         return tested.pop() if len(tested) == 1 else None
@@ -136,7 +138,7 @@ def read_wiring(path: Path, boards: Sequence[Board]) -> WiringFile:
 
 def wiring_command(boards: Sequence[Board]) -> str:
     """Return the command that tests the wiring of `boards`."""
-    clock = f" --clock {boards[0].clock_source}" if boards[0].clock_source is not ClockSource.HSI else ""
+    clock = f" {CLOCK.option} {boards[0].clock_source}" if boards[0].clock_source is not ClockSource.HSI else ""
     return f"tinysplit wiring {' '.join(f'-b {board.name}' for board in boards)}{clock}"
 
 
@@ -148,4 +150,4 @@ def _check_boards(path: Path, wiring: WiringFile, boards: Sequence[Board]) -> No
     if any(there.sha256 != here.sha256 for there, here in zip(wiring.boards, boards, strict=True)):
         raise InputError(f"{path} is of boards whose files have changed since: {again}")
     if wiring.clock is not boards[0].clock_source:
-        raise InputError(f"{path} was measured with --clock {wiring.clock}: {again}")
+        raise InputError(f"{path} was measured with {CLOCK} {wiring.clock}: {again}")

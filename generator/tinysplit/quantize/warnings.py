@@ -16,6 +16,7 @@ from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.choose_formats import few_weight_bits
 from tinysplit.quantize.statistics import Statistics
 from tinysplit.quantize.weight_scales import clipped_weights, rounded_again
+from tinysplit.settings.fixed_point import BITS
 
 NAMED_CHANNELS = 8
 MOST_UNDERFLOW = 0.9  # of the values other than 0
@@ -149,5 +150,5 @@ def _coarse_weights(quantized: QuantizedLayer) -> Iterator[str]:
     if left := few_weight_bits(quantized):
         yield (
             f"layer {quantized.layer.name!r}: its 32-bit accumulators leave only {left} of 16 bits for its weights: "
-            "8 bits or --bits auto may be more accurate"
+            f"8 bits or {BITS.option} auto may be more accurate"
         )

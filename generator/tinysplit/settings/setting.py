@@ -1,8 +1,9 @@
 """One choice of a user, and its names: of an option, of a key of tinysplit.toml, and of an argument of a script.
 
 A message names a choice by the choice itself, f"{MAX_BOARDS} 0: a set has at least one board", which puts a mark there.
-Whoever shows the message replaces the marks by the names of its face (`worded`): `--max-boards`, `max-boards` or
-`max_boards`. `WEIGHTS("binary")` is a choice with its value: `--weights binary`, or `weights="binary"` in a script.
+Whoever shows the message replaces the marks by the names of its face (`worded`): an option for the command line,
+`max_boards` for scripts. `WEIGHTS("binary")` is a choice with its value: an option and its value, or
+`weights="binary"`. What scripts do in another way than commands is said twice (`either`).
 """
 
 import re
@@ -12,6 +13,7 @@ from enum import StrEnum
 
 _BEGIN, _VALUE, _END = "\uf8f0", "\uf8f1", "\uf8f2"  # of private use: in no text of a user
 _MARK = re.compile(f"{_BEGIN}(\\w+)(?:{_VALUE}([^{_END}]*))?{_END}")
+_EITHER = re.compile(f"{_BEGIN}{_VALUE}([^{_VALUE}]*){_VALUE}([^{_VALUE}]*){_VALUE}{_END}")
 
 
 class Heading(StrEnum):
@@ -27,12 +29,13 @@ class Heading(StrEnum):
     RESULT_FILES = "Files of results"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Setting:
     """A choice: `name` is that of the parameters of commands, from which those of option and key follow.
 
-    `argument` is the name in scripts, where it is another one, and `values_in_scripts` has what they do in place of
-    values. Of a switch with `has_off`, `--no-NAME` is an option, too. Numbers are `at_least` that, if anything.
+    `help` may name other choices. `argument` is the name in scripts, where it is another one, and `values_in_scripts`
+    has what they do in place of values. A switch with `has_off` can be turned off by an option, too. Numbers are
+    `at_least` that, if anything.
     """
 
     name: str
@@ -56,52 +59,54 @@ class Setting:
         return f"{_BEGIN}{self.name}{_END}"
 
     def __call__(self, value: object) -> str:
-        """Return its mark with a value; `False` of a switch that can be turned off."""
+        """Return its mark with a value; of a switch, `True` or `False`."""
         return f"{_BEGIN}{self.name}{_VALUE}{value}{_END}"
-
-    @property
-    def key(self) -> str:
-        """The key of the config file."""
-        return self.name.replace("_", "-")
 
     @property
     def option(self) -> str:
         """The long option."""
-        return f"--{self.key}"
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def off(self) -> str:
+        """The option that turns a switch off."""
+        return self.option.replace("--", "--no-", 1)
 
 
 SETTINGS: dict[str, Setting] = {}
 Face = Callable[[Setting, str | None], str]  # the name of a choice, with its value if there is one
 
 
+def either(on_command_line: str, in_scripts: str) -> str:
+    """Return the mark of words that differ by more than the names of choices."""
+    return f"{_BEGIN}{_VALUE}{on_command_line}{_VALUE}{in_scripts}{_VALUE}{_END}"
+
+
 def as_option(setting: Setting, value: str | None) -> str:
     """Return the name on the command line."""
     if setting.is_switch:
-        return f"--no-{setting.key}" if value == "False" else setting.option
+        return setting.off if value == "False" else setting.option
     return setting.option if value is None else f"{setting.option} {value}"
-
-
-def as_key(setting: Setting, value: str | None) -> str:
-    """Return the name in the config file."""
-    if setting.is_switch:
-        return f"{setting.key} = {'false' if value == 'False' else 'true'}"
-    return setting.key if value is None else f'{setting.key} = "{value}"'
 
 
 def as_argument(setting: Setting, value: str | None) -> str:
     """Return the name in scripts."""
+    if value is not None and value in setting.values_in_scripts:
+        return setting.values_in_scripts[value]
     name = setting.argument or setting.name
-    if setting.is_switch:
-        return f"{name}={value or True}"
-    return name if value is None else setting.values_in_scripts.get(value, f'{name}="{value}"')
+    return name if value is None else f"{name}={value}" if setting.is_switch else f'{name}="{value}"'
 
 
 def worded(text: str, face: Face = as_option) -> str:
     """Return a message with the names of a face in place of marks; it has no marks then."""
+    text = _EITHER.sub(lambda found: found[2 if face is as_argument else 1], text)
     return _MARK.sub(lambda found: face(SETTINGS[found[1]], found[2]) if found[1] in SETTINGS else found[1], text)
 
 
-def setting_of(text: str) -> Setting | None:
-    """Return the choice that a message begins with, None where it begins with another word."""
+def begun_by(text: str) -> tuple[Setting, str] | None:
+    """Return the choice that a message begins with, and what follows its name; None for one that begins otherwise."""
     found = _MARK.match(text)
-    return SETTINGS.get(found[1]) if found else None
+    setting = SETTINGS.get(found[1]) if found else None
+    if not found or not setting:
+        return None
+    return setting, f"{'' if found[2] is None else f' {found[2]}'}{text[found.end() :]}"

@@ -14,6 +14,8 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
+from tinysplit.settings.boards_and_links import LINK
+from tinysplit.settings.search import INPUT_AT, OUTPUT_AT, SLICES, SOLVER
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.slices.solvers import AXES, slice_solver
 from tinysplit.split import clock
@@ -70,7 +72,9 @@ class SliceRequest:
             return reason
         shortly = replace(self, time_limit_s=min(self.time_limit_s, REMEDY_LIMIT_S))
         found = shortly._sliced(Slices.AUTO, self.settings, messages)  # noqa: SLF001 (of its own)
-        return CheckFailedError(f"{reason}; or divide layers over boards: --slices auto") if found else reason
+        return (
+            CheckFailedError(f"{reason.message}; or divide layers over boards: {SLICES('auto')}") if found else reason
+        )
 
     @property
     def _half_duplex(self) -> tuple[LinkSetting, ...]:
@@ -83,20 +87,20 @@ class SliceRequest:
         what = "period" if objective is Objective.THROUGHPUT else str(objective)
         better = "divided layers" if is_better(sliced.objective, whole.objective) else "whole layers"
         return (
-            f"{what}: {scale * sliced.objective:.2f} {unit} with --solver {self.solver}, "
+            f"{what}: {scale * sliced.objective:.2f} {unit} with {SOLVER} {self.solver}, "
             f"{scale * whole.objective:.2f} {unit} with whole layers: {better} are taken"
         )
 
     def _check(self) -> None:
         is_asked_for = self.slices not in {None, Slices.NONE}
-        for option, board in (("--input-at", self.input_board), ("--output-at", self.output_board)):
+        for setting, board in ((INPUT_AT, self.input_board), (OUTPUT_AT, self.output_board)):
             if board and not is_asked_for:
-                raise UsageError(f"{option} is for layers that are divided: add --slices, or leave {option} out")
+                raise UsageError(f"{setting} is for layers that are divided: add {SLICES}, or leave {setting} out")
         for link in self._half_duplex if is_asked_for else ():
             first, second = (board + 1 for board in link.boards)
             raise UsageError(
-                f"--link {first}-{second}:{link.baud}:half: layers that are divided need links that send and receive "
-                "at once: leave out :half, or --slices"
+                f"{LINK} {first}-{second}:{link.baud}:half: layers that are divided need links that send and receive "
+                f"at once: leave out :half, or {SLICES}"
             )
 
     def _instead(self, messages: Console) -> Split | None:

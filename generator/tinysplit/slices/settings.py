@@ -16,6 +16,7 @@ from tinysplit.common.choices import (
 )
 from tinysplit.common.errors import UsageError
 from tinysplit.common.settings_class import settings_class
+from tinysplit.settings.search import ASSIGN, INPUT_AT, OUTPUT_AT, REPLICATE, SLICES, SOLVER, TIME_LIMIT
 
 
 @settings_class
@@ -43,16 +44,16 @@ class Search:
 
     def check(self, n_boards: int) -> None:
         """Raise UsageError for choices that contradict each other, and for a board beyond the number of boards."""
-        check_seconds("--time-limit", self.time_limit_s)
-        for option, number in (("--input-at", self.input_board), ("--output-at", self.output_board)):
+        check_seconds(TIME_LIMIT, self.time_limit_s)
+        for setting, number in ((INPUT_AT, self.input_board), (OUTPUT_AT, self.output_board)):
             if number > n_boards:
-                raise UsageError(f"{option} {number}: the number of boards is {n_boards}")
+                raise UsageError(f"{setting} {number}: the number of boards is {n_boards}")
         if self.slice_solver and not self.divides_layers:
-            raise UsageError(f"--solver {self.slice_solver} divides layers: it needs --slices rows, channels or auto")
+            raise UsageError(f"{SOLVER} {self.slice_solver} divides layers: it needs {SLICES} rows, channels or auto")
         asked = {
-            "--slices": self.divides_layers,
-            "--replicate": self.copies is Copies.ALWAYS,
-            f"--solver {self.solver}": self.solver != AUTO,
+            str(SLICES): self.divides_layers,
+            REPLICATE(True): self.copies is Copies.ALWAYS,
+            f"{SOLVER} {self.solver}": self.solver != AUTO,
         }
-        for option in (name for name, is_asked in asked.items() if is_asked and self.assignment is not None):
-            raise UsageError(f"--assign {self.assignment}: nothing is searched for: leave {option} out")
+        for name in (name for name, is_asked in asked.items() if is_asked and self.assignment is not None):
+            raise UsageError(f"{ASSIGN} {self.assignment}: nothing is searched for: leave {name} out")

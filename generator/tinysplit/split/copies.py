@@ -6,6 +6,8 @@ from math import isfinite
 
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.settings.boards_and_links import USE_ALL
+from tinysplit.settings.search import REPLICATE
 from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
@@ -31,7 +33,7 @@ def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copie
     found = _feasible(problem)
     if copies is Copies.ALWAYS:
         if found is None:
-            raise CheckFailedError(f"no replication is feasible: {_why_not(problem)}: omit --replicate")
+            raise CheckFailedError(f"no replication is feasible: {_why_not(problem)}: omit {REPLICATE(True)}")
         return _split(found, found.value, 1, clock.now() - start)
     if problem.objective is Objective.LATENCY or found is None or len(found.devices) == 1:
         return solve(problem, time_limit_s)
@@ -60,7 +62,7 @@ def _why_not(problem: Problem) -> str:
     if free is None:
         return "no board has the memory for the whole network"
     if problem.must_use_all and len(free.devices) < len(problem.devices):
-        return "a board lacks the memory for the whole network, and --use-all asks for all"
+        return f"a board lacks the memory for the whole network, and {USE_ALL(True)} asks for all"
     limits = (
         (problem.max_latency_s, f"latency {free.latency_s:.4g} s"),
         (problem.longest_period_s, f"period {free.period_s:.4g} s"),

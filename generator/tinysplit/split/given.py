@@ -8,6 +8,8 @@ from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.tables import counted
 from tinysplit.common.units import MILLI, MS
+from tinysplit.settings.costs import PAPER
+from tinysplit.settings.search import ASSIGN
 from tinysplit.split.evaluate.memory import link_bytes, linked_devices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.fused_layers import with_least_costs
@@ -29,20 +31,20 @@ def parse_assignment(text: str, n_layers: int, n_boards: int) -> Assignment:
     for run in text.split(","):
         match = _RUN.fullmatch(run.strip())
         if not match:
-            raise UsageError(f"--assign {text!r}: {run!r} is not LAYERS:BOARD, as in 1-6:1,7:2")
+            raise UsageError(f"{ASSIGN} {text!r}: {run!r} is not LAYERS:BOARD, as in 1-6:1,7:2")
         first, board = int(match[1]), int(match[3])
         last = int(match[2] or first)
         if not 1 <= board <= n_boards:
-            raise UsageError(f"--assign {text}: there is no board {board}: give boards from 1 to {n_boards}")
+            raise UsageError(f"{ASSIGN} {text}: there is no board {board}: give boards from 1 to {n_boards}")
         if not 1 <= first <= last <= n_layers:
-            raise UsageError(f"--assign {text}: {run} is no run of layers: there are layers 1 to {n_layers}")
+            raise UsageError(f"{ASSIGN} {text}: {run} is no run of layers: there are layers 1 to {n_layers}")
         if first <= len(assignment):
-            raise UsageError(f"--assign {text}: layer {first} comes twice or late: name each once, in their order")
+            raise UsageError(f"{ASSIGN} {text}: layer {first} comes twice or late: name each once, in their order")
         if first > len(assignment) + 1:
-            raise UsageError(f"--assign {text}: layer {len(assignment) + 1} has no board before layer {first}")
+            raise UsageError(f"{ASSIGN} {text}: layer {len(assignment) + 1} has no board before layer {first}")
         assignment += [board - 1] * (last - first + 1)
     if len(assignment) < n_layers:
-        raise UsageError(f"--assign {text}: layer {len(assignment) + 1} has no board: name all {n_layers} layers")
+        raise UsageError(f"{ASSIGN} {text}: layer {len(assignment) + 1} has no board: name all {n_layers} layers")
     return tuple(assignment)
 
 
@@ -108,7 +110,7 @@ def _short_memories(split: Split) -> Iterator[str]:
 def _broken_rules(problem: Problem, assignment: Assignment) -> Iterator[str]:
     for layer in sorted(problem.joined):
         if assignment[layer] != assignment[layer + 1]:
-            yield f"--paper counts no cut between layers {layer + 1} and {layer + 2}: give both to one board"
+            yield f"{PAPER} counts no cut between layers {layer + 1} and {layer + 2}: give both to one board"
     if problem.must_use_all:
         for index in sorted(set(range(len(problem.devices))) - set(assignment)):
             yield f"{_title(problem, index)} has no layer, and all boards are to be used: leave this board out"

@@ -18,6 +18,7 @@ from math import inf
 
 from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_sets import LinkSet, link_seconds, search_link_sets, without_links
@@ -64,7 +65,7 @@ def _check_counts(problem: Problem, link_counts: Sequence[int]) -> None:
         raise InfeasibleError(
             f"no split is feasible with the boards' link UARTs: connecting {n_links + 1} boards takes at least "
             f"{n_links} links with {2 * n_links} UARTs, and the boards have {n_uarts}: use fewer boards, boards with "
-            "more UARTs, or --no-use-all"
+            f"more UARTs, or {USE_ALL(False)}"
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.settings.costs import MAX_ENERGY, MAX_LATENCY, MAX_PERIOD
 from tinysplit.split.topology import NETWORK_INPUT
 
 MAX_DEVICES = 64
@@ -64,12 +65,12 @@ def check_power(name: str, run_w: float, transfer_w: float, idle_w: float) -> No
 
 def check_limits(max_latency_s: float, max_period_s: float, max_energy_j: float, frame_period_s: float) -> None:
     """Raise UsageError for a limit that no split can meet."""
-    for option, what, limit in (
-        ("--max-latency", "latency of {:g} s", max_latency_s),
-        ("--max-period", "period of {:g} s", max_period_s),
-        ("--max-energy", "energy of {:g} J", max_energy_j),
+    for setting, what, limit in (
+        (MAX_LATENCY, "latency of {:g} s", max_latency_s),
+        (MAX_PERIOD, "period of {:g} s", max_period_s),
+        (MAX_ENERGY, "energy of {:g} J", max_energy_j),
     ):
         if not limit > 0:  # also true for NaN
-            raise UsageError(f"a maximum {what.format(limit)} excludes every split: it must be positive", option)
+            raise UsageError(f"a maximum {what.format(limit)} excludes every split: it must be positive", setting)
     if not 0 <= frame_period_s < inf:
         raise UsageError(f"an input every {frame_period_s:g} s: the time must be finite and positive")

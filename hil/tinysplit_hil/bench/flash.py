@@ -21,6 +21,8 @@ from tinysplit.common.output_folder import source_files
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.settings.measurement import PROGRAMMER
+from tinysplit.settings.programs import WEIGHTS, WEIGHTS_ONLY
 from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
@@ -88,7 +90,7 @@ def targets_of(
     With `weights_only`, they get nothing but their configuration files: InputError where there are none.
     """
     if weights_only and project.weights_counter is None:
-        raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
+        raise InputError(f"{folder} has its weights in C arrays: generate it with {WEIGHTS('binary')}")
     for board in project.boards if weights_only else ():
         checked_weights_file(project, board, folder)
     rig = read_rig_of_project(rig_file, project)
@@ -223,8 +225,8 @@ def check_writes(programmer: Programmer) -> None:
     """Raise UsageError for a programmer that only writes whole images."""
     if programmer.write is None:
         raise UsageError(
-            f"--programmer {programmer.name} writes whole images: leave --weights-only out, or use "
-            f"--programmer {ProgrammerName.OPENOCD}"
+            f"{PROGRAMMER} {programmer.name} writes whole images: leave {WEIGHTS_ONLY(True)} out, or use "
+            f"{PROGRAMMER} {ProgrammerName.OPENOCD}"
         )
 
 
@@ -240,7 +242,7 @@ def _check_programs(targets: Iterable[FlashTarget], images: Mapping[int, Running
         if not image.has_program:
             raise ToolError(
                 f"no board was flashed: {target.title} has no program of this structure ({image.problem}): flash it "
-                "without --weights-only"
+                f"without {WEIGHTS_ONLY(True)}"
             )
 
 
@@ -318,7 +320,7 @@ def _reason_against(target: FlashTarget, programmer: Programmer) -> str | None:
     try:
         words = programmer.read_words(target.probe, target.registers)
     except ToolError as error:
-        return str(error)
+        return error.message
     port, (idcode, options) = target.port, (words.get(address) for address in target.registers)
     if idcode is None:
         return f"its device id cannot be read: is it a {port.board}? (`tinysplit bench discover` tells the part)"

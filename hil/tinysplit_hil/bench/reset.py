@@ -12,6 +12,8 @@ from tinysplit.boards.debug_port import DebugPort, load_debug_port
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError, UsageError
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import BY
 from tinysplit_hil.rig.commands import Command, run_command, side_by_side
 from tinysplit_hil.rig.labgrid_targets import board_ports, cycle_power, on_targets
 from tinysplit_hil.rig.ports import open_port
@@ -23,7 +25,7 @@ RESET_LIMIT_S = 60.0
 
 
 class ResetBy(StrEnum):
-    """The values of --by."""
+    """What resets the boards."""
 
     PROBE = "probe"
     HOST = "host"  # REBOOT of docs/protocol.md
@@ -82,7 +84,9 @@ def reset_commands(path: Path, numbers: Sequence[int], programmer: ProgrammerNam
     for number in _wanted(path, rig, numbers):
         board, probe = rig.board[number - 1], _probe(path, rig, number)
         if not board.name:
-            raise InputError(f"{path} has no name for board {number}, which tells the part: add it, or use --by host")
+            raise InputError(
+                f"{path} has no name for board {number}, which tells the part: add it, or use {BY('host')}"
+            )
         commands[number] = _COMMANDS[programmer](load_debug_port(board.name), probe)
     return on_targets(path, rig, PROGRAMMERS[programmer], commands)
 
@@ -99,7 +103,7 @@ def _wanted(path: Path, rig: RigFile, numbers: Sequence[int]) -> list[int]:
     every = list(range(1, len(rig.board) + 1))
     for number in numbers:
         if number not in every:
-            raise UsageError(f"--board {number}: {path} has the boards 1 to {len(every)}")
+            raise UsageError(f"{BOARD} {number}: {path} has the boards 1 to {len(every)}")
     return sorted(set(numbers)) or every
 
 
@@ -139,7 +143,7 @@ def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int | None) -> 
     rig = read_rig_file(path)
     if rig.virtual:
         raise InputError(
-            f"{path} has virtual boards of another process, whose time only a measurement shares: use --by probe"
+            f"{path} has virtual boards of another process, whose time only a measurement shares: use {BY('probe')}"
         )
     baud = host_baud or host_baud_of(load_all([board.name for board in rig.board if board.name]))
     found = []

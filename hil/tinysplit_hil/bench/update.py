@@ -13,6 +13,8 @@ from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.settings.measurement import RIG
+from tinysplit.settings.programs import ALLOW_OLDER, WEIGHTS, WEIGHTS_ONLY
 from tinysplit.weights_file.file import HEADER_BYTES
 from tinysplit_hil.measure.boards import check_identity, check_version
 from tinysplit_hil.rig.rig import Rig, open_rig
@@ -27,7 +29,7 @@ RESTART_S = 60.0  # until a board has copied the file: 2 MB are erased and progr
 ASK_AGAIN_S = 0.2
 UNIT_BYTES = 32  # that boards program at a time: parts are multiples of it
 ERASED = b"\xff"
-USE_PROBES = "use `tinysplit flash --weights-only`"
+USE_PROBES = f"use `tinysplit flash {WEIGHTS_ONLY.option}`"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def update_folder(folder: Path, rig: str, messages: Console, *, may_be_older: bo
     ToolError where a port cannot be opened, and the errors of `update_boards`.
     """
     if rig == VIRTUAL:
-        raise UsageError(f"--rig {rig}: virtual boards take the weights of their folder: give a rig file")
+        raise UsageError(f"{RIG} {rig}: virtual boards take the weights of their folder: give a rig file")
     project = Project.read(folder)
     project.check_protocol(folder)
     with open_rig(rig, project, folder) as opened:
@@ -69,7 +71,7 @@ def update_boards(
     are to be replaced and files are signed.
     """
     if may_be_older and project.signing_key:
-        raise UsageError(f"--allow-older: boards take no older signed weights over their host ports: {USE_PROBES}")
+        raise UsageError(f"{ALLOW_OLDER}: boards take no older signed weights over their host ports: {USE_PROBES}")
     files = _files(project, folder)
     updates = [
         _Update(project, board, files[board.number], client)
@@ -98,7 +100,7 @@ def update_boards(
 def _files(project: Project, folder: Path) -> Mapping[int, bytes]:
     """Return the configuration files by board. Raises InputError for those that cannot be used."""
     if project.weights_counter is None:
-        raise InputError(f"{folder} has its weights in C arrays: generate it with --weights binary")
+        raise InputError(f"{folder} has its weights in C arrays: generate it with {WEIGHTS('binary')}")
     files = {}
     for board in project.boards:
         if board.weights_file is None or not board.weights_file.is_updatable:
@@ -120,7 +122,7 @@ def _repeatable(task: Task[None]) -> Task[None]:
             " the command"
         ) from None
     except ClientError as error:
-        raise ToolError(f"{error}; then repeat the command") from None
+        raise ToolError(f"{error.message}; then repeat the command") from None
 
 
 class _Update:
@@ -174,7 +176,7 @@ class _Update:
         except ReportedError as error:
             if (error.error.code, error.error.detail) != (ErrorCode.WEIGHTS, WEIGHTS_OLDER):
                 raise
-            remedy = USE_PROBES if self._project.signing_key else "--allow-older takes them all the same"
+            remedy = USE_PROBES if self._project.signing_key else f"{ALLOW_OLDER} takes them all the same"
             raise ToolError(
                 f"{self.client.name} has weights with counter {self._before.counter}, newer than those of the folder "
                 f"({self._project.weights_counter}): no board was changed; {remedy}"

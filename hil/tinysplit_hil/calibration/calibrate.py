@@ -20,7 +20,7 @@ from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.calibration.small_networks import SMALL_NETWORKS, small_network
 from tinysplit.codegen.platformio_ini import Flags
-from tinysplit.common.choices import BITS, VIRTUAL
+from tinysplit.common.choices import BIT_WIDTHS, VIRTUAL
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.progress import steps
@@ -29,6 +29,8 @@ from tinysplit.kernels import candidates
 from tinysplit.kernels.cost_table import CodeCosts, CycleTable, KernelCosts, load_cycle_table, using_table
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import ONLY, RIG
 from tinysplit_hil.bench.flash import check_flashable
 from tinysplit_hil.calibration.code_waits import code_wait_table
 from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_fed_asleep, measure_handoffs
@@ -64,7 +66,7 @@ class CalibrationRequest:
     bench: CalibrationBench
     boards: Sequence[Board]
     networks: Sequence[Graph]
-    bits: Sequence[int] = BITS
+    bits: Sequence[int] = BIT_WIDTHS
     kinds: frozenset[str] | None = None
     others: frozenset[OtherCosts] = frozenset()
 
@@ -96,7 +98,7 @@ def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Co
     }
     return table.model_copy(
         update={
-            "made_by": f"tinysplit calibrate --rig {VIRTUAL if request.bench.rig == VIRTUAL else 'RIG'}",
+            "made_by": f"tinysplit calibrate {RIG.option} {VIRTUAL if request.bench.rig == VIRTUAL else 'RIG'}",
             "compiler": compiler_version(),
             "flags": " ".join(flag for flag in Flags().compiler if flag.startswith("-O")),
             "firmware_sha256": firmware_sha256(),
@@ -111,7 +113,7 @@ def known_kinds(networks: Sequence[Graph], boards: Sequence[Board]) -> frozenset
     """Return the keys of the cost table that the layers of the networks have on these boards."""
     cores = {board.device.core for board in boards}
     return frozenset(
-        chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in BITS)
+        chain.from_iterable(_kinds(graph, core, bits) for graph in networks for core in cores for bits in BIT_WIDTHS)
     )
 
 
@@ -126,12 +128,12 @@ def _check(request: CalibrationRequest) -> None:
     if rig != VIRTUAL and (len(names) != 1 or request.others):
         what = ", ".join(sorted(request.others)) or f"{len(names)} boards"
         raise UsageError(
-            f"--rig {rig} calibrates the kernels of one board at a time, not {what}: name its board with one --board"
+            f"{RIG} {rig} calibrates the kernels of one board at a time, not {what}: name its board with one {BOARD}"
         )
     check_flashable(rig, names, request.bench.programmer)
     known = known_kinds(request.networks, request.boards)
     for kind in sorted((request.kinds or frozenset()) - known):
-        raise UsageError(f"--only {kind}: expected one of {', '.join((*sorted(known), *OtherCosts))}")
+        raise UsageError(f"{ONLY} {kind}: expected one of {', '.join((*sorted(known), *OtherCosts))}")
 
 
 # Kernels

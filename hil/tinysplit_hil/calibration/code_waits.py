@@ -17,7 +17,7 @@ from tinysplit.calibration.fit import CostSample, fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.project import PlannedNetwork, plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
-from tinysplit.common.choices import BITS
+from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.costs.settings import CostSettings
@@ -49,7 +49,7 @@ class WaitingLayer:
 def code_wait_table() -> Waits:
     """Return the waits of each part, measured on networks of the calibration."""
     networks = (*calibration_networks(), *map(random_network, RANDOM_NETWORKS[:RANDOM_COUNT]))
-    cases = [(graph, bits, name) for graph in networks for bits in BITS for name in BOARDS]
+    cases = [(graph, bits, name) for graph in networks for bits in BIT_WIDTHS for name in BOARDS]
     with process_pool() as workers:
         return fit_waits([layer for done in workers.map(_network_waits, *zip(*cases, strict=True)) for layer in done])
 

@@ -8,6 +8,8 @@ from tinysplit.common.units import MILLI, MS
 from tinysplit.project.manifest import Project, ProjectCut
 from tinysplit.project.network_numbers import layer_number
 from tinysplit.project.split_file import SplitFile
+from tinysplit.settings.boards_and_links import USE_ALL
+from tinysplit.settings.search import ASSIGN
 from tinysplit.split.given import assignment_text
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import GIVEN
@@ -135,7 +137,7 @@ def _search(split: SplitFile) -> Iterator[str]:
     """Yield how the split was found, and what is known of others."""
     what = _WHAT[split.objective]
     if split.slices is None and not split.copies:
-        yield f"Assignment {assignment_text(split.devices)}: layers and board of each run (--assign)."
+        yield f"Assignment {assignment_text(split.devices)}: layers and board of each run ({ASSIGN.option})."
     if split.solver == GIVEN:
         yield "It was given, not searched for."
     else:
@@ -155,7 +157,7 @@ def _search(split: SplitFile) -> Iterator[str]:
     if split.max_energy_j is not None:
         yield f"Limit of the energy: {MILLI * split.max_energy_j:.3f} mJ."
     if split.use_all:
-        yield "Every board had to get a layer (--use-all)."
+        yield f"Every board had to get a layer ({USE_ALL.option})."
 
 
 def _ms(seconds: float) -> str:

@@ -9,6 +9,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_HELLO_BYTES, LINK_REPLY_BYTES
 from tinysplit.common.secret_key import weights_key
 from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.settings.programs import WEIGHTS_ONLY
 from tinysplit_hil.rig.account import Accounts
 from tinysplit_hil.rig.rig import Rig
 from tinysplit_hil.wire.client import BoardClient
@@ -106,7 +107,7 @@ class Boards:
                 self._decrypt(board)
             self._reset()
         except ToolError as error:
-            raise NoRunError(str(error)) from None
+            raise NoRunError(error.message) from None
 
     def run(self, tasks: Iterable[Task[None]]) -> None:
         """Run tasks of a run until all have ended; an error that any board reports ends them."""
@@ -135,7 +136,7 @@ class Boards:
         errors = {number: found for number in self.clients if (found := self._error_of(number))}
         evidence = Evidence(self.current_run, before, self.identities, errors)
         self.identities = {**before, **self.identities}
-        return ClientError(error.board, diagnose(self.project, evidence, str(error)))
+        return ClientError(error.board, diagnose(self.project, evidence, error.message))
 
     def _identify(self) -> None:
         for number, client in self.clients.items():
@@ -265,5 +266,6 @@ def check_weights(board: ProjectBoard, found: WeightsIdentity, name: str) -> Non
     if board.weights_file and found.crc != board.weights_file.crc:
         raise ToolError(
             f"{name} has another weights file (counter {found.counter}, CRC-32 {found.crc:08x}) than the folder "
-            f"({board.weights_file.crc:08x}): replace it (`tinysplit update`, or `tinysplit flash --weights-only`)"
+            f"({board.weights_file.crc:08x}): replace it (`tinysplit update`, or "
+            f"`tinysplit flash {WEIGHTS_ONLY.option}`)"
         )

@@ -11,9 +11,11 @@ from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Project
+from tinysplit.settings.measurement import SAMPLE_COUNT
 
 TOO_SHORT = (
-    "energy in a stream: {} samples are too few, the boards were never all in a steady state; increase --sample-count"
+    "energy in a stream: {} samples are too few, the boards were never all in a steady state; increase "
+    f"{SAMPLE_COUNT.option}"
 )
 NOTE = "by the virtual boards' account of run and sleep cycles, which proves cycles, not currents; MCUs only"
 

@@ -21,6 +21,8 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.accuracy import FloatScores
 from tinysplit.quantize.sample_warnings import print_chance_warnings
+from tinysplit.settings.measurement import IDEAL_MEMORY, RIG
+from tinysplit.settings.result_files import VCD
 from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.measure.measure import check_sample_count, measure
 from tinysplit_hil.measure.outputs import check_outputs
@@ -53,9 +55,9 @@ class MeasureSettings:
     def check(self) -> None:
         """Raise UsageError for real boards with what only virtual ones have."""
         if self.has_ideal_memory and self.rig != VIRTUAL:
-            raise UsageError(f"--ideal-memory is for virtual boards: leave --ideal-memory out with --rig {self.rig}")
+            raise UsageError(f"{IDEAL_MEMORY} is for virtual boards: leave {IDEAL_MEMORY} out with {RIG} {self.rig}")
         if self.vcd and self.rig != VIRTUAL:
-            raise UsageError("--vcd is for virtual boards: a logic analyser sees the pins of real ones")
+            raise UsageError(f"{VCD} is for virtual boards: a logic analyser sees the pins of real ones")
 
 
 def measure_folder(

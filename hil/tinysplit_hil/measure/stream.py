@@ -15,6 +15,7 @@ from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Pipeline, Project
+from tinysplit.settings.measurement import SAMPLE_COUNT
 from tinysplit_hil.measure.boards import Boards, NoRunError
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW, Failure, check_inputs, outputs_of
 from tinysplit_hil.measure.statistics import TimeStatistics
@@ -174,7 +175,7 @@ class _Results:
         if self.failures:
             return None
         numbers = ", ".join(map(str, pipeline.boards))
-        raise UsageError(f"too few outputs of boards {numbers} for a period: increase --sample-count")
+        raise UsageError(f"too few outputs of boards {numbers} for a period: increase {SAMPLE_COUNT}")
 
 
 class _Copy:

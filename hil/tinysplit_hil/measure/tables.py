@@ -11,6 +11,7 @@ from tinysplit.common.tables import shortened
 from tinysplit.common.texts.quoting import printable
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import ProjectCut, ProjectLayer
+from tinysplit.settings.fixed_point import BITS
 from tinysplit_hil.measure.energy_report import print_energy
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.measure.stream import Stream
@@ -155,7 +156,7 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
         highlight=False,
     )
     if outputs.l2r > LARGE_L2R:
-        hint = "try --bits 16" if report.project.bits == SHORT_BITS else "check the calibration samples"
+        hint = f"try {BITS} 16" if report.project.bits == SHORT_BITS else "check the calibration samples"
         console.print(f"warning: large quantization error (l2r {outputs.l2r:.2f}): {hint}", style="red")
     console.print()
 

@@ -17,7 +17,7 @@ _Failed = pytest.fail.Exception
 
 @dataclass(frozen=True)
 class RigOfTests:
-    """A rig as `tinysplit measure --rig` takes it, and the program that flashes its boards.
+    """A rig as `tinysplit measure` takes it, and the program that flashes its boards.
 
     `boards` has the name of each board, None where the rig file does not tell it; it is empty for virtual boards, which
     are those of each project.

@@ -1,4 +1,4 @@
-"""The measurement file, as far as it is read again: what `measure` writes into its folder, and --save and --json."""
+"""The measurement file, as far as it is read again: what `measure` writes into its folder, and where it is told to."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,11 +19,12 @@ from tinysplit.common.file_schema import (
     wanted,
 )
 from tinysplit.project.activity import BoardActivity
+from tinysplit.settings.result_files import SAVE
 from tinysplit_hil.measure.report import SCHEMA_VERSION
 from tinysplit_hil.measure.timeline.spans import SpanKind
 from tinysplit_hil.measure.times import What, title_of
 
-_REMEDY = "measure again with `tinysplit measure --save FILE`"
+_REMEDY = f"measure again with `tinysplit measure {SAVE.option} FILE`"
 Key = tuple[What, int, str]
 
 

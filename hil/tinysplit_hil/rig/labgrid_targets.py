@@ -17,6 +17,7 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, TinysplitError, ToolError, UsageError, one_line
 from tinysplit.common.extras import install_line
 from tinysplit.common.texts.quoting import tcl_word
+from tinysplit.settings.measurement import PROGRAMMER
 from tinysplit_hil.rig.commands import Command
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, Programmer
 from tinysplit_hil.rig.rig_file import RigFile, check_ports
@@ -60,7 +61,7 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
     if not any(board.target for board in rig.board):
         return programmer
     if programmer.name is not ProgrammerName.OPENOCD:
-        raise UsageError(f"{path} has targets of labgrid, which are flashed with openocd: leave out --programmer")
+        raise UsageError(f"{path} has targets of labgrid, which are flashed with openocd: leave out {PROGRAMMER}")
     if not all(board.target for board in rig.board):
         raise UsageError(f"{path} has boards with and without `target`: flash the latter by themselves")
     environment, openocd = _environment_file(path, rig), PROGRAMMERS[ProgrammerName.OPENOCD]

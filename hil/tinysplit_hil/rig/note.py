@@ -11,6 +11,7 @@ from tinysplit.codegen.note import NOTE_OWNER
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.input_files.elf_file import open_elf
+from tinysplit.settings.boards_and_links import BAUD
 from tinysplit_hil.rig.ports import open_port
 from tinysplit_hil.wire.client import BoardClient
 
@@ -41,7 +42,7 @@ def note_of_port(name: str, baud: int | None) -> dict[str, Any]:
             text = ask(port)
         if text is not None:
             return parse_note(text, name)
-    raise ToolError(f"no board answers at {name}: check its power and firmware, and its baud rate (--baud)")
+    raise ToolError(f"no board answers at {name}: check its power and firmware, and its baud rate ({BAUD})")
 
 
 def _asked(port: serial.SerialBase) -> bytes | None:

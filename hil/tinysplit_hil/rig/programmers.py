@@ -11,6 +11,7 @@ from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.texts.quoting import shell_line, tcl_word
+from tinysplit.settings.measurement import PROGRAMMER
 from tinysplit_hil.rig.commands import Command, run_command
 from tinysplit_hil.rig.mass_storage import DRIVE, copy_to_drive
 
@@ -64,12 +65,12 @@ class Programmer:
         """
         if self.name is not ProgrammerName.OPENOCD and not all(each.serial_number for each in probes):
             raise InputError(
-                f"--programmer {self.name} finds probes by serial_number, openocd_adapter is only for"
-                f" --programmer {ProgrammerName.OPENOCD}: add serial_number to every [[board]]"
+                f"{PROGRAMMER} {self.name} finds probes by serial_number, openocd_adapter is only for"
+                f" {PROGRAMMER} {ProgrammerName.OPENOCD}: add serial_number to every [[board]]"
             )
         if not self.is_installed:
             others = [each.name for each in PROGRAMMERS.values() if each.is_installed and each is not self]
-            instead = f", or use --programmer {others[0]}" if others else ""
+            instead = f", or use {PROGRAMMER} {others[0]}" if others else ""
             raise ToolError(f"{self.executable} is not on the PATH: {self.remedy}{instead}")
         if self.name is ProgrammerName.PYOCD:
             _require_packs(ports)
@@ -234,7 +235,7 @@ def _require_packs(ports: Sequence[DebugPort]) -> None:
     if lacking:
         raise ToolError(
             f"pyocd has no pack for {', '.join(lacking)}: `pyocd pack install {' '.join(lacking)}`, or use"
-            f" --programmer {ProgrammerName.OPENOCD}"
+            f" {PROGRAMMER} {ProgrammerName.OPENOCD}"
         )
 
 

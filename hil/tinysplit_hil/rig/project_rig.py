@@ -9,6 +9,7 @@ from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.common.errors import InputError
 from tinysplit.project.channels import channel_name
 from tinysplit.project.manifest import Project
+from tinysplit.settings.programs import MARKERS
 from virtual_stm32.rig import VirtualBoard, VirtualRig, Wire
 
 _TAIL_PS = 10**9  # of a trace behind the last change, which programs would drop
@@ -47,7 +48,7 @@ def marker_trace(project: Project, rig: VirtualRig, vcd: Path | None) -> Iterato
     Raises InputError for a project without markers.
     """
     if vcd and not project.has_markers:
-        raise InputError(f"the project drives no pins for {vcd}: generate it with --markers")
+        raise InputError(f"the project drives no pins for {vcd}: generate it with {MARKERS(True)}")
     pins = [
         (channel_name(board.number, kind), index, pin)
         for index, board in enumerate(project.boards)

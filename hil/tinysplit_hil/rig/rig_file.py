@@ -16,6 +16,7 @@ from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.quoting import is_serial_number, toml_string
 from tinysplit.plan.wiring import Link
+from tinysplit.settings.boards_and_links import BOARD, USE_ALL
 from tinysplit_hil.rig.programmers import ProbeChoice
 from tinysplit_hil.rig.stlink import check_single, usb_ports
 
@@ -210,7 +211,7 @@ def read_rig_of(path: Path, names: Mapping[int, str]) -> RigFile:
     rig = read_rig_file(path)
     if len(rig.board) != len(names):
         has_more = len(rig.board) > len(names)
-        remedy = "remove the others, or split with --use-all" if has_more else "list all of them, in their order"
+        remedy = f"remove the others, or split with {USE_ALL(True)}" if has_more else "list all of them, in their order"
         raise InputError(
             f"{path} has {counted(len(rig.board), '[[board]] table')}, but the project has"
             f" {counted(len(names), 'board')}: {remedy}"
@@ -229,7 +230,7 @@ def names_in(path: Path) -> tuple[str, ...]:
     names = tuple(board.name for board in read_rig_file(path).board)
     for number, name in enumerate(names, 1):
         if name is None:
-            raise InputError(f"{path} has no name for board {number}: add it, or give --board for all boards")
+            raise InputError(f"{path} has no name for board {number}: add it, or give {BOARD} for all boards")
     return tuple(map(str, names))
 
 

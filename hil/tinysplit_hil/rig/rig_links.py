@@ -8,6 +8,8 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.texts.quoting import toml_string
 from tinysplit.project.manifest import Project
+from tinysplit.settings.boards_and_links import BAUD
+from tinysplit.settings.measurement import RIG
 from tinysplit_hil.rig.rig_file import RigFile, RigLink, read_rig_of
 
 HEAD = "# The links that `tinysplit bench check` found, with the highest baud rate without an error.\n"
@@ -31,7 +33,7 @@ def read_rig_of_project(path: Path, project: Project) -> RigFile:
 def check_links(path: Path, rig: RigFile, links: Iterable[RigLink]) -> None:
     """Raise InputError unless the rig has all links, at their rates. A rig without links may have any."""
     known = {link.ends: link for link in rig.link}
-    again = f"wire it, then `tinysplit bench check --rig {path} -o {path}`"
+    again = f"wire it, then `tinysplit bench check {RIG.option} {path} -o {path}`"
     for link in links:
         if not known:
             return
@@ -42,7 +44,7 @@ def check_links(path: Path, rig: RigFile, links: Iterable[RigLink]) -> None:
         if link.baud > found.baud:
             raise InputError(
                 f"{path}: the [[link]] between {first} and {second} has no error up to {found.baud} baud, the project"
-                f" uses {link.baud}: split again with --baud {found.baud}"
+                f" uses {link.baud}: split again with {BAUD} {found.baud}"
             )
 
 

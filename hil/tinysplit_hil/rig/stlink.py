@@ -9,6 +9,7 @@ from serial.tools import list_ports
 from tinysplit.boards.probe_port import PORT_BAUDS
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.texts.quoting import is_serial_number
+from tinysplit.settings.programs import HOST_BAUD
 
 VENDOR_ID = 0x0483
 # OpenOCD: src/jtag/drivers/stlink_usb.c and interface/stlink.cfg. Those without a serial port are not listed by
@@ -83,7 +84,7 @@ def check_port_baud(name: str, baud: int) -> None:
         if not lowest <= baud <= highest:
             raise InputError(
                 f"the port {name} of an {port.product} cannot do {baud} baud, but {lowest} to {highest}: generate the"
-                " project again with such a --host-baud"
+                f" project again with such a {HOST_BAUD}"
             )
 
 

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import TRACE_CHANGES, TRACE_LINE_CHARACTERS
+from tinysplit.settings.measurement import CHANNEL, SAMPLE_RATE
 
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15}
 _TIMESCALE = re.compile(r"\$timescale\s+(\d{1,3})\s*([munpf]?s)\s+\$end")
@@ -37,7 +38,7 @@ class Trace:
         """
         if name not in self.changes:
             known = ", ".join(self.changes)
-            raise InputError(f"{self.path} has no channel {name} (it has {known}): name it with --channel")
+            raise InputError(f"{self.path} has no channel {name} (it has {known}): name it with {CHANNEL}")
         changes = self.changes[name]
         where = "begins" if changes and changes[0][1] else "ends" if changes and changes[-1][1] else ""
         if where:
@@ -146,7 +147,7 @@ def _read_csv(path: Path, lines: Iterator[str], sample_rate_hz: float | None) ->
     if not (names and changes):
         raise InputError(f"{path} has no samples: export VCD, or CSV with `label=channel` (`sigrok-cli -O csv:...`)")
     if not sample_rate_hz:
-        raise InputError(f"{path} does not tell its sample rate: give --sample-rate, or export VCD")
+        raise InputError(f"{path} does not tell its sample rate: give {SAMPLE_RATE}, or export VCD")
     return Trace(path, 1.0 / sample_rate_hz, dict(zip(names, changes, strict=True)))
 
 

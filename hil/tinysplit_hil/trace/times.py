@@ -11,6 +11,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.tables import counted
 from tinysplit.project.channels import Channel, channels_of
 from tinysplit.project.manifest import Project, ProjectCut, ProjectLayer
+from tinysplit.settings.programs import MARKERS
 from tinysplit_hil.trace.files import Trace
 
 Step = tuple[str, int, int]  # what a pulse belongs to: kind, board of the layer or sender of the cut, and its number
@@ -99,7 +100,7 @@ def times_of(project: Project, trace: Trace, names: Mapping[Channel, str]) -> Tr
     steps of a board.
     """
     if not project.has_markers:
-        raise InputError("the project drives no pins: generate it with --markers, and flash it")
+        raise InputError(f"the project drives no pins: generate it with {MARKERS(True)}, and flash it")
     pulses: dict[Step, list[list[float]]] = {}  # of each inference
     inferences = overlapping = left_out = 0
     for copy in project.copies:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.project.manifest import Project, ProjectBoard, ProjectCut
+from tinysplit.settings.boards_and_links import BAUD
 from tinysplit_hil.wire.protocol import BoardError, ErrorCode, Identity
 
 REMEDIES = {
@@ -97,7 +98,7 @@ def _link_error(project: Project, number: int, error: BoardError) -> str:
         ErrorCode.LINK_PEER_RESTARTED: f"{peer.title} restarted in mid-run: check its supply",
         ErrorCode.LINK_CORRUPT: f"the tensor from {project.board(cut.from_board).title} to "
         f"{project.board(cut.to_board).title} arrives damaged again and again: check ground and wiring, or split again "
-        "with a lower --baud",
+        f"with a lower {BAUD}",
         ErrorCode.LINK_NO_ANSWER: f"no answer on the link between {both}{_pins(project, own, peer)}: "
         "check TX/RX wiring in both directions, and that both have power",
         ErrorCode.LINK_OTHER_RUN: f"{peer.title} is in a newer run: run again, with one program at a time",

@@ -9,6 +9,7 @@ from serial import SerialException
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, FRAME_OVERHEAD_BYTES
+from tinysplit.settings.programs import HOST_BAUD
 from tinysplit_hil.wire.frames import Frame, FrameDecoder
 from tinysplit_hil.wire.protocol import HOST_PAYLOAD_BYTES, REPLY_BIT, BoardError, ErrorCode, MessageType
 from tinysplit_hil.wire.tasks import Clock, Task
@@ -134,7 +135,7 @@ class RequestPort:
             return f"does not reply, but sends text ({last[0]!r}), as a boot loader or another program does: flash it"
         return (
             "does not reply, but sends bytes that are no frames: it runs another program, or has another baud rate than"
-            f" {self._port.baudrate} (`generate --host-baud`, within what the ST-LINK's port can do): flash it"
+            f" {self._port.baudrate} (`generate {HOST_BAUD.option}`, within what the ST-LINK's port can do): flash it"
         )
 
     def forget(self, request: Request) -> None:

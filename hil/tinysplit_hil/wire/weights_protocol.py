@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tinysplit.common.protocol_limits import FRAME_PAYLOAD_BYTES
+from tinysplit.settings.programs import ALLOW_OLDER, WEIGHTS_ONLY
 
 _WEIGHTS = struct.Struct("<II")
 _STAGING = struct.Struct("<II")
@@ -20,7 +21,7 @@ WEIGHTS_MISSING, WEIGHTS_OLDER, WEIGHTS_NO_KEY, WEIGHTS_WRONG_KEY, WEIGHTS_NOT_S
     10,
     11,
 )
-_WRITE_IT = "write it again (`tinysplit update`, or `tinysplit flash --weights-only`)"
+_WRITE_IT = f"write it again (`tinysplit update`, or `tinysplit flash {WEIGHTS_ONLY.option}`)"
 _WEIGHTS_REASONS = {
     WEIGHTS_MISSING: "its flash has no weights file",
     2: "its weights file has another version of the format",
@@ -29,14 +30,15 @@ _WEIGHTS_REASONS = {
     5: "its weights file has another length than the program expects",
     6: "its weights file has changed: its CRC-32 is wrong",
 }
+_FLASH_THEM = f"`tinysplit flash {WEIGHTS_ONLY.option}`"
 _WEIGHTS_REMEDIES = {
-    WEIGHTS_OLDER: "the new weights file is older than its own: `tinysplit update --allow-older` takes it, "
-    "for signed weights only `tinysplit flash --weights-only`",
+    WEIGHTS_OLDER: f"the new weights file is older than its own: `tinysplit update {ALLOW_OLDER.option}` takes it, "
+    f"for signed weights only {_FLASH_THEM}",
     WEIGHTS_NO_KEY: "its weights are encrypted, and it has no key since its start: measure it again",
     WEIGHTS_WRONG_KEY: "its weights are encrypted with another key, or have changed: set the right key, or flash it",
     WEIGHTS_NOT_SIGNED: "the new weights file is not signed by the owner of its program: sign it with the right key",
     12: "its weights were replaced since it has started: reset it, so that its neighbours learn of them",
-    WEIGHTS_NO_STAGING: "its flash has no second slot for signed weights: `tinysplit flash --weights-only` writes them",
+    WEIGHTS_NO_STAGING: f"its flash has no second slot for signed weights: {_FLASH_THEM} writes them",
 }
 
 

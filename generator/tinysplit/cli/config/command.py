@@ -10,6 +10,7 @@ import typer
 from tinysplit.cli.basic_options import CheckedCommand, messages, value_mistake
 from tinysplit.common.choices import AUTO
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.settings.setting import begun_by
 
 CONFIG_NAME = "tinysplit.toml"
 _TAKEN = "tinysplit.config"  # in click's context
@@ -17,18 +18,17 @@ _TAKEN = "tinysplit.config"  # in click's context
 
 @dataclass(frozen=True)
 class _Taken:
-    """A config file, and its key for each option that has its value from there."""
+    """A config file, and its key for each parameter that has its value from there."""
 
     path: Path
     key_of: Mapping[str, str]
 
     def blamed(self, error: UsageError) -> InputError | None:
         """Return the error with file and key, None for one of no value of the file."""
-        option, text = error.option, str(error)
-        if option is None or option not in self.key_of:
+        setting, what = begun_by(error.message) or (error.setting, f": {error.message}")
+        if setting is None or setting.name not in self.key_of:
             return None
-        what = text.removeprefix(option) if text.startswith(option) else f": {text}"
-        return InputError(f"{self.path}: {self.key_of[option]}{what}")
+        return InputError(f"{self.path}: {self.key_of[setting.name]}{what}")
 
 
 def config_path(given: Mapping[str, Any]) -> Path | None:
@@ -79,10 +79,11 @@ class ConfiguredCommand(CheckedCommand):
                 if config[key] == AUTO:  # chosen by other commands: mixed precision needs samples
                     continue
                 wrong = value_mistake(error)
-                text = f"{key} {wrong}" if wrong else f"{key}: {getattr(error, 'message', error)}"
+                why = error.message if isinstance(error, typer.BadParameter) else str(error)
+                text = f"{key} {wrong}" if wrong else f"{key}: {why}"
                 raise InputError(f"{path}: {text}") from None
             defaults[str(parameter.name)] = value
-            key_of[parameter.opts[0]] = key
+            key_of[str(parameter.name)] = key
         if key_of:
             ctx.meta[_TAKEN] = _Taken(path, key_of)
             names = ", ".join(key_of.values())

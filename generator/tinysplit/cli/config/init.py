@@ -12,9 +12,11 @@ import typer
 from tinysplit.cli.basic_options import messages
 from tinysplit.cli.config.command import CONFIG_NAME
 from tinysplit.cli.config.keys import Key, keys
+from tinysplit.cli.option import option
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.texts.quoting import toml_string
+from tinysplit.settings.result_files import FORCE
 
 _WIDTH = 100
 _NUMBER = re.compile(r"-?((0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?|inf)", re.ASCII)
@@ -26,7 +28,7 @@ _HEAD = f"""\
 
 def init(
     folder: Annotated[Path, typer.Option(help=f"Folder to write {CONFIG_NAME} to.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help=f"Overwrite {CONFIG_NAME}.")] = False,
+    force: Annotated[bool, option(FORCE, f"Overwrite {CONFIG_NAME}.")] = False,
 ) -> None:
     """Write tinysplit.toml: the options of all commands as comments, with what each of them means."""
     path = folder / CONFIG_NAME

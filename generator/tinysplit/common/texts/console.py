@@ -6,17 +6,21 @@ from rich.console import Console
 from rich.text import Text
 
 from tinysplit.common.texts.quoting import printable_lines
+from tinysplit.settings.setting import Face, as_option, worded
 
 
 class PlainConsole(Console):
     """A console for which no text has markup, codes of emoji, or characters that control the terminal.
 
+    Settings in texts have their names of `face`.
+
     Styles are options of `print`, or those of a `Text`, whose characters have to be printable.
     """
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of rich)
+    def __init__(self, face: Face = as_option, **options: Any) -> None:  # noqa: ANN401 (those of rich)
         super().__init__(markup=False, emoji=False, **options)
+        self._face = face
 
     def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 (those of rich)
         """See rich: everything that is printed as a string comes here, in tables, too."""
-        return super().render_str(printable_lines(text), **options)
+        return super().render_str(printable_lines(worded(text, self._face)), **options)

@@ -7,7 +7,7 @@ from tinysplit.split.report.front_page import PageFront, page_point, render_fron
 
 
 def exploration_page(data: Mapping[str, Any]) -> str:
-    """Return the page of the JSON that `tinysplit explore --json` prints: fronts, or rankings in their order."""
+    """Return the page of the JSON that `tinysplit explore` prints: fronts, or rankings in their order."""
     groups = data.get("fronts") or data.get("rankings") or ()
     fronts = [
         PageFront(

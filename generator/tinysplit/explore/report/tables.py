@@ -12,6 +12,7 @@ from tinysplit.explore.axes import Axis
 from tinysplit.explore.exploration import Exploration
 from tinysplit.explore.front import FrontEntry
 from tinysplit.explore.report.rankings import layer_counts, print_bit_widths, print_ranking
+from tinysplit.settings.search import TIME_LIMIT
 
 PROGRESS_LINES = 10  # without a terminal
 COLUMNS = {  # heading, factor, decimals
@@ -47,7 +48,7 @@ def _print_fronts(exploration: Exploration, console: Console) -> None:
     )
     incomplete = sum(not outcome.complete for outcome in exploration.outcomes)
     if incomplete:
-        console.print(f"{counted(incomplete, 'front')} may be incomplete: increase --time-limit", highlight=False)
+        console.print(f"{counted(incomplete, 'front')} may be incomplete: increase {TIME_LIMIT}", highlight=False)
     for graph, bits in exploration.groups:
         front = exploration.front(graph, bits)
         console.print(

@@ -1,4 +1,4 @@
-"""Mixed precision (`--bits auto`): 16 bits only where accuracy requires them, at the least execution time.
+"""Mixed precision: 16 bits only where accuracy requires them, at the least execution time.
 
 A greedy search. Every value and every layer's weights have 8 bits at first. Each is measured alone: the quantization
 noise that its 8 bits add to a network that has 16 bits elsewhere. While the accuracy is below the goal, the tensor with
@@ -24,6 +24,7 @@ from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import Accuracy
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
+from tinysplit.settings.fixed_point import MAX_ACCURACY_DROP, MIN_SQNR
 from tinysplit.split.problem import Assignment
 
 TOLERANCE = 1e-9  # percentage points and dB
@@ -44,9 +45,9 @@ class Goal:
     def check(self, samples: Samples) -> None:
         """Raise UsageError for a limit that does not apply to samples with or without labels."""
         if samples.y is None and self.max_drop is not None:
-            raise UsageError("--max-accuracy-drop needs calibration samples with labels `y`: give --min-sqnr instead")
+            raise UsageError(f"{MAX_ACCURACY_DROP} needs calibration samples with labels `y`: give {MIN_SQNR} instead")
         if samples.y is not None and self.min_sqnr_db is not None:
-            raise UsageError("--min-sqnr is for calibration samples without labels: give --max-accuracy-drop instead")
+            raise UsageError(f"{MIN_SQNR} is for calibration samples without labels: give {MAX_ACCURACY_DROP} instead")
 
     def accepts(self, accuracy: Accuracy) -> bool:
         """Return whether the accuracy (the SQNR, without labels) is within the limit."""

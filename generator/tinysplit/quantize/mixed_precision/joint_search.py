@@ -1,4 +1,4 @@
-"""Mixed precision and split together (`run --bits auto`): each depends on the other, so they are found in turn.
+"""Mixed precision and split together, as `run` finds them: each depends on the other, so they are found in turn.
 
 The first split has 8 bits everywhere or, where no bit widths that fit it reach the accuracy goal, 16 bits. Bit widths
 are chosen for it, the network is split again with these, and so on until the split does not change. The final split is

@@ -7,6 +7,7 @@ from math import inf
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
+from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.split.evaluate.replication import Replication, alone_on_each, replicate
 from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.split.solution import Split
@@ -30,11 +31,11 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
         if fewer is not None and is_better(fewer.objective, best):
             kind = NOUN[solved.problem.objective]
             fewer_boards = f"{_names(solved, fewer.assignment)} alone: {kind} {_figure(solved, fewer.objective)}"
-            yield f"note: {fewer_boards}, all boards: {_figure(solved, best)}; --no-use-all permits unused boards"
+            yield f"note: {fewer_boards}, all boards: {_figure(solved, best)}; {USE_ALL(False)} permits unused boards"
     elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
         yield (
             f"note: no split is better than a single board: {_names(solved, solved.assignment)} runs the whole "
-            "network; --use-all finds the best split over all boards"
+            f"network; {USE_ALL(True)} finds the best split over all boards"
         )
     elif len(set(solved.assignment)) > 1:
         yield from _nearly_as_good(solved)
@@ -44,7 +45,7 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
         yield (
             f"note: replicating the whole network on {_names(solved, copies.devices)}, with each input on one of them: "
             f"{NOUN[solved.problem.objective]} {_figure(solved, figure)}, this split: {_figure(solved, best)}"
-            f"{'; --no-use-all permits that' if solved.problem.must_use_all else ''}"
+            f"{f'; {USE_ALL(False)} permits that' if solved.problem.must_use_all else ''}"
         )
 
 

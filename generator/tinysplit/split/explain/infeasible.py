@@ -5,7 +5,6 @@ Finding the reason takes solves of relaxed problems, through `solvers/dispatch.p
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from math import inf, isfinite
 
@@ -35,16 +34,13 @@ class InfeasibleError(CheckFailedError):
 class _UnexplainedError(InfeasibleError):
     """An InfeasibleError with lazy text: the explanation takes seconds to compute, and many callers never read it."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
-        self._problem = problem
-
-    @cached_property
-    def _text(self) -> str:
-        return _explanation(self._problem)
-
-    def __str__(self) -> str:
-        return self._text
+    @property
+    def message(self) -> str:
+        """The explanation of the problem that the error was made with."""
+        (given,) = self.args
+        if isinstance(given, Problem):
+            self.args = (_explanation(given),)
+        return super().message
 
 
 def explain(problem: Problem, *, proved: bool, time_limit_s: float) -> CheckFailedError:

@@ -11,6 +11,8 @@ from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.input_files.limits import TIMES_BYTES, read_limited
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
+from tinysplit.settings.costs import PERIOD
+from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT
 from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
 from tinysplit.split.problem import Assignment, Period, Problem
 from tinysplit.split.report.simulation import SimulationReport, print_simulation
@@ -33,12 +35,12 @@ class Arrivals:
     def at_rate(cls, per_second: float, count: int) -> Self:
         """Return `count` inputs at equal intervals. Raises UsageError for a rate or a count out of range."""
         if not 0 < per_second < float("inf"):
-            raise UsageError(f"--frame-rate {per_second:g}: the rate must be positive and finite")
+            raise UsageError(f"{FRAME_RATE} {per_second:g}: the rate must be positive and finite")
         if count > MAX_INPUTS:
-            raise UsageError(f"--input-count {count}: at most {MAX_INPUTS} inputs can be simulated")
+            raise UsageError(f"{INPUT_COUNT} {count}: at most {MAX_INPUTS} inputs can be simulated")
         if (count - 1) / per_second > LONGEST_S:
             raise UsageError(
-                f"--frame-rate {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, which float64 cannot "
+                f"{FRAME_RATE} {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, which float64 cannot "
                 "resolve: use a higher rate"
             )
         return cls(frames(count, per_second), per_second)
@@ -131,7 +133,7 @@ def simulate_arrivals(
     problem, assignment, times_s = placement.problem, placement.assignment, arrivals.times_s
     if problem.period_definition is not Period.FIRMWARE:
         if loss.rate or keeps_events:
-            raise UsageError("losses and timelines are simulated for --period firmware only: split with it")
+            raise UsageError(f"losses and timelines are simulated for {PERIOD('firmware')} only: split with it")
         return _ideal(placement, arrivals)
     if placement.copies:
         found = simulate_copies(problem, times_s, placement.copies, keeps_events=keeps_events)

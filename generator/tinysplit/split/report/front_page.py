@@ -65,7 +65,7 @@ def render_front_page(title: str, subtitle: str, fronts: Iterable[PageFront]) ->
 
 
 def front_page(name: str, data: Mapping[str, Any]) -> str:
-    """Return the page of the JSON that `tinysplit pareto --json` prints of a network."""
+    """Return the page of the JSON that `tinysplit pareto` prints of a network."""
     points = [page_point(entry, data["boards"]) for entry in data["points"]]
     subtitle = f"Pareto front of latency against {data['against']}, estimated."
     return render_front_page(name, subtitle, [PageFront(" + ".join(data["boards"]), points)])

@@ -5,6 +5,7 @@ from math import log1p
 from random import Random
 
 from tinysplit.common.errors import UsageError
+from tinysplit.settings.search import LOSS_RATE
 
 MOST = 0.01  # a byte: beyond, hardly a frame arrives
 
@@ -19,7 +20,7 @@ class Loss:
     def __post_init__(self) -> None:
         """Raise UsageError for a rate out of range."""
         if not 0 <= self.rate <= MOST:
-            raise UsageError(f"--loss-rate {self.rate:g}: a link may lose 0 to {MOST:g} of its bytes")
+            raise UsageError(f"{LOSS_RATE} {self.rate:g}: a link may lose 0 to {MOST:g} of its bytes")
 
 
 class Losses:

@@ -17,6 +17,7 @@ from tinysplit.papers.solvers.geometric.report import network_table, tightening_
 from tinysplit.papers.solvers.geometric.tightening import Settings, Tightening, tighten
 from tinysplit.papers.solvers.geometric_slices.division import NetworkDivision
 from tinysplit.papers.solvers.geometric_slices.groups import groups_of
+from tinysplit.settings.search import SOLVER, TIME_LIMIT
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
@@ -44,14 +45,14 @@ def solve_geometrically(network: SlicedNetwork, axes: Sequence[SliceAxis], deadl
         ToolError: cvxpy is not installed.
     """
     if network.settings.objective is Objective.THROUGHPUT:
-        raise UsageError("--solver geometric minimises latency or energy: use --solver exact for throughput")
+        raise UsageError(f"{SOLVER} geometric minimises latency or energy: use {SOLVER} exact for throughput")
     found, notes = list[AxisSolution](), list[str]()
     for n_left, axis in zip(range(len(axes), 0, -1), axes, strict=True):
         now = clock.now()
         try:
             solution = AxisProgram(network, axis).solution(now + (deadline_s - now) / n_left)
         except CheckFailedError as error:
-            notes.append(f"--solver geometric, by {axis}: {error}")
+            notes.append(f"{SOLVER} geometric, by {axis}: {error.message}")
             continue
         found.append(solution)
         notes += _notes(solution)
@@ -131,7 +132,7 @@ def _notes(solution: AxisSolution) -> Iterator[str]:
     least = min(tightening.shares(tightening.accepted))
     if least <= Settings.threshold:
         yield (
-            f"--solver geometric, by {axis}: --time-limit ended the tightening at a sum of shares of {least:.3f}: "
+            f"{SOLVER} geometric, by {axis}: {TIME_LIMIT} ended the tightening at a sum of shares of {least:.3f}: "
             "what was missing went where it costs least"
         )
 

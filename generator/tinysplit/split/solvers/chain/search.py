@@ -18,6 +18,7 @@ import numpy as np
 
 from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
+from tinysplit.settings.search import SOLVER
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Period, Problem
@@ -72,16 +73,16 @@ def chain_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_L
 def _check_scope(problem: Problem) -> None:
     if not problem.is_chain:
         raise UsageError(
-            "chain-labels solves chains only, and this network has branches: use --solver dag-labels", "--solver"
+            f"chain-labels solves chains only, and this network has branches: use {SOLVER('dag-labels')}", SOLVER
         )
     if problem.asks_for_period and problem.period_definition is not Period.LOAD:
         raise UsageError(
-            f"chain-labels supports the period load only, not {problem.period_definition}: use --solver dag-labels"
+            f"chain-labels supports the period load only, not {problem.period_definition}: use {SOLVER('dag-labels')}"
         )
     if has_too_many_powered_sets(problem):
         raise UsageError(
             f"chain-labels searches each set of powered boards where idle power matters, and supports at most "
-            f"{MAX_DEVICES_IN_SETS} boards then: use --solver dag-labels"
+            f"{MAX_DEVICES_IN_SETS} boards then: use {SOLVER('dag-labels')}"
         )
 
 

@@ -6,6 +6,7 @@ are not linear. HiGHS runs in this process, checks its time limit only occasiona
 
 from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
+from tinysplit.settings.search import SOLVER
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
@@ -25,7 +26,9 @@ def solve_with_highs(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
         NoSplitError: HiGHS proved the problem infeasible, or found nothing in time.
     """
     if not is_linear(problem):
-        raise UsageError(f"--solver highs does not support the period {problem.period_definition}: use --solver auto")
+        raise UsageError(
+            f"{SOLVER} highs does not support the period {problem.period_definition}: use {SOLVER('auto')}"
+        )
     check_capacity(problem)
     start = clock.now()
     program = SplitProgram(problem)

@@ -1,0 +1,15 @@
+"""Options of commands, derived from the declarations of choices."""
+
+from typing import Any
+
+import typer
+
+from tinysplit.settings.setting import Setting, worded
+
+
+def option(setting: Setting, text: str = "", **others: Any) -> Any:  # noqa: ANN401 (typer's own signature)
+    """Return the option of a choice for a signature; `text` is the help of a command that has its own."""
+    names = f"{setting.option}/{setting.off}" if setting.has_off else setting.option
+    short = (setting.short,) if setting.short else ()
+    details = {"help": worded(text or setting.help), "min": setting.at_least, **others}
+    return typer.Option(names, *short, rich_help_panel=setting.heading, **details)

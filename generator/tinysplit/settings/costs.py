@@ -1,0 +1,49 @@
+"""What is counted as costs, and their limits."""
+
+from tinysplit.settings.setting import Heading, Setting
+
+HOST_TRANSFERS = Setting(
+    "host_transfers",
+    "Count the time to transfer input and output between host and boards.",
+    Heading.COSTS,
+    is_switch=True,
+)
+OPTIMIZE = Setting(
+    "optimize",
+    "What kernels and tensor placement minimise: cycles, or ram or flash even if that costs cycles.",
+    Heading.COSTS,
+)
+PERIOD = Setting(
+    "period",
+    "Definition of the period, the time between two outputs. firmware: that of the generated programs "
+    "(default). Ideals: load: time that the busiest board is occupied; span: a board is occupied from its "
+    "first layer to its last; paper and old: the two definitions of Santamaria 2021.",
+    Heading.COSTS,
+)
+COST_TABLE = Setting(
+    "cost_table", "Cost table written by `tinysplit calibrate`; by default that of this installation.", Heading.COSTS
+)
+MAX_LATENCY = Setting("max_latency", "Upper limit of the latency in seconds.", Heading.COSTS, argument="max_latency_s")
+MAX_PERIOD = Setting("max_period", "Upper limit of the period in seconds.", Heading.COSTS, argument="max_period_s")
+MAX_ENERGY = Setting(
+    "max_energy", "Upper limit of the energy per inference in joules.", Heading.COSTS, argument="max_energy_j"
+)
+FRAME_PERIOD = Setting(
+    "frame_period",
+    "Time between two inputs in seconds. It limits the period, and boards draw idle power for the rest of it. "
+    "Without it, inputs arrive at the rate that the split sustains.",
+    Heading.COSTS,
+    argument="frame_period_s",
+)
+BITS_PER_BYTE = Setting("bits_per_byte", "Bit times per byte on a link; 10 (8N1) by default.", Heading.COSTS)
+PAPER = Setting(
+    "paper",
+    "Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per byte, "
+    "whole memories, all boards, and its period.",
+    Heading.COSTS,
+    is_switch=True,
+)
+MAX_PRICE = Setting("max_price", "Upper limit of the price of a set.", Heading.COSTS)
+PRICES = Setting(
+    "prices", "TOML file with the price of every board; without it, the number of boards is the price.", Heading.COSTS
+)
