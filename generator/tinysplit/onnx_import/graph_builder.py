@@ -1,11 +1,10 @@
 """Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
@@ -15,6 +14,7 @@ from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Tensor
 from tinysplit.onnx_import.pointwise import Affine, Clamp
+from tinysplit.onnx_import.qdq import QdqFormats
 
 MAP_RANK = 4  # batch, channels, height, width
 
@@ -26,12 +26,12 @@ class GraphBuilder:
         self,
         input_name: str,
         names: Iterable[str],
-        weight_scales: Mapping[str, NDArray[np.float64]],
+        qdq: QdqFormats,
         budget: ConstantBudget,
     ) -> None:
         self.input_name = input_name
         self.names = set(names)  # of all values and nodes, and of layers that are added between
-        self.weight_scales = weight_scales  # of weights that are integers in the file, by layer name
+        self.qdq = qdq
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
         self.elements = 0  # of the outputs of the layers and of values in other layouts
@@ -52,7 +52,7 @@ class GraphBuilder:
         Raises InputError if a parameter is not finite, or the network computes more than the limit.
         """
         self.count(layer.out_shape.size, layer.name)
-        self.layers.append(_checked(replace(layer, qdq_scales=self.weight_scales.get(layer.name))))
+        self.layers.append(_checked(replace(layer, qdq_scales=self.qdq.weight_scales.get(layer.name))))
         return self.layers[-1]
 
     def count(self, n_elements: int, name: str) -> None:
@@ -70,8 +70,11 @@ class GraphBuilder:
         return fused
 
     def apply(self, step: Affine | Clamp, producer: Layer | None, shape: Shape) -> Layer:
-        """Fold `step` into `producer`, or append a layer that computes it on an activation of `shape`."""
-        fused = step.fused(producer, shape) if producer else None
+        """Fold `step` into `producer`, or append a layer that computes it on an activation of `shape`.
+
+        What a pair between them saturates stays so: a clamp has its bounds, too, and nothing else is folded.
+        """
+        fused = step.fused(self.qdq.saturated(producer), shape) if producer else None
         if producer and fused:
             return self.replace(producer, fused)
         return self.append(step.layer(self.source(producer), shape))

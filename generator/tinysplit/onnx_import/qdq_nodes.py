@@ -134,13 +134,6 @@ class Network:
         has_signs = name in self.writers and self.writers[name].op_type in WEIGHTED | AFFINE
         return has_signs and own.zero_point in (own.low, own.high)
 
-    def is_scaled(self, name: str) -> bool:
-        """Return whether a node scales or shifts the value by constants, which folds into the layer before."""
-        return any(
-            node.op_type in AFFINE and sum(operand not in self.constants for operand in node.input) == 1
-            for node in self.readers(name, MOVING)
-        )
-
     def weight_scale(self, node: NodeProto) -> NDArray[np.float64] | None:
         """Return the scale of weights of 8 bits or fewer, per output channel or one for all, None where there are none.
 
