@@ -117,13 +117,12 @@ class GraphBuilder:
             first = self.moved(node, tensor, producer, between, Shape(1, 1, order.size))
             inputs, in_shape, order = (first.output,), first.out_shape, rest
         added = self.unused(f"{name} moved")
-        value = self._onnx_value(producer) if tensor.layout.is_padded else name
-        is_stored = value in {self.input_name, *(layer.output for layer in self.layers)}
+        output, moves = self._named(added, self._onnx_value(producer) if tensor.layout.is_padded else name)
         layer = Permute(
             name=added,
             inputs=inputs,
-            output=added if is_stored else value,
-            moves=value if is_stored else None,
+            output=output,
+            moves=moves,
             in_shape=in_shape,
             new_shape=shape,
             order=order,
@@ -137,6 +136,11 @@ class GraphBuilder:
         found = next(each for each in chain((name,), numbered) if each not in self.names)
         self.names.add(found)
         return found
+
+    def _named(self, added: str, value: str) -> tuple[str, str | None]:
+        """Return `output` and `moves` of an added layer with the numbers of an ONNX value, which another may have."""
+        is_stored = value in {self.input_name, *(layer.output for layer in self.layers)}
+        return (added, value) if is_stored else (value, None)
 
     def _onnx_value(self, producer: Layer | None) -> str:
         return producer.onnx_value if producer else self.input_name
@@ -159,7 +163,8 @@ class GraphBuilder:
             producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
             value, inputs = tensor.layout.pad_value, (self.source(producer),)
             added = self.unused(f"{name} padded")
-            layer = Pad(name=added, inputs=inputs, output=name, in_shape=shape, pads=pads, value=value)
+            output, moves = self._named(added, tensor.padded or name)
+            layer = Pad(name=added, inputs=inputs, output=output, moves=moves, in_shape=shape, pads=pads, value=value)
             self.pads[name] = Tensor(Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2), self.append(layer))
         return self.pads[name]
 

@@ -39,7 +39,8 @@ def choose_formats(
     Raises InputError where a range is missing or not finite, and where no format keeps a layer's sums in 32 bits.
     """
     widths = BitWidths.of(graph, bits)
-    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.qdq_formats})
+    in_file = {name: graph.qdq_formats[own] for name, own in graph.onnx_values.items() if own in graph.qdq_formats}
+    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **in_file})
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
@@ -141,7 +142,7 @@ def _keeps_input_format(graph: Graph, layer: Layer, x: ValueFormat, wanted: Valu
     It is where it holds the constant, where that stands for minus infinity, and where all readers take maxima, in which
     the lowest integer stands for a lower constant. A format of a QDQ network counts first.
     """
-    if not isinstance(layer, Pad) or layer.output in graph.qdq_formats or x.bits != wanted.bits:
+    if not isinstance(layer, Pad) or layer.onnx_value in graph.qdq_formats or x.bits != wanted.bits:
         return False
     lost = float(x.dequantize(x.quantize(np.array(layer.value)))) - layer.value
     if abs(lost) <= x.scale / 2 or layer.value <= MINUS_INFINITY:
