@@ -37,8 +37,9 @@ class QdqFormats:
         """Return a layer with the ends of its output's format in its clamp, before another operator folds into it."""
         if layer.output not in self.values:
             return layer
-        clamp = np.clip([layer.activation.low, layer.activation.high], *_ends(self.values[layer.output])).tolist()
-        return replace(layer, activation=Activation(*clamp))
+        lowest, highest = _ends(self.values[layer.output])
+        low, high = np.clip(np.array([layer.activation.low, layer.activation.high]), lowest, highest).tolist()
+        return replace(layer, activation=Activation(low, high))
 
     def activation(self, layer: Layer) -> Activation:
         """Return the clamp of a layer without the bounds that the format of its output has, except a ReLU."""

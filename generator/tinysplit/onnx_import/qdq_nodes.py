@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto
 
 from tinysplit.common.errors import InputError
-from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.formats import SMALLEST, ValueFormat
 from tinysplit.onnx_import.node import Constant
 
 MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"}
@@ -82,14 +82,16 @@ class Network:
         """Return the format of an activation behind QuantizeLinear or in front of DequantizeLinear.
 
         `unstated` is the type of the integers where the node does not say it.
-        Raises InputError for scales and zero points that are computed or per channel, a scale that is not positive, and
-        for another type than 8 or 16 bits.
+        Raises InputError for scales and zero points that are computed or per channel, a scale that is not positive or
+        no normal float32, and for another type than 8 or 16 bits.
         """
         scale, zero = self._operand(node, 1), self._operand(node, 2)
         if scale.size != 1 or zero.size > 1:
             raise InputError(f"{node.op_type} '{node.name}' has per-channel scales for an activation: not supported")
-        if not 0 < float(scale.item()) < np.inf:
-            raise InputError(f"{node.op_type} '{node.name}' has the scale {scale.item()}: a positive one is needed")
+        if not SMALLEST <= float(scale.item()) < np.inf:
+            raise InputError(
+                f"{node.op_type} '{node.name}' has the scale {scale.item():g}: a positive normal float32 is needed"
+            )
         name = self._element(node, unstated)
         if name not in BITS:
             raise InputError(f"{node.op_type} '{node.name}' makes {name}: 8 and 16 bits are supported")
