@@ -185,6 +185,30 @@ def test_types_that_are_not_supported_are_named(tmp_path: Path, kind: str, has_z
     assert kind.lower() in str(refused.value).replace("_", "") or "NOT_IMPLEMENTED" in str(refused.value)
 
 
+@pytest.mark.parametrize("scale", [0.0, -0.03, 1e-40, np.inf, np.nan])
+def test_scales_that_no_format_can_have_are_named(tmp_path: Path, scale: float) -> None:
+    builder = QdqBuilder(X, Form(), 13)
+    builder.pair()
+    conv(builder)
+    builder.pair(scale)
+    with pytest.raises(InputError, match=r"has the scale .*: a positive normal float32 is needed"):
+        import_model(builder.save(tmp_path))
+
+
+@pytest.mark.parametrize("scale", [1e-37, 1e-12])  # ONNX Runtime saturates everything; of 1e-37 are infinite steps
+@pytest.mark.parametrize("operator", ["", "Relu", "Identity"])
+def test_scales_far_below_those_of_sums_are_named(tmp_path: Path, operator: str, scale: float) -> None:
+    builder = QdqBuilder(X, Form(), 13)
+    builder.pair()
+    conv(builder)
+    if operator:
+        builder.node(operator)
+    builder.pair(scale)
+    conv(builder)
+    with pytest.raises(InputError, match=f"'conv_3': the pair behind it has the scale {scale:g}, but its sums"):
+        quantization(builder, tmp_path)
+
+
 @pytest.mark.parametrize("weights", [False, True])
 def test_scales_of_blocks_are_named(tmp_path: Path, weights: bool) -> None:
     path = tmp_path / "network.onnx"

@@ -10,6 +10,9 @@ from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 from calibrated import calibrated
 from onnx_builder import OnnxBuilder, conv
 from qdq import Reader
+from qdq_networks import Form, QdqBuilder, Step, check
+from qdq_networks import X as SQUARES
+from qdq_networks import conv as conv_4
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.onnx_import import import_model
@@ -60,3 +63,42 @@ def test_a_pair_behind_a_pad_is_its_format(
     wanted = np.concatenate([session.run(None, {"x": sample[np.newaxis]})[0] for sample in X]).astype(np.float64)
     found = quantized.output_format.dequantize(run_integer(quantized, X))
     assert decibels((wanted**2).sum(), ((wanted - found) ** 2).sum()) >= LEAST_DB
+
+
+def _sum_of_both(builder: QdqBuilder) -> None:
+    value = builder.value
+    first = conv_4(builder)
+    builder.value = value
+    builder.node("Transpose", perm=[0, 1, 3, 2])
+    conv_4(builder)
+    builder.node("Add", first)
+
+
+BEHIND: dict[str, Step] = {
+    "the output": lambda _: None,
+    "Identity": lambda b: b.node("Identity"),
+    "Identity, Conv": lambda b: (b.node("Identity"), conv_4(b)),
+    "Transpose, Sigmoid": lambda b: (b.node("Transpose", perm=[0, 1, 3, 2]), b.node("Sigmoid")),
+    "Transpose, Conv": lambda b: (b.node("Transpose", perm=[0, 1, 3, 2]), conv_4(b)),
+    "two readers": _sum_of_both,
+}
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("pair", [(0.05, -128), (0.05, 0), (0.1, 20), (0.03, -60)])
+@pytest.mark.parametrize("constant", [0.0, 1.5, -6.0])
+def test_a_pair_behind_a_pad_saturates_for_all_readers(
+    tmp_path: Path, constant: float, pair: tuple[float, int], behind: str
+) -> None:
+    builder = QdqBuilder(SQUARES, Form(), 13)
+    builder.pair()
+    conv_4(builder)
+    builder.pair(0.05)
+    builder.node("Pad", builder.shape(0, 0, 1, 1, 0, 0, 1, 1), builder.constant(constant))
+    builder.pair(*pair)
+    BEHIND[behind](builder)
+    if behind in {"the output", "Identity"}:
+        check(builder, tmp_path, steps=3)
+    else:
+        builder.pair()
+        check(builder, tmp_path, steps=8)  # of rounding in the first pairs

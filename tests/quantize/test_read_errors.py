@@ -90,6 +90,8 @@ CONSTANTS: dict[str, tuple[Build, ...]] = {
     "Pad before a sum": (*SIGMOID, padded(7.0), joined("Add", convolution(pads=[1] * 4))),
     "Pad of the input": (padded(20.0), convolution(3)),
     "Pad before a table": (convolution(3), padded(70.0), operator("Sigmoid"), convolution()),
+    "Pad far above a table": (convolution(3), padded(1e9), operator("Sigmoid"), convolution()),
+    "Pad far below a table": (convolution(3), padded(-1e36), operator("HardSwish"), convolution()),
     "Pad under a ReLU": (convolution(3), padded(-1e5), operator("Relu"), convolution()),
     "Pad under maxima": (*SIGMOID, padded(-1000.0), operator("MaxPool", kernel_shape=[3, 3]), convolution()),
     "Pad with minus infinity": (convolution(3), padded(-3.4028235e38), operator("Relu"), convolution()),

@@ -1,11 +1,10 @@
 """Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
@@ -15,6 +14,7 @@ from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Refusal, Tensor
 from tinysplit.onnx_import.pointwise import Affine, Clamp
+from tinysplit.onnx_import.qdq import QdqFormats
 
 MAP_RANK = 4  # batch, channels, height, width
 NO_MAP = Refusal("reads {}: a map of batch x channels x height x width (or x width) is needed")
@@ -29,12 +29,12 @@ class GraphBuilder:
         self,
         input_name: str,
         names: Iterable[str],
-        weight_scales: Mapping[str, NDArray[np.float64]],
+        qdq: QdqFormats,
         budget: ConstantBudget,
     ) -> None:
         self.input_name = input_name
         self.names = set(names)  # of all values and nodes, and of layers that are added between
-        self.weight_scales = weight_scales  # of weights that are integers in the file, by layer name
+        self.qdq = qdq
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
         self.elements = 0  # of the outputs of the layers and of values in other layouts
@@ -55,7 +55,7 @@ class GraphBuilder:
         Raises InputError if a parameter is not finite, or the network computes more than the limit.
         """
         self.count(layer.out_shape.size, layer.name)
-        self.layers.append(_checked(replace(layer, qdq_scales=self.weight_scales.get(layer.name))))
+        self.layers.append(_checked(replace(layer, qdq_scales=self.qdq.weight_scales.get(layer.name))))
         return self.layers[-1]
 
     def count(self, n_elements: int, name: str) -> None:
@@ -73,8 +73,11 @@ class GraphBuilder:
         return fused
 
     def apply(self, step: Affine | Clamp, producer: Layer | None, shape: Shape) -> Layer:
-        """Fold `step` into `producer`, or append a layer that computes it on an activation of `shape`."""
-        fused = step.fused(producer, shape) if producer else None
+        """Fold `step` into `producer`, or append a layer that computes it on an activation of `shape`.
+
+        What a pair between them saturates stays so: a clamp has its bounds, too, and nothing else is folded.
+        """
+        fused = step.fused(self.qdq.saturated(producer), shape) if producer else None
         if producer and fused:
             return self.replace(producer, fused)
         return self.append(step.layer(self.source(producer), shape))
@@ -115,13 +118,12 @@ class GraphBuilder:
             first = self.moved(node, tensor, producer, between, Shape(1, 1, order.size))
             inputs, in_shape, order = (first.output,), first.out_shape, rest
         added = self.unused(f"{name} moved")
-        value = self._onnx_value(producer) if tensor.layout.is_padded else name
-        is_stored = value in {self.input_name, *(layer.output for layer in self.layers)}
+        output, moves = self._named(added, self._onnx_value(producer) if tensor.layout.is_padded else name)
         layer = Permute(
             name=added,
             inputs=inputs,
-            output=added if is_stored else value,
-            moves=value if is_stored else None,
+            output=output,
+            moves=moves,
             in_shape=in_shape,
             new_shape=shape,
             order=order,
@@ -135,6 +137,11 @@ class GraphBuilder:
         found = next(each for each in chain((name,), numbered) if each not in self.names)
         self.names.add(found)
         return found
+
+    def _named(self, added: str, value: str) -> tuple[str, str | None]:
+        """Return `output` and `moves` of an added layer with the numbers of an ONNX value, which another may have."""
+        is_stored = value in {self.input_name, *(layer.output for layer in self.layers)}
+        return (added, value) if is_stored else (value, None)
 
     def _onnx_value(self, producer: Layer | None) -> str:
         return producer.onnx_value if producer else self.input_name
@@ -157,7 +164,8 @@ class GraphBuilder:
             producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
             value, inputs = tensor.layout.pad_value, (self.source(producer),)
             added = self.unused(f"{name} padded")
-            layer = Pad(name=added, inputs=inputs, output=name, in_shape=shape, pads=pads, value=value)
+            output, moves = self._named(added, tensor.padded or name)
+            layer = Pad(name=added, inputs=inputs, output=output, moves=moves, in_shape=shape, pads=pads, value=value)
             self.pads[name] = Tensor(Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2), self.append(layer))
         return self.pads[name]
 

@@ -63,7 +63,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
     names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
-    builder = GraphBuilder(sample.name, names, own.weight_scales, budget)
+    builder = GraphBuilder(sample.name, names, own, budget)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     name = model.graph.output[0].name
     readers[name] += 1

@@ -35,6 +35,7 @@ class Tensor:
     layout: Layout
     producer: Layer | None = None
     pending: tuple[Affine | Clamp, ...] = ()  # on the network's input, until its memory order is known
+    padded: str | None = None  # name of the value that a Pad made, until a layer pads
     is_shared: bool = False  # several nodes read it, so that nothing may be folded into its producer
 
     def __str__(self) -> str:

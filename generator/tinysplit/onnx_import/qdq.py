@@ -9,7 +9,7 @@ implies. Such a pair becomes a Clip.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
@@ -33,13 +33,21 @@ class QdqFormats:
     values: Mapping[str, ValueFormat] = field(default_factory=dict)
     weight_scales: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
+    def saturated(self, layer: Layer) -> Layer:
+        """Return a layer with the ends of its output's format in its clamp, before another operator folds into it."""
+        if layer.output not in self.values:
+            return layer
+        lowest, highest = _ends(self.values[layer.output])
+        low, high = np.clip(np.array([layer.activation.low, layer.activation.high]), lowest, highest).tolist()
+        return replace(layer, activation=Activation(low, high))
+
     def activation(self, layer: Layer) -> Activation:
-        """Return the clamp of a layer without the bounds of the Clip for a pair that the format of its output has."""
+        """Return the clamp of a layer without the bounds that the format of its output has, except a ReLU."""
         own, low, high = self.values.get(layer.output), layer.activation.low, layer.activation.high
         if own is None or layer.keeps_format:
             return layer.activation
-        lowest, highest = own.dequantize(np.array([own.low, own.high])).astype(np.float32).tolist()
-        return Activation(-np.inf if low == lowest < 0 else low, np.inf if high == highest else high)
+        lowest, highest = _ends(own)
+        return Activation(-np.inf if low <= lowest < 0 else low, np.inf if high >= highest else high)
 
 
 def extract_qdq(model: ModelProto, constants: Mapping[str, Constant]) -> tuple[ModelProto, QdqFormats]:
@@ -135,6 +143,12 @@ def _contradiction(network: Network, name: str, first: NodeProto, second: NodePr
     )
 
 
+def _ends(values: ValueFormat) -> list[float]:
+    """Return the smallest and the largest number of a format, in float32."""
+    ends: list[float] = values.dequantize(np.array([values.low, values.high])).astype(np.float32).tolist()
+    return ends
+
+
 def _narrowed(own: ValueFormat, held: ValueFormat | None) -> tuple[float, float]:
     """Return the bounds of `own` that clamp values of the format `held` (None: any), infinite where they do not."""
     low, high = own.dequantize(np.array([own.low, own.high])).tolist()
@@ -187,8 +201,6 @@ class _Pairs:
             found = writer.op_type if writer else f"second output '{node.input[0]}'"
             raise InputError(f"DequantizeLinear '{node.name}' reads a {found}: not supported")
         output, own, held = node.output[0], self.network.format_of_pair(quantize, node), self._held.get(source)
-        if self.network.drops_relu(source, own) and self.network.is_scaled(output):
-            held = None
         low, high = _narrowed(own, held)
         if np.isfinite([low, high]).any():
             self._make_clip(node, source, low, high, own)

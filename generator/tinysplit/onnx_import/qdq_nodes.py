@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto
 
 from tinysplit.common.errors import InputError
-from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.formats import SMALLEST, ValueFormat
 from tinysplit.onnx_import.node import Constant
 
 MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"}
@@ -82,14 +82,16 @@ class Network:
         """Return the format of an activation behind QuantizeLinear or in front of DequantizeLinear.
 
         `unstated` is the type of the integers where the node does not say it.
-        Raises InputError for scales and zero points that are computed or per channel, a scale that is not positive, and
-        for another type than 8 or 16 bits.
+        Raises InputError for scales and zero points that are computed or per channel, a scale that is not positive or
+        no normal float32, and for another type than 8 or 16 bits.
         """
         scale, zero = self._operand(node, 1), self._operand(node, 2)
         if scale.size != 1 or zero.size > 1:
             raise InputError(f"{node.op_type} '{node.name}' has per-channel scales for an activation: not supported")
-        if not 0 < float(scale.item()) < np.inf:
-            raise InputError(f"{node.op_type} '{node.name}' has the scale {scale.item()}: a positive one is needed")
+        if not SMALLEST <= float(scale.item()) < np.inf:
+            raise InputError(
+                f"{node.op_type} '{node.name}' has the scale {scale.item():g}: a positive normal float32 is needed"
+            )
         name = self._element(node, unstated)
         if name not in BITS:
             raise InputError(f"{node.op_type} '{node.name}' makes {name}: 8 and 16 bits are supported")
@@ -133,13 +135,6 @@ class Network:
             name = self.writers[name].input[0]
         has_signs = name in self.writers and self.writers[name].op_type in WEIGHTED | AFFINE
         return has_signs and own.zero_point in (own.low, own.high)
-
-    def is_scaled(self, name: str) -> bool:
-        """Return whether a node scales or shifts the value by constants, which folds into the layer before."""
-        return any(
-            node.op_type in AFFINE and sum(operand not in self.constants for operand in node.input) == 1
-            for node in self.readers(name, MOVING)
-        )
 
     def weight_scale(self, node: NodeProto) -> NDArray[np.float64] | None:
         """Return the scale of weights of 8 bits or fewer, per output channel or one for all, None where there are none.

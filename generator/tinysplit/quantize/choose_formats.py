@@ -19,6 +19,7 @@ from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer, MaxPool, Pad, Pads
 from tinysplit.network.layers.pad import MINUS_INFINITY
+from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.weight_scales import correct, keep, largest_sum, refit
 
@@ -36,10 +37,12 @@ def choose_formats(
 
     `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name; values
     get the Q formats that hold them, except those with a format in `chosen_before`.
-    Raises InputError where a range is missing or not finite, and where no format keeps a layer's sums in 32 bits.
+    Raises InputError where a range is missing or not finite, and where no format, or not that of a QDQ network, keeps a
+    layer's sums in 32 bits.
     """
     widths = BitWidths.of(graph, bits)
-    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **graph.qdq_formats})
+    in_file = {name: graph.qdq_formats[own] for name, own in graph.onnx_values.items() if own in graph.qdq_formats}
+    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **in_file})
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
@@ -49,6 +52,8 @@ def choose_formats(
         weight_bits = widths.weights.get(layer.output)
         y = inputs[0] if _keeps_input_format(graph, layer, inputs[0], wanted[layer.output]) else wanted[layer.output]
         quantized = _fit(layer, inputs, y, input_bounds, weight_bits)
+        if layer.output in in_file and not isinstance(layer, Softmax):
+            _check_kept(layer, y, quantized.formats.y)
         chosen.append(quantized.formats)
         values[layer.output] = quantized.formats.y
         bounds[layer.output] = _output_bounds(quantized)
@@ -141,7 +146,7 @@ def _keeps_input_format(graph: Graph, layer: Layer, x: ValueFormat, wanted: Valu
     It is where it holds the constant, where that stands for minus infinity, and where all readers take maxima, in which
     the lowest integer stands for a lower constant. A format of a QDQ network counts first.
     """
-    if not isinstance(layer, Pad) or layer.output in graph.qdq_formats or x.bits != wanted.bits:
+    if not isinstance(layer, Pad) or layer.onnx_value in graph.qdq_formats or x.bits != wanted.bits:
         return False
     lost = float(x.dequantize(x.quantize(np.array(layer.value)))) - layer.value
     if abs(lost) <= x.scale / 2 or layer.value <= MINUS_INFINITY:
@@ -182,6 +187,15 @@ def _fit(
             "use fewer bits or a smaller layer"
         )
     return quantized
+
+
+def _check_kept(layer: Layer, wanted: ValueFormat, found: ValueFormat) -> None:
+    """Raise InputError for a layer whose sums allow only a coarser format than that of its pair."""
+    if found.scale > wanted.scale and not layer.keeps_format:
+        raise InputError(
+            f"layer {layer.name!r}: the pair behind it has the scale {wanted.scale:g}, but its sums allow "
+            f"{found.scale:g} or more: quantize the model again, with samples that cover its values"
+        )
 
 
 def few_weight_bits(quantized: QuantizedLayer) -> int:

@@ -25,7 +25,7 @@ Function = tuple[Layer, ...]  # look-up tables and clamps, one after the other; 
 
 POINTS = 1 << 15  # at which functions are compared
 GOLDEN = 0.5 * (5**0.5 - 1)  # multiples of it spread evenly over the bins, and have no period in common with steps
-FINER_FORMATS = 24  # tried for functions, from the one that holds the whole range on
+FINER_FORMATS = 24  # tried for functions, from the one that holds the range of the numbers seen on
 SAMPLED = 1024  # inputs that find the largest output of a function
 WIDE_BITS = 32
 
@@ -107,6 +107,12 @@ class ReadError:
             reached += [computed(tuple(clamps[: count + 1]), ends) for count in range(len(clamps))]
         return float(min(map(np.min, reached))), float(max(map(np.max, reached)))
 
+    @property
+    def halvings(self) -> int:
+        """How often the range can be halved until it is about that of the numbers seen, which constants may exceed."""
+        whole, seen = (QFormat.for_range(WIDE_BITS, *each).fraction_bits for each in (self.range, self.seen.range))
+        return max(seen - whole, 0)
+
     def __call__(self, values: ValueFormat) -> float:
         """Return the relative mean squared error in this format."""
         return sum(self._of(function, values) for function in self.functions)
@@ -123,7 +129,8 @@ class ReadError:
         if not np.isfinite([low, high]).all():
             return low, high
         whole = QFormat.for_range(bits, low, high)
-        best = min((QFormat(bits, whole.fraction_bits + extra) for extra in range(FINER_FORMATS)), key=self)
+        finer = range(self.halvings + FINER_FORMATS)
+        best = min((QFormat(bits, whole.fraction_bits + extra) for extra in finer), key=self)
         return max(low, best.low * best.scale), min(high, best.high * best.scale)
 
     def _of(self, function: Function, values: ValueFormat) -> float:

@@ -21,7 +21,8 @@ from tinysplit.quantize.read_errors import ReadError
 BITS = 8
 STEPS = (1 << BITS) - 1  # from the lowest integer to the highest
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)  # of a value range, tried in turn
-SHARES_OF_FUNCTIONS = tuple(2.0 ** (-k / 4) for k in range(64))  # the same where functions of the value are read
+IN_HALF = 4  # shares from one to half of it where functions of the value are read, as often as the range can be halved
+HALVINGS = 16  # of the range of the numbers seen
 OFF_GRID = 1e-3  # steps: rounding error of float32
 
 
@@ -89,7 +90,8 @@ def _from(low: float, step: float) -> ValueFormat:
 
 def _least_error(error: ReadError, *, is_symmetric: bool) -> ValueFormat:
     low, high = min(error.range[0], 0.0), max(error.range[1], 0.0)
-    shares = SHARES if error.is_of_value else SHARES_OF_FUNCTIONS
+    of_functions = [2.0 ** (-k / IN_HALF) for k in range(IN_HALF * (error.halvings + HALVINGS))]
+    shares = SHARES if error.is_of_value else of_functions
     whole = ValueFormat(BITS, 1.0)
     if is_symmetric:
         step = max(low / whole.low, high / whole.high)

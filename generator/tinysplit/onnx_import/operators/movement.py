@@ -1,6 +1,7 @@
 # ruff: noqa: ARG001 - all operators have one signature, and these add no layer
 """Operators that only move data: they change the layout and add no layer."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -111,4 +112,5 @@ def pad(node: Node, builder: GraphBuilder) -> Tensor:
     both = [(0, 0)] * node.rank
     for axis, before, after in zip(padded, widths, widths[len(padded) :], strict=False):
         both[axis] = (before, after)
-    return node.moved(node.tensor.layout.pad(both, 0.0 if value is None else float(value.item())))
+    layout = node.tensor.layout.pad(both, 0.0 if value is None else float(value.item()))
+    return replace(node.moved(layout), padded=node.output)
