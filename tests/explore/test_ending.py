@@ -75,7 +75,7 @@ TERMINATED_AT_A_START = """
 import os, signal, sys
 from multiprocessing import forkserver
 from tinysplit.common.interrupts.signals import run_command
-from tinysplit.explore.candidates import Candidate
+from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import Solving
 from tinysplit.explore.workers import LocalProcesses
 
@@ -91,7 +91,7 @@ def terminated_before_the_process_is_known(stream):
 def command():
     processes = LocalProcesses(1)
     try:
-        list(processes.run({("m", 8, 0): None}, [(Candidate("m", 8, 0, ("b",)),)], Solving(1.0)))
+        list(processes.run({("m", 8, 0): None}, [(SetCandidate("m", 8, 0, ("b",)),)], Solving(1.0)))
     finally:
         processes.close()
 

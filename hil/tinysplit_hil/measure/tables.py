@@ -144,11 +144,8 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
     outputs = report.outputs
     good = outputs.samples - len(outputs.differing)
     style = "green" if outputs.bit_exact else "red"
-    console.print(
-        f"Outputs of the {_rig(report)}: [{style}]{good} of {outputs.samples} bit-exact[/{style}] "
-        "with the integer reference",
-        highlight=False,
-    )
+    exact = (f"{good} of {outputs.samples} bit-exact", style)
+    console.print(Text.assemble(f"Outputs of the {_rig(report)}: ", exact, " with the integer reference"))
     share = f"agreement with float {100 * outputs.agreement:.2f} %"
     accuracy = "" if outputs.top1 is None else f"{outputs.top1:.4f}, float {outputs.float_top1:.4f}, "
     console.print(
