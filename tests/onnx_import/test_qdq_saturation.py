@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnx_builder import batch_normalization
-from qdq_networks import Form, QdqBuilder, Step, X, check, conv, outputs, quantization, run_plain
+from qdq_networks import Form, QdqBuilder, Step, X, check, conv, normal, outputs, quantization, run_plain
 
 RELU = (0.05, -128)  # scale and zero point of a pair that is a ReLU, 0 to 12.75
 SATURATING = [RELU, (0.05, 0), (0.05, 100), (0.05, -100)]
@@ -71,3 +71,17 @@ def test_a_pair_saturates_in_front_of_constants(tmp_path: Path, operator: str, f
     expected = run_plain(builder.model(), X)
     found = outputs(quantization(builder, tmp_path).quantized, X).reshape(expected.shape)
     assert np.abs(found - expected).max() <= (2 + 1e-3) * builder.pairs[-1][0]
+
+
+@pytest.mark.parametrize("scale", [2e-4, 5e-4])  # up to 6.6 and 16.4; the convolution makes 20
+def test_a_finer_pair_of_16_bits_behind_8_bits_saturates(tmp_path: Path, scale: float) -> None:
+    builder = QdqBuilder(X, Form(), 21)
+    builder.pair()
+    builder.node("Conv", builder.constant(normal(4, 4, 3, 3)), pads=[1, 1, 1, 1])
+    builder.form = Form("int16")
+    builder.pair(scale)
+    quantized = quantization(builder, tmp_path).quantized
+    expected = run_plain(builder.model(), X)
+    found = outputs(quantized, X).reshape(expected.shape)
+    assert quantized.output_format.scale == builder.pairs[-1][0]
+    assert np.abs(found - expected).max() <= 0.04 * np.abs(expected).max()  # of weights of 8 bits

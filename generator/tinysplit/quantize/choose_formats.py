@@ -21,7 +21,7 @@ from tinysplit.network.layers import Layer, MaxPool, Pad, Pads
 from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
-from tinysplit.quantize.weight_scales import correct, keep, largest_sum, refit
+from tinysplit.quantize.weight_scales import FACTOR_BITS, correct, keep, largest_sum, refit
 
 HALF_A_STEP = 0.5
 FEW_WEIGHT_BITS = 8
@@ -51,8 +51,9 @@ def choose_formats(
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
         weight_bits = widths.weights.get(layer.output)
         y = inputs[0] if _keeps_input_format(graph, layer, inputs[0], wanted[layer.output]) else wanted[layer.output]
-        quantized = _fit(layer, inputs, y, input_bounds, weight_bits)
-        if layer.output in in_file and not isinstance(layer, Softmax):
+        is_in_file = layer.output in in_file
+        quantized = _fit(layer, inputs, y, input_bounds, weight_bits, FACTOR_BITS[0] if is_in_file else 0)
+        if is_in_file and not isinstance(layer, Softmax):
             _check_kept(layer, y, quantized.formats.y)
         chosen.append(quantized.formats)
         values[layer.output] = quantized.formats.y
@@ -169,8 +170,9 @@ def _fit(
     wanted: ValueFormat,
     bounds: Sequence[Bounds],
     weight_bits: int | None,
+    finer: int,
 ) -> QuantizedLayer:
-    """Return a layer in fixed point; its output gets the format `wanted` or a coarser one."""
+    """Return a layer in fixed point; its output gets the format `wanted` or a coarser one, as in `correct`."""
     for name, parameter in layer.parameters.items():
         if not np.isfinite(parameter).all():
             raise InputError(f"layer {layer.name!r}: its {name} hold NaN or infinity; export the model again")
@@ -179,7 +181,7 @@ def _fit(
         formats = LayerFormats(tuple(inputs), layer.output_format(inputs, wanted))
     else:
         kept = keep(layer, inputs[0], wanted, bounds[0])
-        formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits)
+        formats = kept or correct(layer, inputs[0], wanted, bounds[0], weight_bits, finer)
     quantized = None if formats is None else QuantizedLayer.of(layer, formats, bounds)
     if quantized is None or largest_sum(quantized) > ACCUMULATOR_MAX or _loses_weights(quantized):
         raise InputError(

@@ -34,17 +34,20 @@ SMALLEST_CORRECTION = 2.0**-28
 UNSIGNED_SUM_LIMIT = (1 << 16) - 1  # of a group's products: two sums share a word
 
 
-def correct(layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, bits: int) -> LayerFormats | None:
+def correct(
+    layer: Layer, x: ValueFormat, wanted: ValueFormat, bounds: Bounds, bits: int, finer: int = 0
+) -> LayerFormats | None:
     """Return the formats of a layer with weights of `bits` bits for inputs between the integers `bounds`.
 
-    The output has the format `wanted`, or coarser steps: it is never finer than the sums that it is made from.
+    The output has the format `wanted`, or coarser steps: it is at most `finer` halvings finer than the sums that it is
+    made from.
     Returns None where no step of the weights keeps the sums in 32 bits.
     """
     needs = _needs(layer, x, bounds, bits)
     if needs is None:
         return None
     excess = frexp(float(needs.steps.max()) * x.scale / wanted.scale)[1]
-    y = ValueFormat.of(wanted.bits, wanted.scale * 2.0 ** max(excess, 0), wanted.zero_point)
+    y = ValueFormat.of(wanted.bits, wanted.scale * 2.0 ** max(excess - finer, 0), wanted.zero_point)
     corrections = needs.steps * x.scale / y.scale
     corrections = np.maximum(corrections, max(float(corrections.max()) * 2.0 ** -FACTOR_BITS[1], SMALLEST_CORRECTION))
     sum_bits = _bits(needs.sums / (corrections * y.scale))
