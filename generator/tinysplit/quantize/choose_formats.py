@@ -153,7 +153,7 @@ def _keeps_input_format(graph: Graph, layer: Layer, x: ValueFormat, wanted: Valu
     if abs(lost) <= x.scale / 2 or layer.value <= MINUS_INFINITY:
         return True
     readers = [reader for reader in graph.layers if layer.output in reader.inputs]
-    return lost > 0 and all(_takes_maxima_inside(reader, layer) for reader in readers)
+    return lost > 0 and bool(readers) and all(_takes_maxima_inside(reader, layer) for reader in readers)
 
 
 def _takes_maxima_inside(reader: Layer, pad: Pad) -> bool:
