@@ -85,6 +85,7 @@ MAX_POOL, AVERAGE_POOL = (operator(name, kernel_shape=[2, 2]) for name in ("MaxP
 CONSTANTS: dict[str, tuple[Build, ...]] = {
     "Pad": (*SIGMOID, padded(3.0), convolution()),
     "Pad below zero": (*SIGMOID, padded(-2.0), convolution()),
+    "Pad below zero at the output": (*SIGMOID, padded(-2.0)),
     "Pad before an average": (*SIGMOID, padded(7.0), operator("AveragePool", kernel_shape=[3, 3]), convolution()),
     "Pad before repeated pixels": (*SIGMOID, padded(7.0), doubled, convolution()),
     "Pad before a sum": (*SIGMOID, padded(7.0), joined("Add", convolution(pads=[1] * 4))),
