@@ -126,7 +126,7 @@ def test_registers_are_set_on_the_host_of_the_probe(rig: Path) -> None:
     assert programmer.set_register
     command = programmer.set_register(load_debug_port("nucleo_g071rb"), 0x40022000, 0x600, ProbeChoice("first"))
     environment = str(rig.parent / "lab.yaml")
-    assert command[1:6] == ("-m", "tinysplit_hil.rig.labgrid_targets", environment, "first", "openocd")
+    assert command[1:7] == ("-m", "tinysplit_hil.rig.labgrid_targets", environment, "first", "", "openocd")
     assert command[-1] == "init; mww 0x40022000 0x00000600; reset run; shutdown"
 
 
