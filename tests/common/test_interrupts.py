@@ -276,12 +276,19 @@ def test_a_program_ends_with_what_it_has_started() -> None:
     wait_until_gone(pids[1])
 
 
-def test_programs_of_other_threads_can_be_ended() -> None:
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [("echo; sleep 60", signal.SIGTERM), ("trap '' TERM; echo; sleep 60", signal.SIGKILL)],
+)
+def test_programs_of_other_threads_can_be_ended(command: str, number: int) -> None:
     codes: list[int] = []
     begun = threading.Event()
 
     def wait() -> None:
-        with child(("sleep", "60")) as process:
+        with child(("sh", "-c", command), stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            with process.stdout as output:
+                output.readline()
             begun.set()
             codes.append(process.wait())
 
@@ -290,7 +297,7 @@ def test_programs_of_other_threads_can_be_ended() -> None:
     begun.wait(PATIENCE_S)
     kill_children()
     thread.join(PATIENCE_S)
-    assert codes == [-signal.SIGKILL]
+    assert codes == [-number]
 
 
 def test_processes_of_a_pool_end_with_a_block_that_fails() -> None:

@@ -176,8 +176,10 @@ class _Running:
             yield f"exit code {code}, not {expected}: {said[-300:]}"
         if "Traceback" in said or "Exception ignored" in said:
             yield said[-1500:]
-        time.sleep(10 * _LOOK_S)  # in which processes that were killed go
-        if left := list(self._left()):
+        end_s = time.monotonic() + LIMIT_S  # by which processes that were ended have gone
+        while (left := list(self._left())) and time.monotonic() < end_s:
+            time.sleep(_LOOK_S)
+        if left:
             yield f"processes left: {left}"
         if files := [str(path) for path in self._folder.rglob(".tinysplit-*")]:
             yield f"left behind: {files}"

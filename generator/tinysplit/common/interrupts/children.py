@@ -5,10 +5,12 @@ import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from time import monotonic, sleep
 from typing import Any
 
 from tinysplit.common.interrupts.signals import uninterrupted
 
+_GRACE_S, _LOOK_S = 0.3, 0.01
 _running: set[subprocess.Popen[Any]] = set()
 
 
@@ -38,6 +40,15 @@ def kill_children() -> None:
 
 
 def _kill(process: subprocess.Popen[Any]) -> None:
+    """End a program and all that it has started: with time to delete temporary files, as gcc does, then at once."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+            try:
+                os.killpg(process.pid, signal.SIGTERM)
+                end_s = monotonic() + _GRACE_S
+                while monotonic() < end_s:
+                    process.poll()
+                    os.killpg(process.pid, 0)  # raises once all have gone
+                    sleep(_LOOK_S)
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)
