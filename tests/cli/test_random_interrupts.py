@@ -1,14 +1,19 @@
-"""Signals at random moments of all commands. `tests/support/random_interrupts.py` tries as many as it is asked to."""
+"""Signals at random moments of all commands. `tests/support/random_interrupts.py` tries as many as it is asked to.
+
+The moments differ from run to run, so the test is one of the nightly ones; `tests/common/test_interrupts.py` has
+signals at given places.
+"""
 
 from pathlib import Path
 
 import pytest
 
-from profiles import cases
 from random_interrupts import trials
 
+TRIALS, SEED = 200, 1
 
-@pytest.mark.slow
+
+@pytest.mark.nightly
 def test_signals_at_random_moments_end_commands_cleanly(tmp_path: Path) -> None:
-    wrong = [trial for trial in trials(cases(quick=1, full=8, nightly=200), 1, tmp_path) if trial.wrong]
+    wrong = [trial for trial in trials(TRIALS, SEED, tmp_path) if trial.wrong]
     assert not wrong
