@@ -14,6 +14,7 @@ TRIALS, SEED = 200, 1
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(7200)
 def test_signals_at_random_moments_end_commands_cleanly(tmp_path: Path) -> None:
     wrong = [trial for trial in trials(TRIALS, SEED, tmp_path) if trial.wrong]
     assert not wrong
