@@ -9,7 +9,7 @@ from multiprocessing import active_children
 
 @contextmanager
 def process_pool(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Yield so many processes, by default one per processor, which are ended at once if the block fails.
+    """Yield a pool of `count` processes, by default one per processor, which end at once if the block fails.
 
     They never see Ctrl-C: this process handles it.
     """

@@ -44,7 +44,7 @@ class AveragePool(Pool):
         """Return steps of the output in one of the input, as a fraction of two integers.
 
         Exact for powers of two; otherwise with as many bits as sums of 32 bits leave, 8 to 12, and 12 for longer sums.
-        Small ratios, of 16-bit values that become 8-bit ones, have so many behind their leading zeros.
+        Small ratios, as of 16-bit values that become 8-bit ones, have as many significant bits.
         """
         exact = formats.x.scale / formats.y.scale
         numerator, denominator = exact.as_integer_ratio()
