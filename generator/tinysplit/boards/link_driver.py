@@ -9,10 +9,6 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.settings.boards_and_links import BAUD, LINK_DRIVER
 
-# Flash in bytes, measured with GCC 12 and the flags of a project, the larger of all cores: the driver itself, and what
-# board.c has for each link (settings, DMA channels, handlers, and the initial values of its port).
-_DMA_FLASH = (804, 132)
-_BYTES_FLASH = (516, 76)
 _PORT_BYTES = 36  # RAM for each link beside the buffers: uart_link_t
 
 # The longest time in cycles for which a core leaves alone what a link has received, on a clean line: handlers of the
@@ -146,9 +142,3 @@ def choose_driver(
         )
     fitting = (each for each in possible if each.ram_bytes(board, len(uarts)) <= free_ram_bytes)
     return next(fitting, possible[-1])
-
-
-def driver_flash_bytes(driver: LinkDriver, n_links: int) -> int:
-    """Return what the driver of `n_links` links takes of the flash, without link.c; 0 without links."""
-    once, each = _DMA_FLASH if driver is LinkDriver.DMA else _BYTES_FLASH
-    return once + n_links * each if n_links else 0

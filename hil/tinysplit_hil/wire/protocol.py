@@ -114,7 +114,6 @@ class BoardState(IntEnum):
 
 
 RESET_CAUSES = ("unknown", "power", "reset pin", "watchdog", "software", "brown-out")
-LINK_DRIVERS = ("none", "dma", "interrupt", "polling")
 
 _MEANINGS = {
     ErrorCode.UNKNOWN_TYPE: "unknown request: build and flash the board again",
