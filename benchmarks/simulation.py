@@ -39,7 +39,7 @@ from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.problem import Objective
-from tinysplit.split.simulation.run import simulate
+from tinysplit.timing.simulation import simulate
 from tinysplit.split.solution import Split
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.results.run_report import RunReport

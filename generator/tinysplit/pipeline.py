@@ -21,7 +21,7 @@ from tinysplit.common.choices import (
     SecondObjective,
     Slices,
 )
-from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
@@ -45,8 +45,9 @@ from tinysplit.onnx_import.reading import read_network
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
+from tinysplit.plan.planned_split import PlacedNetwork
 from tinysplit.project.manifest import Project
-from tinysplit.project.placement import placement_of
+from tinysplit.project.placement import plans_of_file
 from tinysplit.project.split_file import SplitFile, check_split_matches
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
@@ -71,7 +72,8 @@ from tinysplit.split.pareto import Front
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
-from tinysplit.split.simulation.loss import Loss
+from tinysplit.timing.figures import Timing
+from tinysplit.timing.loss import Loss
 from tinysplit.split.solution import Split
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples, measure_boards
@@ -193,7 +195,7 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
     """
     if search.assignment is not None:
         problem = make_problem(context.graph, context.boards, context.settings, quantized=quantized)
-        split = _given(context, problem, search.assignment)
+        split = _planned(context, _given(context, problem, search.assignment))
         _print_alternatives(context, split, search)
         return split
     if search.slices not in {None, Slices.NONE} and search.copies is Copies.ALWAYS:
@@ -201,8 +203,11 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
     with steps(context.messages, f"splitting {context.title}"):
         ends = (search.input_board - 1, search.output_board - 1)
         how = (search.slices, search.slice_solver, *ends, search.time_limit_s)
-        split = SliceRequest(context.graph, context.boards, context.settings, *how).best(
-            lambda: _solve(context, search, quantized=quantized), context.messages
+        request = SliceRequest(context.graph, context.boards, context.settings, *how)
+        split = request.best(
+            lambda: _solve(context, search, quantized=quantized),
+            lambda found: _planned(context, found),
+            context.messages,
         )
     if not split.distributions:
         _print_alternatives(context, split, search)
@@ -221,7 +226,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
         joint = search_jointly(
             graph,
-            lambda widths: _solve(context, search, widths),
+            lambda widths: _planned(context, _solve(context, search, widths), widths),
             lambda assignment: allocate_bits(calibration, _limits(context, goal, assignment)),
         )
     print_warnings(joint.quantized, calibration, messages)
@@ -248,8 +253,11 @@ def reassign(
     if assignment is None and not split.is_edited:
         return split
     problem = make_problem(context.graph, context.boards, split.settings, split.bit_widths)
-    found = _given(context, problem, assignment or assignment_text(split.devices))
-    return describe_split(replace(context, settings=split.settings), found, split.bit_widths)
+    context = replace(context, settings=split.settings)
+    found = _planned(
+        context, _given(context, problem, assignment or assignment_text(split.devices)), split.bit_widths
+    )
+    return describe_split(context, found, split.bit_widths)
 
 
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
@@ -270,9 +278,10 @@ def simulate(
 ) -> ArrivalReport:
     """Simulate inputs on a split of the context's network."""
     graph, boards, settings = context.graph, context.boards, context.settings
+    plans = plans_of_file(split, graph, boards, settings)
+    timing = Timing(tuple(plan.program() for plan in plans), settings.frame_period_s)
     whole = make_problem(graph, boards, settings, split.bit_widths)
-    placement = placement_of(split, graph, boards, settings, whole)
-    return simulate_arrivals(placement, whole, arrivals, loss, keeps_events=keeps_events)
+    return simulate_arrivals(timing, whole, arrivals, loss, keeps_events=keeps_events)
 
 
 def quantize_network(
@@ -376,6 +385,20 @@ def _solve(
         settings = context.settings
         hint = "" if settings.cost_model else sufficient_changes(context.graph, context.boards, settings)
         raise CheckFailedError(f"{error.message}{hint}") from None
+
+
+def _planned(context: Context, split: Split, widths: BitWidths | None = None) -> Split:
+    """Return the split with the programs of its plans; as it is where it has none, as `generate` tells."""
+    settings = context.settings
+    if split.timing is None:
+        return split
+    widths = widths or BitWidths.of(context.graph, settings.bits)
+    placed = PlacedNetwork.of(context.graph, widths, len(context.boards), split.assignments, split.distributions)
+    try:
+        plans = placed.plans(context.boards, split.problem, settings, split.optimize or settings.optimize)
+    except TinysplitError:
+        return split
+    return replace(split, programs=tuple(plan.program() for plan in plans))
 
 
 def _solver(context: Context, search: Search) -> Callable[[Problem, float], Split]:

@@ -16,8 +16,8 @@ from tinysplit.cli.app import app
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import free_memory
 from tinysplit.kernels.cost_table import using_table
-from tinysplit.split.simulation.results import Activity
-from tinysplit.split.simulation.run import simulate
+from tinysplit.timing.results import Activity
+from tinysplit.timing.simulation import simulate
 
 HEADER = "time (s),current (mA),marker"
 RUN_MA, SLEEP_MA = 5.4, 3.0

@@ -12,7 +12,7 @@ import pytest
 from firmware_on_host import LINK_SOURCES, compile_host
 from profiles import cases
 from simulated_link import transfer_times
-from tinysplit.split.simulation.loss import Loss
+from tinysplit.timing.loss import Loss
 
 SEEDS = cases(quick=3, full=20, nightly=300)
 NO_ANSWER, PEER_STOPPED, RESTARTED, OTHER_RUN, OTHER_PLAN, OTHER_VERSION, WRONG_BOARD, CORRUPT = range(1, 9)

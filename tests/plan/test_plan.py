@@ -18,7 +18,7 @@ from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Add, Layer, Shape
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from tinysplit.split.problem import Problem
-from tinysplit.split.topology import Links
+from tinysplit.timing.topology import Links
 
 
 def test_a_board_may_have_several_sub_models_and_one_link_serves_both_directions() -> None:

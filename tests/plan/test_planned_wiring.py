@@ -6,7 +6,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.plan.wiring import Link, wire, wire_all
-from tinysplit.split.topology import Cut
+from tinysplit.timing.topology import Cut
 
 G0, F4, SMALL = "nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb"  # with two, two, and one link UART
 

@@ -23,7 +23,7 @@ from tinysplit.slices.options import FEW_BOARDS, MOST_DIVISIONS, OptionSet, roun
 from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
 BOTH = (SliceAxis.ROWS, SliceAxis.CHANNELS)

@@ -13,7 +13,7 @@ from tinysplit.slices.exact.labels import Labels
 from tinysplit.slices.exact.problem import Arrivals, DistributionProblem, Stage, Transition
 from tinysplit.slices.exact.search import best_choice, best_choices
 from tinysplit.split import clock
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 CASES = 1000
 LONG_S = 60.0

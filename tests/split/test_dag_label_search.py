@@ -30,7 +30,7 @@ from tinysplit.split.solvers.dag.state_graph_builder import StateGraphBuilder
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 N_PROBLEMS = cases(quick=40, full=300, nightly=8000)
 Search = Callable[[Problem], Split]

@@ -12,9 +12,9 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.split.evaluate.actions import Action, BoardAction, actions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.firmware import FirmwareSimulation
-from tinysplit.split.evaluate.steps import program
+from tinysplit.split.evaluate.program import program
 from tinysplit.split.problem import Assignment
-from tinysplit.split.topology import Cut
+from tinysplit.timing.topology import Cut
 
 
 @settings(max_examples=cases(quick=5, full=12, nightly=300))

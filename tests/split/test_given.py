@@ -13,7 +13,7 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.problem import Problem
-from tinysplit.split.topology import Links
+from tinysplit.timing.topology import Links
 
 
 @pytest.mark.parametrize("assignment", [(0,), (0, 0, 1), (1, 0, 0, 2, 0)])

@@ -18,7 +18,7 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
-from tinysplit.split.topology import Links
+from tinysplit.timing.topology import Links
 
 N_PROBLEMS = cases(quick=60, full=160, nightly=3000)
 KINDS = Kinds(periods=(Period.LOAD,))

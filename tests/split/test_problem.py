@@ -13,7 +13,7 @@ from tinysplit.split.evaluate.sub_models import SubModel, sub_models
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 from tinysplit.split.solve import solve
-from tinysplit.split.topology import Cut
+from tinysplit.timing.topology import Cut
 
 LAYERS = (
     LayerCosts.alike("conv1", 100, 500, 30, (1.0, 2.0)),

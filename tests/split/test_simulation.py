@@ -18,16 +18,16 @@ from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.split.evaluate.arrivals import frames, on_whole_networks
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.handoff import Handoff
+from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
-from tinysplit.split.simulation.activity import activities_alone, activities_in_stream
-from tinysplit.split.simulation.board import LOOK_AHEAD_S
-from tinysplit.split.simulation.copies import simulate_copies
-from tinysplit.split.simulation.loss import Loss
-from tinysplit.split.simulation.power import Waiting, board_w, split_w
-from tinysplit.split.simulation.results import Activity, BoardTimes, Simulated
-from tinysplit.split.simulation.run import simulate
-from tinysplit.split.topology import Links
+from tinysplit.timing.activity import activities_alone, activities_in_stream
+from tinysplit.timing.board import LOOK_AHEAD_S
+from tinysplit.timing.copies import simulate_copies
+from tinysplit.timing.loss import Loss
+from tinysplit.timing.power import Waiting, board_w, split_w
+from tinysplit.timing.results import Activity, BoardTimes, Simulated
+from tinysplit.timing.simulation import simulate
+from tinysplit.timing.topology import Links
 
 FIRMWARE = Kinds(periods=(Period.FIRMWARE,))
 N_PROBLEMS = cases(quick=20, full=40, nightly=3000)

@@ -24,7 +24,7 @@ from tinysplit.split.solvers.dispatch import Solver, find_split
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 from tinysplit.split.solvers.symmetry import earlier_interchangeable
-from tinysplit.split.topology import Links
+from tinysplit.timing.topology import Links
 
 
 def check(split: Split, expected: float) -> None:

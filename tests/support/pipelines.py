@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
-from tinysplit.split.handoff import Handoff
+from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Period, Problem
 
 ROOMY, TIGHT = 1000, 40

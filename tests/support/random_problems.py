@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from brute_force import BruteForce
-from tinysplit.split.handoff import Handoff
+from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Objective, Period, Problem
-from tinysplit.split.topology import Links
+from tinysplit.timing.topology import Links
 
 
 @dataclass(frozen=True)

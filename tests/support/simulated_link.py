@@ -6,11 +6,11 @@ from typing import Any
 from simpy import Environment, Event
 
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES, line_bytes_of
-from tinysplit.split.simulation.line import Line
-from tinysplit.split.simulation.loss import Loss, Losses
-from tinysplit.split.simulation.receiver import Receiver
-from tinysplit.split.simulation.sender import Sender
-from tinysplit.split.topology import Cut
+from tinysplit.timing.line import Line
+from tinysplit.timing.loss import Loss, Losses
+from tinysplit.timing.receiver import Receiver
+from tinysplit.timing.sender import Sender
+from tinysplit.timing.topology import Cut
 
 
 def transfer_times(baud: int, size: int, loss: Loss, count: int) -> list[float]:

@@ -16,7 +16,7 @@ from tinysplit.api.result import Result
 from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener, late_step
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
-from tinysplit.split.simulation.loss import Loss
+from tinysplit.timing.loss import Loss
 
 GivenTimes = Annotated[
     Sequence[float] | str | Path | None,

@@ -26,7 +26,7 @@ from tinysplit.onnx_import.reading import read_network
 from tinysplit.pipeline import Context
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.slices.settings import Search
-from tinysplit.split.topology import pair_of
+from tinysplit.timing.topology import pair_of
 
 GivenPath = Annotated[str | Path, takes("a path", str, Path)]
 GivenFile = Annotated[str | Path, takes("the path of an ONNX file", str, Path)]

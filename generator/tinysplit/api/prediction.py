@@ -84,7 +84,7 @@ def predict(
     split = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
     has_energy = all(board.known_power for board in chosen)
     return Prediction(
-        latency_s=split.figures.i_s,
+        latency_s=split.i_s,
         period_s=split.period_s,
         energy_j=split.energy_j if has_energy else None,
         boards=tuple(_use(split, chosen, index) for index in sorted(set(split.assignment))),

@@ -35,7 +35,7 @@ from tinysplit.settings.result_files import OUT
 from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE, SLICES
 from tinysplit.settings.setting import Heading
 from tinysplit.split.problem import Objective
-from tinysplit.split.simulation.loss import Loss
+from tinysplit.timing.loss import Loss
 
 if TYPE_CHECKING:
     from tinysplit.pipeline import Context

@@ -1,36 +1,21 @@
 """The estimated seconds of an inference in which each board of a plan runs and sleeps."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 
-from tinysplit.plan.period import planned_program
 from tinysplit.plan.plan import Plan
 from tinysplit.project.activity import BoardActivity
-from tinysplit.split.problem import Problem
-from tinysplit.split.simulation.activity import Activity, activities_alone, activities_in_stream
+from tinysplit.timing.figures import Activity
 
 
-def estimated_alone(plans: Sequence[Plan], problem: Problem) -> tuple[BoardActivity, ...]:
-    """Return those of one inference on boards at rest, of the slowest copy."""
-    return max((_alone(plan, problem) for plan in plans), key=lambda boards: boards[0].span_s)
+def board_activities(
+    plans: Sequence[Plan], found: Sequence[Activity], shares: Sequence[float]
+) -> tuple[BoardActivity, ...]:
+    """Return what boards do in the time of an inference, with the reading of their external memory.
 
-
-def estimated_in_stream(plans: Sequence[Plan], problem: Problem, period_s: float) -> tuple[BoardActivity, ...]:
-    """Return those of an inference among many on all copies, of which each takes a share."""
-    return tuple(chain.from_iterable(_in_stream(plan, problem, period_s) for plan in plans))
-
-
-def _alone(plan: Plan, problem: Problem) -> tuple[BoardActivity, ...]:
-    return _of_boards(plan, activities_alone(problem, plan.assignment, planned_program(plan, problem)))
-
-
-def _in_stream(plan: Plan, problem: Problem, period_s: float) -> Iterator[BoardActivity]:
-    found = activities_in_stream(problem, plan.assignment, planned_program(plan, problem))
-    return (each.during(period_s) for each in _of_boards(plan, found))
-
-
-def _of_boards(plan: Plan, found: Sequence[Activity]) -> tuple[BoardActivity, ...]:
-    external_s = _external_s(plan)
+    Each plan computes one of the `shares` of all inferences.
+    """
+    copies = zip(plans, shares, strict=True)
+    external_s = {device: share * seconds for plan, share in copies for device, seconds in _external_s(plan).items()}
     return tuple(
         BoardActivity(
             board=each.device + 1, run_s=each.run_s, sleep_s=each.sleep_s, external_s=external_s.get(each.device, 0.0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from tinysplit import __version__
-from tinysplit.codegen.activities import estimated_alone, estimated_in_stream
+from tinysplit.codegen.activities import board_activities
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.common.alignment import WORD_BYTES
@@ -18,7 +18,6 @@ from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Part
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.period import overlapped_s, planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
@@ -34,9 +33,9 @@ from tinysplit.project.manifest import (
     ProjectPart,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
-from tinysplit.split.evaluate.replication import period_of_copies_s
 from tinysplit.split.problem import LayerCosts, Period, Problem
-from tinysplit.split.topology import Cut
+from tinysplit.timing.figures import Timing
+from tinysplit.timing.topology import Cut
 
 
 def build_manifest(
@@ -56,7 +55,7 @@ def build_manifest(
     layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
     problem = _as_generated(plans[0].problem, layers)
     whole = quantized.whole.layers if quantized.whole else ()
-    period_s = period_of_copies_s([planned_period_s(plan, problem) for plan in plans])
+    timing = Timing(tuple(plan.program(problem) for plan in plans))
     return Project(
         tinysplit_version=__version__,
         model=model,
@@ -65,17 +64,17 @@ def build_manifest(
         host_baud=bauds[1],
         calibration_samples=calibration_samples,
         project_hash=0,
-        estimated_period_s=period_s,
+        estimated_period_s=timing.period_s,
         one_board_period_s=one_board_period_s(problem),
         copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
         boards=tuple(_board(own, board_plan, plan) for plan, own in copies for board_plan in plan.boards),
         links=tuple(chain.from_iterable(map(_links, plans))),
         layers=tuple(chain.from_iterable(layers)),
         cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
-        estimated_saved_s=max(overlapped_s(plan, problem) for plan in plans),
+        estimated_saved_s=timing.l_s + timing.t_s - timing.i_s,
         network_formats=tuple(ProjectFormats.of(layer.formats) for layer in whole),
-        estimated_alone=estimated_alone(plans, problem),
-        estimated_in_stream=estimated_in_stream(plans, problem, period_s),
+        estimated_alone=board_activities(plans, timing.activities_alone, (1.0,) * len(plans)),
+        estimated_in_stream=board_activities(plans, timing.activities_in_stream, timing.shares),
     )
 
 

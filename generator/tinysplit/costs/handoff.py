@@ -18,8 +18,8 @@ from tinysplit.costs.transfers import (
     wire_seconds,
 )
 from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
-from tinysplit.split.handoff import DeviceTable, Handoff
-from tinysplit.split.topology import Table
+from tinysplit.timing.handoff import DeviceTable, Handoff
+from tinysplit.timing.topology import Table
 
 TICKS_PER_S = 1000  # of the firmware while it waits
 
@@ -43,6 +43,7 @@ def handoff_of(
     return Handoff(
         wire_s=tuple(over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte)) for n_bytes in out_bytes),
         reply_s=over_links(partial(reply_seconds, bits_per_byte=bits_per_byte)),
+        latency_s=_latencies(out_bytes, boards, settings, bits_per_byte, table, driver),
         copy_s=cpu_s((*out_bytes, in_bytes), lambda family, n_bytes: costs[family].copying * n_bytes),
         send_s=(
             *cpu_s(out_bytes, lambda family, n_bytes: costs[family].sent(n_bytes, driver)),
@@ -84,34 +85,36 @@ def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callab
     )
 
 
-def direct_seconds(
-    parts: Handoff,
+def direct_seconds(parts: Handoff) -> Table:
+    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
+
+    They begin and end with the copies between arenas and buffers.
+    """
+    numbers = range(len(parts.reply_s))
+    return tuple(
+        tuple(tuple(0.0 if i == h else parts.transfer_s(layer, i, h) for h in numbers) for i in numbers)
+        for layer in range(len(parts.wire_s))
+    )
+
+
+def _latencies(
     out_bytes: Sequence[int],
     boards: Sequence[Board],
     settings: LinkSettings,
     bits_per_byte: int,
     table: CycleTable,
+    driver: LinkDriver,
 ) -> Table:
-    """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
-
-    They begin and end with the copies between arenas and buffers.
-    """
-    driver = settings.driver or LinkDriver.DMA
+    """Return the seconds from the last bit of each layer's output until the receiver knows that it has it."""
     idle_s = _by_pair(boards, settings, lambda uart, baud: idle_seconds(uart, driver, baud, bits_per_byte))
     numbers = range(len(boards))
 
-    def cpu_s(layer: int, i: int, h: int) -> float:
+    def seconds(n_bytes: int, i: int, h: int) -> float:
         sender, receiver = (table.link[boards[end].device.family][driver] for end in (i, h))
-        sending_s = sender.sending / boards[i].clock.core_hz
-        receiving_s = receiver.received(out_bytes[layer]) / boards[h].clock.core_hz
-        return sending_s + receiving_s + parts.copy_s[layer][i] + parts.copy_s[layer][h]
+        cpus_s = sender.sending / boards[i].clock.core_hz + receiver.received(n_bytes) / boards[h].clock.core_hz
+        return 0.0 if i == h else idle_s[h][i] + cpus_s
 
-    def seconds(layer: int, i: int, h: int) -> float:
-        return 0.0 if i == h else parts.wire_s[layer][i][h] + idle_s[h][i] + cpu_s(layer, i, h)
-
-    return tuple(
-        tuple(tuple(seconds(layer, i, h) for h in numbers) for i in numbers) for layer in range(len(out_bytes))
-    )
+    return tuple(tuple(tuple(seconds(n_bytes, i, h) for h in numbers) for i in numbers) for n_bytes in out_bytes)
 
 
 def _by_pair(

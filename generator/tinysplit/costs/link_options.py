@@ -11,7 +11,7 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import UsageError
 from tinysplit.common.settings_class import settings_class
 from tinysplit.settings.boards_and_links import LINK
-from tinysplit.split.topology import Pair, pair_of
+from tinysplit.timing.topology import Pair, pair_of
 
 _LINK = re.compile(r"(\d+)-(\d+):(?:(none)|(\d+)(:half)?)")
 

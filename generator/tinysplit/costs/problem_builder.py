@@ -109,7 +109,7 @@ def _measured_problem(
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
     links_and_host = (settings.link_settings, settings.bits_per_byte, table, host_baud)
     handoff = handoff_of(out_bytes, in_bytes, boards, *links_and_host)
-    direct = direct_seconds(handoff, out_bytes, boards, settings.link_settings, settings.bits_per_byte, table)
+    direct = direct_seconds(handoff)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards)

@@ -24,7 +24,7 @@ from tinysplit.common.protocol_limits import (
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.settings.boards_and_links import BAUD, LINK
 from tinysplit.settings.setting import either
-from tinysplit.split.topology import Links, Pair, Table, pair_of
+from tinysplit.timing.topology import Links, Pair, Table, pair_of
 
 
 def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:

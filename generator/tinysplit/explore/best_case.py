@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tinysplit.explore.figures import Figures
 from tinysplit.split.fused_layers import with_least_costs
 from tinysplit.split.problem import Problem
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 Seconds = NDArray[np.float64]
 

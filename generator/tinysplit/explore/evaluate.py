@@ -15,7 +15,7 @@ from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import pareto_front
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.topology import Pair, pair_of
+from tinysplit.timing.topology import Pair, pair_of
 
 N_NEAR = 4  # splits of a candidate beside the best one
 

@@ -11,7 +11,7 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.candidates import can_link
 from tinysplit.network.graph import Graph
-from tinysplit.split.handoff import DeviceTable, Handoff
+from tinysplit.timing.handoff import DeviceTable, Handoff
 from tinysplit.split.problem import Problem
 
 

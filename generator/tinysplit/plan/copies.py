@@ -41,5 +41,7 @@ def _on_board(plan: Plan, assignment: Assignment) -> Plan:
     if plan.assignment == assignment:
         return plan
     (board_plan,) = plan.boards
-    own = replace(board_plan, index=assignment[0])
-    return replace(plan, assignment=assignment, boards=(own,), output_board=assignment[0])
+    index = assignment[0]
+    own = replace(board_plan, index=index)
+    streams = replace(plan.streams, assignment=assignment, boards={index: own.own_steps})
+    return replace(plan, assignment=assignment, boards=(own,), streams=streams, output_board=index)

@@ -27,14 +27,16 @@ from tinysplit.plan.code_placement import IN_FLASH, CodePlacement, place_code
 from tinysplit.plan.named_kernels import check_named
 from tinysplit.plan.return_route import input_board, return_cuts
 from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
-from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
+from tinysplit.plan.program import BoardSteps
+from tinysplit.plan.streams import HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.actions import Action, actions
 from tinysplit.split.evaluate.cuts import cuts as cuts_of
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.topology import Cut
+from tinysplit.timing.program import Program
+from tinysplit.timing.topology import Cut
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class BoardPlan:
     code: CodePlacement = IN_FLASH
     external: frozenset[int] = frozenset()  # layers whose constants lie in the external memory
     kept_memory: Memory | None = None  # of constants that are decrypted once, if there may be such
+    gives_output: bool = False  # to the host
 
     @property
     def arena(self) -> Arena[BufferId]:
@@ -123,8 +126,19 @@ class BoardPlan:
 
     @property
     def own_steps(self) -> BoardSteps:
-        """What the choice of hand-offs needs of the board."""
-        return BoardSteps(self.board, self.steps, self.memory, self.stages, self.link_driving)
+        """What programs and the choice of hand-offs need of the board."""
+        return BoardSteps(
+            self.index,
+            self.board,
+            self.steps,
+            self.memory,
+            self.stages,
+            self.link_driving,
+            takes_input=self.takes_input,
+            gives_output=self.gives_output,
+            optimize=self.optimize,
+            named=self.named,
+        )
 
     @property
     def takes_input(self) -> bool:
@@ -136,8 +150,7 @@ class BoardPlan:
 class Plan:
     """Plans of the boards that take part, the links between them, and the problem with their costs.
 
-    `cuts` has one entry per hop of a tensor, `hand_offs` how each crosses; `saved_s` is the time by which streamed ones
-    shorten an inference.
+    `cuts` has one entry per hop of a tensor, `hand_offs` how each crosses, which `streams` has decided.
     """
 
     problem: Problem
@@ -146,8 +159,12 @@ class Plan:
     links: tuple[Link, ...]
     cuts: tuple[Cut, ...]
     hand_offs: tuple[HandOff, ...]
-    saved_s: float
+    streams: StreamPlanner = field(repr=False, compare=False)
     output_board: int  # 0-based: gives the output to the host
+
+    def program(self, problem: Problem | None = None) -> Program:
+        """Return the program of the boards; `problem` has the costs of its layers, by default the plan's."""
+        return self.streams.program(self.hand_offs, problem)
 
 
 def make_plan(
@@ -181,15 +198,16 @@ def make_plan(
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
         stages = StageBuffers({}, None, None, 0)
         own = (own_links, driving, link_bytes, named, optimize)
-        plan = BoardPlan(index, board, tuple(steps), memory, stages, *own)
+        plan = BoardPlan(index, board, tuple(steps), memory, stages, *own, gives_output=output_board == index)
         limits = _StageLimits(cuts, ram_bytes, constants[index], ends, has_stages=not graph.is_distributed)
         return _with_near_buffers(_with_stages(plan, graph, limits), graph, widths, limits)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
-    streams = StreamPlanner(graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
-    chosen = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
-    return Plan(problem, assignment, plans, links, cuts, *chosen, output_board)
+    own = {plan.index: plan.own_steps for plan in plans}
+    streams = StreamPlanner(graph, widths, problem, assignment, cuts, own)
+    hand_offs = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
+    return Plan(problem, assignment, plans, links, cuts, hand_offs, streams, output_board)
 
 
 def _cuts(

@@ -6,11 +6,9 @@ from tinysplit.boards.board import Board
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribute import distribute
 from tinysplit.network.graph import Graph
-from tinysplit.network.quantized_distribution import distributed_widths
-from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.planned_split import PlacedNetwork
 from tinysplit.plan.predicted_memory import LayerProgram, PlannedProgram, PredictedMemory
 from tinysplit.split.solution import Split
 
@@ -34,13 +32,10 @@ def predict_split(
 
     Which constants are copied depends on the formats. The errors are those of `make_plan`.
     """
-    widths, assignments = BitWidths.of(graph, settings.bits), split.assignments
-    if split.distributions:
-        parts = distribute(graph, split.distributions, len(boards), widths)
-        graph, widths, assignments = parts, distributed_widths(graph, parts, widths), (parts.boards,)
-    optimize = split.optimize or settings.optimize
-    chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
-    plans = plan_copies(graph, widths, boards, split.problem, assignments, *chosen)
+    widths = BitWidths.of(graph, settings.bits)
+    placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
+    plans = placed.plans(boards, split.problem, settings, split.optimize or settings.optimize)
+    graph, widths = placed.graph, placed.widths
     programs = ((own.number, _program(graph, widths, plan, own)) for plan in plans for own in plan.boards)
     return {number: program.predicted for number, program in programs}
 

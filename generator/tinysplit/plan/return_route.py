@@ -7,7 +7,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.settings.programs import HOST_PROTOCOL
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.topology import Cut, pair_of
+from tinysplit.timing.topology import Cut, pair_of
 
 
 def input_board(graph: Graph, assignment: Assignment) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tinysplit.common.alignment import aligned
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.memory.staging import choose_stages
-from tinysplit.split.topology import Cut
+from tinysplit.timing.topology import Cut
 
 
 @dataclass(frozen=True)

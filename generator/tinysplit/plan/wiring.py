@@ -12,7 +12,7 @@ from tinysplit.costs.transfers import check_link_baud
 from tinysplit.settings.boards_and_links import LINK
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.topology import Cut, Pair, pair_of
+from tinysplit.timing.topology import Cut, Pair, pair_of
 
 
 @dataclass(frozen=True)

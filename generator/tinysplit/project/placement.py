@@ -1,32 +1,34 @@
-"""Where a split file places the layers of a network, or the parts of layers, as the simulation takes it."""
+"""Where a split file places the layers of a network, or the parts of layers."""
 
 from collections.abc import Sequence
 
 from tinysplit.boards.board import Board
+from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
-from tinysplit.network.quantized_distribution import distributed_widths
+from tinysplit.plan.plan import Plan
+from tinysplit.plan.planned_split import PlacedNetwork
 from tinysplit.project.split_file import SplitFile
-from tinysplit.split.problem import Problem
-from tinysplit.split.report.arrivals import Placement
+from tinysplit.settings.costs import PERIOD
+from tinysplit.split.problem import Period
 
 
-def placement_of(
-    split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings, whole: Problem
-) -> Placement:
-    """Return the layers of `split` in the problem `whole`, or their parts in a problem of their own.
+def plans_of_file(
+    split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings
+) -> tuple[Plan, ...]:
+    """Return the plan of each copy of the network.
 
-    Raises InputError for slices that the network cannot have.
+    Raises UsageError for a split with an ideal period, which no firmware has, InputError for slices that the network
+    cannot have, and the errors of `make_plan`.
     """
-    how = split.distributions
-    if how is None:
-        return Placement(whole, split.devices, split.copied_devices)
-    check_distributions(graph, how, len(boards))
+    if split.cost_model or split.period_definition is not Period.FIRMWARE:
+        raise UsageError(f"only generated firmware is simulated: split with {PERIOD('firmware')}")
+    if split.distributions:
+        check_distributions(graph, split.distributions, len(boards))
     widths = split.bit_widths or BitWidths.of(graph, settings.bits)
-    parts = distribute(graph, how, len(boards), widths)
-    divided = distributed_widths(graph, parts, widths)
-    return Placement(make_problem(parts, boards, settings, divided), parts.boards)
+    placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
+    problem = make_problem(placed.graph, boards, settings, placed.widths)
+    return placed.plans(boards, problem, settings, settings.optimize)

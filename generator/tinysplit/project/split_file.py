@@ -27,7 +27,7 @@ from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split, assignments
-from tinysplit.split.topology import Cut
+from tinysplit.timing.topology import Cut
 
 SCHEMA_VERSION: Literal[4] = 4
 HASH_DIGITS = 12  # of a SHA-256, in messages
@@ -143,9 +143,9 @@ class SplitFigures(FileModel):
     def of(cls, split: Split) -> Self:
         """Return the figures of `split`."""
         return cls(
-            L=split.figures.l_s,
-            T=split.figures.t_s,
-            I=split.figures.i_s,
+            L=split.l_s,
+            T=split.t_s,
+            I=split.i_s,
             period_s=split.period_s,
             throughput=1 / split.period_s if split.period_s else None,
             energy_j=None if split.without_currents else split.energy_j,

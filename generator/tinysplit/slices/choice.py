@@ -41,25 +41,27 @@ class SliceRequest:
     output_board: int
     time_limit_s: float
 
-    def best(self, solve: Callable[[], Split], messages: Console) -> Split:
+    def best(self, solve: Callable[[], Split], planned: Callable[[Split], Split], messages: Console) -> Split:
         """Return the best split of whole layers, by `solve`, or layers divided over boards where these are better.
 
+        Both are compared with the programs that their plans have (`planned`).
         Where whole layers are infeasible, divided ones may be feasible. Raises the errors of `solve` where neither are.
         Whole layers ignore where input and output are wanted, so that they are no answer where a board is named for it.
         """
         self._check()
         if self.slices is Slices.NONE or len(self.boards) == 1 or self.settings.cost_model:
-            return solve()
+            return planned(solve())
         try:
-            whole = solve()
+            whole = planned(solve())
         except CheckFailedError as error:
             sliced, reason = self._instead(messages), error
             if sliced is None:
                 raise self._with_remedy(reason, messages) from None
-            return self._noted(sliced, messages)
+            return self._noted(planned(sliced), messages)
         sliced = self._sliced(self.slices, self.settings, messages) if self.slices else None
         if sliced is None:
             return whole
+        sliced = planned(sliced)
         if self.solver:
             messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
         if self.input_board or self.output_board or is_better(sliced.objective, whole.objective):

@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from tinysplit.boards.board import Board
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.settings import CostSettings
-from tinysplit.split.topology import Pair, pair_of
+from tinysplit.timing.topology import Pair, pair_of
 
 
 def with_links(settings: CostSettings, boards: Sequence[Board], order: Sequence[int], input_board: int) -> CostSettings:

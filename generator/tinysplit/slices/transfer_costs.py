@@ -14,8 +14,8 @@ from tinysplit.costs.handoff import handoff_of
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.slices.exact.problem import Floats, Integers
-from tinysplit.split.handoff import Handoff
-from tinysplit.split.topology import Links, Routes
+from tinysplit.timing.handoff import Handoff
+from tinysplit.timing.topology import Links, Routes
 
 _THERE, _SENDING, _RECEIVING = range(3)  # costs by board
 _NOMINAL_BYTES = 1024  # of the tensor by which routes are chosen

@@ -26,7 +26,7 @@ from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
-from tinysplit.split.topology import Pair, pair_of
+from tinysplit.timing.topology import Pair, pair_of
 
 SETS_SHARE = 0.75  # of the time limit, for the search of `link_sets.py`
 

@@ -18,7 +18,7 @@ from tinysplit.split import clock
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.split.topology import Pair, pair_of
+from tinysplit.timing.topology import Pair, pair_of
 
 LinkSet = frozenset[Pair]
 

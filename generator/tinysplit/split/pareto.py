@@ -117,7 +117,7 @@ def _fastest(problem: Problem, against: SecondObjective, solve: Solve, deadline:
             proved = fast.proved and best.proved
         except CheckFailedError:
             best = fast
-    return Point(best.figures.i_s, best.period_s, best.energy_j, best.assignment, (), proved)
+    return Point(best.i_s, best.period_s, best.energy_j, best.assignment, (), proved)
 
 
 def _copies(problem: Problem, against: SecondObjective) -> list[Point]:

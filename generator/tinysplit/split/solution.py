@@ -12,9 +12,10 @@ from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.evaluate.sub_models import SubModel, sub_models
-from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.simulation.power_figures import PowerFigures, power_of
-from tinysplit.split.topology import Cut
+from tinysplit.split.problem import Assignment, Objective, Period, Problem
+from tinysplit.timing.figures import PowerFigures, Timing
+from tinysplit.timing.program import BoardStep, Program
+from tinysplit.timing.topology import Cut
 
 GIVEN = "given"  # in place of a solver: the assignment was not searched for
 
@@ -53,12 +54,21 @@ class Split:
     distributions: Distributions | None = None  # of the whole network: `problem` has its parts
     optimize: Optimize | None = None  # what the kernels of parts minimise, if layers are divided
     report: SearchReport = field(default_factory=SearchReport, repr=False)
+    programs: tuple[Program, ...] = field(default=(), repr=False)  # of its plans; empty: as they follow from `problem`
 
     @cached_property
     def figures(self) -> Evaluation:
-        """Latency, period, energy and memory of the assignment."""
+        """Memory of the assignment, and the times that the search knew."""
         copies = replicate_on(self.problem, self.copies)
         return CopiesEvaluation.of(copies) if copies else evaluate(self.problem, self.assignment)
+
+    @cached_property
+    def timing(self) -> Timing | None:
+        """The figures of the generated programs, None for an ideal period, which no programs have."""
+        if self.problem.period_definition is not Period.FIRMWARE:
+            return None
+        derived = (evaluate(self.problem, assignment).firmware.program for assignment in self.assignments)
+        return Timing(self.programs or tuple(derived), self.problem.frame_period_s)
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
@@ -68,17 +78,42 @@ class Split:
     @property
     def objective(self) -> float:
         """What was minimised: I or the period in seconds, or joules per inference."""
-        return self.figures.value
+        figures = {
+            Objective.LATENCY: lambda: self.i_s,
+            Objective.THROUGHPUT: lambda: self.period_s,
+            Objective.ENERGY: lambda: self.energy_j,
+        }
+        return figures[self.problem.objective]()
+
+    @property
+    def l_s(self) -> float:
+        """Computational latency L in seconds, of the slowest copy."""
+        return self.timing.l_s if self.timing else self.figures.l_s
+
+    @property
+    def t_s(self) -> float:
+        """Communication latency T in seconds, with host transfers if they are counted."""
+        return self.timing.t_s + self.figures.host_s if self.timing else self.figures.t_s
+
+    @property
+    def i_s(self) -> float:
+        """Inference latency I in seconds, with host transfers if they are counted."""
+        return self.timing.i_s + self.figures.host_s if self.timing else self.figures.i_s
+
+    @property
+    def blocking(self) -> tuple[BoardStep, ...]:
+        """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer."""
+        return self.timing.blocking if self.timing else ()
 
     @property
     def period_s(self) -> float:
         """Period in seconds; throughput is its inverse."""
-        return self.figures.period_s
+        return self.timing.period_s if self.timing else self.figures.period_s
 
     @property
     def energy_j(self) -> float:
         """Joules per inference."""
-        return self.figures.energy_j
+        return self.timing.energy_j(self.problem.devices) if self.timing else self.figures.energy_j
 
     @property
     def without_currents(self) -> tuple[str, ...]:
@@ -90,8 +125,8 @@ class Split:
 
     @cached_property
     def power(self) -> PowerFigures | None:
-        """Mean power and energy of the simulated firmware, None where currents or hand-offs are not known."""
-        return power_of(self.problem, self.assignments)
+        """Mean power and energy, None where currents or programs are not known."""
+        return self.timing.power(self.problem.devices) if self.timing else None
 
     @property
     def gap(self) -> float:

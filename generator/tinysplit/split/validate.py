@@ -5,7 +5,7 @@ from math import inf
 
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.settings.costs import MAX_ENERGY, MAX_LATENCY, MAX_PERIOD
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 MAX_DEVICES = 64
 

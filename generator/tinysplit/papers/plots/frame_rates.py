@@ -5,10 +5,10 @@ from functools import cache
 from itertools import accumulate
 
 from tinysplit.common.units import MS
+from tinysplit.papers.ideal_arrivals import deal, frames, through_split
 from tinysplit.papers.plots.plot import Curve, Panel, Plot, Work, bars_of
 from tinysplit.papers.reproduce.figures import MUKHERJEE_TABLE_2, NANO_IN_FIGURE_4, ONLY_A_PICTURE, PIPELINE_IN_FIGURE_4
 from tinysplit.papers.reproduce.reproduction import MUKHERJEE, Convention, Row
-from tinysplit.split.evaluate.arrivals import deal, frames, through_split
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
 
 SCHEDULES, SWEEP = "Figure 4", "Figure 5"

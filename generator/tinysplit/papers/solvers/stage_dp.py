@@ -18,7 +18,7 @@ from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
-from tinysplit.split.topology import Links
+from tinysplit.timing.topology import Links
 
 Floats = NDArray[np.float64]
 

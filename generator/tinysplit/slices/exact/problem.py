@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -19,7 +19,7 @@ from tinysplit.slices.exact.labels import MOST_COMPARED, Labels
 from tinysplit.slices.exact.problem import Choice, DistributionProblem, step, value_of
 from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 FIRST_WIDTH = 4  # of the pass that forgets
 MERGING_WIDTH, WIDENING = 16, 16  # of passes that merge

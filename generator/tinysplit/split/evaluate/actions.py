@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.topology import Cut
+from tinysplit.timing.topology import Cut
 
 LAYERS_TO_LEAVE = 2  # of the whole network: after so many a tensor of a distributed one must have left
 

@@ -1,7 +1,7 @@
 """What an assignment sends: the cuts between devices, the transfers of the host, and the devices that take part."""
 
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.topology import NETWORK_INPUT, Cut
+from tinysplit.timing.topology import NETWORK_INPUT, Cut
 
 
 def cuts(problem: Problem, assignment: Assignment) -> tuple[Cut, ...]:

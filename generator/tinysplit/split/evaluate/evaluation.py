@@ -1,18 +1,22 @@
-"""The figures of an assignment: latency, period, energy and memory, and whether it is feasible."""
+"""What searches know of an assignment: latency, period, energy and memory, and whether it is feasible.
+
+These are quick to compute. The figures of what they find come from the event engine (`timing/figures.py`).
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
-from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
-from tinysplit.split.evaluate.steps import BoardStep
+from tinysplit.split.evaluate.program import Firmware
 from tinysplit.split.problem import Assignment, Objective, Period, Problem, within
-from tinysplit.split.topology import Cut
+from tinysplit.timing.figures import Timing
+from tinysplit.timing.program import BoardStep
+from tinysplit.timing.topology import Cut
 
 
 @dataclass(frozen=True)
@@ -32,23 +36,23 @@ class Evaluation:
 
     @cached_property
     def layer_seconds(self) -> tuple[float, ...]:
-        """Seconds of each layer on its device: more where the firmware's buffers take the RAM for its constants.
-
-        They do so for throughput only, see `Firmware`.
-        """
+        """Seconds of each layer on its device: more where buffers take the RAM for its constants (`Firmware.of`)."""
         own = [layer.seconds[device] for layer, device in zip(self.problem.layers, self.assignment, strict=True)]
-        if self.problem.objective is not Objective.THROUGHPUT or not all(map(isfinite, own)):
+        problem = self.problem
+        may_lose = problem.objective is Objective.THROUGHPUT or isfinite(problem.longest_period_s)
+        if not may_lose or not all(map(isfinite, own)):
             return tuple(own)
-        lost = self._firmware.program.lost_seconds
+        lost = self.firmware.lost_seconds
         return tuple(seconds + lost.get(layer, 0.0) for layer, seconds in enumerate(own))
 
     @property
     def constants_bytes(self) -> tuple[int, ...]:
         """Bytes of RAM that each device keeps for its arena with copies of constants, before buffers get any."""
-        return self._firmware.program.constants_bytes
+        return self.firmware.constants_bytes
 
     @cached_property
-    def _firmware(self) -> Firmware:
+    def firmware(self) -> Firmware:
+        """The generated programs."""
         return Firmware.of(self.problem, self.assignment)
 
     @cached_property
@@ -59,21 +63,23 @@ class Evaluation:
     @cached_property
     def t_s(self) -> float:
         """Communication latency T in seconds: all cuts (formula 4), and host transfers if they are counted."""
-        cuts_s = sum(cut.seconds for cut in self.cuts)
-        return cuts_s + sum(seconds for _, seconds in host_transfers(self.problem, self.assignment))
+        return sum(cut.seconds for cut in self.cuts) + self.host_s
+
+    @property
+    def host_s(self) -> float:
+        """Seconds of host transfers, 0 if they are not counted."""
+        return sum(seconds for _, seconds in host_transfers(self.problem, self.assignment))
 
     @cached_property
     def i_s(self) -> float:
-        """Inference latency I = L + T in seconds (formula 5).
+        """Inference latency I = L + T in seconds (formula 5); less of a distributed network, by the event engine.
 
-        Of a distributed network it is less, as boards work side by side. It is infinite where a layer or a cut takes
-        for ever.
+        It is infinite where a layer or a cut takes for ever.
         """
         one_after_the_other_s = self.l_s + self.t_s
         if not self.problem.is_distributed or not isfinite(one_after_the_other_s):
             return one_after_the_other_s
-        host_s = sum(seconds for _, seconds in host_transfers(self.problem, self.assignment))
-        return FirmwareSimulation(self.problem, self._firmware.program).latency_s() + host_s
+        return Timing((self.firmware.program,)).i_s + self.host_s
 
     @cached_property
     def flash_bytes(self) -> tuple[int, ...]:
@@ -89,16 +95,13 @@ class Evaluation:
     def period_s(self) -> float:
         """Period in seconds, as the problem's `period_definition` has it; throughput is its inverse."""
         if self.problem.period_definition is Period.FIRMWARE:
-            return self._firmware.period_s
+            return self.firmware.period_s if isfinite(self.l_s + self.t_s) else inf
         return period_s(self.problem, self.assignment)
 
     @cached_property
     def blocking(self) -> tuple[BoardStep, ...]:
-        """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer.
-
-        Those of a distributed network need none.
-        """
-        return () if self.problem.is_distributed else self._firmware.program.blocking
+        """The transfers for which a board of the generated firmware waits, as it lacks the RAM for a buffer."""
+        return self.firmware.program.blocking
 
     @cached_property
     def energy_j(self) -> float:

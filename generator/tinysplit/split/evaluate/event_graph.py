@@ -1,5 +1,8 @@
 """The timed event graph of the generated firmware: when steps and transfers of successive inferences begin.
 
+Searches take the period from it, as it is fast; the figures of what they find are those of the event engine
+(`timing/`), which also knows that frames wait for each other and what drivers do while a board waits.
+
 Its nodes are the steps of the boards, the transfers on the links, and the host's feeding and reading. An edge says that
 its target begins at least some seconds after its source, in the same inference or in the next one. A board runs its
 steps in their order, inference after inference; a direction of a link carries one tensor at a time, in the order in
@@ -19,9 +22,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from tinysplit.split.evaluate.steps import BoardStep, Kind, Program
-from tinysplit.split.handoff import Handoff
-from tinysplit.split.problem import Problem
+from tinysplit.timing.handoff import Handoff
+from tinysplit.timing.program import BoardStep, Kind, Program
 
 FROM_LINE = (Kind.INPUT, Kind.RECEIVE)
 
@@ -56,9 +58,9 @@ class _Place(NamedTuple):
     line: int  # -1 for a RUN
 
 
-def event_graph(problem: Problem, program: Program) -> EventGraph:
+def event_graph(program: Program) -> EventGraph:
     """Return the graph of a program."""
-    builder = _Builder(problem.handoff_parts, program, is_distributed=problem.is_distributed)
+    builder = _Builder(program.handoff, program, is_distributed=program.is_distributed)
     edges = sorted((*builder.board_edges(), *builder.transfer_edges(), *builder.link_edges()))
     *_, output = builder.places
     return EventGraph(

@@ -1,7 +1,7 @@
-"""The period: the time between two outputs while inputs wait (waiting time, Santamaria 2021, formulas 6 and 7).
+"""Ideal periods: the time between two outputs while inputs wait (waiting time, Santamaria 2021, formulas 6 and 7).
 
-`Period` has the definition of the generated firmware (`firmware.py`), and four ideals, because Santamaria 2021 gives
-one, computes its tables with another, and improves on a third. In all ideals a device is busy while it computes, while
+There are four definitions beside that of the generated firmware, because Santamaria 2021 gives one, computes its tables
+with another, and improves on a third. In all of them a device is busy while it computes, while
 it sends or relays, and while it exchanges data with the host if that is counted.
 """
 
@@ -9,10 +9,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from tinysplit.split.evaluate.cuts import powered_devices
-from tinysplit.split.evaluate.firmware import Firmware
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Period, Problem
-from tinysplit.split.topology import Pair, pair_of
+from tinysplit.timing.topology import Pair, pair_of
 
 TIE = 1e-9  # relative difference below which devices count as equally busy
 
@@ -20,12 +19,9 @@ TIE = 1e-9  # relative difference below which devices count as equally busy
 def period_s(problem: Problem, assignment: Assignment, definition: Period | None = None) -> float:
     """Return the period of `assignment` in seconds; throughput is its inverse (Santamaria 2021, formula 6).
 
-    `definition` defaults to the problem's `period_definition`.
+    `definition`, an ideal one, defaults to the problem's `period_definition`.
     """
-    chosen = definition or problem.period_definition
-    if chosen is Period.FIRMWARE:
-        return Firmware.of(problem, assignment).period_s
-    return _DEFINITIONS[chosen](_Timeline(problem, assignment))
+    return _DEFINITIONS[definition or problem.period_definition](_Timeline(problem, assignment))
 
 
 class _Timeline:

@@ -8,8 +8,9 @@ from math import inf
 
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.fused import as_run
-from tinysplit.split.evaluate.steps import BoardStep
 from tinysplit.split.problem import Objective, Problem, within
+from tinysplit.timing.figures import period_of_copies_s
+from tinysplit.timing.program import BoardStep
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,6 @@ class CopiesEvaluation(Evaluation):
     def energy_j(self) -> float:
         """Energy of one inference in joules."""
         return self.replication.energy_j
-
-
-def period_of_copies_s(periods_s: Sequence[float]) -> float:
-    """Return the period in seconds of copies with these periods: their rates add up."""
-    return periods_s[0] if len(periods_s) == 1 else 1 / sum(1 / period_s for period_s in periods_s)
 
 
 def replicate(problem: Problem) -> Replication | None:

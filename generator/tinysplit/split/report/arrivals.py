@@ -1,24 +1,25 @@
 """Report of inputs at a frame rate or from a trace: a split compared with whole networks on single boards."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from rich.console import Console
 
-from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.input_files.limits import TIMES_BYTES, read_limited
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
-from tinysplit.settings.costs import PERIOD
 from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT
-from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
-from tinysplit.split.problem import Assignment, Period, Problem
+from tinysplit.split.evaluate.evaluation import Evaluation
+from tinysplit.split.evaluate.replication import alone_on_each
+from tinysplit.split.problem import Problem
 from tinysplit.split.report.simulation import SimulationReport, print_simulation
-from tinysplit.split.simulation.copies import simulate_copies
-from tinysplit.split.simulation.loss import Loss
-from tinysplit.split.simulation.run import simulate
+from tinysplit.timing.figures import Timing
+from tinysplit.timing.loss import Loss
+from tinysplit.timing.results import Passage
+from tinysplit.timing.simulation import simulate
 
 MAX_INPUTS = 100_000  # takes half a minute to simulate, several with divided layers
 LONGEST_S = 1e9  # 32 years: float64 still resolves 0.1 us
@@ -43,7 +44,7 @@ class Arrivals:
                 f"{FRAME_RATE} {per_second:g}: {count} inputs take more than {LONGEST_S:g} s, which float64 cannot "
                 "resolve: use a higher rate"
             )
-        return cls(frames(count, per_second), per_second)
+        return cls([number / per_second for number in range(count)], per_second)
 
     @classmethod
     def of_trace(cls, path: Path) -> Self:
@@ -93,13 +94,13 @@ def _time_of(given: str | float, place: str, before_s: float) -> float:
 class ArrivalReport:
     """Times of each input by placement; `why_not` says why no board can run the whole network.
 
-    `simulation` is that of the split or its copies, None for an ideal period.
+    `simulation` is that of the split or its copies.
     """
 
     per_second: float | None
     passages: Mapping[str, Sequence[Passage]]
     why_not: str
-    simulation: SimulationReport | None
+    simulation: SimulationReport
 
     def to_json(self) -> dict[str, Any]:
         """Return the times of all inputs in seconds, with mean and maximum of latency and waiting time."""
@@ -110,61 +111,25 @@ class ArrivalReport:
                 for placement, passages in self.passages.items()
             },
             "whole_networks_infeasible": self.why_not or None,
-            "simulation": self.simulation.to_json() if self.simulation else None,
+            "simulation": self.simulation.to_json(),
         }
 
 
-@dataclass(frozen=True)
-class Placement:
-    """A split, which `problem` may have divided over boards, or `copies` of the whole network on these devices."""
-
-    problem: Problem
-    assignment: Assignment
-    copies: Sequence[int] = ()
-
-
 def simulate_arrivals(
-    placement: Placement, whole: Problem, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
+    timing: Timing, whole: Problem, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
 ) -> ArrivalReport:
-    """Simulate inputs on a split, or on its copies, and on `whole` networks on single boards.
-
-    Raises UsageError for losses on a split with an ideal period, which has no frames.
-    """
-    problem, assignment, times_s = placement.problem, placement.assignment, arrivals.times_s
-    if problem.period_definition is not Period.FIRMWARE:
-        if loss.rate or keeps_events:
-            raise UsageError(f"losses and timelines are simulated for {PERIOD('firmware')} only: split with it")
-        return _ideal(placement, arrivals)
-    if placement.copies:
-        found = simulate_copies(problem, times_s, placement.copies, keeps_events=keeps_events)
-        alone = [simulate(problem, (device,) * len(assignment), (0.0,)) for device in placement.copies]
-    else:
-        found = simulate(problem, assignment, times_s, loss, keeps_events=keeps_events)
-        alone = [simulate(problem, assignment, (0.0,))]
-    latency_s = max(each.inference_s[0] for each in alone)
-    report = SimulationReport(found, problem.devices, latency_s, loss.rate)
-    if placement.copies:
+    """Simulate inputs on a split or on copies, and on copies of the `whole` network on all boards that can run it."""
+    found = simulate(timing.programs, arrivals.times_s, loss, keeps_events=keeps_events)
+    report = SimulationReport(found, whole.devices, timing.i_s, loss.rate)
+    if len(timing.programs) > 1:
         return ArrivalReport(arrivals.per_second, {"copies": found.passages}, "", report)
-    return ArrivalReport(arrivals.per_second, *_beside_whole(found.passages, whole, arrivals), report)
-
-
-def _ideal(placement: Placement, arrivals: Arrivals) -> ArrivalReport:
-    problem, times_s = placement.problem, arrivals.times_s
-    if placement.copies:
-        passages = on_whole_networks(problem, times_s, placement.copies)
-        return ArrivalReport(arrivals.per_second, {"copies": passages}, "", None)
-    through = through_split(problem, placement.assignment, times_s)
-    return ArrivalReport(arrivals.per_second, *_beside_whole(through, problem, arrivals), None)
-
-
-def _beside_whole(
-    through: Sequence[Passage], whole: Problem, arrivals: Arrivals
-) -> tuple[Mapping[str, Sequence[Passage]], str]:
-    """Return the passages through a split beside those on whole networks, or why no board can run one."""
-    try:
-        return {"split": through, "whole networks": on_whole_networks(whole, arrivals.times_s)}, ""
-    except CheckFailedError as error:
-        return {"split": through}, str(error)
+    passages: dict[str, Sequence[Passage]] = {"split": found.passages}
+    free = replace(whole, must_use_all=False).without_limits()
+    alone: list[Evaluation] = [each for each in alone_on_each(free) if each.is_feasible]
+    if not alone:
+        return ArrivalReport(arrivals.per_second, passages, "no board has the memory for the whole network", report)
+    wholes = simulate([each.firmware.program for each in alone], arrivals.times_s)
+    return ArrivalReport(arrivals.per_second, {**passages, "whole networks": wholes.passages}, "", report)
 
 
 def print_arrivals(report: ArrivalReport, console: Console) -> None:
@@ -185,9 +150,8 @@ def print_arrivals(report: ArrivalReport, console: Console) -> None:
             and passages[-1].waiting_s > passages[len(passages) // 2].waiting_s > passages[0].waiting_s
         ):
             console.print(f"{placement}: inputs arrive faster than outputs, so the queue grows", highlight=False)
-    if report.simulation:
-        console.print()
-        print_simulation(report.simulation, console)
+    console.print()
+    print_simulation(report.simulation, console)
 
 
 def _summary(passages: Sequence[Passage]) -> dict[str, float]:

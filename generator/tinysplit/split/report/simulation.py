@@ -10,8 +10,8 @@ from tinysplit.boards.board import no_energy_model
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.split.problem import DeviceLimits
-from tinysplit.split.simulation.power import Waiting, board_w, split_w
-from tinysplit.split.simulation.results import BoardTimes, Buffers, Simulated
+from tinysplit.timing.power import Waiting, board_w, split_w
+from tinysplit.timing.results import BoardTimes, Buffers, Simulated
 
 _WAITING = {
     Waiting.POLL: "poll while they wait",

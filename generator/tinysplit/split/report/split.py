@@ -12,13 +12,14 @@ from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.units import MILLI, MS
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.cuts import transfers
-from tinysplit.split.evaluate.steps import Kind, tensor_bytes
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solution import GIVEN, Split
-from tinysplit.split.topology import Cut, pair_of
+from tinysplit.timing.program import Kind
+from tinysplit.timing.topology import Cut, pair_of
 
 SMALL_GAP = 0.001
+SHOWN_MS = 0.005
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
 
 
@@ -39,13 +40,9 @@ def print_split(split: Split, console: Console) -> None:
         console.print("copies of the whole network: the host deals the inputs to them", highlight=False)
     if split.cuts:
         console.print(_cuts(split))
-    figures = split.figures
     with_host = ", including host transfers" if split.problem.host_seconds else ""
-    console.print(
-        f"L {figures.l_s * MS:.2f} ms + T {figures.t_s * MS:.2f} ms = I {figures.i_s * MS:.2f} ms "
-        f"({'the slowest copy, ' if split.copies else ''}estimated{with_host})",
-        highlight=False,
-    )
+    copy = "the slowest copy, " if split.copies else ""
+    console.print(f"{_latency(split)} ({copy}estimated{with_host})", highlight=False)
     for line in _blocking(split):
         console.print(line, highlight=False)
     console.print(_period(split), highlight=False)
@@ -60,7 +57,7 @@ def layer_numbers(run: SubModel) -> str:
 
 def print_slices(split: Split, console: Console) -> None:
     """Print what each board computes of each layer, its memory, and the figures."""
-    figures, how = split.figures, split.distributions
+    how = split.distributions
     if how is None:
         return
     console.print(_parts(how, split))
@@ -69,7 +66,7 @@ def print_slices(split: Split, console: Console) -> None:
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     where = " over all boards, which work side by side" if len(set(split.assignment)) > 1 else ""
     console.print(
-        f"L {figures.l_s * MS:.2f} ms and T {figures.t_s * MS:.2f} ms{where}: I {figures.i_s * MS:.2f} ms (estimated)",
+        f"L {split.l_s * MS:.2f} ms and T {split.t_s * MS:.2f} ms{where}: I {split.i_s * MS:.2f} ms (estimated)",
         highlight=False,
     )
     if pairs := {pair_of(hop.sender, hop.receiver) for hop in transfers(split.problem, split.assignment)}:
@@ -165,6 +162,14 @@ def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
     return ProgressBar(total, used_bytes, width=BAR_WIDTH, complete_style="green"), f"{used_bytes} of {total_bytes}"
 
 
+def _latency(split: Split) -> str:
+    """Return L, T and I, and what of L and T passes at the same time."""
+    overlapped_s = split.l_s + split.t_s - split.i_s
+    sums = f"L {split.l_s * MS:.2f} ms + T {split.t_s * MS:.2f} ms"
+    overlap = f" - {overlapped_s * MS:.2f} ms at the same time" if overlapped_s * MS >= SHOWN_MS else ""
+    return f"{sums}{overlap} = I {split.i_s * MS:.2f} ms"
+
+
 def _period(split: Split) -> str:
     rate = f", {1 / split.period_s:.4f} outputs per second" if split.period_s else ""
     return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){rate} (estimated)"
@@ -180,8 +185,8 @@ def _blocking(split: Split) -> Iterator[str]:
         Kind.SEND: "it sends",
         Kind.RECEIVE: "it receives",
     }
-    for step in split.figures.blocking:
-        if n_bytes := tensor_bytes(split.problem, step):
+    for step in split.blocking:
+        if n_bytes := step.n_bytes:
             board = board_title(step.device + 1, split.problem.devices[step.device].name)
             yield f"{board} waits while {what[step.kind]}: no room for a buffer of {n_bytes} bytes"
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tinysplit.split.handoff import Handoff
+from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import LayerCosts, Problem
-from tinysplit.split.topology import Hop, Links, pair_of
+from tinysplit.timing.topology import Hop, Links, pair_of
 
 
 def earlier_interchangeable(problem: Problem) -> tuple[tuple[int, ...], ...]:

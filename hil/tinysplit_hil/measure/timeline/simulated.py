@@ -3,19 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from tinysplit.common.errors import UsageError
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.split.report.arrivals import ArrivalReport
-from tinysplit.split.simulation.results import Activity, Event
-from tinysplit.split.topology import Pair, pair_of
+from tinysplit.timing.results import Activity, Event
+from tinysplit.timing.topology import Pair, pair_of
 from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline, TimelineRow
 
 
 def timeline_of(report: ArrivalReport, title: str, names: Sequence[str], links: LinkSettings) -> Timeline:
     """Return the timeline of a simulation of a network of this title that kept its events; `names` are the boards'."""
-    if report.simulation is None:
-        raise UsageError("an ideal period has no timeline")
     pairs = combinations(range(len(names)), 2)
     bauds = {pair: baud for pair in pairs if (baud := links.between(*pair).baud) is not None}
     found = report.simulation.simulated

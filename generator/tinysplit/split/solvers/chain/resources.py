@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tinysplit.split.evaluate.memory import within_ram
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Problem
-from tinysplit.split.topology import Links, Pair, pair_of
+from tinysplit.timing.topology import Links, Pair, pair_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -12,7 +12,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from tinysplit.split.problem import Problem
-from tinysplit.split.topology import NETWORK_INPUT, Cut
+from tinysplit.timing.topology import NETWORK_INPUT, Cut
 
 
 class LeastTransfer(NamedTuple):

@@ -18,7 +18,7 @@ from tinysplit.split.solvers.dag.firmware_bounds import (
     least_transfers,
     longest_path,
 )
-from tinysplit.split.topology import Cut, pair_of
+from tinysplit.timing.topology import Cut, pair_of
 
 LATENCY, BUSY, SHARED, FLASH, ENERGY = "latency", "busy", "shared", "flash", "energy"
 CLOCK = "clock"  # the least time of the steps before on one path, one after the other

@@ -20,7 +20,7 @@ from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pendi
 from tinysplit.split.solvers.dag.resources import Resources
 from tinysplit.split.solvers.dag.state_graph import Floats, StateGraph, Step, without_dead_ends
 from tinysplit.split.solvers.dag.transitions import Move, moves_of, readers_on
-from tinysplit.split.topology import NETWORK_INPUT
+from tinysplit.timing.topology import NETWORK_INPUT
 
 ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
 ARCS_A_READING, MOVES_A_READING = 4096, 256  # between two readings of the clock

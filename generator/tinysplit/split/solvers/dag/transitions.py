@@ -8,7 +8,7 @@ from tinysplit.split.problem import Problem
 from tinysplit.split.solvers.dag.firmware_bounds import Activity, least_activity
 from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.dag.resources import Resources
-from tinysplit.split.topology import Cut
+from tinysplit.timing.topology import Cut
 
 
 @dataclass(frozen=True)

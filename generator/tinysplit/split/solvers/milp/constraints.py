@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solvers.milp.model import LinearProgram
-from tinysplit.split.topology import NETWORK_INPUT, Hop
+from tinysplit.timing.topology import NETWORK_INPUT, Hop
 
 ANY_OTHER = -1  # receiver of a departure, which does not matter
 

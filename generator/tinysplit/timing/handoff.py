@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tinysplit.split.topology import Table
+from tinysplit.timing.topology import Table
 
 DeviceTable = tuple[tuple[float, ...], ...]  # seconds by [tensor][device], the network's input last
 
@@ -12,7 +12,8 @@ class Handoff:
     """Seconds of the parts of a transfer.
 
     `wire_s` are those of a tensor on a direct link, from its first bit to the last, infinite without a link; `reply_s`
-    those of a reply (grant or acknowledgement) on its way back. The CPU copies a staged tensor between its buffer and
+    those of a reply (grant or acknowledgement) on its way back; after its last bit, `latency_s` pass until the receiver
+    knows that it has the tensor. The CPU copies a staged tensor between its buffer and
     the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one that sleeps meanwhile
     takes `wake_s` more. The host feeds and reads a device for `host_s`, and knows `taken_s` later that an input was
     taken; the last entries of `receive_s` and `send_s` are those of the network's input and output.
@@ -24,6 +25,7 @@ class Handoff:
     send_s: DeviceTable
     receive_s: DeviceTable
     host_s: tuple[tuple[float, float], ...]  # [device]: (input, output)
+    latency_s: Table = ()  # empty: none
     taken_s: tuple[float, ...] = ()  # [device]; empty: at once
     overlaps: bool = True  # whether boards compute while their links move tensors
     wake_s: DeviceTable = ()  # of a core that sleeps while a tensor comes; empty: nothing
@@ -36,6 +38,15 @@ class Handoff:
         free = ((0.0,) * n_devices,)
         tensors = free * (len(wire_s) + 1)
         return cls(wire_s, free * n_devices, tensors, tensors, tensors, host_s or ((0.0, 0.0),) * n_devices)
+
+    def until_known_s(self, tensor: int, sender: int, receiver: int) -> float:
+        """Return the seconds from the last bit of a tensor until its receiver knows that it has it."""
+        return self.latency_s[tensor][sender][receiver] if self.latency_s else 0.0
+
+    def transfer_s(self, tensor: int, sender: int, receiver: int) -> float:
+        """Return the seconds of a tensor over a direct link, with its copies at both ends, when both boards wait."""
+        line_s = self.wire_s[tensor][sender][receiver] + self.until_known_s(tensor, sender, receiver)
+        return line_s + self.copy_s[tensor][sender] + self.copy_s[tensor][receiver]
 
     def input_reply_s(self, device: int) -> float:
         """Return the seconds until the host knows that `device` has taken an input."""

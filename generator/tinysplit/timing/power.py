@@ -6,9 +6,21 @@ core moves tensors or is awake while it waits: the power of Run mode.
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Protocol
 
-from tinysplit.split.problem import DeviceLimits
-from tinysplit.split.simulation.results import BoardTimes, Simulated
+from tinysplit.timing.results import BoardTimes, Simulated
+
+
+class Powered(Protocol):
+    """A device with the power of its MCU in W: while it runs (0: not known), and while it sleeps."""
+
+    @property
+    def run_w(self) -> float:
+        """In Run mode."""
+
+    @property
+    def idle_w(self) -> float:
+        """In Sleep mode."""
 
 
 class Waiting(StrEnum):
@@ -26,13 +38,13 @@ def awake_s(times: BoardTimes, span_s: float, waiting: Waiting = Waiting.SLEEP) 
     return times.awake_s + times.tick_share * max(0.0, waits_s - times.awake_s)
 
 
-def board_w(times: BoardTimes, device: DeviceLimits, span_s: float, waiting: Waiting) -> float:
+def board_w(times: BoardTimes, device: Powered, span_s: float, waiting: Waiting) -> float:
     """Return the mean power of a board in W over `span_s` seconds."""
     running_s = times.computing_s + times.moving_s + awake_s(times, span_s, waiting)
     return device.idle_w + (device.run_w - device.idle_w) * running_s / span_s
 
 
-def split_w(simulated: Simulated, devices: Sequence[DeviceLimits], waiting: Waiting) -> float | None:
+def split_w(simulated: Simulated, devices: Sequence[Powered], waiting: Waiting) -> float | None:
     """Return the mean power in W of all boards that take part, None if the current of one is not known."""
     own = [(times, devices[times.device]) for times in simulated.boards]
     if not all(device.run_w for _, device in own):

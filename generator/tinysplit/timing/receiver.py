@@ -1,15 +1,16 @@
 """The receiving end of a channel (firmware/common/link_in.c)."""
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 from simpy import Environment
 
 from tinysplit.common.protocol_limits import LINK_BLOCK_BYTES, LINK_REPLY_BYTES
-from tinysplit.split.simulation.channel_end import ChannelEnd
-from tinysplit.split.simulation.gate import Gate, Process
-from tinysplit.split.simulation.line import Line, Note, Say
-from tinysplit.split.topology import Cut
+from tinysplit.timing.channel_end import ChannelEnd
+from tinysplit.timing.gate import Gate, Process
+from tinysplit.timing.line import Line, Note, Say
+from tinysplit.timing.topology import Cut
 
 SILENCE_MS = 2  # that ends a frame, and two bytes' time
 TICK_MS = 0.5  # on average until the silence is noticed
@@ -28,11 +29,21 @@ class Data(NamedTuple):
 
 
 class Receiver(ChannelEnd):
-    """Grants tensor after tensor, each once; `full` is open when the granted one has arrived."""
+    """Grants tensor after tensor, each once; `full` is open when the board knows that the granted one has arrived.
 
-    def __init__(self, env: Environment, line: Line, cut: Cut, order: int, data_line: Line) -> None:
+    That, and the use of the bytes of a frame, come `latency_s` after the last bit.
+    """
+
+    def __init__(
+        self, env: Environment, line: Line, cut: Cut, order: int, data_line: Line, latency_s: float = 0.0
+    ) -> None:
         super().__init__(env, line, cut, order)
         self.full = Gate(env)
+        self.n_frames = 0  # of the granted tensor, so far
+        self._latency_s = latency_s
+        self._is_whole = False  # has arrived, whether the board knows or not
+        self._usable: list[tuple[int, float]] = []  # bytes from the first one on, and when they may be used
+        self._heard = Gate(env)
         self.on_full: OnFull = lambda: None
         self._data_line = data_line
         self._number = -1
@@ -52,6 +63,7 @@ class Receiver(ChannelEnd):
     def accept(self, number: int) -> None:
         """Let a tensor come; the grant acknowledges the one before."""
         self.full.close()
+        self._is_whole, self.n_frames, self._usable = False, 0, []
         self._number, self._missing, self._next = number, set(range(self.n_blocks)), 0
         self._has_end = self._awaits_confirm = False
         self._damaged, self._hole, self._unconfirmed = None, set(), set()
@@ -59,10 +71,42 @@ class Receiver(ChannelEnd):
         self.say(Say.GRANT)
 
     def _awaits(self, number: int) -> bool:
-        return number == self._number and not self.full.is_open
+        return number == self._number and not self._is_whole
 
     def _acknowledge(self) -> None:
-        self.say(Say.ACK if self.full.is_open else Say.GRANT)
+        self.say(Say.ACK if self._is_whole else Say.GRANT)
+
+    def await_bytes(self, n_bytes: int) -> Process:
+        """Wait until the first `n_bytes` of the granted tensor may be used."""
+        while True:
+            usable_s = next((at_s for there, at_s in self._usable if there >= n_bytes), None)
+            if usable_s is None:
+                self._heard.close()
+                yield self._heard.opened
+                continue
+            if usable_s > self.env.now:
+                yield self.env.timeout(usable_s - self.env.now)
+            return
+
+    @property
+    def usable_bytes(self) -> int:
+        """How many bytes from the first one on may be used."""
+        return max((there for there, at_s in self._usable if at_s <= self.env.now), default=0)
+
+    def is_usable(self, n_bytes: int) -> bool:
+        """Return whether the first `n_bytes` of the granted tensor may be used."""
+        return self.usable_bytes >= n_bytes
+
+    @property
+    def left_s(self) -> float:
+        """Seconds, from now, in which the link still brings the granted tensor; infinite where that is not known."""
+        return max(0.0, self._usable[-1][1] - self.env.now) if self._is_whole else inf
+
+    def _note_usable(self) -> None:
+        blocks = min(self._missing, default=self.n_blocks)
+        there = min(blocks * LINK_BLOCK_BYTES, self.cut.payload_bytes)
+        self._usable.append((there, self.env.now + self._latency_s))
+        self._heard.open()
 
     def hear_data(self, data: Data, heard: int, line_bytes: int, *, is_followed: bool) -> None:
         """Hear the first `heard` bytes of a frame; more frames of the tensor follow at once, or a silence."""
@@ -78,6 +122,8 @@ class Receiver(ChannelEnd):
             return
         self._missing.difference_update(data.blocks)
         self._has_end = self._has_end or data.is_end
+        self.n_frames += 1
+        self._note_usable()
         if not self._complete() and data.is_end and not self._awaits_confirm:
             self._report()
 
@@ -110,9 +156,19 @@ class Receiver(ChannelEnd):
             return False
         self.say_nothing()
         self.say(Say.ACK)
-        self.full.open()
+        self._is_whole = True
+        self._note_usable()
         self.on_full()
+        if self._latency_s:
+            self.env.process(self._know(self._number))
+        else:
+            self.full.open()
         return True
+
+    def _know(self, number: int) -> Process:
+        yield self.env.timeout(self._latency_s)
+        if number == self._number:
+            self.full.open()
 
     def _report(self) -> None:
         """Name all that is missing, at least the end."""

@@ -5,36 +5,17 @@ or lets it wait for one. Both are simulated exactly, event by event.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.timeline import steps
-from tinysplit.split.problem import Assignment, Period, Problem
-
-
-@dataclass(frozen=True)
-class Passage:
-    """Times of one input in seconds: its arrival, the start of its processing, and its output."""
-
-    arrival_s: float
-    start_s: float
-    end_s: float
-
-    @property
-    def waiting_s(self) -> float:
-        """From arrival to the start of processing."""
-        return self.start_s - self.arrival_s
-
-    @property
-    def latency_s(self) -> float:
-        """From arrival to output, as in Mukherjee 2022, Figure 5."""
-        return self.end_s - self.arrival_s
+from tinysplit.split.problem import Assignment, Problem
+from tinysplit.timing.results import Passage
 
 
 class Placed(NamedTuple):
@@ -53,7 +34,7 @@ def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[f
     """Return the times of each input of `arrivals` (seconds, ascending) through an ideal split.
 
     A device processes one input at a time and is busy until it has sent the result; inputs that arrive meanwhile wait
-    in an unbounded queue, of which the device takes the oldest. `split/simulation/` has the generated firmware.
+    in an unbounded queue, of which the device takes the oldest. `timing/` has the generated firmware.
     """
     problem = as_run(problem, assignment)
     stages = _stages(problem, assignment)
@@ -95,8 +76,8 @@ def on_whole_networks(
 def deal(problem: Problem, arrivals: Sequence[float], devices: Sequence[int] | None = None) -> tuple[Placed, ...]:
     """Place each input on the device that is free first; the fastest device wins ties.
 
-    Only those of `devices` (by default all) that can run the whole network take part. For the period `firmware`, a
-    device is free when the host can send it an input. Raises CheckFailedError if there is none.
+    Only those of `devices` (by default all) that can run the whole network take part. Raises CheckFailedError if there
+    is none.
     """
     n_layers = len(problem.layers)
     one_by_one = replace(problem, must_use_all=False).without_limits()
@@ -107,32 +88,10 @@ def deal(problem: Problem, arrivals: Sequence[float], devices: Sequence[int] | N
     }
     if not alone:
         raise CheckFailedError("no board has the memory for the whole network")
-    if problem.period_definition is Period.FIRMWARE:
-        wholes = {device: (device,) * n_layers for device in alone}
-        copies = {device: _simulation(as_run(problem, whole), whole) for device, whole in wholes.items()}
-        return _on_copies(copies, arrivals)
     free_s = dict.fromkeys(alone, 0.0)
     placed = []
     for arrival in arrivals:
         start, _, device = min((max(arrival, free_s[device]), alone[device], device) for device in alone)
         free_s[device] = start + alone[device]
         placed.append(Placed(device, Passage(arrival, start, free_s[device])))
-    return tuple(placed)
-
-
-def _simulation(problem: Problem, whole: Assignment) -> FirmwareSimulation:
-    return FirmwareSimulation(problem, Firmware.of(problem, whole).program)
-
-
-def _on_copies(copies: Mapping[int, FirmwareSimulation], arrivals: Sequence[float]) -> tuple[Placed, ...]:
-    begins = {device: copy.at_rest for device, copy in copies.items()}
-    placed = []
-    for arrival in arrivals:
-        next_begins = {device: copy.after(begins[device], arrival) for device, copy in copies.items()}
-        start, end, device = min(
-            (copy.start_s(next_begins[device]), copy.end_s(next_begins[device]), device)
-            for device, copy in copies.items()
-        )
-        begins[device] = next_begins[device]
-        placed.append(Placed(device, Passage(arrival, start, end)))
     return tuple(placed)

@@ -1,20 +1,21 @@
 """A board: takes its steps in their order, inference after inference, as the generated firmware does."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from simpy import Environment, Event
 
 from tinysplit.common.protocol_limits import frames_of
-from tinysplit.split.evaluate.steps import BoardStep, Kind
-from tinysplit.split.handoff import Handoff
-from tinysplit.split.simulation.gate import Gate, Process
-from tinysplit.split.simulation.host import Feed, Reader
-from tinysplit.split.simulation.receiver import Receiver
-from tinysplit.split.simulation.recorder import Recorder
-from tinysplit.split.simulation.results import Activity, BoardTimes
-from tinysplit.split.simulation.sender import Sender
+from tinysplit.timing.gate import Gate, Process
+from tinysplit.timing.host import Feed, Inbox, Reader
+from tinysplit.timing.program import BoardStep, Kind, Program
+from tinysplit.timing.receiver import Receiver
+from tinysplit.timing.recorder import Recorder
+from tinysplit.timing.results import Activity, BoardTimes
+from tinysplit.timing.row_by_row import RowByRow
+from tinysplit.timing.sender import Sender
 
 TICK_S = 0.001  # of the firmware, which ends a sleep
 LOOK_AHEAD_S = TICK_S / 2  # before the end of a frame, on average, a board stays awake (transfers.c)
@@ -34,20 +35,19 @@ Waited = Generator[Event, Any, float]
 
 
 class SimulatedBoard:
-    """One board. `is_distributed`: tensors have no buffers, and it goes on while they cross."""
+    """One board of a pipeline, which takes its inputs from `inbox`."""
 
-    def __init__(
-        self, env: Environment, device: int, parts: Handoff, recorder: Recorder, *, is_distributed: bool
-    ) -> None:
-        self.steps: list[BoardStep] = []
+    def __init__(self, env: Environment, device: int, program: Program, inbox: Inbox, recorder: Recorder) -> None:
+        self.steps = [step for step in program.steps if step.device == device]
         self.ports = Ports()
-        self._env, self._device, self._parts, self._recorder = env, device, parts, recorder
-        self._is_distributed = is_distributed
+        self._env, self._device, self._program, self._recorder = env, device, program, recorder
+        self._parts, self._is_distributed, self._inbox = program.handoff, program.is_distributed, inbox
         self._times = recorder.boards[device] = BoardTimes(device)
-        if parts.tick_shares:
-            self._times.tick_share = parts.tick_shares[device]
-
-        self._number, self._name = 0, ""
+        if self._parts.tick_shares:
+            self._times.tick_share = self._parts.tick_shares[device]
+        self.index = self._number = 0  # of the inference: of this pipeline, and of all inputs
+        self._step = self.steps[0]
+        self._sent_s: dict[int, float] = {}  # of the driver's work for streamed tensors, done while rows were computed
         self._has_begun = False  # the inference: a board sleeps before
         self._take: Mapping[Kind, Callable[[BoardStep], Process]] = {
             Kind.INPUT: self._input,
@@ -59,12 +59,15 @@ class SimulatedBoard:
             Kind.OUTPUT: self._output,
         }
 
-    def run(self, count: int, names: Sequence[str]) -> Process:
-        """Run inferences; `names` are those of the steps."""
-        for self._number in range(count):
-            self._has_begun = False
-            for step, name in zip(self.steps, names, strict=True):
-                self._name = name
+    def run(self) -> Process:
+        """Run an inference for each input."""
+        for self.index in count():
+            number = yield from self._inbox.get(self.index)
+            if number is None:
+                break
+            self._number, self._has_begun = number, False
+            for step in self.steps:
+                self._step = step
                 yield from self._take[step.kind](step)
         end_s = self._env.now
         for sender in self.ports.senders.values():
@@ -81,20 +84,41 @@ class SimulatedBoard:
             self._times.computing_s += seconds
         else:
             self._times.moving_s += seconds
-        self._recorder.note(activity, self._device, self._name, (begin_s, self._env.now), self._number)
+        self._note(activity, begin_s)
 
-    def _wait(self, gate: Gate, *, moves: bool = False) -> Waited:
+    def compute_rows(self, layer_s: float, moving_s: float) -> Process:
+        """Compute some rows, for `layer_s` of a layer and `moving_s` of copies and drivers."""
+        self._times.moving_s += moving_s
+        self._times.computing_s -= moving_s
+        yield from self._work(layer_s + moving_s, Activity.LAYER)
+
+    def _note(self, activity: Activity, begin_s: float) -> None:
+        if self._recorder.keeps_events:
+            span_s = begin_s, self._env.now
+            self._recorder.note(activity, self._device, self._step.name, span_s, self._number)
+
+    def wait(self, gate: Gate, *, moves: bool = False) -> Waited:
         """Wait for a gate, return how long; `moves`: meanwhile a driver that only polls moves a tensor."""
         if gate.is_open:
             return 0.0
         begin_s = self._env.now
         yield gate.opened
+        return self._has_waited(begin_s, moves=moves)
+
+    def await_bytes(self, receiver: Receiver, n_bytes: int) -> Process:
+        """Wait until the first bytes of a tensor may be used."""
+        begin_s = self._env.now
+        yield from receiver.await_bytes(n_bytes)
+        if self._env.now > begin_s:
+            self._has_waited(begin_s, moves=False)
+
+    def _has_waited(self, begin_s: float, *, moves: bool) -> float:
         waited_s = self._env.now - begin_s
         if moves and not self._parts.overlaps:
             self._times.moving_s += waited_s
         else:
             self._times.awake_s += self._acknowledging_since(begin_s)
-        self._recorder.note(Activity.WAIT, self._device, self._name, (begin_s, self._env.now), self._number)
+        self._note(Activity.WAIT, begin_s)
         return waited_s
 
     def _hidden(self, tensor: int, waited_s: float, line_s: float) -> float:
@@ -124,11 +148,16 @@ class SimulatedBoard:
     def _copy(self, step: BoardStep) -> Process:
         yield from self._work(self._parts.copy_s[step.tensor][self._device], Activity.COPY)
 
-    def _use_buffer(self, by: int) -> None:
+    def use_buffer(self, by: int) -> None:
+        """Note that a buffer is taken, or free again."""
         self._recorder.levels[self._device].change(by, self._env.now)
 
     def _run(self, step: BoardStep) -> Process:
-        yield from self._work(step.seconds, Activity.LAYER)
+        if step.rows is None:
+            yield from self._work(step.seconds, Activity.LAYER)
+        else:
+            run = RowByRow(self._program, step, step.rows, self.ports.receivers, self.ports.senders)
+            self._sent_s[step.rows.gives] = yield from run.on(self)
 
     def _input(self, step: BoardStep) -> Process:
         feed, parts = self.ports.feed, self._parts
@@ -136,7 +165,7 @@ class SimulatedBoard:
             return
         if not step.is_staged:
             feed.room.open()
-        waited_s = yield from self._wait(feed.there)
+        waited_s = yield from self.wait(feed.there)
         feed.there.close()
         hidden_s = self._hidden(step.tensor, waited_s, parts.host_s[self._device][0])
         driver_s = parts.receive_s[step.tensor][self._device] - hidden_s if step.is_staged else 0.0
@@ -145,7 +174,7 @@ class SimulatedBoard:
         given_s[self._number] = max(given_s[self._number], self._env.now + driver_s)
         if step.is_staged:
             yield from self._copy(step)
-            self._use_buffer(-1)
+            self.use_buffer(-1)
             feed.room.open()
             yield from self._work(driver_s, Activity.DRIVER)
 
@@ -153,36 +182,38 @@ class SimulatedBoard:
         reader = self.ports.reader
         if reader is None:
             return
-        yield from self._wait(reader.room)
+        yield from self.wait(reader.room)
         self._recorder.output_s[self._number] = self._env.now
         if not step.is_staged:
             reader.give(self._number)
-            yield from self._wait(reader.room)
+            yield from self.wait(reader.room)
             self._times.moving_s += self._parts.send_s[-1][self._device]
             return
-        self._use_buffer(1)
+        self.use_buffer(1)
         yield from self._copy(step)
         reader.give(self._number)
         yield from self._work(self._parts.send_s[-1][self._device], Activity.DRIVER)
 
     def _send(self, step: BoardStep) -> Process:
         sender, driver_s = self.ports.senders[step.transfer], self._parts.send_s[step.tensor][self._device]
-        yield from self._wait(sender.free)
-        if step.is_staged:
-            self._use_buffer(1)
-            yield from self._copy(step)
-        sender.send(self._number)
+        if not self._is_streamed_to(step.transfer):
+            yield from self.wait(sender.free)
+            if step.is_staged:
+                self.use_buffer(1)
+                yield from self._copy(step)
+            sender.send(self.index)
+        driver_s -= self._sent_s.pop(step.transfer, 0.0)
         if step.is_staged or self._is_distributed:
             yield from self._work(driver_s, Activity.DRIVER)
         else:
-            yield from self._wait(sender.free, moves=True)
+            yield from self.wait(sender.free, moves=True)
             self._times.moving_s += driver_s if self._parts.overlaps else 0.0
 
     def _sent(self, step: BoardStep) -> Process:
-        yield from self._wait(self.ports.senders[step.transfer].free)
+        yield from self.wait(self.ports.senders[step.transfer].free)
 
     def _grant(self, step: BoardStep) -> Process:
-        self.ports.receivers[step.transfer].accept(self._number)
+        self.ports.receivers[step.transfer].accept(self.index)
         yield from ()
 
     def _receive(self, step: BoardStep) -> Process:
@@ -190,8 +221,10 @@ class SimulatedBoard:
         wire_s = self._parts.wire_s[step.tensor][receiver.cut.sender][self._device]
         is_blocking = not step.is_staged and not self._is_distributed
         if is_blocking:
-            receiver.accept(self._number)
-        waited_s = yield from self._wait(receiver.full, moves=is_blocking)
+            receiver.accept(self.index)
+        if self._is_streamed_from(step.transfer):
+            return
+        waited_s = yield from self.wait(receiver.full, moves=is_blocking)
         self._await_frames(receiver.cut.payload_bytes, wire_s, waited_s)
         if is_blocking:
             if self._parts.overlaps:
@@ -202,6 +235,14 @@ class SimulatedBoard:
             self._recorder.hidden_s += hidden_s
             driver_s -= hidden_s
             yield from self._copy(step)
-            self._use_buffer(-1)
-            receiver.accept(self._number + 1)
+            self.use_buffer(-1)
+            receiver.accept(self.index + 1)
         yield from self._work(driver_s, Activity.DRIVER)
+
+    def _is_streamed_to(self, transfer: int) -> bool:
+        """Return whether a RUN gives the tensor of a transfer away row by row."""
+        return any(step.rows is not None and step.rows.gives == transfer for step in self.steps)
+
+    def _is_streamed_from(self, transfer: int) -> bool:
+        """Return whether a RUN takes the tensor of a transfer row by row."""
+        return any(step.rows is not None and step.rows.takes == transfer for step in self.steps)

@@ -1,10 +1,27 @@
 """What a simulation finds: times of inputs, boards, transfers and buffers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from tinysplit.split.evaluate.arrivals import Passage
+
+@dataclass(frozen=True)
+class Passage:
+    """Times of one input in seconds: its arrival, the start of its processing, and its output."""
+
+    arrival_s: float
+    start_s: float
+    end_s: float
+
+    @property
+    def waiting_s(self) -> float:
+        """From arrival to the start of processing."""
+        return self.start_s - self.arrival_s
+
+    @property
+    def latency_s(self) -> float:
+        """From arrival to output, as in Mukherjee 2022, Figure 5."""
+        return self.end_s - self.arrival_s
 
 
 class Activity(StrEnum):
@@ -46,9 +63,25 @@ class BoardTimes:
     moving_s: float = 0.0
     awake_s: float = 0.0
 
+    def since(self, before: "BoardTimes") -> "BoardTimes":
+        """Return what the board has done since it had done what is `before`."""
+        return replace(
+            self,
+            computing_s=self.computing_s - before.computing_s,
+            moving_s=self.moving_s - before.moving_s,
+            awake_s=self.awake_s - before.awake_s,
+        )
+
     def waiting_s(self, span_s: float) -> float:
         """Return the seconds of `span_s` in which it has nothing to do."""
         return max(0.0, span_s - self.computing_s - self.moving_s)
+
+
+class Output(NamedTuple):
+    """When an output was read, and what the boards had done by then."""
+
+    read_s: float
+    boards: tuple[BoardTimes, ...]
 
 
 @dataclass
@@ -84,11 +117,13 @@ class Buffers:
 
 @dataclass(frozen=True)
 class Simulated:
-    """The simulation of a split, from time 0 to `end_s`, when the last output was read.
+    """The simulation of inputs, from time 0 to `end_s`, when the last output was read.
 
     `inference_s` has for each input the seconds from when the boards had it to when they had its output; `t_s` those of
     its transfers, waits excluded. `hidden_s` of the work of drivers was done while boards waited for the very tensors;
-    this, `contended_s` and `overtakings` (see `Line`) are what the event graph leaves out.
+    for
+    `contended_s` frames waited for others, and tensors overtook others `overtakings` times (see `Line`). `outputs` are
+    kept on request.
     """
 
     passages: tuple[Passage, ...]
@@ -103,6 +138,7 @@ class Simulated:
     contended_s: float
     overtakings: int
     events: tuple[Event, ...]
+    outputs: tuple[Output, ...] = ()
 
     @property
     def end_s(self) -> float:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from simpy import Environment
 
 from tinysplit.common.protocol_limits import LINK_BLOCK_BYTES
-from tinysplit.split.simulation.line import Line, Note, Say, SimulatedFrame
-from tinysplit.split.topology import Cut
+from tinysplit.timing.line import Line, Note, Say, SimulatedFrame
+from tinysplit.timing.topology import Cut
 
 Hearing = Callable[[Note], None]
 

@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 from simpy import Environment, Resource
 
 from tinysplit.common.protocol_limits import LINK_BLOCK_BYTES, LINK_OVERHEAD_BYTES, LINK_PAYLOAD_BYTES, LINK_REPLY_BYTES
-from tinysplit.split.simulation.gate import Gate, Process, settled
-from tinysplit.split.simulation.loss import Losses
+from tinysplit.timing.gate import Gate, Process, settled
+from tinysplit.timing.loss import Losses
 
 MOST_BLOCKS = LINK_PAYLOAD_BYTES // LINK_BLOCK_BYTES  # of a frame
 FEWEST_BLOCKS = 2  # of a frame after losses
@@ -76,9 +76,9 @@ class Line:
         self._frame_blocks, self._good_frames = MOST_BLOCKS, 1
         self._note_byte_s = reply_s / LINK_REPLY_BYTES
         self._wire = wire
+        self.data_left_s = 0.0  # when the last frame of data had left
         self._wish = Gate(env)
         self._turn = 0
-        self._data_left_s = 0.0  # when the last frame of data had left
 
     def begin(self) -> None:
         """Start once all speakers are known."""
@@ -111,7 +111,7 @@ class Line:
 
     def count_waiting(self, ready_s: float, number: int, order: int) -> None:
         """Note what a frame of data that begins now has waited for."""
-        self.contended_s += self.env.now - max(ready_s, self._data_left_s)
+        self.contended_s += self.env.now - max(ready_s, self.data_left_s)
         self.overtakings += any(speaker.waits_before(number, order) for speaker in self.speakers)
 
     def ms_of(self, n_bytes: int) -> int:
@@ -154,6 +154,6 @@ class Line:
             index = (self._turn + place) % len(self.speakers)
             if data := self.speakers[index].next_data():
                 self._turn = index
-                self._data_left_s = self.env.now + data.seconds
+                self.data_left_s = self.env.now + data.seconds
                 return data
         return None

@@ -13,11 +13,13 @@ from tinysplit.common.protocol_limits import (
     TENSOR_CRC_BYTES,
     line_bytes_of,
 )
-from tinysplit.split.simulation.channel_end import ChannelEnd
-from tinysplit.split.simulation.gate import Gate, Process
-from tinysplit.split.simulation.line import Line, Note, Say, SimulatedFrame
-from tinysplit.split.simulation.receiver import Data, Receiver
-from tinysplit.split.topology import Cut
+from tinysplit.timing.channel_end import ChannelEnd
+from tinysplit.timing.frames import frame_limit
+from tinysplit.timing.gate import Gate, Process
+from tinysplit.timing.line import Line, Note, Say, SimulatedFrame
+from tinysplit.timing.program import Stream
+from tinysplit.timing.receiver import Data, Receiver
+from tinysplit.timing.topology import Cut
 
 QUERY_MS, RETRY_MS, MOST_RETRY_MS = 6, 20, 100  # firmware/common/link_parts.h
 TICK_S = 0.001
@@ -39,16 +41,26 @@ class Sender(ChannelEnd):
     """Sends tensor after tensor as they are granted; `free` is open while none is under way.
 
     `on_sent` takes when the first bit of a tensor left, when it was acknowledged, and its number. Without losses it
-    asks nothing.
+    asks nothing. The blocks of a tensor that is streamed leave as they become ready.
     """
 
-    def __init__(self, env: Environment, line: Line, cut: Cut, order: int, wire_s: float, receiver: Receiver) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        line: Line,
+        cut: Cut,
+        order: int,
+        wire_s: float,
+        receiver: Receiver,
+        stream: Stream | None = None,
+    ) -> None:
         super().__init__(env, line, cut, order)
         self.free = Gate(env, is_open=True)
         self.on_sent: OnSent = lambda *_: None
         self.repeated_frames = 0
         self.left_s = self.sent_s = 0.0  # when the last tensor had left, and when it was acknowledged
-        self._receiver = receiver
+        self._receiver, self._stream = receiver, stream
+        self._ready: list[tuple[int, float]] = []  # bytes from the first one on that may leave, and since when
         self._byte_s = wire_s / max(LINK_OVERHEAD_BYTES, line_bytes_of(cut.payload_bytes))
         self._state, self._number, self._granted = _State.IDLE, -1, -1
         self._position = 0  # blocks that have left
@@ -61,8 +73,19 @@ class Sender(ChannelEnd):
         self._granted = 0
 
     def send(self, number: int) -> None:
-        """Let a tensor leave as soon as it is granted."""
+        """Let a whole tensor leave as soon as it is granted."""
+        self.begin(number)
+        self.note_ready(self.cut.payload_bytes)
+
+    def note_ready(self, n_bytes: int) -> None:
+        """Let the first `n_bytes` of the tensor leave."""
+        self._ready.append((n_bytes, self.env.now))
+        self.line.wake()
+
+    def begin(self, number: int) -> None:
+        """Let a tensor leave once it is granted, as far as it is ready."""
         self.free.close()
+        self._ready = []
         self._number, self._attempts = number, 0
         self._state = _State.QUEUED
         if self._granted == number:
@@ -85,7 +108,27 @@ class Sender(ChannelEnd):
         return waits and (self._number, self.order) < (number, order)
 
     def _has_data(self) -> bool:
-        return self._state is _State.MOVING and bool(self._again or self._position < self.n_blocks)
+        """Return whether a frame may leave now."""
+        return self._state is _State.MOVING and bool(self._again or self._position < self._ready_blocks(self.env.now))
+
+    def _ready_blocks(self, at_s: float) -> int:
+        """Return how many blocks from the first one on could leave then: whole ones, until the tensor is complete."""
+        return max((self._blocks_of(n_bytes) for n_bytes, since_s in self._ready if since_s <= at_s), default=0)
+
+    def _blocks_of(self, n_bytes: int) -> int:
+        return self.n_blocks if n_bytes >= self.cut.payload_bytes else n_bytes // LINK_BLOCK_BYTES
+
+    def _next_blocks(self, most: int) -> range:
+        """Return the blocks of the next frame; of a stream, those that the driver chose ahead of the line."""
+        if self._stream is None:
+            return range(self._position, min(self._position + most, self.n_blocks))
+        chosen_s = self.env.now
+        if self.line.data_left_s == chosen_s:
+            ahead_s = chosen_s - self._stream.chunk_bytes * self._byte_s
+            chosen_s = max(ahead_s, next(at for n_bytes, at in self._ready if self._blocks_of(n_bytes) > self._position))
+        left_bytes = self.cut.payload_bytes - self._position * LINK_BLOCK_BYTES
+        limit = -(-frame_limit(left_bytes, self._stream.frame_share) // LINK_BLOCK_BYTES)
+        return range(self._position, min(self._position + min(most, limit), self._ready_blocks(chosen_s)))
 
     def next_data(self) -> SimulatedFrame | None:
         """Take the next frame of the tensor: blocks to send again come first."""
@@ -97,7 +140,7 @@ class Sender(ChannelEnd):
         most = self.line.next_blocks()
         is_first = not self._again
         if is_first:
-            blocks = range(self._position, min(self._position + most, self.n_blocks))
+            blocks = self._next_blocks(most)
             self._position = blocks.stop
         else:
             blocks = self._take_again(most)

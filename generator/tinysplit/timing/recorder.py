@@ -2,16 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
-from tinysplit.split.evaluate.arrivals import Passage
-from tinysplit.split.simulation.results import Activity, BoardTimes, Event, Level
+from tinysplit.timing.results import Activity, BoardTimes, Event, Level, Output, Passage
 
 
 class Recorder:
-    """Times of inputs and boards, levels of buffers, and on request all events."""
+    """Times of inputs and boards, levels of buffers, on request all events, and the times of boards at each output."""
 
-    def __init__(self, arrivals_s: Sequence[float], *, keeps_events: bool) -> None:
+    def __init__(self, arrivals_s: Sequence[float], *, keeps_events: bool, keeps_outputs: bool = False) -> None:
         self.arrivals_s = arrivals_s
         count = len(arrivals_s)
         self.started_s = [inf] * count  # the host began to send the input
@@ -23,17 +23,24 @@ class Recorder:
         self.boards: dict[int, BoardTimes] = {}
         self.levels: dict[int, Level] = defaultdict(Level)  # of the buffers of a board
         self.events: list[Event] = []
-        self._keeps_events = keeps_events
+        self.outputs: list[Output] = []
+        self.keeps_events, self._keeps_outputs = keeps_events, keeps_outputs
 
     def note(self, activity: Activity, device: int, name: str, times_s: tuple[float, float], number: int) -> None:
         """Note an activity of a board."""
-        if self._keeps_events and times_s[1] > times_s[0]:
+        if self.keeps_events and times_s[1] > times_s[0]:
             self.events.append(Event(activity, device, None, name, *times_s, number))
 
     def note_sent(self, sender: int, receiver: int, name: str, times_s: tuple[float, float], number: int) -> None:
         """Note a tensor on the line, from its first bit to its acknowledgement."""
-        if self._keeps_events:
+        if self.keeps_events:
             self.events.append(Event(Activity.WIRE, sender, receiver, name, *times_s, number))
+
+    def note_output(self, number: int, read_s: float) -> None:
+        """Note that the host has read an output."""
+        self.read_s[number] = read_s
+        if self._keeps_outputs:
+            self.outputs.append(Output(read_s, tuple(replace(times) for times in self.boards.values())))
 
     @property
     def passages(self) -> tuple[Passage, ...]:

@@ -1,0 +1,47 @@
+"""The plans of a split: of whole layers, of the parts of layers, or of copies of the network."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tinysplit.boards.board import Board
+from tinysplit.common.choices import Optimize
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import Distributions
+from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_distribution import distributed_widths
+from tinysplit.plan.copies import plan_copies
+from tinysplit.plan.plan import Plan
+from tinysplit.split.problem import Assignment, Problem
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedNetwork:
+    """A network, or its parts where its layers are divided, and the board of each layer in each copy of it."""
+
+    graph: Graph
+    widths: BitWidths
+    assignments: Sequence[Assignment]
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        widths: BitWidths,
+        n_boards: int,
+        assignments: Sequence[Assignment],
+        distributions: Distributions | None,
+    ) -> "PlacedNetwork":
+        """Return `graph` with `assignments`, or its parts by `distributions`."""
+        if distributions is None:
+            return cls(graph, widths, assignments)
+        parts = distribute(graph, distributions, n_boards, widths)
+        return cls(parts, distributed_widths(graph, parts, widths), (parts.boards,))
+
+    def plans(
+        self, boards: Sequence[Board], problem: Problem, settings: CostSettings, optimize: Optimize
+    ) -> tuple[Plan, ...]:
+        """Return the plan of each copy; `problem` has the costs of the layers. The errors are those of `make_plan`."""
+        chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
+        return plan_copies(self.graph, self.widths, boards, problem, self.assignments, *chosen)

@@ -1,1 +1,0 @@
-"""The message-level simulation of a split: boards, links and the host, event by event."""
