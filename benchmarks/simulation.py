@@ -14,6 +14,7 @@ from typing import Self
 
 import numpy as np
 import onnx
+from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 
 from common.benchmark import JSON, ONLY, benchmark, option
 from common.networks import NETWORKS, QUIET, Case, chosen
@@ -36,11 +37,10 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
 from tinysplit.slices.links import with_links
 from tinysplit.slices.settings import Search
-from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.problem import Objective
-from tinysplit.timing.simulation import simulate
 from tinysplit.split.solution import Split
+from tinysplit.timing.simulation import simulate
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.results.run_report import RunReport
 

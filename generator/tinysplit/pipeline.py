@@ -72,9 +72,9 @@ from tinysplit.split.pareto import Front
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
+from tinysplit.split.solution import Split
 from tinysplit.timing.figures import Timing
 from tinysplit.timing.loss import Loss
-from tinysplit.split.solution import Split
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.results.run_report import RunReport
@@ -254,9 +254,7 @@ def reassign(
         return split
     problem = make_problem(context.graph, context.boards, split.settings, split.bit_widths)
     context = replace(context, settings=split.settings)
-    found = _planned(
-        context, _given(context, problem, assignment or assignment_text(split.devices)), split.bit_widths
-    )
+    found = _planned(context, _given(context, problem, assignment or assignment_text(split.devices)), split.bit_widths)
     return describe_split(context, found, split.bit_widths)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipelines import ROOMY, pipeline
+from pipelines import ROOMY, pipeline, simulated
 from tinysplit.boards.board import Power
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.conditions import read_calibration
@@ -17,7 +17,6 @@ from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import free_memory
 from tinysplit.kernels.cost_table import using_table
 from tinysplit.timing.results import Activity
-from tinysplit.timing.simulation import simulate
 
 HEADER = "time (s),current (mA),marker"
 RUN_MA, SLEEP_MA = 5.4, 3.0
@@ -26,7 +25,7 @@ BOARD = "nucleo_g071rb"
 
 def simulated_trace(path: Path) -> Path:
     """Write what the first board of a simulation draws, with noise, and a current that lags at each change."""
-    found = simulate(pipeline(ROOMY, 2.0), (0, 1), (0.0,) * 5, keeps_events=True)
+    found = simulated(pipeline(ROOMY, 2.0), (0, 1), (0.0,) * 5, keeps_events=True)
     spans = sorted((event.start_s, event.end_s) for event in found.events if event.device == 0)
     layers = {
         (event.start_s, event.end_s)

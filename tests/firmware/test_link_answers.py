@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from tinysplit.split.evaluate.streaming import frame_limit
 
 from firmware_on_host import LINK_SOURCES, compile_host
 from link_end import (
@@ -67,7 +68,6 @@ from link_frames import (
     hello,
     seed_of,
 )
-from tinysplit.split.evaluate.streaming import frame_limit
 
 
 @pytest.fixture(scope="module")

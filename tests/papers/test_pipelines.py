@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from chain_problems import by_hand, chains, equal_links
 from profiles import cases
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.papers.ideal_arrivals import frames, on_whole_networks, through_split
 from tinysplit.papers.solvers.algorithm_1 import algorithm_1_least_repair
 from tinysplit.papers.solvers.stage_dp import stage_search
-from tinysplit.split.evaluate.arrivals import Passage, frames, on_whole_networks, through_split
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.sub_models import sub_models
@@ -21,6 +21,7 @@ from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period,
 from tinysplit.split.report.arrivals import Arrivals
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
+from tinysplit.timing.results import Passage
 
 
 def with_period(problem: Problem, period: Period = Period.LOAD) -> Problem:

@@ -19,7 +19,7 @@ from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import Plan
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.quantize_model import quantize_model
-from tinysplit.split.evaluate.replication import period_of_copies_s
+from tinysplit.timing.figures import period_of_copies_s
 
 BOARDS = ("nucleo_f401re", "nucleo_g071rb", "nucleo_h743zi", "nucleo_g071rb")
 COPIES = (0, 1, 3)  # board 3 has none

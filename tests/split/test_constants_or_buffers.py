@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.firmware import Firmware
+from tinysplit.split.evaluate.program import Firmware
 from tinysplit.split.problem import ConstantsInRam, DeviceLimits, LayerCosts, Objective, Period, Problem
 
 ARENA_BYTES, COPY_BYTES, OUT_BYTES = 40, 40, 30
@@ -55,10 +55,10 @@ def test_other_objectives_keep_the_copies(objective: Objective) -> None:
     asked = replace(problem(ARENA_BYTES + COPY_BYTES, wire_s=1.0), objective=objective)
     figures = evaluate(asked, SPLIT)
     assert (figures.period_s, figures.l_s) == (2.0, 2.0)
-    assert Firmware.of(asked, SPLIT).program.constants_bytes == (ARENA_BYTES + COPY_BYTES, 0)
+    assert Firmware.of(asked, SPLIT).constants_bytes == (ARENA_BYTES + COPY_BYTES, 0)
 
 
 def test_a_copy_that_never_fits_keeps_nothing_from_buffers() -> None:
     figures = evaluate(problem(ARENA_BYTES + OUT_BYTES + 2, wire_s=1.0), SPLIT)
     assert figures.period_s == pytest.approx(1.0 + SAVED_S)
-    assert Firmware.of(figures.problem, SPLIT).program.lost_seconds == {0: SAVED_S}
+    assert Firmware.of(figures.problem, SPLIT).lost_seconds == {0: SAVED_S}

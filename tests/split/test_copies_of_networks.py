@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from example import MODEL
+from pipelines import program_of
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError
@@ -12,13 +13,13 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
 from tinysplit.split.copies import solve_with_copies
-from tinysplit.split.evaluate.arrivals import on_whole_networks
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
+from tinysplit.timing.simulation import simulate
 
 
 def network(line_s: float, objective: Objective = Objective.THROUGHPUT) -> Problem:
@@ -88,7 +89,8 @@ def test_a_pipeline_that_is_better_stays() -> None:
 
 
 def test_the_host_deals_inputs_to_the_copy_that_is_free() -> None:
-    passages = on_whole_networks(network(3.0), (0.0,) * 6, (0, 1))
+    programs = [program_of(network(3.0), (device, device)) for device in (0, 1)]
+    passages = simulate(programs, (0.0,) * 6).passages
     # Two inputs for a in each 8 s, one for b; each has a buffer for the next one.
     assert sorted(passage.end_s for passage in passages)[:3] == [4.0, 8.0, 8.0]
 

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 
 from distributed_networks import distributed_cases
 from distributed_problems import made, overlapping
+from pipelines import graph_of, program_of
 from profiles import cases
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.split.evaluate.actions import Action, BoardAction, actions
 from tinysplit.split.evaluate.cuts import transfers
-from tinysplit.split.evaluate.firmware import FirmwareSimulation
-from tinysplit.split.evaluate.program import program
 from tinysplit.split.problem import Assignment
+from tinysplit.timing.figures import Timing
 from tinysplit.timing.topology import Cut
 
 
@@ -64,8 +64,8 @@ def test_boards_compute_side_by_side() -> None:
     # x copies the input for 0.25 s, and computes layer 0 until 1.25; for 0.25 s its driver sends, then layer 2 runs
     # until 11.5. y has the tensor after 3 s, at 4.25, works 0.25 s for it, and computes layer 1 until 8.5; x has its
     # output at 11.5. x works 0.25 s for it, and layer 3 ends at 12.75.
-    steps = program(problem, (0, 1, 0, 0), constants_first=True)
-    latency_s = FirmwareSimulation(problem, steps).latency_s()
-    assert latency_s == 12.75
+    assignment = (0, 1, 0, 0)
+    assert graph_of(problem, assignment).latency_s() == 12.75
+    assert Timing((program_of(problem, assignment),)).i_s == 12.75
     alone_s = sum(layer.seconds[board] for layer, board in zip(problem.layers, (0, 1, 0, 0), strict=True))
     assert alone_s == 16

@@ -14,7 +14,6 @@ from random_problems import Kinds, random_problem
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.event_graph import Edge
-from tinysplit.split.evaluate.program import Kind
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.split.solution import Split
@@ -22,6 +21,7 @@ from tinysplit.split.solve import solve
 from tinysplit.split.solvers.dag.search import dag_label_search
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
+from tinysplit.timing.program import Kind
 from tinysplit.timing.topology import NETWORK_INPUT
 
 FIRMWARE = Kinds(periods=(Period.FIRMWARE,))

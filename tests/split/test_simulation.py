@@ -10,21 +10,20 @@ from hypothesis import given, settings
 
 from distributed_networks import distributed_cases
 from distributed_problems import made, overlapping
-from pipelines import ROOMY, TIGHT, graph_of, graph_times, pipeline
+from pipelines import ROOMY, TIGHT, graph_of, graph_times, pipeline, program_of, simulated
 from profiles import cases
 from random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.split.evaluate.arrivals import frames, on_whole_networks
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
-from tinysplit.timing.activity import activities_alone, activities_in_stream
 from tinysplit.timing.board import LOOK_AHEAD_S
-from tinysplit.timing.copies import simulate_copies
+from tinysplit.timing.figures import Timing
+from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.loss import Loss
 from tinysplit.timing.power import Waiting, board_w, split_w
+from tinysplit.timing.program import Kind
 from tinysplit.timing.results import Activity, BoardTimes, Simulated
 from tinysplit.timing.simulation import simulate
 from tinysplit.timing.topology import Links
@@ -50,7 +49,7 @@ def without_receiving(problem: Problem) -> Problem:
 def test_one_inference_by_hand() -> None:
     # 3 to feed, 0.25 to copy, 10, 0.25, 2 on the line, 0.25, 8, 0.25, 1 to read. Both receiving drivers work while
     # their boards wait; x sends for 0.5 while the tensor crosses.
-    found = simulate(pipeline(ROOMY, 2.0), (0, 1), (5.0,))
+    found = simulated(pipeline(ROOMY, 2.0), (0, 1), (5.0,))
     assert (found.passages[0].start_s, found.passages[0].latency_s) == (5.0, 25.0)
     assert found.inference_s == (10 + 0.25 + 0.25 + 2 + 0.25 + 8,)
     assert (found.l_s, found.t_s, found.hidden_s) == (18.0, (2.0,), 1.0)
@@ -61,11 +60,11 @@ def test_one_inference_by_hand() -> None:
 
 def test_outputs_come_every_period_and_inputs_wait() -> None:
     problem = pipeline(ROOMY, 2.0)
-    found = simulate(problem, (0, 1), (0.0,) * 20)
+    found = simulated(problem, (0, 1), (0.0,) * 20)
     assert found.period_s == evaluate(problem, (0, 1)).period_s == 11.5
     assert found.queue.highest == 19
     assert [each.level.highest for each in found.buffers] == [2, 1]
-    slow = simulate(problem, (0, 1), frames(20, 1 / 12.0))
+    slow = simulated(problem, (0, 1), [12.0 * number for number in range(20)])
     assert slow.period_s == pytest.approx(12)
     assert {round(passage.waiting_s, 9) for passage in slow.passages} == {0.0}
     # x also waits for each input: 12 s less 10 for the layer and 1.5 for tensors.
@@ -73,13 +72,44 @@ def test_outputs_come_every_period_and_inputs_wait() -> None:
 
 
 def test_boards_without_buffers_wait_for_each_other() -> None:
-    found = simulate(pipeline(TIGHT, 2.0), (0, 1), (0.0,) * 20)
+    found = simulated(pipeline(TIGHT, 2.0), (0, 1), (0.0,) * 20)
     assert found.period_s == pytest.approx(3 + 10 + 2 + 0.125)
     assert [each.count for each in found.buffers] == [0, 0]
 
 
+def with_latencies(problem: Problem, rng: Random) -> Problem:
+    """Return the problem with hand-offs that take copies, lines and some time after them, and no drivers."""
+    ends, parts = range(len(problem.devices)), problem.handoff_parts
+    latencies_s = tuple(tuple(tuple(rng.uniform(0, 0.1) for _ in ends) for _ in ends) for _ in problem.layers)
+    nothing = ((0.0,) * len(ends),) * (len(problem.layers) + 1)
+    return replace(
+        problem,
+        handoff=replace(parts, latency_s=latencies_s, send_s=nothing, receive_s=nothing, reply_s=nothing[: len(ends)]),
+    )
+
+
+def test_one_inference_of_a_chain_is_the_sum_of_its_steps() -> None:
+    n_all = 0
+    for seed in range(N_PROBLEMS):
+        rng = Random(seed)  # noqa: S311 (no secret)
+        problem = with_latencies(random_problem(seed, Kinds(branches=False, periods=(Period.FIRMWARE,))), rng)
+        assignment = tuple(rng.randrange(len(problem.devices)) for _ in problem.layers)
+        if isfinite(evaluate(problem, assignment).i_s):
+            n_all += 1
+            program, parts = program_of(problem, assignment), problem.handoff_parts
+            copies = [step for step in program.steps if step.is_staged and step.kind is not Kind.OUTPUT]
+            lines_s = (
+                parts.wire_s[cut.after_layer][cut.sender][cut.receiver]
+                + parts.until_known_s(cut.after_layer, cut.sender, cut.receiver)
+                for cut in program.transfers
+            )
+            copies_s = sum(parts.copy_s[step.tensor][step.device] for step in copies)
+            assert Timing((program,)).i_s == pytest.approx(program.computing_s + sum(lines_s) + copies_s)
+    assert n_all > N_PROBLEMS / 3
+
+
 def test_divided_layers_by_hand() -> None:
-    assert simulate(overlapping(), (0, 1, 0, 0), (0.0,)).inference_s == (12.75,)
+    assert simulated(overlapping(), (0, 1, 0, 0), (0.0,)).inference_s == (12.75,)
 
 
 def test_random_splits_agree_with_the_event_graph() -> None:
@@ -108,7 +138,7 @@ def agrees(problem: Problem, assignment: Assignment) -> bool:
     """
     is_same = True
     for count in (1, IN_FLIGHT):
-        found = simulate(problem, assignment, (0.0,) * count)
+        found = simulated(problem, assignment, (0.0,) * count)
         if found.overtakings:
             return False
         expected = list(graph_times(problem, assignment, (0.0,) * count))
@@ -139,7 +169,7 @@ def two_readers(replies_s: float) -> Problem:
 
 
 def test_half_duplex_links_take_turns() -> None:
-    both = [simulate(two_readers(half), (0, 1, 0), (0.0,) * 4) for half in (0.0, 1.0)]
+    both = [simulated(two_readers(half), (0, 1, 0), (0.0,) * 4) for half in (0.0, 1.0)]
     assert [each.passages[-1].end_s for each in both] == [both[0].passages[-1].end_s] * 2
     assert both[0].period_s == pytest.approx(10 + 2 + 8 + 2 + 1)
 
@@ -147,7 +177,7 @@ def test_half_duplex_links_take_turns() -> None:
 def test_lost_bytes_cost_time_and_repeat_with_a_seed() -> None:
     problem = with_handoff(pipeline(ROOMY, 0.02), reply_s=((0.0, 0.006), (0.006, 0.0)))
     clean, lossy, again, other = (
-        simulate(problem, (0, 1), (0.0,) * 50, loss) for loss in (Loss(), *(Loss(0.005, seed) for seed in (1, 1, 2)))
+        simulated(problem, (0, 1), (0.0,) * 50, loss) for loss in (Loss(), *(Loss(0.005, seed) for seed in (1, 1, 2)))
     )
     assert clean.repeated_frames == 0 < lossy.repeated_frames
     assert lossy == again
@@ -159,21 +189,34 @@ def test_a_link_that_loses_too_much_fails_by_name() -> None:
     problem = pipeline(ROOMY, 2.0)
     layers = tuple(replace(layer, out_bytes=200_000) for layer in problem.layers)
     with pytest.raises(CheckFailedError, match="too many bytes are lost: a link fails with LINK_"):
-        simulate(replace(problem, layers=layers), (0, 1), (0.0,), Loss(0.01))
+        simulated(replace(problem, layers=layers), (0, 1), (0.0,), Loss(0.01))
     with pytest.raises(UsageError, match=r"--loss-rate 0.02: a link may lose 0 to 0.01"):
         Loss(0.02)
 
 
 def test_copies_are_dealt_the_inputs() -> None:
-    problem, arrivals_s = pipeline(ROOMY, 2.0), frames(10, 0.2)
-    found = simulate_copies(problem, arrivals_s, (0, 1), keeps_events=True)
-    dealt = on_whole_networks(problem, arrivals_s, (0, 1))
-    for mine, expected in zip(found.passages, dealt, strict=True):
-        for mine_s, expected_s in ((mine.start_s, expected.start_s), (mine.end_s, expected.end_s)):
-            assert expected_s - found.hidden_s <= mine_s <= expected_s + ROUNDING_S
+    # x takes 19 s from input to input, y 29 s: the host feeds 3 s, and both layers run on one board.
+    problem = pipeline(ROOMY, 2.0)
+    slow = tuple(replace(layer, seconds=(layer.seconds[0], layer.seconds[0] + 5)) for layer in problem.layers)
+    problem = replace(problem, layers=slow)
+    programs = [program_of(problem, (device, device)) for device in (1, 0)]
+    found = simulate(programs, tuple(5.0 * number for number in range(10)), keeps_events=True)
+    starts = [passage.start_s for passage in found.passages]
+    assert starts[:4] == [0.0, 5.0, pytest.approx(10.0), pytest.approx(15.0)]  # the faster one first, then buffers
     layers = [event.number for event in found.events if event.activity is Activity.LAYER]
     assert sorted(layers) == list(range(10))
-    assert [times.computing_s for times in found.boards] == [90.0, 90.0]
+    assert {times.device: times.computing_s for times in found.boards} == {0: 6 * 18.0, 1: 4 * 28.0}
+
+
+def test_rates_of_copies_add_up() -> None:
+    problem = pipeline(ROOMY, 2.0)
+    alone = [Timing((program_of(problem, (device, device)),)) for device in (0, 1)]
+    both = Timing(tuple(each.programs[0] for each in alone))
+    assert both.period_s == pytest.approx(alone[0].period_s / 2)
+    assert both.shares == (0.5, 0.5)
+    found = simulate(both.programs, (0.0,) * 40)
+    ends = [passage.end_s for passage in found.passages]
+    assert (ends[-1] - ends[-21]) / 20 == pytest.approx(both.period_s)
 
 
 def powered(found: Simulated, problem: Problem) -> Sequence[float]:
@@ -193,7 +236,7 @@ def test_power_by_hand() -> None:
 
 def test_boards_sleep_but_for_acknowledgements() -> None:
     problem = pipeline(ROOMY, 4.0)
-    found = simulate(problem, (0, 1), (0.0, 100.0))
+    found = simulated(problem, (0, 1), (0.0, 100.0))
     assert found.boards[0].awake_s == pytest.approx(2 * LOOK_AHEAD_S)
     assert found.boards[1].awake_s == 0.0
     polls, sleeps = powered(found, problem)
@@ -205,7 +248,11 @@ def test_boards_sleep_but_for_acknowledgements() -> None:
 def test_sleep_until_the_tick_before_a_short_acknowledgement() -> None:
     # All of a reply of 0.4 ms where the tick comes behind it, else what the tick leaves of it: 0.6 x 0.4 + 0.4 x 0.2.
     problem = with_handoff(pipeline(ROOMY, 4.0), reply_s=((0.0, 4e-4), (4e-4, 0.0)))
-    assert simulate(problem, (0, 1), (0.0,)).boards[0].awake_s == pytest.approx(3.2e-4)
+    assert simulated(problem, (0, 1), (0.0,)).boards[0].awake_s == pytest.approx(3.2e-4)
+
+
+def timing(problem: Problem, interval_s: float = 0.0) -> Timing:
+    return Timing((program_of(problem, (0, 1)),), interval_s)
 
 
 def approx(*seconds: float) -> object:
@@ -214,20 +261,20 @@ def approx(*seconds: float) -> object:
 
 def test_activities_of_an_inference_by_hand() -> None:
     # x takes in for 0.75, computes for 10 and gives out for 0.75; y does the same with 8, and no tensor to acknowledge.
-    x, y = activities_alone(pipeline(ROOMY, 2.0), (0, 1))
+    x, y = timing(pipeline(ROOMY, 2.0)).activities_alone
     assert x[1:] == approx(11.5 + LOOK_AHEAD_S, 25.0 - 11.5 - LOOK_AHEAD_S)
     assert y[1:] == approx(9.5, 25.0 - 9.5)
-    x, y = activities_in_stream(pipeline(ROOMY, 2.0), (0, 1))
+    x, y = timing(pipeline(ROOMY, 2.0)).activities_in_stream
     assert x[1:] == approx(11.5, 0.0)
     assert y[1:] == approx(9.5, 2.0)
-    x, _ = activities_in_stream(pipeline(ROOMY, 2.0), (0, 1), interval_s=20.0)
+    x, _ = timing(pipeline(ROOMY, 2.0), 20.0).activities_in_stream
     assert x[1:] == approx(11.5 + LOOK_AHEAD_S, 8.5 - LOOK_AHEAD_S)
 
 
 def test_interrupts_take_time_from_sleep() -> None:
     problem = pipeline(ROOMY, 2.0)
     woken = with_handoff(problem, wake_s=((0.0, 0.0), (0.0, 0.0), (0.25, 0.25)), tick_shares=(0.1, 0.0))
-    (before, *_), (after, *_) = activities_alone(problem, (0, 1)), activities_alone(woken, (0, 1))
+    (before, *_), (after, *_) = timing(problem).activities_alone, timing(woken).activities_alone
     assert after.run_s - before.run_s == pytest.approx(0.25 + 0.1 * (before.sleep_s - 0.25))
 
 
@@ -251,7 +298,7 @@ def test_every_tensor_arrives_whatever_is_lost() -> None:
         problem = at_baud(random_problem(seed, FIRMWARE), rng.choice((9600, 1_000_000)), rng)
         assignment = tuple(rng.randrange(len(problem.devices)) for _ in problem.layers)
         if isfinite(evaluate(problem, assignment).period_s):
-            found = simulate(problem, assignment, (0.0,) * 4, Loss(0.005, seed))
+            found = simulated(problem, assignment, (0.0,) * 4, Loss(0.005, seed))
             assert min(passage.end_s for passage in found.passages) > 0
             n_repeated += found.repeated_frames
     assert n_repeated > 0

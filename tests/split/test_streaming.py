@@ -1,31 +1,106 @@
 """The latency of streamed hand-offs, counted by hand."""
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 
-from tinysplit.split.evaluate.streaming import (
-    Costs,
-    Parts,
-    RunCosts,
-    TransferCosts,
-    best_share,
-    frame_limit,
-    inference_s,
-)
+from tinysplit.common.protocol_limits import line_bytes_of
+from tinysplit.timing.figures import Timing
+from tinysplit.timing.frames import best_share, frame_limit
+from tinysplit.timing.handoff import Handoff
+from tinysplit.timing.program import BoardStep, Kind, Program, Rows, Stream
+from tinysplit.timing.topology import NETWORK_INPUT, Cut
 
 OVERHEAD, CRC = 15, 4  # bytes of a frame, and of the tensor's CRC
-ROWS = Parts(needed_bytes=(64, 128, 192, 256), done_bytes=(64, 128, 192, 256))
-PRODUCER, CONSUMER = RunCosts(0, 4.0, ROWS), RunCosts(1, 4.0, ROWS)
+ROWS = Rows(needed_bytes=(64, 128, 192, 256), done_bytes=(64, 128, 192, 256))
 
 
-def transfer(byte_s: float, *, gives: bool = False, takes: bool = False) -> TransferCosts:
+@dataclass(frozen=True)
+class Run:
+    """A layer that may be computed row by row."""
+
+    device: int
+    seconds: float
+    rows: Rows | None = None
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A tensor from board 0 to board 1."""
+
+    payload_bytes: int
+    byte_s: float
+    gives: bool = False
+    takes: bool = False
+    copy_out_s: float = 0.0
+    copy_in_s: float = 0.0
+    send_s: float = 0.0
+    receive_s: float = 0.0
+    latency_s: float = 0.0
+    reply_s: float = 0.0
+    chunk_bytes: int = 1
+    frame_share: int = 0
+    blocks_sender: bool = False
+
+    @property
+    def wire_s(self) -> float:
+        return self.byte_s * line_bytes_of(self.payload_bytes)
+
+
+PRODUCER, CONSUMER = Run(0, 4.0, ROWS), Run(1, 4.0, ROWS)
+
+
+def transfer(byte_s: float, *, gives: bool = False, takes: bool = False) -> Transfer:
     """Return a transfer of four blocks."""
-    return TransferCosts(0, 1, 256, byte_s, gives_rows=gives, takes_rows=takes)
+    return Transfer(256, byte_s, gives=gives, takes=takes)
 
 
-def seconds(*steps: Costs) -> float:
-    return inference_s(steps)
+def seconds(*steps: Run | Transfer) -> float:
+    return Timing((program_of(steps),)).i_s
+
+
+def program_of(steps: Sequence[Run | Transfer]) -> Program:
+    """Return a program in which transfer i carries the output of layer i."""
+    sent = [step for step in steps if isinstance(step, Transfer)]
+    reply_s = max(each.reply_s for each in sent)
+    tables = [((0.0, each.wire_s), (each.wire_s, 0.0)) for each in sent]
+    none = (0.0, 0.0)
+    return Program(
+        Handoff(
+            wire_s=tuple(tables),
+            reply_s=((0.0, reply_s), (reply_s, 0.0)),
+            copy_s=(*((each.copy_out_s, each.copy_in_s) for each in sent), none, none),
+            send_s=(*((each.send_s, 0.0) for each in sent), none),
+            receive_s=(*((0.0, each.receive_s) for each in sent), none),
+            host_s=(none, none),
+            latency_s=tuple(((0.0, each.latency_s),) * 2 for each in sent),
+        ),
+        tuple(Cut(number, 0, 1, each.payload_bytes, each.wire_s) for number, each in enumerate(sent)),
+        tuple(_steps(steps, sent)),
+        streams={
+            number: Stream(0.0, each.latency_s, each.chunk_bytes, each.frame_share)
+            for number, each in enumerate(sent)
+            if each.gives or each.takes
+        },
+    )
+
+
+def _steps(steps: Sequence[Run | Transfer], sent: Sequence[Transfer]) -> Iterator[BoardStep]:
+    yield BoardStep(Kind.INPUT, 0, NETWORK_INPUT)
+    number = 0
+    for position, step in enumerate(steps):
+        if isinstance(step, Transfer):
+            yield BoardStep(Kind.SEND, 0, number, number, is_staged=not step.blocks_sender)
+            yield BoardStep(Kind.RECEIVE, 1, number, number, is_staged=True)
+            number += 1
+            continue
+        gives = number if number < len(sent) and sent[number].gives and steps[position + 1] is sent[number] else -1
+        takes = number - 1 if number and sent[number - 1].takes else -1
+        rows = step.rows._replace(gives=gives, takes=takes) if step.rows and (gives, takes) != (-1, -1) else None
+        yield BoardStep(Kind.RUN, step.device, number, seconds=step.seconds, rows=rows)
+    last = next(step for step in reversed(steps) if isinstance(step, Run))
+    yield BoardStep(Kind.OUTPUT, last.device, len(sent))
 
 
 def test_a_whole_hand_off_takes_l_plus_t() -> None:
@@ -42,11 +117,11 @@ def test_rows_leave_while_the_next_ones_are_computed() -> None:
 
 
 def test_rows_are_computed_while_the_next_ones_arrive() -> None:
-    byte_s, eight = 0.01, Parts(tuple(range(64, 513, 64)), tuple(range(64, 513, 64)))
+    byte_s, eight = 0.01, Rows(tuple(range(64, 513, 64)), tuple(range(64, 513, 64)))
     one_frame = replace(transfer(byte_s, takes=True), payload_bytes=512)
-    taken = seconds(RunCosts(0, 4.0), one_frame, RunCosts(1, 0.8, eight))
+    taken = seconds(Run(0, 4.0), one_frame, Run(1, 0.8, eight))
     assert taken == pytest.approx(4 + byte_s * (512 + OVERHEAD) + 0.8)
-    taken = seconds(RunCosts(0, 4.0), replace(one_frame, frame_share=1), RunCosts(1, 0.8, eight))
+    taken = seconds(Run(0, 4.0), replace(one_frame, frame_share=1), Run(1, 0.8, eight))
     arrived_s = 4 + byte_s * (512 + 2 * OVERHEAD + CRC)
     assert taken == pytest.approx(arrived_s + 0.4)  # half of the rows came in the second frame
 
@@ -57,22 +132,22 @@ def test_both_ends_overlap() -> None:
 
 
 def test_a_consumer_waits_for_the_rows_below_its_own() -> None:
-    window = Parts(needed_bytes=(128, 192, 256, 256), done_bytes=(64, 128, 192, 256))
-    both = seconds(PRODUCER, transfer(0.001, gives=True, takes=True), RunCosts(1, 4.0, window))
+    window = Rows(needed_bytes=(128, 192, 256, 256), done_bytes=(64, 128, 192, 256))
+    both = seconds(PRODUCER, transfer(0.001, gives=True, takes=True), Run(1, 4.0, window))
     assert both == pytest.approx(4 + 0.001 * (64 + OVERHEAD + CRC) + 2)
 
 
 def test_rows_of_several_passes_are_complete_in_the_last_one() -> None:
-    passes = RunCosts(0, 4.0, replace(ROWS, passes=2))
+    passes = Run(0, 4.0, ROWS._replace(passes=2))
     given = seconds(passes, transfer(1e-9, gives=True, takes=True), CONSUMER)
     assert given == pytest.approx(2 + 0.5 + 4)
-    taken = seconds(PRODUCER, transfer(1e-9, gives=True, takes=True), RunCosts(1, 4.0, replace(ROWS, passes=2)))
+    taken = seconds(PRODUCER, transfer(1e-9, gives=True, takes=True), Run(1, 4.0, ROWS._replace(passes=2)))
     assert taken == pytest.approx(4 + 0.5 + 2)  # the last row of the first pass waits for the last row
 
 
 def test_rows_that_no_row_needs_are_awaited_at_the_end() -> None:
-    first = Parts(needed_bytes=(64, 64, 64, 64), done_bytes=(64, 128, 192, 256))
-    end = seconds(PRODUCER, transfer(0.01, gives=True, takes=True), RunCosts(1, 0.4, first))
+    first = Rows(needed_bytes=(64, 64, 64, 64), done_bytes=(64, 128, 192, 256))
+    end = seconds(PRODUCER, transfer(0.01, gives=True, takes=True), Run(1, 0.4, first))
     assert end == pytest.approx(4 + 0.01 * (64 + OVERHEAD + CRC))
 
 
@@ -85,7 +160,7 @@ def test_the_cpus_of_both_ends_also_move_bytes() -> None:
 def test_a_sender_without_a_buffer_waits_for_the_acknowledgement() -> None:
     blocking = replace(transfer(0.01, gives=True), blocks_sender=True, reply_s=1.0)
     last_row_s = 0.01 * (64 + OVERHEAD + CRC)
-    assert seconds(PRODUCER, blocking, RunCosts(0, 1.0)) == pytest.approx(4 + last_row_s + 1 + 1)
+    assert seconds(PRODUCER, blocking, Run(0, 1.0)) == pytest.approx(4 + last_row_s + 1 + 1)
 
 
 def test_a_line_carries_one_tensor_after_the_other() -> None:

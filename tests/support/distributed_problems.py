@@ -7,8 +7,8 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Problem
+from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import NETWORK_INPUT
 
 BOARD, BAUD = "nucleo_f446re", 1_000_000  # which has three UARTs for links

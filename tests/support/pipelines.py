@@ -1,11 +1,16 @@
 """A pipeline of two boards to count by hand, and the times of inputs by the event graph."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
+from event_graph_times import EventGraphTimes
 from tinysplit.split.evaluate.fused import as_run
-from tinysplit.timing.handoff import Handoff
+from tinysplit.split.evaluate.program import Firmware
 from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Period, Problem
+from tinysplit.timing.handoff import Handoff
+from tinysplit.timing.loss import Loss
+from tinysplit.timing.program import Program
+from tinysplit.timing.results import Simulated
+from tinysplit.timing.simulation import LOSSLESS, simulate
 
 ROOMY, TIGHT = 1000, 40
 
@@ -36,10 +41,21 @@ def pipeline(ram_bytes: int, wire_s: float) -> Problem:
     )
 
 
-def graph_of(problem: Problem, assignment: Assignment) -> FirmwareSimulation:
+def graph_of(problem: Problem, assignment: Assignment) -> EventGraphTimes:
     """Return the event graph of the firmware of an assignment."""
-    problem = as_run(problem, assignment)
-    return FirmwareSimulation(problem, Firmware.of(problem, assignment).program)
+    return EventGraphTimes(program_of(problem, assignment))
+
+
+def program_of(problem: Problem, assignment: Assignment) -> Program:
+    """Return the program of an assignment."""
+    return Firmware.of(as_run(problem, assignment), assignment).program
+
+
+def simulated(
+    problem: Problem, assignment: Assignment, arrivals_s: Sequence[float], loss: Loss = LOSSLESS, **options: bool
+) -> Simulated:
+    """Simulate inputs on an assignment."""
+    return simulate([program_of(problem, assignment)], arrivals_s, loss, **options)
 
 
 def graph_times(problem: Problem, assignment: Assignment, arrivals_s: Iterable[float]) -> Iterator[tuple[float, float]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from brute_force import BruteForce
-from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Objective, Period, Problem
+from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import Links
 
 

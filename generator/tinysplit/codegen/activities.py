@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from tinysplit.plan.plan import Plan
 from tinysplit.project.activity import BoardActivity
-from tinysplit.timing.figures import Activity
+from tinysplit.timing.figures import BoardTime
 
 
 def board_activities(
-    plans: Sequence[Plan], found: Sequence[Activity], shares: Sequence[float]
+    plans: Sequence[Plan], found: Sequence[BoardTime], shares: Sequence[float]
 ) -> tuple[BoardActivity, ...]:
     """Return what boards do in the time of an inference, with the reading of their external memory.
 

@@ -24,6 +24,7 @@ from tinysplit.plan.wiring import Link
 from tinysplit.project.activity import ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.manifest import (
+    EstimatedSpan,
     Project,
     ProjectBoard,
     ProjectCut,
@@ -35,6 +36,7 @@ from tinysplit.project.manifest import (
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.timing.figures import Timing
+from tinysplit.timing.results import Activity, Event
 from tinysplit.timing.topology import Cut
 
 
@@ -74,8 +76,24 @@ def build_manifest(
         estimated_saved_s=timing.l_s + timing.t_s - timing.i_s,
         network_formats=tuple(ProjectFormats.of(layer.formats) for layer in whole),
         estimated_alone=board_activities(plans, timing.activities_alone, (1.0,) * len(plans)),
+        estimated_spans=tuple(_spans(timing.events_alone)),
         estimated_in_stream=board_activities(plans, timing.activities_in_stream, timing.shares),
     )
+
+
+def _spans(events: Sequence[Event]) -> Iterator[EstimatedSpan]:
+    """Yield what boards compute and copy, and what links carry."""
+    for event in events:
+        if event.activity in {Activity.LAYER, Activity.COPY, Activity.WIRE}:
+            first, last = event.layers
+            yield EstimatedSpan(
+                activity=event.activity,
+                board=event.device + 1,
+                layers=(first + 1, last + 1) if event.activity is Activity.LAYER else None,
+                cut=event.transfer + 1 if event.transfer >= 0 else None,
+                start_s=event.start_s,
+                end_s=event.end_s,
+            )
 
 
 def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Plan) -> Iterator[ProjectLayer]:

@@ -11,8 +11,8 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.candidates import can_link
 from tinysplit.network.graph import Graph
-from tinysplit.timing.handoff import DeviceTable, Handoff
 from tinysplit.split.problem import Problem
+from tinysplit.timing.handoff import DeviceTable, Handoff
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement, place_code
 from tinysplit.plan.named_kernels import check_named
+from tinysplit.plan.program import BoardSteps
 from tinysplit.plan.return_route import input_board, return_cuts
 from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
-from tinysplit.plan.program import BoardSteps
 from tinysplit.plan.streams import HandOff, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.actions import Action, actions

@@ -18,6 +18,7 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import (
     Count,
+    Figure,
     FileModel,
     Hertz,
     Number,
@@ -35,6 +36,7 @@ from tinysplit.project.activity import BoardActivity, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL
+from tinysplit.timing.results import Activity
 
 NETWORK_INPUT_NUMBER = 0
 
@@ -146,6 +148,20 @@ class ProjectCut(FileModel):
     def is_streamed(self) -> bool:
         """Whether a board computes while it sends or takes the tensor."""
         return self.is_sent_by_rows or self.is_taken_by_rows
+
+
+class EstimatedSpan(FileModel):
+    """What a board, or the line to another one, does in the estimated inference, in seconds from its begin.
+
+    `layers` are the first and the last layer that the board computes then, `cut` is the transfer.
+    """
+
+    activity: Activity
+    board: Number
+    layers: tuple[Number, Number] | None = None
+    cut: Number | None = None
+    start_s: Figure
+    end_s: Figure
 
 
 class ProjectLink(FileModel):
@@ -292,6 +308,7 @@ class Project(FileModel):
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go
+    estimated_spans: tuple[EstimatedSpan, ...] = ()  # of one inference on boards at rest, of the slowest copy
 
     @model_validator(mode="after")
     def _has_all_parts(self) -> Self:

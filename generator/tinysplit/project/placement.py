@@ -16,9 +16,7 @@ from tinysplit.settings.costs import PERIOD
 from tinysplit.split.problem import Period
 
 
-def plans_of_file(
-    split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings
-) -> tuple[Plan, ...]:
+def plans_of_file(split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> tuple[Plan, ...]:
     """Return the plan of each copy of the network.
 
     Raises UsageError for a split with an ideal period, which no firmware has, InputError for slices that the network

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from tinysplit.boards.board import no_energy_model
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError
+from tinysplit.split.validate import check_costs, check_limits, check_order, check_power, check_size
 from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import NETWORK_INPUT, Cut, Hop, Links, Table
-from tinysplit.split.validate import check_costs, check_limits, check_order, check_power, check_size
 
 
 class Objective(StrEnum):

@@ -1,6 +1,6 @@
 """A board: takes its steps in their order, inference after inference, as the generated firmware does."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -94,8 +94,7 @@ class SimulatedBoard:
 
     def _note(self, activity: Activity, begin_s: float) -> None:
         if self._recorder.keeps_events:
-            span_s = begin_s, self._env.now
-            self._recorder.note(activity, self._device, self._step.name, span_s, self._number)
+            self._recorder.note(activity, self._step, (begin_s, self._env.now), self._number)
 
     def wait(self, gate: Gate, *, moves: bool = False) -> Waited:
         """Wait for a gate, return how long; `moves`: meanwhile a driver that only polls moves a tensor."""

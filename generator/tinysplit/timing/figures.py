@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 from tinysplit.common.units import MILLI, PERCENT
 from tinysplit.timing.power import Powered, awake_s
 from tinysplit.timing.program import BoardStep, Program
-from tinysplit.timing.results import BoardTimes, Output, Simulated
+from tinysplit.timing.results import Activity, BoardTimes, Event, Output, Simulated
 from tinysplit.timing.simulation import simulate
 
-FEW_BEYOND = 2  # inputs beyond one a board until a stream is steady
+FEW_BEYOND = 2  # inputs beyond one a board until a stream is steady, and again before its end
 COUNTED = 12  # inferences of a steady stream: outputs may come in groups of 2, 3, 4 or 6
 WORTH_IT = 0.01  # of the energy
 
 
-class Activity(NamedTuple):
+class BoardTime(NamedTuple):
     """Seconds of an inference in which a device runs (computes, moves tensors, or waits awake) and sleeps."""
 
     device: int
@@ -24,7 +24,7 @@ class Activity(NamedTuple):
     sleep_s: float
 
     @classmethod
-    def of(cls, times: BoardTimes, span_s: float, count: int = 1) -> "Activity":
+    def of(cls, times: BoardTimes, span_s: float, count: int = 1) -> "BoardTime":
         """Return what a board does for each of `count` inferences that take `span_s` together."""
         run_s = times.computing_s + times.moving_s + awake_s(times, span_s)
         return cls(times.device, run_s / count, (span_s - run_s) / count)
@@ -38,21 +38,21 @@ class Steady(NamedTuple):
     """A steady stream: the seconds between two outputs, and what boards do in them."""
 
     interval_s: float
-    activities: tuple[Activity, ...]
+    activities: tuple[BoardTime, ...]
 
 
 def steady_stream(program: Program, interval_s: float = 0.0) -> Steady:
     """Return the stream of a pipeline, with an input every `interval_s`; 0: as soon as there is room."""
-    before = len(program.devices) + FEW_BEYOND
-    arrivals_s = [interval_s * number for number in range(before + COUNTED)]
+    few = len(program.devices) + FEW_BEYOND
+    arrivals_s = [interval_s * number for number in range(few + COUNTED + few)]
     outputs = simulate([program], arrivals_s, keeps_outputs=True).outputs
-    return _between(outputs[before - 1], outputs[-1])
+    return _between(outputs[few], outputs[few + COUNTED])
 
 
 def _between(first: Output, last: Output) -> Steady:
     span_s = last.read_s - first.read_s
     times = (after.since(before) for before, after in zip(first.boards, last.boards, strict=True))
-    return Steady(span_s / COUNTED, tuple(sorted(Activity.of(each, span_s, COUNTED) for each in times)))
+    return Steady(span_s / COUNTED, tuple(sorted(BoardTime.of(each, span_s, COUNTED) for each in times)))
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,14 @@ class Timing:
         return max((simulate([program], (0.0,)) for program in self.programs), key=lambda each: each.inference_s[0])
 
     @property
+    def events_alone(self) -> tuple[Event, ...]:
+        """What boards and links do in one inference of the slowest copy, in seconds from its begin on the boards."""
+        slowest = max(self.programs, key=lambda program: simulate([program], (0.0,)).inference_s[0])
+        events = simulate([slowest], (0.0,), keeps_events=True).events
+        begin_s = min(event.start_s for event in events if event.activity in {Activity.COPY, Activity.LAYER})
+        return tuple(event._replace(start_s=event.start_s - begin_s, end_s=event.end_s - begin_s) for event in events)
+
+    @property
     def l_s(self) -> float:
         """Computational latency L in seconds: all layers."""
         return self.alone.l_s
@@ -115,10 +123,10 @@ class Timing:
         return self.alone.inference_s[0]
 
     @cached_property
-    def activities_alone(self) -> tuple[Activity, ...]:
+    def activities_alone(self) -> tuple[BoardTime, ...]:
         """What boards do for one inference at rest, from its first byte at the host until its output was read."""
         span_s = self.alone.end_s
-        return tuple(sorted(Activity.of(times, span_s) for times in self.alone.boards))
+        return tuple(sorted(BoardTime.of(times, span_s) for times in self.alone.boards))
 
     @cached_property
     def _full_speed(self) -> tuple[Steady, ...]:
@@ -135,16 +143,18 @@ class Timing:
         return tuple(self.period_s / each.interval_s for each in self._full_speed)
 
     @cached_property
-    def activities_in_stream(self) -> tuple[Activity, ...]:
+    def activities_in_stream(self) -> tuple[BoardTime, ...]:
         """What boards do for an inference among many; copies share the inputs by their speeds."""
         return tuple(self._shared(max(self.period_s, self.interval_s)))
 
-    def _shared(self, interval_s: float) -> Iterable[Activity]:
+    def _shared(self, interval_s: float) -> Iterable[BoardTime]:
         """Yield the activities in `interval_s`, of all copies."""
         for program, fast, share in zip(self.programs, self._full_speed, self.shares, strict=True):
             own_s = interval_s / share
             own = steady_stream(program, own_s) if interval_s > self.period_s else fast
-            yield from (each._replace(run_s=share * each.run_s, sleep_s=share * each.sleep_s) for each in own.activities)
+            yield from (
+                each._replace(run_s=share * each.run_s, sleep_s=share * each.sleep_s) for each in own.activities
+            )
 
     @property
     def blocking(self) -> tuple[BoardStep, ...]:

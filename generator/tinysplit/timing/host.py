@@ -7,6 +7,7 @@ from typing import Any
 from simpy import Environment, Event
 
 from tinysplit.timing.gate import Gate, Process, settled
+from tinysplit.timing.program import BoardStep
 from tinysplit.timing.recorder import Recorder
 from tinysplit.timing.results import Activity
 
@@ -50,16 +51,13 @@ class Feed:
     def __init__(
         self,
         env: Environment,
-        device: int,
+        step: BoardStep,
         times_s: tuple[float, float],
         inbox: Inbox,
         recorder: Recorder,
-        *,
-        is_staged: bool,
     ) -> None:
-        self.room, self.there, self.ready = Gate(env, is_open=is_staged), Gate(env), Gate(env)
-        self._is_staged = is_staged
-        self._env, self._device, self._inbox = env, device, inbox
+        self.room, self.there, self.ready = Gate(env, is_open=step.is_staged), Gate(env), Gate(env)
+        self._env, self._step, self._inbox = env, step, inbox
         self._seconds, self._taken_s = times_s
         self._recorder = recorder
 
@@ -81,9 +79,9 @@ class Feed:
             begin_s = env.now
             recorder.started_s[number] = min(recorder.started_s[number], begin_s)
             yield env.timeout(self._seconds)
-            recorder.note(Activity.HOST, self._device, "input", (begin_s, env.now), number)
-            if self._is_staged:
-                recorder.levels[self._device].change(1, env.now)
+            recorder.note(Activity.HOST, self._step, (begin_s, env.now), number)
+            if self._step.is_staged:
+                recorder.levels[self._step.device].change(1, env.now)
             self.there.open()
 
 
@@ -108,10 +106,9 @@ def deal(arrivals_s: Sequence[float], pipelines: Sequence[tuple[Inbox, Sequence[
 class Reader:
     """Reads the outputs from a board; `room` is open once the last one was read."""
 
-    def __init__(self, env: Environment, device: int, seconds: float, recorder: Recorder, *, is_staged: bool) -> None:
+    def __init__(self, env: Environment, step: BoardStep, seconds: float, recorder: Recorder) -> None:
         self.room = Gate(env, is_open=True)
-        self._env, self._device, self._seconds = env, device, seconds
-        self._recorder, self._is_staged = recorder, is_staged
+        self._env, self._step, self._seconds, self._recorder = env, step, seconds, recorder
 
     def give(self, number: int) -> None:
         """Let the host read an output."""
@@ -122,7 +119,7 @@ class Reader:
         begin_s = self._env.now
         yield self._env.timeout(self._seconds)
         self._recorder.note_output(number, self._env.now)
-        self._recorder.note(Activity.HOST, self._device, "output", (begin_s, self._env.now), number)
-        if self._is_staged:
-            self._recorder.levels[self._device].change(-1, self._env.now)
+        self._recorder.note(Activity.HOST, self._step, (begin_s, self._env.now), number)
+        if self._step.is_staged:
+            self._recorder.levels[self._step.device].change(-1, self._env.now)
         self.room.open()

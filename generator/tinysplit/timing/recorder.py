@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
+from tinysplit.timing.program import BoardStep
 from tinysplit.timing.results import Activity, BoardTimes, Event, Level, Output, Passage
+from tinysplit.timing.topology import Cut
 
 
 class Recorder:
@@ -26,15 +28,17 @@ class Recorder:
         self.outputs: list[Output] = []
         self.keeps_events, self._keeps_outputs = keeps_events, keeps_outputs
 
-    def note(self, activity: Activity, device: int, name: str, times_s: tuple[float, float], number: int) -> None:
-        """Note an activity of a board."""
+    def note(self, activity: Activity, step: BoardStep, times_s: tuple[float, float], number: int) -> None:
+        """Note an activity of a board, or of the host, in a step."""
         if self.keeps_events and times_s[1] > times_s[0]:
-            self.events.append(Event(activity, device, None, name, *times_s, number))
+            what = (step.layers, step.transfer)
+            self.events.append(Event(activity, step.device, None, step.name, *times_s, number, *what))
 
-    def note_sent(self, sender: int, receiver: int, name: str, times_s: tuple[float, float], number: int) -> None:
+    def note_sent(self, cut: Cut, transfer: int, times_s: tuple[float, float], number: int) -> None:
         """Note a tensor on the line, from its first bit to its acknowledgement."""
         if self.keeps_events:
-            self.events.append(Event(Activity.WIRE, sender, receiver, name, *times_s, number))
+            name, ends = f"cut {transfer + 1}", (cut.sender, cut.receiver)
+            self.events.append(Event(Activity.WIRE, *ends, name, *times_s, number, transfer=transfer))
 
     def note_output(self, number: int, read_s: float) -> None:
         """Note that the host has read an output."""

@@ -45,6 +45,8 @@ class Event(NamedTuple):
     start_s: float
     end_s: float
     number: int  # of the inference, from 0
+    layers: tuple[int, int] = (-1, -1)  # the first and the last one of a RUN
+    transfer: int = -1
 
 
 @dataclass

@@ -125,7 +125,9 @@ class Sender(ChannelEnd):
         chosen_s = self.env.now
         if self.line.data_left_s == chosen_s:
             ahead_s = chosen_s - self._stream.chunk_bytes * self._byte_s
-            chosen_s = max(ahead_s, next(at for n_bytes, at in self._ready if self._blocks_of(n_bytes) > self._position))
+            chosen_s = max(
+                ahead_s, next(at for n_bytes, at in self._ready if self._blocks_of(n_bytes) > self._position)
+            )
         left_bytes = self.cut.payload_bytes - self._position * LINK_BLOCK_BYTES
         limit = -(-frame_limit(left_bytes, self._stream.frame_share) // LINK_BLOCK_BYTES)
         return range(self._position, min(self._position + min(most, limit), self._ready_blocks(chosen_s)))

@@ -103,11 +103,11 @@ class _Pipeline:
                 raise CheckFailedError(f"board {device + 1} cannot run {step.name}")
             if step.kind is Kind.INPUT:
                 times_s = in_s, self.handoff.input_reply_s(device)
-                feed = Feed(self.env, device, times_s, self.inbox, self.recorder, is_staged=step.is_staged)
+                feed = Feed(self.env, step, times_s, self.inbox, self.recorder)
                 board.ports.feed = feed
                 self.env.process(feed.run())
             elif step.kind is Kind.OUTPUT:
-                board.ports.reader = Reader(self.env, device, out_s, self.recorder, is_staged=step.is_staged)
+                board.ports.reader = Reader(self.env, step, out_s, self.recorder)
         return board
 
     def _add_channels(self) -> None:
@@ -153,7 +153,7 @@ class _Pipeline:
             number = self.inbox[index]
             longer_s = 0.0 if transfer in self.program.streams else end_s - start_s - nominal_s
             self.recorder.t_s[number] += cut.seconds + longer_s
-            self.recorder.note_sent(cut.sender, cut.receiver, f"cut {transfer + 1}", (start_s, end_s), number)
+            self.recorder.note_sent(cut, transfer, (start_s, end_s), number)
             if is_staged:
                 self.recorder.levels[cut.sender].change(-1, end_s)
 

@@ -126,6 +126,14 @@ class _Builder:
         in_s, out_s = self.parts.host_s[step.device]
         return (in_s, self.parts.input_reply_s(step.device)) if step.kind is Kind.INPUT else (out_s, 0.0)
 
+    def _known_s(self, step: BoardStep) -> float:
+        """Return the seconds from a transfer's first bit until the board that it comes to knows that it has it."""
+        wire_s, _ = self.line_s(step)
+        if step.transfer < 0:
+            return wire_s
+        cut = self.program.transfers[step.transfer]
+        return wire_s + self.parts.until_known_s(cut.after_layer, cut.sender, cut.receiver)
+
     def _cpu_s(self, step: BoardStep) -> float:
         """Return the seconds of the board, without those in which it waits for a line."""
         if self._overlaps(step):
@@ -159,8 +167,8 @@ class _Builder:
                 tokens = int(after is places[0])
                 yield Edge(place.node, after.node, self._cpu_s(place.step), tokens)
                 if place.line >= 0 and not place.step.is_staged and not self._overlaps(place.step):
-                    wire_s, reply_s = self.line_s(place.step)
-                    ends_s = wire_s if place.step.kind in FROM_LINE else wire_s + reply_s
+                    is_coming = place.step.kind in FROM_LINE
+                    ends_s = self._known_s(place.step) if is_coming else sum(self.line_s(place.step))
                     yield Edge(place.line, after.node, ends_s, tokens)
 
     def transfer_edges(self) -> Iterator[Edge]:
@@ -175,7 +183,7 @@ class _Builder:
                 yield {
                     Kind.GRANT: Edge(node, line, reply_s, 0),
                     Kind.SEND: Edge(node, line, 0.0, 0),
-                    Kind.RECEIVE: Edge(line, node, wire_s, 0),
+                    Kind.RECEIVE: Edge(line, node, self._known_s(step), 0),
                     Kind.SENT: Edge(line, node, wire_s + reply_s, 0),
                 }[step.kind]
             elif step.kind not in FROM_LINE:
@@ -183,7 +191,7 @@ class _Builder:
                 if step.is_staged:
                     yield Edge(line, node, wire_s + reply_s, 1)
             elif step.is_staged:
-                yield Edge(line, node, wire_s, 0)
+                yield Edge(line, node, self._known_s(step), 0)
                 yield Edge(node, line, self._copy_s(step) + reply_s, 1)
             else:
                 yield Edge(node, line, reply_s, 0)

@@ -12,7 +12,6 @@ from tinysplit.common.input_files.limits import TIMES_BYTES, read_limited
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
 from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT
-from tinysplit.split.evaluate.evaluation import Evaluation
 from tinysplit.split.evaluate.replication import alone_on_each
 from tinysplit.split.problem import Problem
 from tinysplit.split.report.simulation import SimulationReport, print_simulation
@@ -125,7 +124,7 @@ def simulate_arrivals(
         return ArrivalReport(arrivals.per_second, {"copies": found.passages}, "", report)
     passages: dict[str, Sequence[Passage]] = {"split": found.passages}
     free = replace(whole, must_use_all=False).without_limits()
-    alone: list[Evaluation] = [each for each in alone_on_each(free) if each.is_feasible]
+    alone = [each for each in alone_on_each(free) if each.is_feasible]
     if not alone:
         return ArrivalReport(arrivals.per_second, passages, "no board has the memory for the whole network", report)
     wholes = simulate([each.firmware.program for each in alone], arrivals.times_s)

@@ -163,11 +163,12 @@ def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
 
 
 def _latency(split: Split) -> str:
-    """Return L, T and I, and what of L and T passes at the same time."""
-    overlapped_s = split.l_s + split.t_s - split.i_s
-    sums = f"L {split.l_s * MS:.2f} ms + T {split.t_s * MS:.2f} ms"
-    overlap = f" - {overlapped_s * MS:.2f} ms at the same time" if overlapped_s * MS >= SHOWN_MS else ""
-    return f"{sums}{overlap} = I {split.i_s * MS:.2f} ms"
+    """Return L, T and I, and what passes at the same time, or is neither in L nor in T: copies of the input."""
+    overlapped_ms = (split.l_s + split.t_s - split.i_s) * MS
+    more = ""
+    if abs(overlapped_ms) >= SHOWN_MS:
+        more = f" - {overlapped_ms:.2f} ms at the same time" if overlapped_ms > 0 else f" + {-overlapped_ms:.2f} ms"
+    return f"L {split.l_s * MS:.2f} ms + T {split.t_s * MS:.2f} ms{more} = I {split.i_s * MS:.2f} ms"
 
 
 def _period(split: Split) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tinysplit.timing.handoff import Handoff
 from tinysplit.split.problem import LayerCosts, Problem
+from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import Hop, Links, pair_of
 
 
