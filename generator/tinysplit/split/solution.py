@@ -130,13 +130,14 @@ class Split:
 
     @property
     def gap(self) -> float:
-        """Optimality gap: relative distance of the lower bound from the objective; 0 if proved."""
-        return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0
+        """Optimality gap: relative distance of the lower bound from what the search knew of the split; 0 if proved."""
+        known = self.figures.value
+        return max(0.0, 1 - self.lower_bound / known) if known else 0.0
 
     @property
     def proved(self) -> bool:
-        """Whether the split is optimal, up to rounding errors; of divided layers this is not known."""
-        return self.distributions is None and self.lower_bound >= self.objective * (1 - 1e-9)
+        """Whether the split is optimal by what the search knew, up to rounding errors; unknown of divided layers."""
+        return self.distributions is None and self.lower_bound >= self.figures.value * (1 - 1e-9)
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:

@@ -61,7 +61,10 @@ class SimulatedBoard:
 
     def run(self) -> Process:
         """Run an inference for each input."""
+        is_fed_directly = self.ports.feed and not self.steps[0].is_staged  # the input is the first step
         for self.index in count():
+            if self.ports.feed and is_fed_directly:
+                self.ports.feed.room.open()
             number = yield from self._inbox.get(self.index)
             if number is None:
                 break
@@ -162,8 +165,6 @@ class SimulatedBoard:
         feed, parts = self.ports.feed, self._parts
         if feed is None:
             return
-        if not step.is_staged:
-            feed.room.open()
         waited_s = yield from self.wait(feed.there)
         feed.there.close()
         hidden_s = self._hidden(step.tensor, waited_s, parts.host_s[self._device][0])

@@ -1,7 +1,7 @@
 """The timeline of an inference on fake boards, whose clocks are wrong: recorded, estimated, and shown."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from io import StringIO
@@ -16,7 +16,8 @@ from fake_boards import CORE_HZ
 from fake_rig import COPY_TICKS, CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
 from tinysplit.network.distribution import SliceAxis
-from tinysplit.project.manifest import Project, ProjectPart
+from tinysplit.project.manifest import EstimatedSpan, Project, ProjectPart
+from tinysplit.timing.results import Activity
 from tinysplit_hil.measure.timeline.estimated import estimated_spans
 from tinysplit_hil.measure.timeline.measured import measured_spans
 from tinysplit_hil.measure.timeline.parts import parts_of
@@ -48,7 +49,17 @@ def make_small_project(**changes: object) -> Project:
     """The tensor has 100 bytes: 115 on the wire, and 12 for its acknowledgement."""
     project = make_project()
     cut = project.cuts[0].model_copy(update={"payload_bytes": 100, **changes})
-    return project.model_copy(update={"cuts": (cut,)})
+    return project.model_copy(update={"cuts": (cut,), "estimated_spans": tuple(small_spans(project))})
+
+
+def small_spans(project: Project) -> Iterator[EstimatedSpan]:
+    """Yield layers 1 and 2, their tensor until its acknowledgement, and layer 3."""
+    first, second, third = (layer.estimated_s for layer in project.layers)
+    sent_s, there_s = first + second, first + second + project.cuts[0].estimated_s
+    known_s = there_s + project.cuts[0].acknowledgement_s
+    yield EstimatedSpan(activity=Activity.LAYER, board=1, layers=(1, 2), start_s=0.0, end_s=sent_s)
+    yield EstimatedSpan(activity=Activity.WIRE, board=1, cut=1, start_s=sent_s, end_s=known_s)
+    yield EstimatedSpan(activity=Activity.LAYER, board=2, layers=(3, 3), start_s=there_s, end_s=there_s + third)
 
 
 @pytest.fixture(scope="module")
@@ -139,26 +150,15 @@ def test_a_streamed_transfer_has_no_waiting_time_of_its_own(recording: Recording
     assert (part.waiting_s, part.hand_off_s) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("changes", "saved_s"),
-    [({}, 0.0), ({"is_sent_by_rows": True}, 0.0005), ({"is_taken_by_rows": True, "is_sent_by_rows": True}, 0.0005)],
-)
-def test_the_estimated_timeline_ends_with_i(changes: dict[str, bool], saved_s: float) -> None:
-    project = make_small_project(**changes).model_copy(update={"estimated_saved_s": saved_s})
+def test_the_estimated_timeline_is_that_of_the_folder() -> None:
+    project = make_small_project()
     spans = list(estimated_spans(project))
     assert [span.title.split(",")[0] for span in spans] == [
         *("layer 1 layer_1", "layer 2 layer_2", "cut 1", "cut 1", "layer 3 layer_3")
     ]
+    assert [span.seconds for span in spans[:2]] == pytest.approx([layer.estimated_s for layer in project.layers[:2]])
     assert spans[-1].end_s == pytest.approx(project.estimated_i_s)
     assert spans[3].end_s - spans[2].start_s == pytest.approx(project.estimated_t_s)
-
-
-def test_a_board_waits_for_a_transfer_without_buffer() -> None:
-    project = make_small_project()
-    boards = tuple(board.model_copy(update={"staged_cuts": ()}) for board in project.boards)
-    layers = (*project.layers, project.layers[2].model_copy(update={"number": 4, "board": 1, "inputs": (2,)}))
-    spans = list(estimated_spans(project.model_copy(update={"boards": boards, "layers": layers})))
-    assert spans[-1].start_s == spans[3].end_s
 
 
 def test_layers_that_run_together_share_their_time(recording: Recording) -> None:
