@@ -17,7 +17,7 @@ from tinysplit.costs.transfers import (
     taken_seconds,
     wire_seconds,
 )
-from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.split.handoff import DeviceTable, Handoff
 from tinysplit.split.topology import Table
 
@@ -25,12 +25,12 @@ TICKS_PER_S = 1000  # of the firmware while it waits
 
 
 def handoff_of(
+    table: CycleTable,
     out_bytes: Sequence[int],
     in_bytes: int,
     boards: Sequence[Board],
     settings: LinkSettings,
     bits_per_byte: int,
-    table: CycleTable,
     host_baud: int,
 ) -> Handoff:
     """Return what the outputs of all layers and the network's input of `in_bytes` take from links and boards.
@@ -63,7 +63,7 @@ def handoff_of(
     )
 
 
-def _transfer_w(power: Power, board: Board, driver: LinkDriver | None, baud: int | None, table: CycleTable) -> float:
+def _transfer_w(table: CycleTable, power: Power, board: Board, driver: LinkDriver | None, baud: int | None) -> float:
     """Return the mean power of a board in W while a tensor crosses a link at its end, at `baud` or less.
 
     It runs for the cycles of driver and copies, and sleeps for the rest; a board that polls runs all the time.
@@ -85,12 +85,12 @@ def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callab
 
 
 def direct_seconds(
+    table: CycleTable,
     parts: Handoff,
     out_bytes: Sequence[int],
     boards: Sequence[Board],
     settings: LinkSettings,
     bits_per_byte: int,
-    table: CycleTable,
 ) -> Table:
     """Return the seconds of each layer's output over direct links, by [layer][sender][receiver]; infinite without one.
 
@@ -127,11 +127,10 @@ def _by_pair(
     return tuple(tuple(over(i, h) for h in numbers) for i in numbers)
 
 
-def powers_of(board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> Power:
+def powers_of(table: CycleTable, board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> Power:
     """Return the powers of `DeviceLimits` without an external memory; 0 where the currents of a board are not known."""
-    table = load_cycle_table()
     measured = table.currents.get(board.name)
     power = Power.of(measured.run_ma, measured.sleep_ma) if measured else board.known_power
     if power is None:
         return Power(0.0, 0.0, 0.0)
-    return replace(power, transfer_w=_transfer_w(power, board, driver, link_baud, table))
+    return replace(power, transfer_w=_transfer_w(table, power, board, driver, link_baud))

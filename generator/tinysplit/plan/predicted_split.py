@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.graph import Graph
@@ -16,19 +17,19 @@ from tinysplit.split.solution import Split
 
 
 def predict_programs(
-    graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
+    table: CycleTable, graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
 ) -> Mapping[int, PredictedMemory]:
     """Return the same as `predict_split`, none by a cost model, and none without a plan, as `generate` tells."""
     if settings.cost_model:
         return {}
     try:
-        return predict_split(graph, boards, split, settings)
+        return predict_split(table, graph, boards, split, settings)
     except TinysplitError:
         return {}
 
 
 def predict_split(
-    graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
+    table: CycleTable, graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
 ) -> Mapping[int, PredictedMemory]:
     """Return the memory of every program by number of its board, without the copies of constants in idle RAM.
 
@@ -40,7 +41,7 @@ def predict_split(
         graph, widths, assignments = parts, distributed_widths(graph, parts, widths), (parts.boards,)
     optimize = split.optimize or settings.optimize
     chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
-    plans = plan_copies(graph, widths, boards, split.problem, assignments, *chosen)
+    plans = plan_copies(table, graph, widths, boards, split.problem, assignments, *chosen)
     programs = ((own.number, _program(graph, widths, plan, own)) for plan in plans for own in plan.boards)
     return {number: program.predicted for number, program in programs}
 

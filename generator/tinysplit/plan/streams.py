@@ -12,7 +12,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import BoardMemory
 from tinysplit.memory.row_steps import BoardRows, RowFacts, RowSteps
@@ -62,6 +62,7 @@ class BoardSteps:
 class StreamPlanner:
     """Decides how each of `cuts` is handed off. `boards` are the boards that take part, by their index."""
 
+    table: CycleTable
     graph: Graph
     widths: BitWidths
     problem: Problem
@@ -154,7 +155,7 @@ class StreamPlanner:
         board, core = self.boards[device], self.boards[device].board.device.core
         memory, widths = board.memory, self.widths.of_layer(self.graph.layers[number])
         layer, times = memory.layer(self.graph, number), memory.calls(self.graph, number)
-        return kernel_cycles(layer, core, widths, memory.kernels[number], times) / board.board.clock.core_hz
+        return kernel_cycles(self.table, layer, core, widths, memory.kernels[number], times) / board.board.clock.core_hz
 
     def _parts(self, rows: RowSteps, in_bytes: int) -> Parts:
         """Return the parts of a run whose streamed input has `in_bytes` bytes, 0 without one."""
@@ -167,7 +168,7 @@ class StreamPlanner:
         cut, parts = self.cuts[number], self.problem.handoff_parts
         sender, receiver, tensor = cut.sender, cut.receiver, cut.after_layer
         is_staged_out, is_staged_in = (number in self.boards[end].stages.cuts for end in (sender, receiver))
-        table, target = load_cycle_table(), self.boards[receiver].board
+        table, target = self.table, self.boards[receiver].board
         reply_s, cpu_s = (
             parts.reply_s[sender][receiver],
             parts.send_s[tensor][sender] + parts.receive_s[tensor][receiver],

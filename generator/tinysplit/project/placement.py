@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution_check import check_distributions
@@ -16,7 +17,7 @@ from tinysplit.split.report.arrivals import Placement
 
 
 def placement_of(
-    split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings, whole: Problem
+    table: CycleTable, split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings, whole: Problem
 ) -> Placement:
     """Return the layers of `split` in the problem `whole`, or their parts in a problem of their own.
 
@@ -29,4 +30,4 @@ def placement_of(
     widths = split.bit_widths or BitWidths.of(graph, settings.bits)
     parts = distribute(graph, how, len(boards), widths)
     divided = distributed_widths(graph, parts, widths)
-    return Placement(make_problem(parts, boards, settings, divided), parts.boards)
+    return Placement(make_problem(table, parts, boards, settings, divided), parts.boards)
