@@ -183,8 +183,8 @@ def make_plan(
     def plan_board(index: int, steps: Sequence[PlanStep]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
-        arena_bytes = ram_bytes - link_memory.least_bytes
-        memory = plan_memory(table, graph, widths, board, steps, arena_bytes, optimize, named, index)
+        free_bytes = ram_bytes - link_memory.least_bytes
+        memory = plan_memory(table, graph, widths, board, steps, free_bytes, optimize, named, index)
         driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
         stages = StageBuffers({}, None, None, 0)
