@@ -17,6 +17,7 @@ from common.tables import Cell, MarkdownTable
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.random_formats import LARGEST_VALUES, quantize_randomly
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input
@@ -111,6 +112,7 @@ def _measured(name: str, board_name: str, quantized: QuantizedGraph, x: IntArray
     bits, board = quantized.bits, load_board(board_name)
     plan = plan_network(quantized, board_name, bits, options.kernel)
     run = run_bare(
+        shipped_table(),
         quantized,
         board_name,
         x,
@@ -269,7 +271,7 @@ def measure_shapes(cores: Sequence[str], only: str, kernel: str | None) -> Itera
         if only in case.name:
             quantized, x = quantize_randomly(case.make().graph(), SHAPE_BITS)
             for core in cores:
-                run = run_bare(quantized, BOARDS[core], x, named=kernel)
+                run = run_bare(shipped_table(), quantized, BOARDS[core], x, named=kernel)
                 layer, cycles = quantized.layers[-1].layer, run.cycles[-1]
                 macc = layer.operator_macc
                 unit = "MACC" if layer.parameters else "element"
@@ -322,7 +324,7 @@ def measure_zero_points(cores: Sequence[str], only: str) -> Iterator[ShapeRow]:
 
 
 def _cycles(quantized: QuantizedGraph, x: IntArray, core: str) -> int:
-    return sum(run_bare(quantized, BOARDS[core], x).cycles)
+    return sum(run_bare(shipped_table(), quantized, BOARDS[core], x).cycles)
 
 
 @benchmark(

@@ -28,6 +28,7 @@ from tinysplit.common.choices import Optimize, Slices
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.arena import NEAR_BEGIN, live_bytes
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import MOVE_CYCLES, BoardMemory, Schedule
@@ -191,7 +192,7 @@ def arena(options: Namespace) -> None:
 
 def _arena(graph: Graph, widths: BitWidths, board: Board, optimize: Optimize) -> tuple[int, int, int, int]:
     steps = [PlanStep(StepKind.RUN, number, number) for number in range(len(graph.layers))]
-    memory = plan_memory(graph, widths, board, steps, PLENTY_BYTES, optimize)
+    memory = plan_memory(shipped_table(), graph, widths, board, steps, PLENTY_BYTES, optimize)
     moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves)
     return memory.arena.size_bytes, _lower_bound(graph, widths, steps, memory), moved_bytes, len(memory.fused)
 
@@ -219,7 +220,7 @@ class Bounds:
 
 
 def _bounds(name: str, graph: Graph, plan: BoardPlan, bits: int) -> Bounds:
-    choice, memory = KernelChoice(graph, BitWidths.all(graph, bits), plan.board), plan.memory
+    choice, memory = KernelChoice(plan.table, graph, BitWidths.all(graph, bits), plan.board), plan.memory
     far = (key for key, offset in plan.arena.offsets.items() if offset < NEAR_BEGIN)
     return Bounds(
         network=name,
@@ -300,7 +301,9 @@ class Added:
 def added_to(board: str) -> Iterator[Added]:
     """Yield a row for each pair of programs of a board."""
     quantized = quantize_randomly(calibration_networks()[0], 8)[0]
-    planned = plan_project(quantized, (load_board(board),), (0,) * len(quantized.layers), CostSettings())
+    planned = plan_project(
+        shipped_table(), quantized, (load_board(board),), (0,) * len(quantized.layers), CostSettings()
+    )
     built = {each: _sizes(planned, each) for each in {each for _, *pair in PAIRS for each in pair}}
     for options, present, absent in PAIRS:
         code_bytes, ram_bytes = (own - other for own, other in zip(built[present], built[absent], strict=True))

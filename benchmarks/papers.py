@@ -24,6 +24,7 @@ from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.common.units import MS
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.papers.reproduce.division_models import (
@@ -247,7 +248,9 @@ def _latency(found: SliceResult) -> str | None:
 
 def whole_layers_s(case: Case) -> float:
     """Return the estimated latency of the best split of whole layers."""
-    return solve(make_problem(case.graph(), load_all(case.boards), CostSettings(baud=case.baud))).objective
+    return solve(
+        make_problem(shipped_table(), case.graph(), load_all(case.boards), CostSettings(baud=case.baud))
+    ).objective
 
 
 LIMIT_S = 60.0

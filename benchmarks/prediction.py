@@ -23,14 +23,14 @@ from common.plots import save_plot
 from common.runs import run_stream
 from common.tables import MarkdownTable, percent, print_json
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.calibration.conditions import using_calibration
+from tinysplit.calibration.conditions import table_for
 from tinysplit.calibration.networks import UNSEEN_NETWORKS, random_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import CycleTable, Work, load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable, Work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input
@@ -79,12 +79,12 @@ class MeasuredLayer:
         return table.kernel(self.core, self.bits, self.kind).of(self.work)
 
 
-def unseen_layers(only: str) -> Iterator[MeasuredLayer]:
+def unseen_layers(table: CycleTable, only: str) -> Iterator[MeasuredLayer]:
     """Yield the layers of `NETWORKS`, and of random networks, that are not used for the fit, each computed once."""
     for bits in (8, 16):
         for quantized, x in _unseen_networks(bits, only):
             for core, board in BOARDS.items():
-                run = run_bare(quantized, board, x)
+                run = run_bare(table, quantized, board, x)
                 for number, (source, cycles) in enumerate(zip(run.kernels, run.cycles, strict=True), 1):
                     yield MeasuredLayer(quantized.graph.name, number, core, bits, source, cycles)
 
@@ -111,8 +111,8 @@ def layers(options: Namespace) -> None:
 
     The kernels run alone, without firmware and with ideal memory: this checks the calibration by another measurement.
     """
-    with using_calibration(options.cost_table, ()):
-        table, unseen = load_cycle_table(), list(unseen_layers(options.only))
+    table = table_for((), options.cost_table)
+    unseen = list(unseen_layers(table, options.only))
     groups = [list(group) for _, group in groupby(unseen, lambda layer: (layer.network, layer.core, layer.bits))]
     numbers = ("bits", "cycles", "error %", "worst layer %", "small layer %")
     MarkdownTable("network", "core", numbers=numbers).print(_network_cells(group, table) for group in groups)

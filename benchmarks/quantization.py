@@ -22,6 +22,7 @@ from common.benchmark import JSON, ONLY, benchmark
 from common.networks import CALIBRATION_COUNT, QUIET, Network, chosen_networks, random_samples
 from common.tables import Cell, MarkdownTable, print_json
 from tinysplit.boards.catalog import load_board
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
@@ -73,7 +74,7 @@ def measure(name: str, network: Network) -> Iterator[Row]:
     graph = network.graph()
     calibration, measured = _samples(network, graph)
     floats = FloatScores.of(graph, network.model, measured)
-    limits = Limits(Goal(), (load_board(BOARD),))
+    limits = Limits(shipped_table(), Goal(), (load_board(BOARD),))
     widths: dict[str, int | Limits] = {"8": 8, "16": 16} | ({"mixed": limits} if network.samples else {})
     for title, bits in widths.items():
         quantized = quantize_model(graph, network.model, calibration, bits, QUIET).quantized

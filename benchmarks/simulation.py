@@ -26,6 +26,7 @@ from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import SliceAxis
@@ -235,9 +236,11 @@ def divided_latencies(n_boards: int, baud: int) -> tuple[float, float, float]:
     divided = distribute(graph, how, n_boards, BitWidths.of_quantized(quantized))
     parts = distribute_quantized(quantized, divided)
     settings, widths = with_links(CostSettings(baud=baud), boards, order, 0), BitWidths.of_quantized(parts)
-    problem = make_problem(divided, boards, settings, widths)
+    problem = make_problem(shipped_table(), divided, boards, settings, widths)
     program = Firmware.of(problem, divided.boards).program
-    plan = make_plan(parts.dequantized, widths, boards, problem, divided.boards, settings.link_settings)
+    plan = make_plan(
+        shipped_table(), parts.dequantized, widths, boards, problem, divided.boards, settings.link_settings
+    )
     with tempfile.TemporaryDirectory() as name:
         out, samples = Path(name) / "out", Path(name) / "x.npz"
         np.savez(samples, x=x)

@@ -24,6 +24,7 @@ from tinysplit.boards.link_rates import agree
 from tinysplit.calibration.networks import random_network
 from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
@@ -294,7 +295,7 @@ def _exact_cells(case: Case, limit_s: float) -> Sequence[Cell]:
     order = tuple(range(len(boards)))
     settings = with_links(CostSettings(baud=case.baud, bits=BITS), boards, order, 0)
     start = time.perf_counter()
-    costs = PartCosts(graph, boards, settings, BitWidths.of(graph, BITS))
+    costs = PartCosts(shipped_table(), graph, boards, settings, BitWidths.of(graph, BITS))
     problem = DistributionModel.of(costs, order, tuple(SliceAxis), 0, 0).problem
     costs_s = time.perf_counter() - start
     found = best_choice(problem, clock.now() + limit_s)

@@ -37,6 +37,7 @@ from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.ranking import Ranking
 from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.workers import LocalProcesses
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.papers.reproduce.networks import mobilenet_v1
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -187,7 +188,7 @@ def measure_pairs() -> Pairs:
     graph = mobilenet_v1(0.25)
     pairs = list(combinations_with_replacement(load_boards(), 2))
     problems = [
-        make_problem(graph, pair, CostSettings(use_all=True, objective=objective))
+        make_problem(shipped_table(), graph, pair, CostSettings(use_all=True, objective=objective))
         for pair in pairs
         for objective in (Objective.LATENCY, THROUGHPUT)
     ]
@@ -287,14 +288,16 @@ def cases(only: str) -> Iterator[Case]:
 def request_of(case: Case) -> ExploreRequest:
     """Return the exploration of a case."""
     space = Space((case.graph.sha256,), tuple(map(load_board, BOARDS)), 2, BAUDS, (8,))
-    return ExploreRequest((case.graph,), space, RankingGoal(CostSettings(), case.ranked_by))
+    return ExploreRequest(shipped_table(), (case.graph,), space, RankingGoal(CostSettings(), case.ranked_by))
 
 
 def all_values(request: ExploreRequest) -> dict[tuple[SetCandidate, Assignment], float]:
     """Return the simulated value of every split that fits."""
     (graph,), found = request.graphs, dict[tuple[SetCandidate, Assignment], float]()
     tables = {
-        baud: ProblemTable.of(graph, request.space.boards, replace(request.settings, baud=baud or BAUDS[0]))
+        baud: ProblemTable.of(
+            shipped_table(), graph, request.space.boards, replace(request.settings, baud=baud or BAUDS[0])
+        )
         for baud in (0, *BAUDS)
     }
     for candidate in request.candidates():

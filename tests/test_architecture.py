@@ -195,6 +195,20 @@ def test_virtual_boards_know_boards_and_no_networks() -> None:
     assert used == {"virtual_stm32", "boards", "common"}
 
 
+def test_only_where_costs_begin_is_the_table_of_the_installation_read() -> None:
+    readers = {name for name, path in modules().items() if "shipped_table" in path.read_text(encoding="utf-8")}
+    assert readers == {
+        "tinysplit.kernels.cost_table",
+        "tinysplit.calibration.conditions",  # without --cost-table
+        "tinysplit.api.prediction",  # which takes none, as the next one
+        "tinysplit.cli.quantize",
+        "tinysplit.supported.kernels",  # its cores
+        "tinysplit.supported.tables",
+        "tinysplit.papers.reproduce.costs",
+        "tinysplit_hil.calibration.calibrate",  # what it makes a new one of
+    }
+
+
 def test_facts_of_devices_come_from_one_module() -> None:
     readers = {name for name, path in modules().items() if '"modm_devices"' in path.read_text(encoding="utf-8")}
     assert readers == {"tinysplit.boards.devices"}

@@ -30,6 +30,7 @@ from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable, shipped_table
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.integer_reference import run_layers
@@ -116,6 +117,7 @@ class BareRun:
 
 
 def run_bare(
+    table: CycleTable,
     quantized: QuantizedGraph,
     board_name: str,
     x: IntArray,
@@ -136,7 +138,8 @@ def run_bare(
     board = enlarged(load_board(board_name))
     names = repeat(named) if named is None or isinstance(named, str) else named
     chosen = (
-        LayerSource.choose(*each) for each in zip(quantized.layers, repeat(board.device.core), names, strict=False)
+        LayerSource.choose(table, *each)
+        for each in zip(quantized.layers, repeat(board.device.core), names, strict=False)
     )
     kernels = tuple(_with_copy(source) if index in copied else source for index, source in enumerate(chosen))
     numbered = dict(enumerate(kernels, 1))
@@ -291,13 +294,17 @@ def plan_network(quantized: QuantizedGraph, board_name: str, bits: int, name: st
     `name` is the kernel or scheme of layers that allow it.
     """
     graph, board = quantized.dequantized, load_board(board_name)
-    named = (LayerSource.choose(layer, board.device.core, name).kernel.name for layer in quantized.layers)
+    named = (
+        LayerSource.choose(shipped_table(), layer, board.device.core, name).kernel.name for layer in quantized.layers
+    )
     settings = CostSettings(bits=bits, kernels=tuple(enumerate(named)) if name else ())
 
     def plan_on(own: Board) -> Plan:
-        problem = make_problem(graph, (own,), settings)
+        problem = make_problem(shipped_table(), graph, (own,), settings)
         assignment = (0,) * len(graph.layers)
-        plan = make_plan(graph, bits, (own,), problem, assignment, settings.link_settings, kernels=settings.kernels)
+        plan = make_plan(
+            shipped_table(), graph, bits, (own,), problem, assignment, settings.link_settings, kernels=settings.kernels
+        )
         return with_constants_in_ram(plan, quantized)
 
     try:

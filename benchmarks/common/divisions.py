@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import SliceSolver
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
@@ -20,7 +21,7 @@ BITS = 8
 def sliced_network(graph: Graph, boards: Sequence[str], baud: int) -> SlicedNetwork:
     """Return a network with 8 bits on boards, to be divided; input and output are at board 1."""
     settings = CostSettings(baud=baud, bits=BITS)
-    return SlicedNetwork(graph, load_all(boards), settings, BitWidths.of(graph, BITS), 0, 0)
+    return SlicedNetwork(shipped_table(), graph, load_all(boards), settings, BitWidths.of(graph, BITS), 0, 0)
 
 
 def solve_timed(

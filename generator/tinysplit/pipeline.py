@@ -12,6 +12,7 @@ from tinysplit.boards.board import Board, ClockSource, check_baud
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.probe_port import check_probe_baud
 from tinysplit.build.folder import build_folder
+from tinysplit.calibration.conditions import table_for
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import (
@@ -31,6 +32,7 @@ from tinysplit.costs.problem_builder import make_problem, make_problems
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
@@ -84,11 +86,12 @@ _WITHOUT_GOAL = either(f"use {BITS.option} 8 or 16", "leave the goal out")
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """Input of all stages: a network, the boards that run it, the settings of the costs, and a console."""
+    """Input of all stages: a network, the boards that run it, the costs with their settings, and a console."""
 
     model: Path  # the ONNX file of `graph`
     graph: Graph
     boards: tuple[Board, ...]
+    table: CycleTable
     settings: CostSettings
     messages: Console  # progress, notes and warnings
     programs: ProgramOptions = PLAIN
@@ -103,8 +106,12 @@ class Context:
         clock: ClockSource = ClockSource.HSI,
         *,
         needs_weights: bool = True,
+        cost_table: str | Path | None = None,
     ) -> Self:
-        """Import the ONNX file and load the boards. Raises InputError or UsageError where that fails."""
+        """Import the ONNX file, load the boards, and take their costs from a file, or from this installation.
+
+        Raises InputError or UsageError where that fails.
+        """
         graph = read_network(model, messages, needs_weights=needs_weights)
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
         host_baud = settings.host_baud_on(boards)
@@ -115,7 +122,8 @@ class Context:
             note = f"note: host ports at {host_baud} baud, the highest usual rate that all boards make"
             messages.print(note, highlight=False, soft_wrap=True)
         check_possible(graph, boards, settings.kernels)
-        return cls(model=model, graph=graph, boards=boards, settings=settings, messages=messages)
+        table = table_for(boards, cost_table)
+        return cls(model=model, graph=graph, boards=boards, table=table, settings=settings, messages=messages)
 
     @property
     def title(self) -> str:
@@ -137,6 +145,7 @@ class RunRequest:
     settings: CostSettings
     search: Search = Search()
     clock: ClockSource = ClockSource.HSI
+    cost_table: Path | None = None
     calibration: Path | SampleSource | None = None
     calibration_count: int = DEFAULT_CALIBRATION_COUNT
     measuring: MeasureSettings = field(default_factory=MeasureSettings)
@@ -158,7 +167,8 @@ def run(request: RunRequest, messages: Console) -> RunReport:
 def _run(request: RunRequest, messages: Console) -> RunReport:
     check_output_folder(request.out, force=request.force)
     check_flashable(request.measuring.rig, request.boards, request.programmer)
-    context = Context.load(request.model, request.boards, request.settings, messages, request.clock)
+    how = (request.settings, messages, request.clock)
+    context = Context.load(request.model, request.boards, *how, cost_table=request.cost_table)
     context = replace(context, programs=request.programs)
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
@@ -194,7 +204,7 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
     split is feasible, or none was found in time.
     """
     if search.assignment is not None:
-        problem = make_problem(context.graph, context.boards, context.settings, quantized=quantized)
+        problem = make_problem(context.table, context.graph, context.boards, context.settings, quantized=quantized)
         split = _planned(context, _given(context, problem, search.assignment))
         _print_alternatives(context, split, search)
         return split
@@ -203,7 +213,7 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
     with steps(context.messages, f"splitting {context.title}"):
         ends = (search.input_board - 1, search.output_board - 1)
         how = (search.slices, search.slice_solver, *ends, search.time_limit_s)
-        request = SliceRequest(context.graph, context.boards, context.settings, *how)
+        request = SliceRequest(context.table, context.graph, context.boards, context.settings, *how)
         split = request.best(
             lambda: _solve(context, search, quantized=quantized),
             lambda found: _planned(context, found),
@@ -252,7 +262,7 @@ def reassign(
     check_split_matches(split, context.graph, context.boards, title)
     if assignment is None and not split.is_edited:
         return split
-    problem = make_problem(context.graph, context.boards, split.settings, split.bit_widths)
+    problem = make_problem(context.table, context.graph, context.boards, split.settings, split.bit_widths)
     context = replace(context, settings=split.settings)
     found = _planned(context, _given(context, problem, assignment or assignment_text(split.devices)), split.bit_widths)
     return describe_split(context, found, split.bit_widths)
@@ -264,7 +274,7 @@ def pareto_front(context: Context, against: SecondObjective, search: Search) -> 
     Raises CheckFailedError where no split is feasible or none was found in time, InputError for energy where the
     currents of a board are not known.
     """
-    problem = make_problem(context.graph, context.boards, context.settings)
+    problem = make_problem(context.table, context.graph, context.boards, context.settings)
     if against is SecondObjective.ENERGY:
         check_currents(problem.devices)
     with steps(context.messages, f"Pareto front of latency and {against} of {context.title}"):
@@ -276,9 +286,9 @@ def simulate(
 ) -> ArrivalReport:
     """Simulate inputs on a split of the context's network."""
     graph, boards, settings = context.graph, context.boards, context.settings
-    plans = plans_of_file(split, graph, boards, settings)
+    plans = plans_of_file(context.table, split, graph, boards, settings)
     timing = Timing(tuple(plan.program() for plan in plans), settings.frame_period_s)
-    whole = make_problem(graph, boards, settings, split.bit_widths)
+    whole = make_problem(context.table, graph, boards, settings, split.bit_widths)
     return simulate_arrivals(timing, whole, arrivals, loss, keeps_events=keeps_events)
 
 
@@ -317,7 +327,7 @@ def plan_boards(
     """Plan steps, links and memory of every board of each copy of the network. The errors are those of `make_plan`."""
     settings, widths = context.settings, BitWidths.of_quantized(quantized)
     chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
-    return plan_copies(quantized.dequantized, widths, context.boards, problem, assignments, *chosen)
+    return plan_copies(context.table, quantized.dequantized, widths, context.boards, problem, assignments, *chosen)
 
 
 def write_projects(
@@ -366,7 +376,8 @@ def generate_folder(
         samples = load_samples(calibration, context.graph).first(calibration_count)
         quantized = quantize_network(context, samples, goal, split.devices)
         quantized, assignments = distribute_network(context, quantized, split.distributions)
-        problem = make_problem(quantized.graph, context.boards, context.settings, BitWidths.of_quantized(quantized))
+        widths = BitWidths.of_quantized(quantized)
+        problem = make_problem(context.table, quantized.graph, context.boards, context.settings, widths)
         plans = plan_boards(context, quantized, problem, assignments or split.assignments)
         return write_projects(context, quantized, plans, split, len(samples.x), out, force=force)
 
@@ -375,13 +386,13 @@ def _solve(
     context: Context, search: Search, widths: BitWidths | None = None, quantized: QuantizedGraph | None = None
 ) -> Split:
     """Return the best split in the settings' bits, or in `widths`; explain why there is none."""
-    problems = make_problems(context.graph, context.boards, context.settings, widths, quantized)
+    problems = make_problems(context.table, context.graph, context.boards, context.settings, widths, quantized)
     solver = _solver(context, search)
     try:
         return best_of(problems, lambda each: solve_with_copies(each, solver, search.time_limit_s, search.copies))
     except InfeasibleError as error:
         settings = context.settings
-        hint = "" if settings.cost_model else sufficient_changes(context.graph, context.boards, settings)
+        hint = "" if settings.cost_model else sufficient_changes(context.table, context.graph, context.boards, settings)
         raise CheckFailedError(f"{error.message}{hint}") from None
 
 
@@ -393,7 +404,9 @@ def _planned(context: Context, split: Split, widths: BitWidths | None = None) ->
     widths = widths or BitWidths.of(context.graph, settings.bits)
     placed = PlacedNetwork.of(context.graph, widths, len(context.boards), split.assignments, split.distributions)
     try:
-        plans = placed.plans(context.boards, split.problem, settings, split.optimize or settings.optimize)
+        plans = placed.plans(
+            context.table, context.boards, split.problem, settings, split.optimize or settings.optimize
+        )
     except TinysplitError:
         return split
     return replace(split, programs=tuple(plan.program() for plan in plans))
@@ -425,4 +438,4 @@ def _print_alternatives(context: Context, split: Split, search: Search) -> None:
 
 
 def _limits(context: Context, goal: Goal, assignment: Assignment) -> Limits:
-    return Limits(goal, context.boards, context.settings, assignment)
+    return Limits(context.table, goal, context.boards, context.settings, assignment)

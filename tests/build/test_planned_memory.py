@@ -24,6 +24,7 @@ from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
@@ -135,7 +136,7 @@ def repeated(shape: Shape, add: Callable[[NetworkBuilder], NetworkBuilder], time
 def built_as_planned(graph: Graph, board_name: str, folder: Path, bits: int = 8) -> tuple[PlannedProgram, ElfSizes]:
     """Return the program of a network on one board, and the sizes of what was built."""
     quantized, board = quantize_randomly(graph, bits)[0], load_board(board_name)
-    planned = plan_network(quantized, (board,), (0,) * len(quantized.layers), CostSettings())
+    planned = plan_network(shipped_table(), quantized, (board,), (0,) * len(quantized.layers), CostSettings())
     _, report = planned.build(folder / "out")
     program = board_program(quantized, planned.plan, planned.plan.boards[0], layer_sources(quantized, planned.plan))
     return program, report.boards[0].sizes
@@ -181,7 +182,7 @@ def test_flash_that_a_split_counts_holds_code_and_weights(tmp_path: Path) -> Non
     build_folder(project, tmp_path / "out").check()
     graph = import_model(tmp_path / "out" / "model.onnx")
     boards = [load_board(name) for name in ONE_BOARD_A_CORE]
-    problem = make_problem(graph, boards, CostSettings())
+    problem = make_problem(shipped_table(), graph, boards, CostSettings())
     for index, board in enumerate(boards):
         own = project.boards[index]
         flash = read_elf(own.elf(tmp_path / "out"), board.device).flash

@@ -15,8 +15,8 @@ from tinysplit.calibration.code_bytes import library_bytes
 from tinysplit.calibration.conditions import (
     firmware_sha256,
     read_calibration,
+    table_for,
     target_of,
-    using_calibration,
     with_currents,
     write_calibration,
 )
@@ -29,8 +29,8 @@ from tinysplit.kernels.cost_table import (
     FitQuality,
     KernelCosts,
     MeasuredCurrents,
-    load_cycle_table,
     shipped_path,
+    shipped_table,
 )
 
 G0, F4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
@@ -39,7 +39,7 @@ CORE = G0.device.core
 
 def table(**changes: object) -> CycleTable:
     """Return a calibration for G0 with its memory, on which everything costs twice as much."""
-    shipped = load_cycle_table()
+    shipped = shipped_table()
     doubled = {
         bits: {
             kind: KernelCosts(cycles={part: 2 * cost for part, cost in costs.cycles.items()}, code_bytes=1000)
@@ -68,13 +68,11 @@ def changed(**values: object) -> dict[str, object]:
     return {"targets": {CORE: target_of(G0, has_ideal_memory=False).model_copy(update=values)}}
 
 
-def test_the_costs_of_a_file_are_used_until_the_context_ends(tmp_path: Path) -> None:
-    path, own = written(tmp_path), table()
-    with using_calibration(path, [G0]):
-        assert load_cycle_table().model_copy(update={"tinysplit_version": None}) == own
-    assert set(load_cycle_table().cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
-    with using_calibration(None, [G0]):
-        assert "cortex-m4" in load_cycle_table().cores
+def test_costs_are_those_of_the_file_that_is_named(tmp_path: Path) -> None:
+    for path in (written(tmp_path), str(written(tmp_path))):
+        assert table_for([G0], path).model_copy(update={"tinysplit_version": None}) == table()
+    assert table_for([G0], None) is shipped_table()
+    assert set(shipped_table().cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
 
 
 def test_a_kernel_without_held_out_shapes_is_read_as_written(tmp_path: Path) -> None:
@@ -124,7 +122,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, text: str, reason: str) -> No
 
 
 def test_a_file_without_bytes_of_code_is_refused(tmp_path: Path) -> None:
-    data = load_cycle_table().model_dump(mode="json")
+    data = shipped_table().model_dump(mode="json")
     del data["code"]
     path = tmp_path / "own.json"
     path.write_text(json.dumps(data))
@@ -134,12 +132,12 @@ def test_a_file_without_bytes_of_code_is_refused(tmp_path: Path) -> None:
 
 def test_the_shipped_table_is_a_calibration_of_every_board(tmp_path: Path) -> None:
     path = Path(shutil.copy(shipped_path(), tmp_path / "copy.json"))
-    assert read_calibration(path, load_boards()) == load_cycle_table()
+    assert read_calibration(path, load_boards()) == shipped_table()
 
 
 def test_the_shipped_table_claims_neither_version_nor_firmware() -> None:
     """They would be those of some day: it belongs to the installation that it is a part of."""
-    shipped = load_cycle_table()
+    shipped = shipped_table()
     assert (shipped.tinysplit_version, shipped.firmware_sha256) == (None, None)
 
 
@@ -168,7 +166,7 @@ def test_the_currents_of_a_board_may_join_the_shipped_table(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_shipped_bytes_of_shared_functions_are_those_of_the_shipped_sources() -> None:
-    shipped = load_cycle_table()
+    shipped = shipped_table()
     if shipped.compiler != compiler_version():
         pytest.skip(f"the table is of {shipped.compiler}, this machine has {compiler_version()}")
     for core, target in shipped.targets.items():
@@ -177,11 +175,11 @@ def test_the_shipped_bytes_of_shared_functions_are_those_of_the_shipped_sources(
 
 
 def test_the_shipped_table_is_of_the_flags_of_the_build() -> None:
-    assert load_cycle_table().flags in Flags().compiler
+    assert shipped_table().flags in Flags().compiler
 
 
 def test_the_shipped_table_knows_its_targets() -> None:
-    shipped = load_cycle_table()
+    shipped = shipped_table()
     assert {target.memory for target in shipped.targets.values()} == {"ideal"}
     assert shipped.targets == {
         core: target_of(load_board(target.board), has_ideal_memory=True) for core, target in shipped.targets.items()

@@ -15,7 +15,7 @@ from tinysplit.calibration.power_trace import fit_currents
 from tinysplit.cli.app import app
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import free_memory
-from tinysplit.kernels.cost_table import using_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.timing.results import Activity
 
 HEADER = "time (s),current (mA),marker"
@@ -104,13 +104,12 @@ def test_command_writes_a_calibration_that_costs_use(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["run_ma"] == pytest.approx(RUN_MA)
     board = load_board(BOARD)
-    with using_table(read_calibration(out, [board])):
-        limits = free_memory(board, link_baud=115200)
+    limits = free_memory(read_calibration(out, [board]), board, link_baud=115200)
     measured = Power.of(RUN_MA, SLEEP_MA)
     assert limits.run_w == pytest.approx(measured.run_w)
     assert limits.idle_w == pytest.approx(measured.idle_w)
     assert limits.idle_w < limits.transfer_w < limits.run_w
-    assert free_memory(board).run_w == board.power.run_w
+    assert free_memory(shipped_table(), board).run_w == board.power.run_w
 
 
 def test_a_trace_is_of_one_board(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@ from io import StringIO
 from rich.console import Console
 
 from tinysplit.calibration.report import print_calibration
-from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts, load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts, shipped_table
 
 
 def fitted(held_out: FitErrors | None) -> CycleTable:
     errors = FitErrors(layers=34, mean=0.0123, worst=0.086)
     quality = FitQuality(fitted=errors, held_out=held_out, intervals={"macc": (46.5, 47.25)})
     costs = KernelCosts(cycles={"macc": 47.0}, code_bytes=100, quality=quality)
-    return load_cycle_table().model_copy(update={"cores": {"cortex-m4": {"8": {"dense": costs}}}})
+    return shipped_table().model_copy(update={"cores": {"cortex-m4": {"8": {"dense": costs}}}})
 
 
 def printed(table: CycleTable, *, has_parts: bool = False) -> list[list[str]]:
@@ -34,4 +34,4 @@ def test_intervals_of_parts() -> None:
 
 
 def test_nothing_is_printed_without_fitted_kernels() -> None:
-    assert printed(load_cycle_table(), has_parts=True) == []
+    assert printed(shipped_table(), has_parts=True) == []

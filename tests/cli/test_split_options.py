@@ -13,6 +13,7 @@ import example
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.app import app
 from tinysplit.costs.problem_builder import make_problem
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
 from tinysplit.project.split_file import read_split
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -67,7 +68,7 @@ def test_links_are_written_and_read_again(tmp_path: Path) -> None:
     assert printed["host_transfers"]
     assert all({cut["from_board"], cut["to_board"]} != {1, 3} or len(cut["route"]) == 3 for cut in printed["cuts"])
     file = read_split(tmp_path / "s.json")
-    problem = make_problem(import_model(example.MODEL), load_all(file.board_names), file.settings)
+    problem = make_problem(shipped_table(), import_model(example.MODEL), load_all(file.board_names), file.settings)
     figures = evaluate(problem, file.devices)
     assert (figures.l_s, figures.t_s) == (file.figures.L, file.figures.T)
 

@@ -16,7 +16,7 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import link_seconds
 from tinysplit.kernels import choose, flash_bytes
-from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable, shipped_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
@@ -56,7 +56,7 @@ H7_AND_F4 = boards("nucleo_h743zi", "nucleo_f401re")
     ids=["mobilenet_025", "mobilenet_030", "mobilenet_035", "yamnet"],
 )
 def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: str, n_splits: int, nodes: int) -> None:
-    problem = make_problem(graph, pair, PAPER)
+    problem = make_problem(shipped_table(), graph, pair, PAPER)
     published = branch_and_bound(problem)
     for split in (published, solve(problem)):
         assert split.proved
@@ -68,13 +68,13 @@ def test_latencies_of_table_4(graph: Graph, pair: tuple[Board, ...], latency_s: 
 
 def test_the_onnx_file_gives_the_published_figures() -> None:
     graph = import_model(shared_model(MOBILENET))
-    split = branch_and_bound(make_problem(graph, H7_AND_L4, PAPER))
+    split = branch_and_bound(make_problem(shipped_table(), graph, H7_AND_L4, PAPER))
     assert f"{split.objective:.4f}" == "0.2683"
     assert (len(split.sub_models), split.explored) == (2, 66)
 
 
 def test_exhaustive_search_proves_a_published_latency() -> None:
-    problem = make_problem(yamnet_256(), H7_AND_L4, PAPER)
+    problem = make_problem(shipped_table(), yamnet_256(), H7_AND_L4, PAPER)
     split = exhaustive_search(problem)
     assert split.explored == 2**13
     assert split.proved
@@ -110,24 +110,24 @@ def test_a_receiver_that_needs_no_idle_line_looks_at_once() -> None:
 def test_costs_of_the_network_that_will_run() -> None:
     graph = tiny_cnn()
     for bits in (8, 16):
-        problem = make_problem(graph, G0_TWICE, CostSettings(bits=bits))
+        problem = make_problem(shipped_table(), graph, G0_TWICE, CostSettings(bits=bits))
         first, pool = problem.layers[0], problem.layers[1]
         widths = Widths.all(bits)
-        kernel = choose(graph.layers[0], "cortex-m0plus", widths)
-        code_bytes = load_cycle_table().kernel("cortex-m0plus", bits, kernel.cost_kind(graph.layers[0])).code_bytes
+        kernel = choose(shipped_table(), graph.layers[0], "cortex-m0plus", widths)
+        code_bytes = shipped_table().kernel("cortex-m0plus", bits, kernel.cost_kind(graph.layers[0])).code_bytes
         assert first.flash_bytes == (kernel.weights_bytes(graph.layers[0], widths) + code_bytes,) * 2
         assert first.ram_bytes == (layer_ram_bytes(graph, 0, bits, kernel),) * 2
         assert first.out_bytes == pool.out_bytes * 4 == 28 * 28 * 8 * bits // 8
-        choice = KernelChoice(graph, BitWidths.all(graph, bits), G0_TWICE[0])
+        choice = KernelChoice(shipped_table(), graph, BitWidths.all(graph, bits), G0_TWICE[0])
         waits = choice.waits(0, kernel)  # for the constants of the layer
-        cycles = kernel_cycles(graph.layers[0], "cortex-m0plus", widths, kernel)
+        cycles = kernel_cycles(shipped_table(), graph.layers[0], "cortex-m0plus", widths, kernel)
         of_code = choice.code_waits(0, kernel).cycles
         assert list(first.seconds) == pytest.approx([(cycles + waits + of_code) / 64e6] * 2)
         assert min(waits, of_code) > 0
         n_bytes, uart = pool.out_bytes, G0_TWICE[0].link_uarts[0]
-        link = load_cycle_table().link["stm32g0"]["dma"]
+        link = shipped_table().link["stm32g0"]["dma"]
         turnaround_s = (link.sending + link.received(n_bytes)) / 64e6
-        copies_s = 2 * n_bytes * load_cycle_table().handoff["stm32g0"].copying / 64e6
+        copies_s = 2 * n_bytes * shipped_table().handoff["stm32g0"].copying / 64e6
         expected = link_seconds(n_bytes, (uart, uart), LinkDriver.DMA, 115200) + turnaround_s + copies_s
         there_s = problem.transfer_seconds[1][0][1]
         assert problem.transfer_seconds[1] == ((0.0, there_s), (there_s, 0.0))
@@ -137,14 +137,14 @@ def test_costs_of_the_network_that_will_run() -> None:
 @pytest.mark.slow
 def test_least_ram_promises_flash_for_the_faster_kernels_that_a_plan_takes() -> None:
     graph, pair = mobilenet_v1(0.25), boards("nucleo_g071rb", "nucleo_l4r5zi")
-    problem = make_problem(graph, pair, CostSettings(optimize=Optimize.RAM))
+    problem = make_problem(shipped_table(), graph, pair, CostSettings(optimize=Optimize.RAM))
     widths, layers = BitWidths.all(graph, 8), range(len(graph.layers))
     for device, board in enumerate(pair):
         core = board.device.core
         steps = [PlanStep(StepKind.RUN, number, number) for number in layers]
-        taken = plan_memory(graph, widths, board, steps, 0, Optimize.RAM).kernels
+        taken = plan_memory(shipped_table(), graph, widths, board, steps, 0, Optimize.RAM).kernels
         for number, layer in enumerate(graph.layers):
-            needed = flash_bytes(taken[number], layer, core, widths.of_layer(layer))
+            needed = flash_bytes(shipped_table(), taken[number], layer, core, widths.of_layer(layer))
             assert needed <= problem.layers[number].flash_bytes[device], layer.name
 
 
@@ -152,9 +152,9 @@ def test_a_board_needs_the_same_memory_in_every_company() -> None:
     """Kernels of Cortex-M0+ and Cortex-M4 pack weights differently; neither is charged for the other's."""
     graph = mobilenet_v1(0.25)
     pair = boards("nucleo_g071rb", "nucleo_l4r5zi")
-    together = make_problem(graph, pair, CostSettings())
+    together = make_problem(shipped_table(), graph, pair, CostSettings())
     for device, board in enumerate(pair):
-        alone = make_problem(graph, (board,), CostSettings())
+        alone = make_problem(shipped_table(), graph, (board,), CostSettings())
         for layer, own in zip(together.layers, alone.layers, strict=True):
             assert (layer.flash_bytes[device],) == own.flash_bytes
             assert (layer.ram_bytes[device],) == own.ram_bytes
@@ -169,15 +169,15 @@ def test_a_board_needs_the_same_memory_in_every_company() -> None:
 
 def test_ram_is_what_the_arena_planner_makes() -> None:
     graph = tiny_cnn()
-    problem = make_problem(graph, G0_TWICE, CostSettings())
+    problem = make_problem(shipped_table(), graph, G0_TWICE, CostSettings())
     assignment = (0, 0, 0, 1, 1, 0, 0)
-    plan = make_plan(graph, 8, G0_TWICE, problem, assignment, LinkSettings(115200))
+    plan = make_plan(shipped_table(), graph, 8, G0_TWICE, problem, assignment, LinkSettings(115200))
     assert tuple(board.arena.size_bytes for board in plan.boards) == evaluate(problem, assignment).ram_bytes
 
 
 def test_limits_are_what_the_firmware_leaves() -> None:
-    problem = make_problem(tiny_cnn(), H7_AND_F4, CostSettings())
-    firmware = load_cycle_table().firmware
+    problem = make_problem(shipped_table(), tiny_cnn(), H7_AND_F4, CostSettings())
+    firmware = shipped_table().firmware
     h7, f4 = problem.devices
     assert (h7.flash_bytes, f4.flash_bytes) == (
         2048 * 1024 - firmware["stm32h7"].flash_bytes - firmware["stm32h7"].link_flash_bytes,
@@ -192,17 +192,17 @@ def test_a_board_that_is_too_small_for_the_firmware() -> None:
     device = G0_TWICE[0].device
     tiny = replace(G0_TWICE[0], device=replace(device, flash=replace(device.flash, size_bytes=1024)))
     with pytest.raises(CheckFailedError, match="nucleo_g071rb is too small for the firmware"):
-        make_problem(tiny_cnn(), (tiny,), CostSettings())
+        make_problem(shipped_table(), tiny_cnn(), (tiny,), CostSettings())
 
 
 def test_a_baud_rate_that_no_divider_makes() -> None:
     with pytest.raises(UsageError, match="cannot make 50000000 baud within 2%"):
-        make_problem(tiny_cnn(), G0_TWICE, CostSettings(baud=50_000_000))
-    make_problem(tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # no transfers
+        make_problem(shipped_table(), tiny_cnn(), G0_TWICE, CostSettings(baud=50_000_000))
+    make_problem(shipped_table(), tiny_cnn(), G0_TWICE[:1], CostSettings(baud=50_000_000))  # no transfers
 
 
 def test_the_table_is_complete() -> None:
-    table = load_cycle_table()
+    table = shipped_table()
     assert set(table.cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
     families = {"stm32f4", "stm32g0", "stm32h7", "stm32l4"}
     assert families == set(table.link) == set(table.handoff) == set(table.firmware)
@@ -215,15 +215,15 @@ def test_the_table_is_complete() -> None:
 
 
 def test_split_of_the_quantized_network_uses_both_boards_when_asked() -> None:
-    problem = make_problem(tiny_cnn(), G0_TWICE, CostSettings(use_all=True))
+    problem = make_problem(shipped_table(), tiny_cnn(), G0_TWICE, CostSettings(use_all=True))
     split = exhaustive_search(problem)
     assert len(set(split.assignment)) == 2
-    alone = exhaustive_search(make_problem(tiny_cnn(), G0_TWICE, CostSettings()))
+    alone = exhaustive_search(make_problem(shipped_table(), tiny_cnn(), G0_TWICE, CostSettings()))
     assert set(alone.assignment) == {0}
     assert alone.objective < split.objective
 
 
 def test_the_schema_forbids_unknown_keys() -> None:
-    data = load_cycle_table().model_dump()
+    data = shipped_table().model_dump()
     with pytest.raises(ValueError, match="extra"):
         CycleTable.model_validate({**data, "surprise": 1})

@@ -14,7 +14,7 @@ from tinysplit.costs.link_options import LinkSetting, LinkSettings, parse_links
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import host_seconds, link_seconds, links_left
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Objective, Period
 
@@ -55,13 +55,13 @@ def test_pairs_that_are_not_named_have_the_default_link() -> None:
 
 def test_a_link_of_its_own_is_faster() -> None:
     settings = CostSettings(links=(LinkSetting((0, 1), 1_000_000),))
-    slow, fast = (make_problem(GRAPH, (G0, G0, G0), s) for s in (CostSettings(), settings))
+    slow, fast = (make_problem(shipped_table(), GRAPH, (G0, G0, G0), s) for s in (CostSettings(), settings))
     assert fast.transfer_seconds[0][0][1] < slow.transfer_seconds[0][0][1] / 8
     assert fast.transfer_seconds[0][0][2] == slow.transfer_seconds[0][0][2]
 
 
 def test_each_end_sends_at_its_own_rate() -> None:
-    problem, table = make_problem(GRAPH, (G0, F4), CostSettings()), load_cycle_table()
+    problem, table = make_problem(shipped_table(), GRAPH, (G0, F4), CostSettings()), shipped_table()
     n_bytes = problem.layers[1].out_bytes
     copies_s = sum(n_bytes * table.handoff[b.device.family].copying / b.clock.core_hz for b in (G0, F4))
 
@@ -77,17 +77,17 @@ def test_each_end_sends_at_its_own_rate() -> None:
 
 @pytest.mark.parametrize("driver", LinkDriver)
 def test_a_driver_has_its_own_cycles(driver: LinkDriver) -> None:
-    problem = make_problem(GRAPH, (G0, F4), CostSettings(link_driver=driver))
+    problem = make_problem(shipped_table(), GRAPH, (G0, F4), CostSettings(link_driver=driver))
     n_bytes = problem.layers[1].out_bytes
     for device, board in enumerate((G0, F4)):
-        costs, core_hz = load_cycle_table().handoff[board.device.family], board.clock.core_hz
+        costs, core_hz = shipped_table().handoff[board.device.family], board.clock.core_hz
         assert problem.handoff_parts.send_s[1][device] == pytest.approx(costs.sent(n_bytes, driver) / core_hz)
         assert problem.handoff_parts.receive_s[1][device] == pytest.approx(costs.received(n_bytes, driver) / core_hz)
 
 
 def test_data_is_passed_on_where_a_link_is_absent_and_both_hops_are_paid() -> None:
     settings = CostSettings(links=(LinkSetting((0, 2), None),))
-    problem, all_linked = (make_problem(GRAPH, (G0, F4, G0), s) for s in (settings, CostSettings()))
+    problem, all_linked = (make_problem(shipped_table(), GRAPH, (G0, F4, G0), s) for s in (settings, CostSettings()))
     there = all_linked.transfer_seconds[1]
     assert problem.transfer_seconds[1][0][2] == pytest.approx(there[0][1] + there[1][2])
     (cut,) = evaluate(problem, (0, 0, 2, 2, 2, 2, 2)).cuts
@@ -97,27 +97,27 @@ def test_data_is_passed_on_where_a_link_is_absent_and_both_hops_are_paid() -> No
 
 def test_a_way_over_fast_links_beats_a_slow_one() -> None:
     links = (LinkSetting((0, 1), 2_000_000), LinkSetting((1, 2), 2_000_000), LinkSetting((0, 2), 9600))
-    problem = make_problem(GRAPH, (F4, F4, F4), CostSettings(links=links))
+    problem = make_problem(shipped_table(), GRAPH, (F4, F4, F4), CostSettings(links=links))
     (cut,) = evaluate(problem, (0, 0, 2, 2, 2, 2, 2)).cuts
     assert len(problem.hops(cut)) == 2
 
 
 def test_a_board_without_ram_does_not_relay() -> None:
     small = replace(G0, device=replace(G0.device, ram=(replace(G0.device.largest_ram, size_bytes=8000),)))
-    problem = make_problem(GRAPH, (F4, small, F4), CostSettings(links=(LinkSetting((0, 2), None),)))
+    problem = make_problem(shipped_table(), GRAPH, (F4, small, F4), CostSettings(links=(LinkSetting((0, 2), None),)))
     assert problem.transfer_seconds[0][0][2] == inf  # 28 x 28 x 8 bytes
     assert problem.transfer_seconds[1][0][2] < inf  # a quarter of that
 
 
 def test_every_link_has_a_rate_that_both_ends_can_make() -> None:
     with pytest.raises(UsageError, match=r"^link 2-3: nucleo_g071rb: USART1 .* cannot make 10000000 baud"):
-        make_problem(GRAPH, (F4, G0, G0), CostSettings(links=(LinkSetting((1, 2), 10_000_000),)))
+        make_problem(shipped_table(), GRAPH, (F4, G0, G0), CostSettings(links=(LinkSetting((1, 2), 10_000_000),)))
 
 
 def test_links_that_a_search_gave_up_stay_away() -> None:
     named = (LinkSetting((0, 1), 1_000_000), LinkSetting((0, 2), 500_000))
     settings = LinkSettings(115200, named)
-    problem = make_problem(GRAPH, (F4, F4, F4), CostSettings(links=named))
+    problem = make_problem(shipped_table(), GRAPH, (F4, F4, F4), CostSettings(links=named))
     assert problem.links is not None
     assert links_left(settings, problem.links) == named
     assert links_left(settings, problem.links.without([(0, 2)])) == (named[0], LinkSetting((0, 2), None))
@@ -127,7 +127,7 @@ def test_links_that_a_search_gave_up_stay_away() -> None:
 def test_unconnected_boards_are_refused() -> None:
     links = (LinkSetting((0, 2), None), LinkSetting((1, 2), None))
     with pytest.raises(InputError, match=r"no route from board 1 \(nucleo_f401re\) to board 3 \(nucleo_g071rb\)"):
-        make_problem(GRAPH, (F4, F4, G0), CostSettings(links=links))
+        make_problem(shipped_table(), GRAPH, (F4, F4, G0), CostSettings(links=links))
 
 
 def test_what_the_host_sends_and_reads() -> None:
@@ -141,7 +141,8 @@ def test_what_the_host_sends_and_reads() -> None:
 
 def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:
     with_host, without = (
-        make_problem(GRAPH, (G0, F4), CostSettings(host_transfers=counted)) for counted in (True, False)
+        make_problem(shipped_table(), GRAPH, (G0, F4), CostSettings(host_transfers=counted))
+        for counted in (True, False)
     )
     assignment = (0, 0, 0, 1, 1, 1, 1)
     more_s = evaluate(with_host, assignment).t_s - evaluate(without, assignment).t_s
@@ -151,8 +152,10 @@ def test_the_hosts_transfers_count_where_they_are_asked_for() -> None:
 def test_energy_by_hand() -> None:
     """One board alone computes all the time, but for a few copies; with a pace it sleeps for the rest."""
     alone = (0,) * 7
-    problem = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, period=Period.LOAD))
+    problem = make_problem(
+        shipped_table(), GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, period=Period.LOAD)
+    )
     l_s = evaluate(problem, alone).l_s
     assert evaluate(problem, alone).value == pytest.approx(l_s * G0.power.run_w)
-    paced = make_problem(GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, frame_period_s=1.0))
+    paced = make_problem(shipped_table(), GRAPH, (G0, F4), CostSettings(objective=Objective.ENERGY, frame_period_s=1.0))
     assert evaluate(paced, alone).value == pytest.approx(l_s * G0.power.run_w + (1 - l_s) * G0.power.idle_w)

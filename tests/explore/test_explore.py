@@ -35,6 +35,7 @@ from tinysplit.explore.report.to_json import exploration_json
 from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.stopping import Stopped
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.split.evaluate.evaluation import evaluate
 
 NAMES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb")
@@ -43,7 +44,7 @@ GRAPH = replace(tiny_cnn(), sha256="0" * 64)
 SETTINGS = CostSettings()
 LONG_S = 600.0  # for processes of their own, whose clock is that of the machine
 SPACE = Space((GRAPH.sha256,), BOARDS, 2, (115200, 1_000_000), (8, 16))
-REQUEST = ExploreRequest((GRAPH,), SPACE, RankingGoal(SETTINGS), time_limit_s=LONG_S)
+REQUEST = ExploreRequest(shipped_table(), (GRAPH,), SPACE, RankingGoal(SETTINGS), time_limit_s=LONG_S)
 N_CANDIDATES = 2 * (3 + 2 * 6)  # widths x (boards alone + baud rates x pairs)
 
 
@@ -96,8 +97,10 @@ def test_boards_that_cannot_generate_a_baud_rate_are_skipped() -> None:
 
 @pytest.mark.parametrize("names", [("nucleo_f401re",), ("nucleo_g071rb", "nucleo_g071rb", "nucleo_l412kb")])
 def test_problems_are_those_of_the_boards_themselves(names: tuple[str, ...]) -> None:
-    picked = ProblemTable.of(GRAPH, BOARDS, SETTINGS).problem_of(names)
-    assert picked == make_problem(GRAPH, tuple(map(load_board, names)), replace(SETTINGS, use_all=True))
+    picked = ProblemTable.of(shipped_table(), GRAPH, BOARDS, SETTINGS).problem_of(names)
+    assert picked == make_problem(
+        shipped_table(), GRAPH, tuple(map(load_board, names)), replace(SETTINGS, use_all=True)
+    )
 
 
 def test_boards_whose_rates_differ_too_much_are_in_no_set() -> None:
@@ -108,8 +111,8 @@ def test_boards_whose_rates_differ_too_much_are_in_no_set() -> None:
     (note,) = space.notes()
     assert note.startswith("note: the rates of nucleo_g071rb and nucleo_l452re differ too much at 3000000 baud: sets")
     settings = replace(SETTINGS, baud=3_000_000)
-    picked = ProblemTable.of(GRAPH, boards, settings).problem_of(("nucleo_l452re",) * 2)
-    assert picked == make_problem(GRAPH, boards[1:] * 2, replace(settings, use_all=True))
+    picked = ProblemTable.of(shipped_table(), GRAPH, boards, settings).problem_of(("nucleo_l452re",) * 2)
+    assert picked == make_problem(shipped_table(), GRAPH, boards[1:] * 2, replace(settings, use_all=True))
 
 
 def test_fronts_against_brute_force() -> None:
@@ -131,6 +134,7 @@ def test_a_front_is_what_brute_force_over_all_assignments_leaves(expected: Explo
     assert {entry.price for entry in front} <= {1.0, 2.0}
     problems = [
         make_problem(
+            shipped_table(),
             GRAPH,
             tuple(map(load_board, candidate.boards)),
             replace(SETTINGS, baud=candidate.baud or 115200, use_all=True),

@@ -25,6 +25,7 @@ from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.stopping import Stopped, TimeIsUpError
 from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Batch
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -66,7 +67,7 @@ def ask(journal: Path, request: ExploreRequest, workers: InThisProcess | None = 
 
 
 def request_of(ranked_by: Ranked | None, settings: CostSettings = SETTINGS, **more: object) -> ExploreRequest:
-    return ExploreRequest((LARGE,), SPACE, RankingGoal(settings, ranked_by), **more)  # type: ignore[arg-type]
+    return ExploreRequest(shipped_table(), (LARGE,), SPACE, RankingGoal(settings, ranked_by), **more)  # type: ignore[arg-type]
 
 
 @cache
@@ -74,7 +75,8 @@ def every_split(objective: Ranked) -> dict[SetCandidate, dict[tuple[int, ...], F
     """Return the simulated figures of all feasible assignments of all sets."""
     settings = replace(SETTINGS, objective=objective.objective)
     tables = {
-        baud: ProblemTable.of(LARGE, BOARDS, replace(settings, baud=baud or settings.baud)) for baud in (0, 1_000_000)
+        baud: ProblemTable.of(shipped_table(), LARGE, BOARDS, replace(settings, baud=baud or settings.baud))
+        for baud in (0, 1_000_000)
     }
     found: dict[SetCandidate, dict[tuple[int, ...], Figures]] = {}
     for candidate in SPACE.candidates():
@@ -199,7 +201,7 @@ def test_interrupted_rankings_have_what_is_solved(tmp_path: Path) -> None:
 
 
 def test_bounds_of_sets_hold_for_what_is_ranked(tmp_path: Path) -> None:
-    table = ProblemTable.of(LARGE, BOARDS, replace(SETTINGS, baud=1_000_000))
+    table = ProblemTable.of(shipped_table(), LARGE, BOARDS, replace(SETTINGS, baud=1_000_000))
     for ranked in ask(tmp_path / "journal.jsonl", request_of(Ranked.LATENCY)).rankings[LARGE.sha256, 8].best:
         if ranked.candidate.baud:
             bound = best_case(table.problem_of(ranked.candidate.boards))
@@ -232,7 +234,9 @@ def test_break_even_is_found_between_the_rates(tmp_path: Path) -> None:
 def test_the_largest_network_of_each_set(tmp_path: Path) -> None:
     models = (SMALL.sha256, LARGE.sha256)
     space = replace(SPACE, models=models, boards=BOARDS[:2])
-    request = ExploreRequest((SMALL, LARGE), space, RankingGoal(SETTINGS, Ranked.LATENCY), asks_largest=True)
+    request = ExploreRequest(
+        shipped_table(), (SMALL, LARGE), space, RankingGoal(SETTINGS, Ranked.LATENCY), asks_largest=True
+    )
     every = {each.boards: each for each in ask(tmp_path / "free.jsonl", request).largest}
     assert {each.graph for each in every.values()} == {LARGE}
     slow = every["nucleo_g071rb",]

@@ -6,7 +6,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tinysplit.split.evaluate.streaming import frame_limit
+from tinysplit.timing.frames import frame_limit
 
 from firmware_on_host import LINK_SOURCES, compile_host
 from link_end import (

@@ -11,7 +11,7 @@ from tinysplit.codegen.layer_source import LayerSource, render_header, render_la
 from tinysplit.codegen.platformio_ini import COMPILER, Flags
 from tinysplit.common import package_files
 from tinysplit.kernels.armv6m.packed import Packed
-from tinysplit.kernels.cost_table import ONCE, bytes_of, load_cycle_table
+from tinysplit.kernels.cost_table import ONCE, bytes_of, shipped_table
 from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.selection import KERNELS
@@ -46,9 +46,9 @@ def test_layers_of_one_shape_share_their_functions() -> None:
 
 
 def test_every_kernel_has_bytes_of_its_own_code_in_the_table() -> None:
-    code = load_cycle_table().code
+    code = shipped_table().code
     assert set(code.kernels) == set(code.functions) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
-    for core, by_bits in load_cycle_table().cores.items():
+    for core, by_bits in shipped_table().cores.items():
         for bits, kinds in by_bits.items():
             missing = set(kinds) - set(code.kernels[core][bits])
             assert not {kind for kind in missing if kind not in {"average_of_sums", "partial_sum"}}

@@ -4,7 +4,7 @@ import pytest
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.kernels.code_waits import CodeWaits, code_waits
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Shape
@@ -20,7 +20,7 @@ def conv(channels: int, kernel: tuple[int, int] = (3, 3)) -> Layer:
 
 
 def waits(board_name: str, layer: Layer) -> CodeWaits:
-    return code_waits(layer, load_board(board_name), BYTES, DualMac())
+    return code_waits(shipped_table(), layer, load_board(board_name), BYTES, DualMac())
 
 
 def test_straight_code_has_56_bytes_for_each_pair_of_values() -> None:
@@ -44,7 +44,7 @@ def test_straight_code_has_56_bytes_for_each_pair_of_values() -> None:
 def test_straight_code_beyond_the_cache_takes_as_long_as_its_reads(
     board_name: str, reads: float, wait_states: int
 ) -> None:
-    cycles = load_cycle_table().cores["cortex-m4"]["8"]["conv/dual_mac"].cycles
+    cycles = shipped_table().cores["cortex-m4"]["8"]["conv/dual_mac"].cycles
     pass_cycles = 20 * cycles["two_pairs"] + cycles.get("two_blocks", 0.0) + cycles["positive_two_blocks"]
     expected = max(0.0, reads * (1 + wait_states) - pass_cycles)
     layer = conv(1, (10, 4))

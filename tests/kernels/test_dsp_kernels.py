@@ -22,6 +22,7 @@ from kernels_on_host import all_kernels, assert_c_equals_the_reference, compile_
 from layer_cases import with_zero_points
 from profiles import cases
 from tinysplit.kernels import candidates, choose
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import (
     Activation,
@@ -120,8 +121,11 @@ def test_winograd_equals_the_integer_reference(has_zero_points: bool, tmp_path: 
     layers = [quantized(rng, tiled_conv(rng), 8) for _ in range(CASES)]
     if has_zero_points:
         layers = [with_zero_points(rng, each) for each in layers]
-    assert all(choose(each.layer, CORTEX_M4, Widths.all(8), name="winograd").name == "winograd" for each in layers)
-    assert "winograd" not in {choose(each.layer, CORTEX_M4, Widths.all(8)).name for each in layers}
+    assert all(
+        choose(shipped_table(), each.layer, CORTEX_M4, Widths.all(8), name="winograd").name == "winograd"
+        for each in layers
+    )
+    assert "winograd" not in {choose(shipped_table(), each.layer, CORTEX_M4, Widths.all(8)).name for each in layers}
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 

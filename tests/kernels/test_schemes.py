@@ -15,7 +15,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import candidates, choose, selection
-from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, load_cycle_table
+from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, shipped_table
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.scheme import Scheme, SchemeRule
 from tinysplit.memory.kernel_choice import KernelChoice
@@ -182,7 +182,7 @@ def costs(cycles: float, code_bytes: int = 0) -> KernelCosts:
 
 
 def table_with(kinds: dict[str, KernelCosts]) -> CycleTable:
-    return load_cycle_table().model_copy(update={"cores": {"cortex-m4": {"8": kinds}}})
+    return shipped_table().model_copy(update={"cores": {"cortex-m4": {"8": kinds}}})
 
 
 @pytest.mark.parametrize(
@@ -195,42 +195,40 @@ def table_with(kinds: dict[str, KernelCosts]) -> CycleTable:
         ({}, "dual_mac"),
     ],
 )
-def test_the_table_decides_where_both_were_measured(
-    kinds: dict[str, KernelCosts], chosen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(selection, "load_cycle_table", lambda: table_with(kinds))
-    assert choose(conv(Shape(8, 8, 8), 8, 3), "cortex-m4", BYTES).name == chosen
+def test_the_table_decides_where_both_were_measured(kinds: dict[str, KernelCosts], chosen: str) -> None:
+    assert choose(table_with(kinds), conv(Shape(8, 8, 8), 8, 3), "cortex-m4", BYTES).name == chosen
 
 
-def test_little_flash_counts_before_cycles_and_a_tenth_more_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_flash_counts_before_cycles_and_a_tenth_more_is_little() -> None:
     layer = conv(Shape(8, 8, 8), 8, 3)
     for code_bytes, chosen in ((1000, "dual_mac"), (1300, "direct")):
         kinds = {"conv": costs(2, 1000), "conv/dual_mac": costs(1, code_bytes)}
-        monkeypatch.setattr(selection, "load_cycle_table", lambda kinds=kinds: table_with(kinds))
-        assert choose(layer, "cortex-m4", BYTES, Optimize.FLASH).name == chosen
-        assert choose(layer, "cortex-m4", BYTES).name == "dual_mac"
+        table = table_with(kinds)
+        assert choose(table, layer, "cortex-m4", BYTES, Optimize.FLASH).name == chosen
+        assert choose(table, layer, "cortex-m4", BYTES).name == "dual_mac"
 
 
 def test_kernels_and_schemes_can_be_named() -> None:
     layer = depthwise(Shape(8, 8, 8))
-    assert choose(layer, "cortex-m4", BYTES, name="interleaved").name == "direct"
-    assert choose(layer, "cortex-m4", BYTES, name="non-interleaved").name == "planes"
-    assert choose(layer, "cortex-m0plus", BYTES, name="planes").name == "sliding"  # a board that it is not for
-    assert choose(layer, "cortex-m4", BYTES, Optimize.RAM).name == "direct"
-    assert choose(layer, "cortex-m4", BYTES, Optimize.RAM, "planes").name == "planes"
+    assert choose(shipped_table(), layer, "cortex-m4", BYTES, name="interleaved").name == "direct"
+    assert choose(shipped_table(), layer, "cortex-m4", BYTES, name="non-interleaved").name == "planes"
+    on_m0plus = choose(shipped_table(), layer, "cortex-m0plus", BYTES, name="planes")  # a board that it is not for
+    assert on_m0plus.name == "sliding"
+    assert choose(shipped_table(), layer, "cortex-m4", BYTES, Optimize.RAM).name == "direct"
+    assert choose(shipped_table(), layer, "cortex-m4", BYTES, Optimize.RAM, "planes").name == "planes"
 
 
 def plan_of(graph: Graph, board: str, bits: int = 8) -> BoardPlan:
     boards, settings, assignment = (load_board(board),), CostSettings(bits=bits), (0,) * len(graph.layers)
-    problem = make_problem(graph, boards, settings)
-    return make_plan(graph, bits, boards, problem, assignment, settings.link_settings).boards[0]
+    problem = make_problem(shipped_table(), graph, boards, settings)
+    return make_plan(shipped_table(), graph, bits, boards, problem, assignment, settings.link_settings).boards[0]
 
 
 def planned(board: str, named: tuple[tuple[int, str], ...]) -> BoardPlan:
     graph, boards = import_model(MODEL), (load_board(board),)
     settings = CostSettings(kernels=named)
-    problem, assignment = make_problem(graph, boards, settings), (0,) * len(graph.layers)
-    plan = make_plan(graph, 8, boards, problem, assignment, settings.link_settings, kernels=named)
+    problem, assignment = make_problem(shipped_table(), graph, boards, settings), (0,) * len(graph.layers)
+    plan = make_plan(shipped_table(), graph, 8, boards, problem, assignment, settings.link_settings, kernels=named)
     return plan.boards[0]
 
 
@@ -247,7 +245,7 @@ def test_what_is_named_is_planned_and_said() -> None:
 def test_cycles_are_compared_with_all_kernels_of_a_layer() -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
     why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why.split("; ")
-    choice = KernelChoice(graph, BitWidths.all(graph, 8), own.board)
+    choice = KernelChoice(shipped_table(), graph, BitWidths.all(graph, 8), own.board)
     kernels = {kernel.name: kernel for kernel in candidates(graph.layers[0], "cortex-m4", BYTES)}
     dual_mac, direct = (choice.cycles(0, kernels[name]) for name in ("dual_mac", "direct"))
     times = f"direct {direct:.0f} ({direct / dual_mac:.1f} times as many)"
@@ -275,7 +273,7 @@ def test_what_ram_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPatc
     assert "of RAM with its tensors" not in describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
     waits = {"direct": inf, "dual_mac": 0.0}
     monkeypatch.setattr(KernelChoice, "waits", lambda _choice, _number, kernel: waits[kernel.name])
-    choice = KernelChoice(graph, BitWidths.all(graph, 8), own.board)
+    choice = KernelChoice(shipped_table(), graph, BitWidths.all(graph, 8), own.board)
     needed = choice.live_bytes(0, KERNELS_BY_NAME["direct"])
     why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
     assert f"direct needs {needed} bytes of RAM with its tensors, of {choice.limit_bytes}" in why
@@ -286,12 +284,12 @@ def test_what_flash_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPa
     widths, winograd = BitWidths.all(graph, 8), KERNELS_BY_NAME["winograd"]
     own = plan_of(graph, "nucleo_f401re")
     assert own.memory.kernels[0] is winograd
-    assert KernelChoice(graph, widths, own.board).lacks_flash_for(0, winograd) == 0
+    assert KernelChoice(shipped_table(), graph, widths, own.board).lacks_flash_for(0, winograd) == 0
     monkeypatch.setattr(KernelChoice, "_free_flash_bytes", lambda *_: 0)
     own = plan_of(graph, "nucleo_f401re")
-    lacking = KernelChoice(graph, widths, own.board).lacks_flash_for(0, winograd)
+    lacking = KernelChoice(shipped_table(), graph, widths, own.board).lacks_flash_for(0, winograd)
     more, less = (
-        selection.flash_bytes(kernel, graph.layers[0], "cortex-m4", BYTES)
+        selection.flash_bytes(shipped_table(), kernel, graph.layers[0], "cortex-m4", BYTES)
         for kernel in (winograd, own.memory.kernels[0])
     )
     assert lacking == more - less > 0
@@ -310,7 +308,15 @@ def described(*layers: Layer) -> list[ProjectMemory]:
     """Return what the plan of a board says about the layers of a network."""
     graph, boards = Graph.of_layers("net", layers), (load_board("nucleo_f401re"),)
     settings, assignment = CostSettings(), (0,) * len(layers)
-    plan = make_plan(graph, 8, boards, make_problem(graph, boards, settings), assignment, settings.link_settings)
+    plan = make_plan(
+        shipped_table(),
+        graph,
+        8,
+        boards,
+        make_problem(shipped_table(), graph, boards, settings),
+        assignment,
+        settings.link_settings,
+    )
     return [describe_memory(graph, BitWidths.all(graph, 8), plan.boards[0], number) for number in range(len(layers))]
 
 

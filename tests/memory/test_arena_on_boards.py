@@ -18,6 +18,7 @@ from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import Optimize
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.layout import BoardMemory
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
@@ -47,9 +48,16 @@ def run(
     graph, out = import_model(model), folder / "out"
     quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     boards = load_all([board])
-    problem, assignment = make_problem(graph, boards, settings), (0,) * len(graph.layers)
+    problem, assignment = make_problem(shipped_table(), graph, boards, settings), (0,) * len(graph.layers)
     plan = make_plan(
-        graph, settings.bits, boards, problem, assignment, settings.link_settings, optimize=settings.optimize
+        shipped_table(),
+        graph,
+        settings.bits,
+        boards,
+        problem,
+        assignment,
+        settings.link_settings,
+        optimize=settings.optimize,
     )
     bauds = (settings.baud, settings.host_baud_on(boards))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)

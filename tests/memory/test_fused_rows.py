@@ -9,6 +9,7 @@ import pytest
 from profiles import cases
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import choose
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.kernels.in_place import Lead
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.fusion_search import fuse_layers
@@ -130,7 +131,9 @@ def least_lead(fused: FusedRows, computed: list[list[int]]) -> int:
 
 def schedule_of(net: NetworkBuilder, core: str = M4, bits: int = 8) -> Schedule:
     graph = net.average_pool().graph()
-    kernels = {number: choose(layer, core, Widths.all(bits)) for number, layer in enumerate(graph.layers)}
+    kernels = {
+        number: choose(shipped_table(), layer, core, Widths.all(bits)) for number, layer in enumerate(graph.layers)
+    }
     steps = [PlanStep(StepKind.RUN, number, number) for number in kernels]
     return Schedule(graph, BitWidths.all(graph, bits), steps, kernels)
 
@@ -140,7 +143,7 @@ def schedule_of(net: NetworkBuilder, core: str = M4, bits: int = 8) -> Schedule:
 def test_tiles_are_as_high_as_the_arena_allows(core: str, bits: int) -> None:
     net = NetworkBuilder("n", Shape(32, 32, 8)).conv(16).depthwise((3, 3), stride=2).conv(16).conv(24)
     whole = schedule_of(net, core, bits)
-    fused = fuse_layers(whole, core, Optimize.RAM)
+    fused = fuse_layers(shipped_table(), whole, core, Optimize.RAM)
     assert list(fused.fused) == [0]
     assert fused.size_bytes < 0.8 * whole.size_bytes
     conv, depthwise, *_ = whole.graph.layers
@@ -152,7 +155,7 @@ def test_tiles_are_as_high_as_the_arena_allows(core: str, bits: int) -> None:
 
 def test_no_layer_is_fused_twice() -> None:
     net = NetworkBuilder("n", Shape(24, 16, 4)).conv(16).conv(16, (3, 3), padded=False).max_pool(2, 2)
-    fused = fuse_layers(schedule_of(net.conv(16).depthwise((3, 3), stride=2)), M4, Optimize.RAM)
+    fused = fuse_layers(shipped_table(), schedule_of(net.conv(16).depthwise((3, 3), stride=2)), M4, Optimize.RAM)
     pairs = [number for producer in fused.fused for number in (producer, producer + 1)]
     assert pairs
     assert len(set(pairs)) == len(pairs)
@@ -160,6 +163,6 @@ def test_no_layer_is_fused_twice() -> None:
 
 def test_fusion_costs_no_cycles_unless_ram_is_the_objective() -> None:
     whole = schedule_of(NetworkBuilder("n", Shape(32, 32, 4)).conv(8).depthwise((5, 3), stride=2).conv(8))
-    quick, small = (fuse_layers(whole, M4, optimize) for optimize in (Optimize.CYCLES, Optimize.RAM))
+    quick, small = (fuse_layers(shipped_table(), whole, M4, optimize) for optimize in (Optimize.CYCLES, Optimize.RAM))
     assert small.fused[0].tile_rows < quick.fused[0].tile_rows
     assert small.size_bytes < quick.size_bytes < whole.size_bytes

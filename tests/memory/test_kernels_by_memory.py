@@ -11,6 +11,7 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import TABLE_ERROR
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
@@ -29,7 +30,7 @@ def with_ram(name: str, size_bytes: int) -> Board:
 
 
 def seconds(graph: Graph, board: Board) -> float:
-    return solve(make_problem(graph, (board,), CostSettings())).objective
+    return solve(make_problem(shipped_table(), graph, (board,), CostSettings())).objective
 
 
 def test_more_ram_never_makes_a_network_slower() -> None:
@@ -48,13 +49,13 @@ def test_what_is_split_is_planned_where_one_pair_spoils_another(name: str) -> No
     planned = 0
     for size in range(0, 3200, 200):
         board = with_ram(name, size)
-        problem = make_problem(graph, (board,), CostSettings())
+        problem = make_problem(shipped_table(), graph, (board,), CostSettings())
         try:
             split = solve(problem)
         except InfeasibleError:
             continue
         widths = BitWidths.all(graph, 8)
-        plan = make_plan(graph, widths, (board,), problem, split.assignment, LinkSettings(115_200))
+        plan = make_plan(shipped_table(), graph, widths, (board,), problem, split.assignment, LinkSettings(115_200))
         assert plan.boards[0].arena.size_bytes <= problem.devices[0].ram_bytes
         planned += 1
     assert planned > 3

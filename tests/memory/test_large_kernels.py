@@ -8,7 +8,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import flash_bytes
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.kernel_choice import LINKS_BYTES, KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
@@ -17,7 +17,7 @@ from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 
 BOARD = load_board("nucleo_l4r5zi")
-FIRMWARE = load_cycle_table().firmware[BOARD.device.family]
+FIRMWARE = shipped_table().firmware[BOARD.device.family]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def graph() -> Graph:
 
 
 def choice_on(graph: Graph, board: Board = BOARD, bits: int = 8) -> KernelChoice:
-    return KernelChoice(graph, BitWidths.all(graph, bits), board)
+    return KernelChoice(shipped_table(), graph, BitWidths.all(graph, bits), board)
 
 
 def names(choice: KernelChoice, optimize: Optimize = Optimize.CYCLES) -> list[str]:
@@ -45,7 +45,7 @@ def needed_bytes(graph: Graph, *large: int) -> int:
     total = FIRMWARE.flash_bytes + FIRMWARE.link_flash_bytes
     for number, layer in enumerate(graph.layers):
         kernel = choice.kernel(number, name="winograd" if number in large else "dual_mac")
-        total += flash_bytes(kernel, layer, "cortex-m4", choice.widths.of_layer(layer))
+        total += flash_bytes(shipped_table(), kernel, layer, "cortex-m4", choice.widths.of_layer(layer))
     return total
 
 
@@ -65,7 +65,7 @@ def test_the_layer_that_saves_most_cycles_a_byte_comes_first(graph: Graph) -> No
 
 
 def with_arena(board: Board, size_bytes: int) -> Board:
-    firmware_bytes = load_cycle_table().firmware[board.device.family].ram_bytes
+    firmware_bytes = shipped_table().firmware[board.device.family].ram_bytes
     near = replace(board.near_memory, size_bytes=size_bytes + firmware_bytes)
     return replace(board, device=replace(board.device, ram=(near,)))
 

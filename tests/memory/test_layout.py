@@ -15,6 +15,7 @@ from tinysplit.common.choices import Optimize
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.arena import Buffer
 from tinysplit.memory.layout import BoardMemory, BufferId, Schedule, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
@@ -69,11 +70,13 @@ def with_ram(problem: Problem, ram_bytes: Sequence[int]) -> Problem:
 def test_the_arena_fits_the_estimate_of_the_split(seed: int, optimize: Optimize) -> None:
     rng = np.random.default_rng(seed)
     graph, settings = random_network(rng), CostSettings(optimize=optimize, link_driver=DRIVER)
-    problem = make_problem(graph, BOARDS, settings)
+    problem = make_problem(shipped_table(), graph, BOARDS, settings)
     assignment = tuple(rng.integers(0, 2, len(graph.layers)).tolist()) if seed % 3 else (0,) * len(graph.layers)
     arenas = evaluate(problem, assignment).ram_bytes
     promised = with_ram(problem, list(map(add, arenas, link_bytes(problem, assignment, arenas))))
-    plan = make_plan(graph, 8, BOARDS, promised, assignment, LinkSettings(115200, driver=DRIVER), optimize=optimize)
+    plan = make_plan(
+        shipped_table(), graph, 8, BOARDS, promised, assignment, LinkSettings(115200, driver=DRIVER), optimize=optimize
+    )
     for board in plan.boards:
         assert board.arena.size_bytes <= arenas[board.index]
         memory = board.memory
@@ -105,7 +108,7 @@ def run_all(graph: Graph) -> list[PlanStep]:
 
 
 def memory_of(graph: Graph, ram_bytes: int = PLENTY_BYTES, optimize: Optimize = Optimize.CYCLES) -> BoardMemory:
-    return plan_memory(graph, BitWidths.all(graph, 8), BOARDS[0], run_all(graph), ram_bytes, optimize)
+    return plan_memory(shipped_table(), graph, BitWidths.all(graph, 8), BOARDS[0], run_all(graph), ram_bytes, optimize)
 
 
 def test_fusion_saves_the_tensor_between_two_layers() -> None:

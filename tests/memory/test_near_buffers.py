@@ -19,6 +19,7 @@ from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.layout import BufferId, Schedule
 from tinysplit.memory.near_buffers import buffer_waits
@@ -72,8 +73,8 @@ def model(folder: Path) -> Path:
 
 def plan(graph: Graph) -> Plan:
     boards = (load_board("nucleo_h743zi"),)
-    problem = make_problem(graph, boards, SETTINGS)
-    return make_plan(graph, 16, boards, problem, (0,) * len(graph.layers), SETTINGS.link_settings)
+    problem = make_problem(shipped_table(), graph, boards, SETTINGS)
+    return make_plan(shipped_table(), graph, 16, boards, problem, (0,) * len(graph.layers), SETTINGS.link_settings)
 
 
 def far_waits(graph: Graph, own: BoardPlan) -> float:

@@ -6,6 +6,7 @@ import pytest
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.layout import BoardMemory, TensorMove
 from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.row_steps import BoardRows
@@ -22,7 +23,7 @@ RECEIVE, RUN, SEND = StepKind.RECEIVE, StepKind.RUN, StepKind.SEND
 def rows_of(net: NetworkBuilder, steps: list[PlanStep], board: str = M0) -> BoardRows:
     graph = Graph.of_layers("n", net.layers)
     widths = BitWidths.all(graph, 8)
-    memory = plan_memory(graph, widths, load_board(board), steps, 30_000, Optimize.CYCLES)
+    memory = plan_memory(shipped_table(), graph, widths, load_board(board), steps, 30_000, Optimize.CYCLES)
     return BoardRows(graph, widths, memory, steps)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels.armv6m.packed import Packed
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.kernels.direct import Direct
 from tinysplit.memory.layout import BufferId, layer_ram_bytes
 from tinysplit.memory.optimize import plan_memory
@@ -45,7 +46,7 @@ def test_a_copy_of_the_input_lies_beside_input_and_output(inputs: int) -> None:
     assert layer_ram_bytes(graph, 0, 8, Packed()) == inputs + 8 + inputs  # input, output, copy
     assert layer_ram_bytes(graph, 0, 8, Direct()) == inputs + 8
     steps = [PlanStep(StepKind.RUN, number, number) for number in range(2)]
-    memory = plan_memory(graph, widths, G0, steps, 1 << 20, Optimize.CYCLES)
+    memory = plan_memory(shipped_table(), graph, widths, G0, steps, 1 << 20, Optimize.CYCLES)
     assert [memory.kernels[number].name for number in range(2)] == ["packed", "packed"]
     assert memory.arena.size_bytes == inputs + 8 + inputs
     places = {BufferId(0, is_scratch=True): inputs, BufferId(-1): inputs, BufferId(0): 8}

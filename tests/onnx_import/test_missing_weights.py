@@ -13,6 +13,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
 from tinysplit.split.problem import Problem
 
@@ -35,7 +36,7 @@ def trained() -> ModelProto:
 
 def problem_of(path: Path) -> Problem:
     graph = import_model(path, needs_weights=False)
-    return make_problem(replace(graph, sha256=""), load_all(BOARDS), CostSettings())
+    return make_problem(shipped_table(), replace(graph, sha256=""), load_all(BOARDS), CostSettings())
 
 
 def times_and_memory(problem: Problem) -> list[tuple[object, ...]]:

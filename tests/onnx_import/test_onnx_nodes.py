@@ -28,6 +28,7 @@ import profiles
 from kernels_on_host import run_on_host
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import InputError
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.integer_reference import quantize_input, run_layers
@@ -179,7 +180,10 @@ def check(graph: Graph, path: Path, network: Network, folder: Path) -> None:
 def check_c(quantized: QuantizedGraph, x: IntArray, outputs: list[IntArray], folder: Path) -> None:
     """Compile the layers and hold their outputs against those of the integer reference, bit by bit."""
     graph = quantized.graph
-    kernels = {number: LayerSource.choose(layer, "cortex-m4") for number, layer in enumerate(quantized.layers, 1)}
+    kernels = {
+        number: LayerSource.choose(shipped_table(), layer, "cortex-m4")
+        for number, layer in enumerate(quantized.layers, 1)
+    }
     inputs = [
         [
             (x if source == NETWORK_INPUT else outputs[source]).reshape(len(x), *shape)

@@ -12,6 +12,7 @@ from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.papers.reproduce.networks import kws_cnn, kws_ds_cnn, mobilenet_v1, yamnet_256
 from tinysplit.papers.solvers.adaptive_dichotomic import adaptive_dichotomic_search, infeasibility, profile_runs
@@ -27,7 +28,9 @@ TWO_L4 = ("nucleo_l433rc_p", "nucleo_l412kb")
 
 
 def published(graph: Graph, boards: tuple[str, ...]) -> Problem:
-    return make_problem(graph, [load_board(name) for name in boards], CostSettings(cost_model="santamaria-2021"))
+    return make_problem(
+        shipped_table(), graph, [load_board(name) for name in boards], CostSettings(cost_model="santamaria-2021")
+    )
 
 
 def with_period(problem: Problem) -> Problem:

@@ -13,6 +13,7 @@ from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
@@ -35,12 +36,12 @@ FAST = CostSettings(baud=3_000_000)
 
 
 def network(graph: Graph, n_boards: int = 2, settings: CostSettings = FAST) -> SlicedNetwork:
-    return SlicedNetwork(graph, [G0] * n_boards, settings, BitWidths.of(graph, settings.bits), 0, 0)
+    return SlicedNetwork(shipped_table(), graph, [G0] * n_boards, settings, BitWidths.of(graph, settings.bits), 0, 0)
 
 
 def division(graph: Graph, axis: SliceAxis, n_boards: int = 2, settings: CostSettings = FAST) -> NetworkDivision:
     of, order = network(graph, n_boards, settings), tuple(range(n_boards))
-    costs = PartCosts(graph, of.boards, of.linked(order), of.widths)
+    costs = PartCosts(shipped_table(), graph, of.boards, of.linked(order), of.widths)
     model = DistributionModel.of(costs, order, (axis,), 0, 0)
     return NetworkDivision(model, axis, groups_of(model.option_set, axis, len(graph.layers)))
 
@@ -111,7 +112,7 @@ def test_tight_memory_is_a_limit_of_the_program() -> None:
 
 def test_the_answer_is_feasible_and_better_than_whole_layers() -> None:
     found = solve_geometrically(network(tiny_cnn()), AXES[Slices.ROWS], inf)
-    alone = solve(make_problem(tiny_cnn(), [G0], FAST))
+    alone = solve(make_problem(shipped_table(), tiny_cnn(), [G0], FAST))
     assert found.best is not None
     assert found.best.is_feasible
     assert found.best.figures.i_s < 0.7 * alone.figures.i_s

@@ -10,6 +10,7 @@ from all_choices import AllChoices, all_choices
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.rank_correlation import kendall_tau_b
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.layers import Shape
@@ -29,7 +30,7 @@ TILES = Distribution.of_sizes(SliceAxis.ROWS, (2, 2))
 
 def network(settings: CostSettings = FAST, n_boards: int = 2) -> SlicedNetwork:
     graph = NetworkBuilder("two layers", Shape(16, 16, 2)).conv(16, (5, 5)).conv(4, (3, 3), 2).graph()
-    return SlicedNetwork(graph, [G0] * n_boards, settings, BitWidths.of(graph, 8), 0, 0)
+    return SlicedNetwork(shipped_table(), graph, [G0] * n_boards, settings, BitWidths.of(graph, 8), 0, 0)
 
 
 def test_the_best_of_all_choices_is_kept_and_found() -> None:

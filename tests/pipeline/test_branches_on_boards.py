@@ -16,6 +16,7 @@ from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
@@ -43,7 +44,13 @@ def run(
     quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     loaded = load_all(boards)
     plan = make_plan(
-        graph, settings.bits, loaded, make_problem(graph, loaded, settings), assignment, settings.link_settings
+        shipped_table(),
+        graph,
+        settings.bits,
+        loaded,
+        make_problem(shipped_table(), graph, loaded, settings),
+        assignment,
+        settings.link_settings,
     )
     bauds = (settings.baud, settings.host_baud_on(loaded))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)

@@ -15,6 +15,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
@@ -59,8 +60,10 @@ def run(
     divided = distribute(graph, how, len(boards), BitWidths.of_quantized(quantized))
     parts = distribute_quantized(quantized, divided)
     settings, widths = with_links(CostSettings(baud=BAUD), loaded, order, 0), BitWidths.of_quantized(parts)
-    problem = make_problem(divided, loaded, settings, widths)
-    plan = make_plan(parts.dequantized, widths, loaded, problem, divided.boards, settings.link_settings)
+    problem = make_problem(shipped_table(), divided, loaded, settings, widths)
+    plan = make_plan(
+        shipped_table(), parts.dequantized, widths, loaded, problem, divided.boards, settings.link_settings
+    )
     project = generate(parts, (plan,), (BAUD, settings.host_baud_on(loaded)), len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)

@@ -1,7 +1,5 @@
 """Weights in external memory: bit-exact on a virtual board, with the time and the energy that were predicted."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.problem_builder import make_problems
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import load_cycle_table, using_table
+from tinysplit.kernels.cost_table import CycleTable, shipped_table
 from tinysplit.onnx_import import import_model
 from tinysplit.project.manifest import ConstantsIn, Project
 from tinysplit.slices.settings import Search
@@ -32,27 +30,25 @@ QUIET = Console(quiet=True)
 BOARD = "disco_l496ag"
 
 
-@contextmanager
-def flash_for_layers(flash_bytes: int) -> Iterator[None]:
-    """Leave `flash_bytes` of the board's flash for layers, also beside links."""
-    table = load_cycle_table()
+def flash_for_layers(flash_bytes: int) -> CycleTable:
+    """Return costs that leave `flash_bytes` of the board's flash for layers, also beside links."""
+    table = shipped_table()
     firmware = table.firmware["stm32l4"]
     used_bytes = load_board(BOARD).device.flash.size_bytes - flash_bytes
     small = firmware.model_copy(update={"flash_bytes": used_bytes, "link_flash_bytes": 0})
-    with using_table(table.model_copy(update={"firmware": {**table.firmware, "stm32l4": small}})):
-        yield
+    return table.model_copy(update={"firmware": {**table.firmware, "stm32l4": small}})
 
 
-def found(*boards: str) -> tuple[pipeline.Context, Split]:
+def found(flash_bytes: int, *boards: str) -> tuple[pipeline.Context, Split]:
     context = pipeline.Context.load(MODEL, boards, CostSettings(), QUIET)
+    context = replace(context, table=flash_for_layers(flash_bytes))
     return context, pipeline.split_network(context, Search())
 
 
 def generated(out: Path, flash_bytes: int) -> Project:
     """Generate Tiny-CNN for a board whose flash has `flash_bytes` for layers."""
-    with flash_for_layers(flash_bytes):
-        context, split = found(BOARD)
-        return pipeline.generate_folder(context, pipeline.describe_split(context, split), CALIBRATION, out)
+    context, split = found(flash_bytes, BOARD)
+    return pipeline.generate_folder(context, pipeline.describe_split(context, split), CALIBRATION, out)
 
 
 def check_another_flash_is_named(project: Project, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,8 +90,7 @@ def test_nothing_goes_out_where_flash_holds_the_network(tmp_path: Path) -> None:
 def test_boards_may_hold_the_network_together() -> None:
     """The search also counts all weights in flash, where layers are faster."""
     graph, board = import_model(MODEL), load_board(BOARD)
-    with flash_for_layers(24_000):
-        outside, inside = make_problems(graph, [board, board], CostSettings())
+    outside, inside = make_problems(flash_for_layers(24_000), graph, [board, board], CostSettings())
     assert (
         sum(layer.flash_bytes[0] for layer in outside.layers)
         < 24_000
@@ -103,6 +98,6 @@ def test_boards_may_hold_the_network_together() -> None:
     )
     assert sum(layer.seconds[0] for layer in outside.layers) > sum(layer.seconds[0] for layer in inside.layers)
     assert outside.devices[0].run_w > inside.devices[0].run_w
-    assert len(make_problems(graph, [board], CostSettings())) == 1
+    assert len(make_problems(shipped_table(), graph, [board], CostSettings())) == 1
     best = best_of([outside, inside], solve)
     assert best.objective == min(solve(each).objective for each in (outside, inside))

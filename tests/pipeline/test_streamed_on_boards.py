@@ -15,6 +15,7 @@ from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.plan import make_plan
@@ -53,8 +54,8 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     settings = CostSettings(baud=921600, hand_off=mode)
     graph, out, loaded = import_model(model), folder / "out", load_all(boards)
     quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
-    problem = make_problem(graph, loaded, settings)
-    plan = make_plan(graph, settings.bits, loaded, problem, assignment, settings.link_settings)
+    problem = make_problem(shipped_table(), graph, loaded, settings)
+    plan = make_plan(shipped_table(), graph, settings.bits, loaded, problem, assignment, settings.link_settings)
     bauds = (settings.baud, settings.host_baud_on(loaded))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
     build_folder(project, out).check()

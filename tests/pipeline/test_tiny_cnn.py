@@ -9,6 +9,7 @@ from example import FOLDER, MODEL
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
 from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
@@ -68,5 +69,8 @@ def test_accuracy_is_what_the_readme_says() -> None:
 def test_the_network_of_the_demo_needs_two_boards() -> None:
     graph, board = import_model(FOLDER / "wide_cnn.onnx"), load_board("nucleo_g071rb")
     with pytest.raises(NoSplitError):
-        exhaustive_search(make_problem(graph, [board], CostSettings()))
-    assert set(exhaustive_search(make_problem(graph, [board, board], CostSettings())).assignment) == {0, 1}
+        exhaustive_search(make_problem(shipped_table(), graph, [board], CostSettings()))
+    assert set(exhaustive_search(make_problem(shipped_table(), graph, [board, board], CostSettings())).assignment) == {
+        0,
+        1,
+    }

@@ -13,6 +13,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import TABLE_ERROR
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
@@ -40,8 +41,8 @@ def with_ram(ram_bytes: int) -> Board:
 
 def plan(quantized: QuantizedGraph, board: Board) -> BoardPlan:
     graph, settings = quantized.dequantized, CostSettings()
-    problem = make_problem(graph, (board,), settings)
-    whole = make_plan(graph, 8, (board,), problem, (0,) * len(graph.layers), settings.link_settings)
+    problem = make_problem(shipped_table(), graph, (board,), settings)
+    whole = make_plan(shipped_table(), graph, 8, (board,), problem, (0,) * len(graph.layers), settings.link_settings)
     return with_constants_in_ram(whole, quantized).boards[0]
 
 
@@ -53,7 +54,7 @@ def test_less_ram_means_fewer_copies_another_kernel_and_no_fewer_cycles(quantize
     assert copied[0] > copied[-1]
     kernels = [own.memory.kernels[SECOND_CONV].name for own in plans]
     assert kernels == ["packed", "packed", "unpacked", "unpacked"]  # which reads flash once, and needs no copy
-    problems = (make_problem(quantized.dequantized, (board,), CostSettings()) for board in boards)
+    problems = (make_problem(shipped_table(), quantized.dequantized, (board,), CostSettings()) for board in boards)
     seconds = [sum(layer.seconds[0] for layer in problem.layers) for problem in problems]
     assert all(after > before * (1 - TABLE_ERROR) for before, after in pairwise(seconds))
 

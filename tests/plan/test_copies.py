@@ -12,6 +12,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
@@ -35,8 +36,8 @@ def quantized() -> QuantizedGraph:
 def plans_of(graph: QuantizedGraph, devices: tuple[int, ...]) -> tuple[Plan, ...]:
     network, boards = graph.dequantized, load_all(BOARDS)
     assignments = [(device,) * len(network.layers) for device in devices]
-    problem = make_problem(network, boards, SETTINGS)
-    return plan_copies(network, SETTINGS.bits, boards, problem, assignments, SETTINGS.link_settings)
+    problem = make_problem(shipped_table(), network, boards, SETTINGS)
+    return plan_copies(shipped_table(), network, SETTINGS.bits, boards, problem, assignments, SETTINGS.link_settings)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.papers.reproduce.networks import mobilenet_v1
@@ -28,17 +29,17 @@ def network() -> Graph:
 
 
 def problem_on(network: Graph, *names: str, **settings: object) -> Problem:
-    return make_problem(network, load_all(names), replace(SETTINGS, **settings))  # type: ignore[arg-type]
+    return make_problem(shipped_table(), network, load_all(names), replace(SETTINGS, **settings))  # type: ignore[arg-type]
 
 
 def test_a_split_has_the_arenas_of_its_plan(network: Graph) -> None:
     boards = load_all((G0, G0, G0))
-    problem = make_problem(network, boards, SETTINGS)
+    problem = make_problem(shipped_table(), network, boards, SETTINGS)
     assert max(row[0] for row in (layer.ram_bytes for layer in problem.layers)) > problem.devices[0].ram_bytes
     split = solve(problem)
     assert split.proved
     widths = BitWidths.all(network, SETTINGS.bits)
-    plan = make_plan(network, widths, boards, problem, split.assignment, LinkSettings(SETTINGS.baud))
+    plan = make_plan(shipped_table(), network, widths, boards, problem, split.assignment, LinkSettings(SETTINGS.baud))
     assert tuple(board.arena.size_bytes for board in plan.boards) == split.figures.ram_bytes
     assert sorted(split.figures.ram_bytes) == [7968, 10912, 27872]
 

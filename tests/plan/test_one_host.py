@@ -6,6 +6,7 @@ import pytest
 
 from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, chain, diamond, problem, steps
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.staging import choose_stages
 from tinysplit.plan.plan import Plan, make_plan
 
@@ -14,7 +15,7 @@ ONE_HOST = replace(LINKS, returns_output=True)
 
 def planned(*assignment: int, boards: int = 3, ram_bytes: int = 10_000) -> Plan:
     costs = problem(chain(), boards, ram_bytes)
-    return make_plan(chain(), 8, (F4, F4, F4)[:boards], costs, assignment, ONE_HOST)
+    return make_plan(shipped_table(), chain(), 8, (F4, F4, F4)[:boards], costs, assignment, ONE_HOST)
 
 
 def test_one_board_has_both_ends() -> None:
@@ -53,7 +54,7 @@ def test_an_output_that_is_at_home_stays_there() -> None:
 
 def test_two_boards_that_read_the_input_are_refused() -> None:
     with pytest.raises(UsageError, match=r"boards 1 and 2 read the network's input, .* talks to one board"):
-        make_plan(diamond(), 8, (G0, F4), problem(diamond(), 2), (0, 0, 1, 1), ONE_HOST)
+        make_plan(shipped_table(), diamond(), 8, (G0, F4), problem(diamond(), 2), (0, 0, 1, 1), ONE_HOST)
 
 
 def test_the_input_gets_its_buffer_before_all_others() -> None:

@@ -12,6 +12,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.kernels import Direct
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.layout import BufferId, layer_ram_bytes
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -22,7 +23,7 @@ from tinysplit.timing.topology import Links
 
 
 def test_a_board_may_have_several_sub_models_and_one_link_serves_both_directions() -> None:
-    plan = make_plan(chain(), 8, (G0, F4), problem(chain(), 2), (0, 1, 1, 0), LINKS)
+    plan = make_plan(shipped_table(), chain(), 8, (G0, F4), problem(chain(), 2), (0, 1, 1, 0), LINKS)
     first, second = plan.boards
     assert steps(first) == [(RUN, 0), (SEND, 0), (RECEIVE, 1), (RUN, 3)]
     assert steps(second) == [(RECEIVE, 0), (RUN, 1), (RUN, 2), (SEND, 1)]
@@ -36,7 +37,7 @@ def test_a_board_may_have_several_sub_models_and_one_link_serves_both_directions
 
 
 def test_branches_on_two_boards() -> None:
-    plan = make_plan(diamond(), 8, (G0, F4), problem(diamond(), 2), (0, 0, 1, 1), LINKS)
+    plan = make_plan(shipped_table(), diamond(), 8, (G0, F4), problem(diamond(), 2), (0, 0, 1, 1), LINKS)
     first, second = plan.boards
     assert steps(first) == [(RUN, 0), (RUN, 1), (SEND, 0)]
     assert steps(second) == [(RECEIVE, 0), (RUN, 2), (RUN, 3)]
@@ -45,7 +46,7 @@ def test_branches_on_two_boards() -> None:
 
 
 def test_a_tensor_that_two_layers_read_is_sent_once() -> None:
-    plan = make_plan(diamond(), 8, (G0, F4), problem(diamond(), 2), (0, 1, 0, 1), LINKS)
+    plan = make_plan(shipped_table(), diamond(), 8, (G0, F4), problem(diamond(), 2), (0, 1, 0, 1), LINKS)
     assert [(cut.after_layer, cut.sender, cut.receiver) for cut in plan.cuts] == [(0, 0, 1), (2, 0, 1)]
 
 
@@ -59,7 +60,7 @@ def relayed() -> Problem:
 
 
 def test_boards_between_pass_a_tensor_on() -> None:
-    plan = make_plan(diamond(), 8, (G0, F4, G0), relayed(), (0, 0, 2, 2), LINKS)
+    plan = make_plan(shipped_table(), diamond(), 8, (G0, F4, G0), relayed(), (0, 0, 2, 2), LINKS)
     assert [(cut.after_layer, cut.sender, cut.receiver, cut.seconds) for cut in plan.cuts] == [
         (1, 0, 1, 0.5),
         (1, 1, 2, 0.25),
@@ -70,7 +71,7 @@ def test_boards_between_pass_a_tensor_on() -> None:
 
 
 def test_a_board_that_passes_a_tensor_on_and_reads_it_gets_it_once() -> None:
-    plan = make_plan(diamond(), 8, (G0, F4, G0), relayed(), (0, 1, 2, 2), LINKS)
+    plan = make_plan(shipped_table(), diamond(), 8, (G0, F4, G0), relayed(), (0, 1, 2, 2), LINKS)
     assert [(cut.after_layer, cut.sender, cut.receiver) for cut in plan.cuts] == [(0, 0, 1), (1, 1, 2)]
 
 
@@ -118,7 +119,9 @@ def test_no_split_can_deadlock_and_no_tensors_meet(seed: int) -> None:
             (relayed().links or Links((), ())).direct[:1] * len(graph.layers), ((True,) * 3,) * len(graph.layers)
         )
         base = replace(base, links=row, transfer_seconds=row.transfer_seconds)
-    plan = make_plan(graph, 8, (F4, F4, F4), base, tuple(rng.integers(0, 3, len(graph.layers)).tolist()), LINKS)
+    plan = make_plan(
+        shipped_table(), graph, 8, (F4, F4, F4), base, tuple(rng.integers(0, 3, len(graph.layers)).tolist()), LINKS
+    )
     assert sorted(follow(plan)) == list(range(len(graph.layers)))
     for board in plan.boards:
         run(graph, board, plan)
@@ -148,7 +151,7 @@ def run(graph: Graph, plan: BoardPlan, whole: Plan) -> None:
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_tensors_that_live_together_do_not_meet(bits: int) -> None:
-    (plan,) = make_plan(chain(), bits, (G0,), problem(chain(), 1), (0, 0, 0, 0), LINKS).boards
+    (plan,) = make_plan(shipped_table(), chain(), bits, (G0,), problem(chain(), 1), (0, 0, 0, 0), LINKS).boards
     spans = [(plan.arena.offsets[BufferId(i)], width * bits // 8) for i, width in enumerate(WIDTHS, NETWORK_INPUT)]
     for (a, a_size), (b, b_size) in itertools.pairwise(spans):
         assert a + a_size <= b or b + b_size <= a
@@ -162,7 +165,7 @@ class Buffered(Direct):
 
 
 def test_the_arena_is_the_largest_pair_of_neighbours() -> None:
-    (plan,) = make_plan(chain(), 8, (G0,), problem(chain(), 1), (0, 0, 0, 0), LINKS).boards
+    (plan,) = make_plan(shipped_table(), chain(), 8, (G0,), problem(chain(), 1), (0, 0, 0, 0), LINKS).boards
     assert plan.arena.size_bytes == 36 + 8  # 33 and 7 bytes in whole words
     assert layer_ram_bytes(chain(), 2, 8, Direct()) == 36 + 8
     assert layer_ram_bytes(chain(), 2, 8, Buffered()) == 36 + 8 + 8
@@ -177,13 +180,13 @@ def test_an_arena_that_does_not_fit_is_named() -> None:
         CheckFailedError,
         match=r"board 1 \(nucleo_g071rb\) has 40 bytes .* needs an arena of 44.*, most of it for layer \d+ '",
     ):
-        make_plan(chain(), 8, (G0,), problem(chain(), 1, ram_bytes=40), (0, 0, 0, 0), LINKS)
+        make_plan(shipped_table(), chain(), 8, (G0,), problem(chain(), 1, ram_bytes=40), (0, 0, 0, 0), LINKS)
 
 
 def test_too_few_link_uarts_are_named() -> None:
     boards = (G0, load_board("nucleo_l412kb"), G0, G0)
     with pytest.raises(UsageError, match=r"board 2 \(nucleo_l412kb\) has 1 link UART, .* 2 boards \(1, 3\)"):
-        make_plan(chain(), 8, boards, problem(chain(), 4), (0, 1, 2, 3), LINKS)
+        make_plan(shipped_table(), chain(), 8, boards, problem(chain(), 4), (0, 1, 2, 3), LINKS)
 
 
 def test_boards_that_no_links_join_are_named() -> None:
@@ -191,17 +194,17 @@ def test_boards_that_no_links_join_are_named() -> None:
     apart = Links(((((inf,) * 2,) * 2),) * 4, ((False,) * 2,) * 4)
     says = r"board 2 \(nucleo_g071rb\) needs 33 bytes of the output of layer 2 from board 1 \(.*\), and no links join"
     with pytest.raises(InputError, match=says):
-        make_plan(chain(), 8, (G0, G0), replace(own, links=apart), (0, 0, 1, 1), LINKS)
+        make_plan(shipped_table(), chain(), 8, (G0, G0), replace(own, links=apart), (0, 0, 1, 1), LINKS)
 
 
 def test_a_baud_rate_that_a_uart_cannot_make_is_refused() -> None:
     with pytest.raises(UsageError, match="baud"):
-        make_plan(chain(), 8, (G0, G0), problem(chain(), 2), (0, 0, 1, 1), LinkSettings(30_000_000))
+        make_plan(shipped_table(), chain(), 8, (G0, G0), problem(chain(), 2), (0, 0, 1, 1), LinkSettings(30_000_000))
 
 
 def test_links_have_their_own_rates() -> None:
     settings = LinkSettings(115200, (LinkSetting((1, 2), 460800),))
-    plan = make_plan(chain(), 8, (F4, F4, F4), problem(chain(), 3), (0, 1, 2, 2), settings)
+    plan = make_plan(shipped_table(), chain(), 8, (F4, F4, F4), problem(chain(), 3), (0, 1, 2, 2), settings)
     assert [(link.boards, link.baud) for link in plan.links] == [((0, 1), 115200), ((1, 2), 460800)]
     assert [(link.peer, link.baud) for link in plan.boards[1].links] == [(0, 115200), (2, 460800)]
 
@@ -209,4 +212,4 @@ def test_links_have_their_own_rates() -> None:
 def test_half_duplex_links_cannot_be_built() -> None:
     settings = LinkSettings(115200, (LinkSetting((0, 1), 115200, half_duplex=True),))
     with pytest.raises(UsageError, match="boards 1-2 need a full-duplex link"):
-        make_plan(chain(), 8, (G0, G0), problem(chain(), 2), (0, 0, 1, 1), settings)
+        make_plan(shipped_table(), chain(), 8, (G0, G0), problem(chain(), 2), (0, 0, 1, 1), settings)

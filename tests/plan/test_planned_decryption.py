@@ -9,6 +9,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.constants_in_ram import Decrypted
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
@@ -42,8 +43,10 @@ def divided() -> tuple[Plan, QuantizedGraph]:
     parts = distribute(graph, how, 2, BitWidths.of_quantized(quantized))
     own = distribute_quantized(quantized, parts)
     settings, widths = with_links(CostSettings(), BOARDS, (0, 1), 0), BitWidths.of_quantized(own)
-    problem = make_problem(parts, BOARDS, settings, widths)
-    return make_plan(own.dequantized, widths, BOARDS, problem, parts.boards, settings.link_settings), own
+    problem = make_problem(shipped_table(), parts, BOARDS, settings, widths)
+    return make_plan(
+        shipped_table(), own.dequantized, widths, BOARDS, problem, parts.boards, settings.link_settings
+    ), own
 
 
 def free_bytes(plan: Plan) -> int:

@@ -13,6 +13,7 @@ from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.predicted_memory import PlannedProgram
 from tinysplit.plan.predicted_split import predict_split
@@ -26,7 +27,9 @@ def programs(*names: str, settings: CostSettings | None = None) -> list[PlannedP
     quantized = quantize_randomly(import_model(example.MODEL), 8)[0]
     count = len(quantized.layers)
     assignment = tuple(number * len(names) // count for number in range(count))
-    plan = plan_network(quantized, list(map(load_board, names)), assignment, settings or CostSettings()).plan
+    plan = plan_network(
+        shipped_table(), quantized, list(map(load_board, names)), assignment, settings or CostSettings()
+    ).plan
     sources = layer_sources(quantized, plan)
     return [board_program(quantized, plan, own, sources) for own in plan.boards]
 
@@ -61,7 +64,7 @@ def test_links_and_more_layers_take_flash() -> None:
 def test_a_split_is_predicted_before_there_are_formats(name: str) -> None:
     context = pipeline.Context.load(example.MODEL, (name,), CostSettings(), Console(quiet=True))
     split = pipeline.split_network(context, Search())
-    predicted = predict_split(context.graph, context.boards, split, context.settings)
+    predicted = predict_split(shipped_table(), context.graph, context.boards, split, context.settings)
     (exact,) = programs(name)
     assert predicted[1].flash_bytes == pytest.approx(exact.predicted.flash_bytes, rel=0.02, abs=256)
     assert predicted[1].ram_bytes <= exact.predicted.ram_bytes  # without copies of constants

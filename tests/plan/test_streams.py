@@ -9,6 +9,7 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.costs.link_options import HandOffMode, LinkSettings
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
@@ -30,8 +31,8 @@ def plan_of(
     assignment: tuple[int, ...], links: LinkSettings = LINKS, boards: tuple[str, ...] = ("nucleo_g071rb",) * 2
 ) -> Plan:
     loaded, net = load_all(boards), graph()
-    problem = make_problem(net, loaded, CostSettings(baud=BAUD))
-    return make_plan(net, 8, loaded, problem, assignment, links)
+    problem = make_problem(shipped_table(), net, loaded, CostSettings(baud=BAUD))
+    return make_plan(shipped_table(), net, 8, loaded, problem, assignment, links)
 
 
 def saved_s(plan: Plan) -> float:

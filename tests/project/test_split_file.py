@@ -13,6 +13,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.papers.reproduce.networks import mobilenet_v1
 from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
 from tinysplit.split.report.split import print_split
@@ -25,7 +26,7 @@ SETTINGS = CostSettings(bits=16, use_all=True)
 
 
 def solved() -> Split:
-    return solve(make_problem(GRAPH, BOARDS, SETTINGS))
+    return solve(make_problem(shipped_table(), GRAPH, BOARDS, SETTINGS))
 
 
 @pytest.fixture
@@ -191,7 +192,7 @@ def test_print_of_a_split_that_needed_no_search() -> None:
 
 
 def test_print_without_cut_and_proof() -> None:
-    whole = solve(make_problem(GRAPH, BOARDS, CostSettings()))
+    whole = solve(make_problem(shipped_table(), GRAPH, BOARDS, CostSettings()))
     text = printed(replace(whole, lower_bound=whole.objective / 2, picked_because=""))
     assert "cut after layer" not in text
     assert "1 board without layers" in text

@@ -13,6 +13,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
@@ -97,7 +98,7 @@ def pointwise(rows: int) -> Graph:
 def test_what_fits_is_what_is_planned(rows: int, fits: bool) -> None:
     graph, boards = pointwise(rows), load_all(["nucleo_g071rb"])
     long = BitWidths.all(graph, 16)
-    assert WidthCosts(graph, boards, CostSettings(), (0, 0)).fits(long) is fits
+    assert WidthCosts(shipped_table(), graph, boards, CostSettings(), (0, 0)).fits(long) is fits
     assert rows == 16 or 2 * long.size_bytes(graph, 0) > boards[0].device.largest_ram.size_bytes  # side by side
 
 
@@ -106,17 +107,18 @@ def test_limits_of_the_split_hold_with_widths_too() -> None:
     short, long = (BitWidths.all(graph, bits) for bits in (8, 16))
     assignment = (0,) * len(graph.layers)
     short_s, long_s = (
-        evaluate(make_problem(graph, boards, CostSettings(), widths), assignment).i_s for widths in (short, long)
+        evaluate(make_problem(shipped_table(), graph, boards, CostSettings(), widths), assignment).i_s
+        for widths in (short, long)
     )
-    assert WidthCosts(graph, boards, CostSettings(), assignment).seconds(long) == pytest.approx(long_s)
-    costs = WidthCosts(graph, boards, CostSettings(max_latency_s=(short_s + long_s) / 2), assignment)
+    assert WidthCosts(shipped_table(), graph, boards, CostSettings(), assignment).seconds(long) == pytest.approx(long_s)
+    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(max_latency_s=(short_s + long_s) / 2), assignment)
     assert costs.fits(short)
     assert not costs.fits(long)
 
 
 def test_a_value_that_crosses_costs_its_time_on_the_link() -> None:
     graph, boards = import_model(example.MODEL), load_all(["nucleo_f446re"] * 2)
-    costs = WidthCosts(graph, boards, CostSettings(), (0, 0, 1, 1, 1, 1, 1))
+    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(), (0, 0, 1, 1, 1, 1, 1))
     short = BitWidths.all(graph, 8)
     crossing = short.with_value(graph, graph.layers[0].output, 16)
     staying = short.with_value(graph, graph.layers[2].output, 16)
@@ -131,7 +133,9 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     split = read_split(folder / "split.json")
     assert split.bit_widths
     assert {*split.bit_widths.values.values()} == {8, 16}
-    problem = make_problem(import_model(example.MODEL), load_all(split.board_names), split.settings, split.bit_widths)
+    problem = make_problem(
+        shipped_table(), import_model(example.MODEL), load_all(split.board_names), split.settings, split.bit_widths
+    )
     assert evaluate(problem, split.devices).i_s == pytest.approx(split.figures.I)
     layers = json.loads((folder / "tinysplit.json").read_text())["layers"]
     total_s = sum(layer["estimated_s"] for layer in layers)

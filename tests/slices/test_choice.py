@@ -13,6 +13,7 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.slices.choice import SliceRequest
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
@@ -22,7 +23,7 @@ FAST = CostSettings(baud=3_000_000)
 
 
 def request_of(slices: Slices | None, settings: CostSettings = FAST) -> SliceRequest:
-    return SliceRequest(tiny_cnn(), [G0, G0], settings, slices, None, 0, 0, 3.0)
+    return SliceRequest(shipped_table(), tiny_cnn(), [G0, G0], settings, slices, None, 0, 0, 3.0)
 
 
 def messages() -> Console:
@@ -30,7 +31,7 @@ def messages() -> Console:
 
 
 def whole_layers(request: SliceRequest) -> Split:
-    return solve(make_problem(request.graph, request.boards, request.settings))
+    return solve(make_problem(shipped_table(), request.graph, request.boards, request.settings))
 
 
 def as_found(split: Split) -> Split:

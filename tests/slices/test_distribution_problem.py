@@ -11,6 +11,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions, SliceAxis
@@ -31,7 +32,7 @@ BOTH = (SliceAxis.ROWS, SliceAxis.CHANNELS)
 
 def model_of(settings: CostSettings, output_board: int = 0) -> DistributionModel:
     graph = tiny_cnn()
-    costs = PartCosts(graph, [G0, G0], settings, BitWidths.of(graph, 8))
+    costs = PartCosts(shipped_table(), graph, [G0, G0], settings, BitWidths.of(graph, 8))
     return DistributionModel.of(costs, (0, 1), BOTH, 0, output_board)
 
 
@@ -66,7 +67,7 @@ def test_many_boards_have_few_options(n_boards: int, sets: int) -> None:
 def test_whole_layers_on_one_board_take_what_they_take_alone() -> None:
     model = model_of(CostSettings(baud=3_000_000))
     graph = tiny_cnn()
-    alone = make_problem(graph, [G0], CostSettings())
+    alone = make_problem(shipped_table(), graph, [G0], CostSettings())
     for number, layer in enumerate(alone.layers):
         whole = range(graph.shape(number).height)
         part = model.costs.of(number, 0, SliceAxis.ROWS, whole)
@@ -83,7 +84,7 @@ def test_the_model_is_not_above_the_firmware(baud: int, output_board: int) -> No
     graph, widths = model.costs.graph, model.costs.widths
     how = Distributions(model.distributions(found.choice), 0, output_board)
     parts = distribute(graph, how, 2, widths)
-    problem = make_problem(parts, [G0, G0], settings, distributed_widths(graph, parts, widths))
+    problem = make_problem(shipped_table(), parts, [G0, G0], settings, distributed_widths(graph, parts, widths))
     firmware = evaluate(problem, parts.boards)
     assert found.value <= firmware.i_s * (1 + 1e-9)
     assert found.value > 0.8 * firmware.i_s
@@ -93,10 +94,10 @@ def test_the_model_is_not_above_the_firmware(baud: int, output_board: int) -> No
 def test_random_choices_are_not_above_the_firmware(boards: tuple[Board, ...]) -> None:
     """Halos leave early in both, all else when a part has ended; rows at a border take less than their share."""
     graph, rng = tiny_cnn(), np.random.default_rng(0)
-    network = SlicedNetwork(graph, boards, CostSettings(baud=1_000_000), BitWidths.of(graph, 8), 0, 0)
+    network = SlicedNetwork(shipped_table(), graph, boards, CostSettings(baud=1_000_000), BitWidths.of(graph, 8), 0, 0)
     order = tuple(range(len(boards)))
     settings = network.linked(order)
-    costs = PartCosts(graph, boards, settings, network.widths)
+    costs = PartCosts(shipped_table(), graph, boards, settings, network.widths)
     model = DistributionModel.of(costs, order, BOTH, 0, 0)
     for choice in (random_choice(model.problem, rng) for _ in range(12)):
         layers = model.distributions(choice)

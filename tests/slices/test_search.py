@@ -12,6 +12,7 @@ from tinysplit.common.choices import Slices
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.slices.links import with_links
@@ -27,14 +28,14 @@ FAST = CostSettings(baud=3_000_000)
 
 def search(boards: list[Board], settings: CostSettings = FAST, output_board: int = 0) -> SliceSearch:
     graph = tiny_cnn()
-    network = SlicedNetwork(graph, boards, settings, BitWidths.of(graph, 8), 0, output_board)
+    network = SlicedNetwork(shipped_table(), graph, boards, settings, BitWidths.of(graph, 8), 0, output_board)
     return SliceSearch(network, deadline_s=inf)
 
 
 @pytest.mark.parametrize("axes", [AXES[Slices.ROWS], AXES[Slices.AUTO]])
 def test_two_boards_answer_sooner_than_one(axes: tuple[SliceAxis, ...]) -> None:
     best = search([G0, G0]).run(axes)
-    alone = solve(make_problem(tiny_cnn(), [G0], FAST))
+    alone = solve(make_problem(shipped_table(), tiny_cnn(), [G0], FAST))
     assert best is not None
     assert best.is_feasible
     assert best.figures.i_s < 0.65 * alone.figures.i_s

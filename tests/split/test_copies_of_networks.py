@@ -11,6 +11,7 @@ from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
 from tinysplit.split.copies import solve_with_copies
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -96,7 +97,7 @@ def test_the_host_deals_inputs_to_the_copy_that_is_free() -> None:
 
 
 def test_l_of_copies_counts_fused_layers() -> None:
-    problem = make_problem(import_model(MODEL), load_all(["nucleo_f401re"] * 2), CostSettings())
+    problem = make_problem(shipped_table(), import_model(MODEL), load_all(["nucleo_f401re"] * 2), CostSettings())
     copies = replicate_on(problem, (0, 1))
     assert copies
     figures = CopiesEvaluation.of(copies)

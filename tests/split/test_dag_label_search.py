@@ -17,6 +17,7 @@ from shared_models import RESNET, shared_model
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
@@ -75,7 +76,9 @@ def test_an_interrupted_search_has_a_true_bound(search: Callable[..., Split]) ->
 
 
 def resnet(boards: tuple[str, ...], settings: CostSettings) -> Problem:
-    return make_problem(import_model(shared_model(RESNET)), [load_board(name) for name in boards], settings)
+    return make_problem(
+        shipped_table(), import_model(shared_model(RESNET)), [load_board(name) for name in boards], settings
+    )
 
 
 def single_tensors(problem: Problem) -> list[int]:

@@ -13,13 +13,14 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Objective, Problem
 from tinysplit.split.solve import solve
 
 BOARDS = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi")]
-PROBLEM = make_problem(tiny_cnn(), BOARDS, CostSettings(baud=1_000_000))
+PROBLEM = make_problem(shipped_table(), tiny_cnn(), BOARDS, CostSettings(baud=1_000_000))
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +95,7 @@ def test_the_pace_and_energy_contradict_each_other() -> None:
 
 
 def test_copies_that_would_keep_the_pace_are_named() -> None:
-    twins = make_problem(tiny_cnn(), [BOARDS[0]] * 2, CostSettings())
+    twins = make_problem(shipped_table(), tiny_cnn(), [BOARDS[0]] * 2, CostSettings())
     whole_s = evaluate(twins, (0,) * 7).period_s
     assert reason(replace(twins, max_period_s=whole_s * 0.501)).endswith(
         "the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), with each input on one of them, "

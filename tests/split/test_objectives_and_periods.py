@@ -13,6 +13,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.papers.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -109,7 +110,7 @@ def test_equally_busy_boards_count_with_their_longest_period() -> None:
 @pytest.mark.parametrize(("graph", "pair", "answers"), PUBLISHED, ids=[graph.name for graph, _, _ in PUBLISHED])
 def test_throughputs_of_table_4(graph: Graph, pair: tuple[str, str], answers: str) -> None:
     settings = CostSettings(cost_model="santamaria-2021", objective=Objective.THROUGHPUT)
-    problem = make_problem(graph, [load_board(name) for name in pair], settings)
+    problem = make_problem(shipped_table(), graph, [load_board(name) for name in pair], settings)
     assert problem.period_definition is Period.PAPER
     split = solve(problem)
     assert split.proved

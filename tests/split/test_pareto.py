@@ -16,6 +16,7 @@ from tinysplit.common.choices import SecondObjective
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.pareto import STEP, Front, pareto_front
 from tinysplit.split.problem import Problem
@@ -84,7 +85,7 @@ def test_the_front_is_that_of_all_assignments(against: SecondObjective) -> None:
 
 def example(against: SecondObjective) -> Front:
     boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi", "nucleo_l4r5zi")]
-    problem = make_problem(tiny_cnn(), boards, CostSettings(baud=2_000_000, frame_period_s=0.2))
+    problem = make_problem(shipped_table(), tiny_cnn(), boards, CostSettings(baud=2_000_000, frame_period_s=0.2))
     return pareto_front(problem, against, lambda p, s: solve(p, time_limit_s=s))
 
 
@@ -127,13 +128,13 @@ def test_what_is_not_proved_is_flagged() -> None:
         return replace(exhaustive_search(problem), lower_bound=0.0)
 
     boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_h743zi")]
-    problem = make_problem(tiny_cnn(), boards, CostSettings())
+    problem = make_problem(shipped_table(), tiny_cnn(), boards, CostSettings())
     front = pareto_front(problem, SecondObjective.ENERGY, late)
     assert not front.complete
     assert not any(point.proved for point in front.points)
 
 
 def test_no_split_at_all() -> None:
-    problem = make_problem(tiny_cnn(), [load_board("nucleo_g071rb")], CostSettings(max_latency_s=1e-6))
+    problem = make_problem(shipped_table(), tiny_cnn(), [load_board("nucleo_g071rb")], CostSettings(max_latency_s=1e-6))
     with pytest.raises(CheckFailedError, match="no split meets the latency limit"):
         pareto_front(problem, SecondObjective.ENERGY, searched)

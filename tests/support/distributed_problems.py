@@ -4,6 +4,7 @@ from distributed_networks import distributed
 from tinysplit.boards.catalog import load_all
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -19,7 +20,9 @@ def made(case: tuple[QuantizedGraph, Distributions, int]) -> tuple[Problem, Assi
     quantized, how, n_boards = case
     parts = distributed(quantized, how, n_boards)
     settings, boards = CostSettings(baud=BAUD), load_all((BOARD,) * n_boards)
-    return make_problem(parts.graph, boards, settings, BitWidths.of_quantized(parts)), parts.graph.boards
+    return make_problem(
+        shipped_table(), parts.graph, boards, settings, BitWidths.of_quantized(parts)
+    ), parts.graph.boards
 
 
 def overlapping() -> Problem:

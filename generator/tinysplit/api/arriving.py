@@ -10,7 +10,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts, takes
-from tinysplit.api.given import GivenModel, GivenPath, context_of, costs_of
+from tinysplit.api.given import GivenModel, GivenPath, context_of
 from tinysplit.api.programs import GivenSplit, split_file_of
 from tinysplit.api.result import Result
 from tinysplit.common.errors import UsageError
@@ -85,8 +85,8 @@ def arrivals(
         raise UsageError("give either frame_rate or times_s")
     inputs, loss = _inputs(frame_rate, times_s, input_count), Loss(loss_rate, loss_seed)
     file, title = split_file_of(split, model)
-    context = context_of(model, file.board_names, file.settings, file.clock, progress)
-    with costs_of(cost_table, context.boards), late_step(context.messages, f"simulating {context.title}"):
+    context = context_of(model, file.board_names, file.settings, file.clock, cost_table, progress)
+    with late_step(context.messages, f"simulating {context.title}"):
         file = pipeline.reassign(context, file, title=title)
         return ArrivalResult.of(pipeline.simulate(context, file, inputs, loss))
 

@@ -13,10 +13,11 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from tinysplit.api.arguments import for_scripts, takes, takes_settings, takes_some
-from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, boards_of, costs_of, load_model
+from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, boards_of, load_model
 from tinysplit.api.result import Result
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
+from tinysplit.calibration.conditions import table_for
 from tinysplit.common.choices import ALL_BOARDS
 from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener, console_of, reading
@@ -32,6 +33,7 @@ from tinysplit.explore.report.tables import progress as shown_progress
 from tinysplit.explore.report.to_json import exploration_json
 from tinysplit.explore.request import ExploreRequest, check_asked
 from tinysplit.explore.workers import LocalProcesses, ThisProcess, Workers
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
 
 GivenPrices = Annotated[
@@ -125,12 +127,15 @@ class ExploreSettings:
     time_limit_s: PositiveFloat = ExploreRequest.time_limit_s
     total_time_s: PositiveFloat = inf
 
-    def request(self, graphs: Sequence[Graph], boards: tuple[Board, ...], settings: CostSettings) -> ExploreRequest:
+    def request(
+        self, table: CycleTable, graphs: Sequence[Graph], boards: tuple[Board, ...], settings: CostSettings
+    ) -> ExploreRequest:
         """Return the request of an exploration. Raises UsageError and InputError as `explore` does."""
         check_asked(self.axes, self.ranked_by)
         bauds, bits = (tuple(dict.fromkeys(values)) for values in (self.bauds, self.bits))
         models = tuple(graph.sha256 for graph in graphs)
         return ExploreRequest(
+            table=table,
             graphs=tuple(graphs),
             space=Space(models, boards, self.max_boards, bauds, bits),
             goal=RankingGoal(settings, self.ranked_by, _prices(self.prices, boards), self.max_price),
@@ -171,10 +176,11 @@ def explore(
     console = console_of(progress)
     with reading(console, [each.name if isinstance(each, Graph) else each for each in every]):
         graphs = [each if isinstance(each, Graph) else load_model(each) for each in every]
-    request = exploring.request(graphs, _types(boards), settings)
+    types = _types(boards)
+    request = exploring.request(table_for(types, cost_table), graphs, types, settings)
     for note in request.space.notes():
         console.print(note, highlight=False, soft_wrap=True)
-    with costs_of(cost_table, request.space.boards), _journal_path(journal) as path, shown_progress(console) as show:
+    with _journal_path(journal) as path, shown_progress(console) as show:
         request = request.with_known_energy(console, axes_are_chosen=bool(exploring.axes))
         exploration = explore_space(request, path, _workers(workers), show)
     exploration.check()

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts
-from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, GivenSearch, context_of, costs_of
+from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, GivenSearch, context_of
 from tinysplit.api.result import Result
 from tinysplit.boards.board import ClockSource
 from tinysplit.common.choices import DEFAULT_FRONT_LIMIT_S, SecondObjective
@@ -73,10 +73,9 @@ def pareto(
     """
     if search.divides_layers:
         raise UsageError("the front has splits of whole layers: leave slices out")
-    context = context_of(model, boards, settings, clock, progress)
+    context = context_of(model, boards, settings, clock, cost_table, progress)
     search.check(len(context.boards))
-    with costs_of(cost_table, context.boards):
-        return ParetoResult.of(pipeline.pareto_front(context, second_objective, search))
+    return ParetoResult.of(pipeline.pareto_front(context, second_objective, search))
 
 
 def _points(front: Front) -> Iterator[ParetoPoint]:

@@ -1,7 +1,6 @@
 """What scripts give: networks, boards and settings, as names, paths or objects."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from tinysplit.api.arguments import for_scripts, takes, takes_settings, takes_so
 from tinysplit.boards import catalog
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.board_files import use_folder_beside
-from tinysplit.calibration.conditions import using_calibration
+from tinysplit.calibration.conditions import table_for
 from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener, console_of
 from tinysplit.costs.link_options import check_links
@@ -90,9 +89,17 @@ def graph_of(model: GivenModel, messages: Console) -> Graph:
 
 
 def context_of(
-    model: GivenModel, boards: GivenBoards, settings: CostSettings, clock: ClockSource, progress: Listener | None
+    model: GivenModel,
+    boards: GivenBoards,
+    settings: CostSettings,
+    clock: ClockSource,
+    cost_table: GivenPath | None,
+    progress: Listener | None,
 ) -> Context:
-    """Return the input of the stages; weights are not needed. The errors are those of `graph_of` and `boards_of`."""
+    """Return the input of the stages; weights are not needed.
+
+    The errors are those of `graph_of`, `boards_of` and `table_for`.
+    """
     messages = console_of(progress)
     graph, every = graph_of(model, messages), boards_of(boards, clock)
     check_links(settings.links)
@@ -105,14 +112,10 @@ def context_of(
         model=Path(graph.name if isinstance(model, Graph) else model),
         graph=graph,
         boards=every,
+        table=table_for(every, cost_table),
         settings=settings,
         messages=messages,
     )
-
-
-def costs_of(cost_table: GivenPath | None, boards: Sequence[Board]) -> AbstractContextManager[None]:
-    """Use the costs of a file of `tinysplit calibrate` in a block, None for those of this installation."""
-    return using_calibration(None if cost_table is None else Path(cost_table), boards)
 
 
 def boards_of(given: GivenBoards, clock: ClockSource = ClockSource.HSI) -> tuple[Board, ...]:

@@ -14,7 +14,7 @@ from tinysplit.common.choices import AUTO
 from tinysplit.common.progress import console_of
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import Bits, CostSettings
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
@@ -79,7 +79,7 @@ def predict(
     settings = CostSettings(bits=bits, baud=baud, objective=objective)
     for board in chosen:
         check_baud(board, board.link_uarts[0], baud)
-    problem = make_problem(graph, chosen, settings)
+    problem = make_problem(shipped_table(), graph, chosen, settings)
     n_links = [len(board.link_uarts) for board in chosen]
     split = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
     has_energy = all(board.known_power for board in chosen)
@@ -94,7 +94,7 @@ def predict(
 def _use(split: Split, boards: Sequence[Board], index: int) -> BoardUse:
     board, seconds = boards[index], split.figures.layer_seconds
     layers = [number for number, device in enumerate(split.assignment) if device == index]
-    firmware = load_cycle_table().firmware[board.device.family]
+    firmware = shipped_table().firmware[board.device.family]
     links_bytes = firmware.link_flash_bytes if split.cuts else 0
     return BoardUse(
         name=board.name,

@@ -8,7 +8,7 @@ from pydantic import PositiveInt
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts, takes, takes_settings
-from tinysplit.api.given import GivenFile, GivenModel, GivenPath, GivenSamples, costs_of
+from tinysplit.api.given import GivenFile, GivenModel, GivenPath, GivenSamples
 from tinysplit.api.result import Result
 from tinysplit.api.splitting import SplitResult
 from tinysplit.boards.board_files import use_folder_beside
@@ -148,16 +148,17 @@ def generate(
     if file.widths and goal is None:
         raise UsageError("the split is one in mixed precision: give a goal, as in goal=Goal()")
     settings = replace(file.settings, cost_model=None, host_baud=host_baud)
-    context = Context.load(Path(model), file.board_names, settings, console_of(progress), file.clock)
+    context = Context.load(
+        Path(model), file.board_names, settings, console_of(progress), file.clock, cost_table=cost_table
+    )
     context = replace(context, programs=ProgramOptions.of(programs))
     if structure := context.programs.structure:
         file = structure.split_for(file, context.graph)
     samples = sample_source(calibration)
-    with costs_of(cost_table, context.boards):
-        reassigned = pipeline.reassign(context, file, title=title)
-        project = pipeline.generate_folder(
-            context, reassigned, samples, Path(out), calibration_count=calibration_count, goal=goal, force=force
-        )
+    reassigned = pipeline.reassign(context, file, title=title)
+    project = pipeline.generate_folder(
+        context, reassigned, samples, Path(out), calibration_count=calibration_count, goal=goal, force=force
+    )
     return GenerateResult.of(project, Path(out))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts
-from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, GivenSearch, context_of, costs_of
+from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, GivenSearch, context_of
 from tinysplit.api.result import Result
 from tinysplit.boards.board import ClockSource
 from tinysplit.common.choices import Copies
@@ -110,12 +110,11 @@ def split(
     or was found in time, UsageError for a baud rate that a board cannot generate and for arguments that make no sense,
     InputError for a network that cannot be imported.
     """
-    context = context_of(model, boards, settings, clock, progress)
+    check_published(settings, search, has_cost_table=cost_table is not None)
+    context = context_of(model, boards, settings, clock, cost_table, progress)
     search.check(len(context.boards))
-    check_published(context.settings, search, has_cost_table=cost_table is not None)
-    with costs_of(cost_table, context.boards):
-        found = pipeline.split_network(context, search)
-        predicted = predict_programs(context.graph, context.boards, found, settings)
+    found = pipeline.split_network(context, search)
+    predicted = predict_programs(context.table, context.graph, context.boards, found, settings)
     return SplitResult.of(found, pipeline.describe_split(context, found).with_predictions(predicted), context.graph)
 
 

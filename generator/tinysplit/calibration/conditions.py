@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,10 +18,8 @@ from tinysplit.kernels.cost_table import (
     CostTarget,
     CycleTable,
     MeasuredCurrents,
-    load_cycle_table,
     shipped_path,
     shipped_table,
-    using_table,
 )
 from tinysplit.settings.boards_and_links import BOARD
 
@@ -53,6 +50,14 @@ def _memory(board: Board) -> str:
     """Return what the time of an access depends on, as text."""
     waits = ", ".join(f"{level.name} {level.wait_cycles}" for level in board.memory_levels)
     return f"waits of {waits} cycles, caches of {board.caches.code_bytes} + {board.caches.data_bytes} bytes"
+
+
+def table_for(boards: Sequence[Board], path: str | Path | None) -> CycleTable:
+    """Return the cost table for these boards: of a calibration or, without `path`, of this installation.
+
+    Raises the errors of `read_calibration`.
+    """
+    return shipped_table() if path is None else read_calibration(Path(path), boards)
 
 
 def read_calibration(path: Path, boards: Sequence[Board]) -> CycleTable:
@@ -97,22 +102,9 @@ def _differences(table: CycleTable, board: Board) -> Iterator[tuple[str, str, st
             yield "memory with", target.memory, own.memory
 
 
-@contextmanager
-def using_calibration(path: Path | None, boards: Sequence[Board]) -> Iterator[None]:
-    """Use the costs of a calibration until the context ends; without `path` those of this installation.
-
-    Raises the errors of `read_calibration`.
-    """
-    if path is None:
-        yield
-        return
-    with using_table(read_calibration(path, boards)):
-        yield
-
-
 def with_currents(base: CycleTable | None, board: Board, currents: MeasuredCurrents) -> CycleTable:
     """Return a calibration with the currents of a board, and the costs of `base`, by default of this installation."""
-    base = base or load_cycle_table()
+    base = base or shipped_table()
     own = {"firmware_sha256": firmware_sha256(), "currents": {**base.currents, board.name: currents}}
     compiler = {"compiler": compiler_version()} if shutil.which(COMPILER) else {}
     return base.model_copy(update={**own, **compiler})

@@ -15,7 +15,7 @@ from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.units import KB
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import FirmwareBytes
+from tinysplit.kernels.cost_table import CycleTable, FirmwareBytes
 from tinysplit.network.quantized_graph import QuantizedGraph
 
 FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")  # one board each
@@ -25,20 +25,20 @@ FLASH_MARGIN_BYTES = 512  # kernels of other shapes may be larger
 FLASH_STEP_BYTES = 64
 
 
-def firmware_bytes() -> dict[str, FirmwareBytes]:
+def firmware_bytes(table: CycleTable) -> dict[str, FirmwareBytes]:
     """Return what the firmware takes of each family: alone and for links at most, and the bytes of its parts."""
-    return {board.device.family: _bytes_on(board) for board in map(load_board, FAMILIES)}
+    return {board.device.family: _bytes_on(table, board) for board in map(load_board, FAMILIES)}
 
 
-def _bytes_on(board: Board) -> FirmwareBytes:
+def _bytes_on(table: CycleTable, board: Board) -> FirmwareBytes:
     networks = [quantize_randomly(*each)[0] for each in product(calibration_networks()[:NETWORKS], BIT_WIDTHS)]
-    alone = [size for each in networks for size in _sizes(each, (board,))]
-    linked = [size for each in networks for size in _sizes(each, (board, board))]
+    alone = [size for each in networks for size in _sizes(table, each, (board,))]
+    linked = [size for each in networks for size in _sizes(table, each, (board, board))]
     flash_bytes, linked_bytes = (
         _rounded_up([flash + FLASH_MARGIN_BYTES for flash, _ in sizes], FLASH_STEP_BYTES) for sizes in (alone, linked)
     )
     ram_bytes = _rounded_up([ram for _, ram in alone], KB)
-    flash_parts, ram_parts = program_parts(board)
+    flash_parts, ram_parts = program_parts(table, board)
     return FirmwareBytes(
         flash_bytes=flash_bytes,
         ram_bytes=ram_bytes,
@@ -48,12 +48,13 @@ def _bytes_on(board: Board) -> FirmwareBytes:
     )
 
 
-def _sizes(quantized: QuantizedGraph, boards: Sequence[Board]) -> Iterator[tuple[int, int]]:
+def _sizes(table: CycleTable, quantized: QuantizedGraph, boards: Sequence[Board]) -> Iterator[tuple[int, int]]:
     """Yield flash and RAM beside the layers of each board, among which these are divided equally."""
     count = len(quantized.layers)
     assignment = tuple(number * len(boards) // count for number in range(count))
     with tempfile.TemporaryDirectory() as name:
-        _, report = plan_network(quantized, boards, assignment, CostSettings(baud=BAUD)).build(Path(name) / "out")
+        planned = plan_network(table, quantized, boards, assignment, CostSettings(baud=BAUD))
+        _, report = planned.build(Path(name) / "out")
     return _beside_layers(report)
 
 

@@ -18,7 +18,7 @@ from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import PartBytes, Work
+from tinysplit.kernels.cost_table import CycleTable, PartBytes, Work
 from tinysplit.plan.predicted_memory import PlannedProgram
 
 FAST, SLOW = 1_000_000, 57_600  # baud
@@ -68,12 +68,12 @@ LINKED = (
 IN_RAM = (Case(0, code_memory=CodeMemory.RAM), Case(2, boards=2, code_memory=CodeMemory.RAM))
 
 
-def program_parts(board: Board) -> tuple[PartBytes, PartBytes]:
+def program_parts(table: CycleTable, board: Board) -> tuple[PartBytes, PartBytes]:
     """Return the bytes of each part of the firmware of the board's family: of flash, and of RAM."""
     flash: list[tuple[Work, int]] = []
     ram: list[tuple[Work, int]] = []
     for case in (*ALONE, *LINKED, *(IN_RAM if board.code_ram else ())):
-        for program, sizes in _programs(case, board):
+        for program, sizes in _programs(table, case, board):
             known, parts = program.known, program.parts
             constants = sizes.weights_bytes + sum(sizes.layer_code_bytes.values())
             flash.append((parts, sizes.flash.used_bytes - known.flash_bytes - constants))
@@ -81,7 +81,7 @@ def program_parts(board: Board) -> tuple[PartBytes, PartBytes]:
     return fit_bytes(flash), fit_bytes(ram)
 
 
-def _programs(case: Case, board: Board) -> Iterator[tuple[PlannedProgram, ElfSizes]]:
+def _programs(table: CycleTable, case: Case, board: Board) -> Iterator[tuple[PlannedProgram, ElfSizes]]:
     """Yield the programs of the boards of a case, each with what it takes."""
     quantized = quantize_randomly(calibration_networks()[case.network], case.bits)[0]
     settings = CostSettings(
@@ -94,7 +94,7 @@ def _programs(case: Case, board: Board) -> Iterator[tuple[PlannedProgram, ElfSiz
     )
     count = len(quantized.layers)
     assignment = tuple(number * case.boards // count for number in range(count))
-    planned = plan_network(quantized, (board,) * case.boards, assignment, settings)
+    planned = plan_network(table, quantized, (board,) * case.boards, assignment, settings)
     sources = layer_sources(quantized, planned.plan)
     options = ProgramOptions(mlperf=case.mlperf, has_markers=case.has_markers, has_diagnostics=case.has_diagnostics)
     with tempfile.TemporaryDirectory() as name:

@@ -16,6 +16,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import KERNELS, candidates
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
@@ -43,21 +44,25 @@ class PlannedNetwork:
 
 
 def plan_network(
-    quantized: QuantizedGraph, boards: Sequence[Board], assignment: Assignment, settings: CostSettings
+    table: CycleTable,
+    quantized: QuantizedGraph,
+    boards: Sequence[Board],
+    assignment: Assignment,
+    settings: CostSettings,
 ) -> PlannedNetwork:
     """Return the plan of a network whose layers are on the boards of `assignment` (from 0), in the network's bits.
 
     Raises CheckFailedError where it does not fit the boards.
     """
     graph, settings = quantized.dequantized, replace(settings, bits=quantized.bits)
-    problem = make_problem(graph, boards, settings)
+    problem = make_problem(table, graph, boards, settings)
     chosen = (settings.optimize, settings.kernels, settings.code_memory)
-    plan = make_plan(graph, settings.bits, boards, problem, assignment, settings.link_settings, *chosen)
+    plan = make_plan(table, graph, settings.bits, boards, problem, assignment, settings.link_settings, *chosen)
     return PlannedNetwork(quantized, settings, with_constants_in_ram(plan, quantized), tuple(boards))
 
 
 def plan_kernels(
-    quantized: QuantizedGraph, board: Board, wanted: Container[str] | None
+    table: CycleTable, quantized: QuantizedGraph, board: Board, wanted: Container[str] | None
 ) -> Iterator[tuple[PlannedNetwork, frozenset[int]]]:
     """Yield plans of a network on one board with different kernels, and the layers (from 0) that no plan had so before.
 
@@ -71,7 +76,7 @@ def plan_kernels(
             continue
         settings = CostSettings(kernels=named, code_memory=CodeMemory.FLASH)
         try:
-            planned = plan_network(quantized, (board,), (0,) * len(layers), settings)
+            planned = plan_network(table, quantized, (board,), (0,) * len(layers), settings)
         except CheckFailedError:
             continue
         memory = planned.plan.boards[0].memory

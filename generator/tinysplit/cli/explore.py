@@ -86,6 +86,7 @@ class ExploreOptions(SearchOptions):
 
     def request(self, graphs: tuple["Graph", ...], prices: Path | None) -> "ExploreRequest":
         """Return what is asked for. Raises UsageError for options that contradict each other."""
+        from tinysplit.calibration.conditions import table_for
         from tinysplit.explore.prices import read_prices
         from tinysplit.explore.request import ExploreRequest, check_asked
 
@@ -96,6 +97,7 @@ class ExploreOptions(SearchOptions):
         known_prices = read_prices(prices, space.boards) if prices else None
         max_price = inf if self.max_price is None else self.max_price
         return ExploreRequest(
+            table=table_for(space.boards, self.cost_table),
             graphs=graphs,
             space=space,
             goal=RankingGoal(self.settings(), self.objective, known_prices, max_price),
@@ -120,7 +122,6 @@ def explore(
     as_json: Json = False,
 ) -> None:
     """Find the Pareto front of latency, energy and price over many sets of boards, or rank them by an objective."""
-    from tinysplit.calibration.conditions import using_calibration
     from tinysplit.explore.exploration import explore as explore_space
     from tinysplit.explore.exploration import journal_name
     from tinysplit.explore.report.tables import progress
@@ -136,13 +137,12 @@ def explore(
     for note in request.space.notes():
         messages.print(note, highlight=False, soft_wrap=True)
     processes = DaskCluster(scheduler) if scheduler else LocalProcesses(workers)
-    with using_calibration(options.cost_table, request.space.boards):
-        request = request.with_known_energy(messages, axes_are_chosen=bool(options.axis))
-        if journal is None:
-            journal = journal_name(request)
-            messages.print(f"journal: {journal}", highlight=False, soft_wrap=True)
-        with progress(messages) as show:
-            exploration = explore_space(request, journal, processes, show)
+    request = request.with_known_energy(messages, axes_are_chosen=bool(options.axis))
+    if journal is None:
+        journal = journal_name(request)
+        messages.print(f"journal: {journal}", highlight=False, soft_wrap=True)
+    with progress(messages) as show:
+        exploration = explore_space(request, journal, processes, show)
     _show(exploration, html, as_json=as_json)
 
 

@@ -11,6 +11,7 @@ from tinysplit.cli.search_options import flattened
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
 from tinysplit.common.progress import reading, references, steps
 from tinysplit.common.project_files import MODEL_NAME
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.project.load import read_quantized
@@ -47,7 +48,7 @@ def quantize(
 ) -> None:
     """Show the fixed-point format of every layer and the accuracy of the quantized network."""
     chosen = precision.chosen
-    widths = Limits(chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
+    widths = Limits(shipped_table(), chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
     with reading(messages, [model]):
         graph = import_model(model)
     all_samples = load_samples(given.file, graph)

@@ -121,7 +121,6 @@ def generate(
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
     from tinysplit import pipeline
-    from tinysplit.calibration.conditions import using_calibration
     from tinysplit.project.report import print_project
     from tinysplit.project.split_file import read_split
 
@@ -132,15 +131,14 @@ def generate(
     # The split may be that of the published cost model; what is generated is the quantized network.
     settings = replace(split.settings, cost_model=None, kernels=parse_kernels(chosen.kernel))
     settings = replace(settings, host_baud=host.baud, returns_output=mlperf is not None)
-    context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock)
+    context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock, cost_table=cost_table)
     context = replace(context, programs=chosen.options(mlperf))
     if context.programs.structure:
         split = context.programs.structure.split_for(split, context.graph)
-    with using_calibration(cost_table, context.boards):
-        split = pipeline.reassign(context, split, assign, title=str(split_file))
-        project = pipeline.generate_folder(
-            context, split, given.file, out, calibration_count=calibration_count, goal=goal, force=force
-        )
+    split = pipeline.reassign(context, split, assign, title=str(split_file))
+    project = pipeline.generate_folder(
+        context, split, given.file, out, calibration_count=calibration_count, goal=goal, force=force
+    )
     emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
 
 
@@ -215,6 +213,7 @@ def run(
         settings=replace(costs, bits=cost_bits, objective=objective, host_baud=host_baud),
         search=_search(options, choice, goal),
         clock=clock,
+        cost_table=options.cost_table,
         calibration=given.like(calibration_samples) if calibration_samples else None,
         calibration_count=calibration_count,
         measuring=measuring.settings,
@@ -223,18 +222,15 @@ def run(
         programs=programs.options,
         force=measuring.force,
     )
-    _run_and_report(request, options, files, as_json)
+    _run_and_report(request, files, as_json)
 
 
-def _run_and_report(request: "RunRequest", options: SplitOptions, files: "ResultFiles", as_json: bool) -> None:
+def _run_and_report(request: "RunRequest", files: "ResultFiles", as_json: bool) -> None:
     """Run all stages and show their results. Raises CheckFailedError unless all outputs are bit-exact."""
     from tinysplit import pipeline
-    from tinysplit.boards.catalog import load_all
-    from tinysplit.calibration.conditions import using_calibration
     from tinysplit_hil.results.files import write_measurement
 
-    with using_calibration(options.cost_table, load_all(options.board)):
-        report = pipeline.run(request, messages)
+    report = pipeline.run(request, messages)
     files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     write_measurement(request.out / MEASUREMENT_NAME, report.measurement)

@@ -74,7 +74,6 @@ def split(
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
     from tinysplit import pipeline
-    from tinysplit.calibration.conditions import using_calibration
     from tinysplit.papers.published_costs import check_published
     from tinysplit.plan.predicted_split import predict_programs
     from tinysplit.project.split_file import write_split
@@ -86,11 +85,12 @@ def split(
     settings = replace(settings, objective=objective, code_memory=code_memory.requested)
     search = choice.search(options, one_pipeline=paper)
     check_published(settings, search, has_cost_table=options.cost_table is not None)
-    context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
-    with using_calibration(options.cost_table, context.boards):
-        found = pipeline.split_network(context, search)
-        _check_links(rig, context, found)
-        predicted = predict_programs(context.graph, context.boards, found, settings)
+    context = pipeline.Context.load(
+        model, options.board, settings, messages, clock, needs_weights=False, cost_table=options.cost_table
+    )
+    found = pipeline.split_network(context, search)
+    _check_links(rig, context, found)
+    predicted = predict_programs(context.table, context.graph, context.boards, found, settings)
     file = pipeline.describe_split(context, found).with_predictions(predicted)
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
@@ -160,7 +160,6 @@ def pareto(
 ) -> None:
     """Find the Pareto front of latency and energy or throughput."""
     from tinysplit import pipeline
-    from tinysplit.calibration.conditions import using_calibration
     from tinysplit.split.report.front import print_front
     from tinysplit.split.report.front_page import front_page
 
@@ -168,9 +167,10 @@ def pareto(
     if options.slices not in {None, Slices.NONE}:
         raise UsageError(f"the front has splits of whole layers: leave {SLICES} out")
     settings = replace(options.settings(), bits=check_bits(bits))
-    context = pipeline.Context.load(model, options.board, settings, messages, needs_weights=False)
-    with using_calibration(options.cost_table, context.boards):
-        front = pipeline.pareto_front(context, second_objective, options.search)
+    context = pipeline.Context.load(
+        model, options.board, settings, messages, needs_weights=False, cost_table=options.cost_table
+    )
+    front = pipeline.pareto_front(context, second_objective, options.search)
     data = front.to_json()
     emit(as_json, data, lambda console: print_front(front, console))
     if html:
@@ -207,7 +207,6 @@ def arrivals(
     Copies of the whole network are simulated for comparison.
     """
     from tinysplit import pipeline
-    from tinysplit.calibration.conditions import using_calibration
     from tinysplit.project.split_file import read_split
     from tinysplit_hil.measure.timeline.report import write_timeline
     from tinysplit_hil.measure.timeline.simulated import timeline_of
@@ -216,9 +215,11 @@ def arrivals(
         check_output_file(path, force=force)
     inputs, loss = _arrivals(frame_rate, arrival_times, input_count), Loss(loss_rate, loss_seed)
     file = read_split(split_file)
-    context = pipeline.Context.load(model, file.board_names, file.settings, messages, needs_weights=False)
+    context = pipeline.Context.load(
+        model, file.board_names, file.settings, messages, needs_weights=False, cost_table=cost_table
+    )
     keeps_events = bool(timeline or timeline_svg or timeline_trace)
-    with using_calibration(cost_table, context.boards), late_step(messages, f"simulating {context.title}"):
+    with late_step(messages, f"simulating {context.title}"):
         file = pipeline.reassign(context, file, title=str(split_file))
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
     names, links = [board.name for board in context.boards], context.settings.link_settings

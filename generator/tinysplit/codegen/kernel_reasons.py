@@ -27,7 +27,7 @@ def kernel_reasons(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number:
     layer, own = graph.layers[number], board_plan.memory.kernels[number]
     board, widths = board_plan.board, bits.of_layer(layer)
     core = board.device.core
-    choice = KernelChoice(graph, bits, board, board_plan.code.memory, board_plan.index)
+    choice = KernelChoice(board_plan.table, graph, bits, board, board_plan.code.memory, board_plan.index)
     kernels = candidates(layer, core, widths)
     rule, scheme = SchemeRule.of(layer, widths, board_plan.near_bytes), own.scheme(layer)
     yield str(rule) if rule else f"{scheme}: {UNBUFFERED[scheme]}"
@@ -58,7 +58,7 @@ def _compared_cycles(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoic
     """
     layer, core = choice.graph.layers[number], choice.board.device.core
     widths = choice.widths.of_layer(layer)
-    known = [kernel for kernel in kernels if predicted_cycles(kernel, layer, core, widths) is not None]
+    known = [kernel for kernel in kernels if predicted_cycles(choice.table, kernel, layer, core, widths) is not None]
     if own not in known or len(known) == 1:
         return
     own_cycles = round(choice.cycles(number, own))

@@ -13,6 +13,7 @@ from tinysplit.common.templates import render
 from tinysplit.common.texts.quoting import c_comment
 from tinysplit.kernels import Kernel, choose
 from tinysplit.kernels.base import KernelContext
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.row_order import RowOrder, one_row
 from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.network.bit_widths import Widths
@@ -105,9 +106,9 @@ class LayerSource:
     decrypts: bool = False
 
     @classmethod
-    def choose(cls, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
+    def choose(cls, table: CycleTable, quantized: QuantizedLayer, core: str, name: str | None = None) -> Self:
         """Choose the fastest kernel on `core` (GCC's -mcpu name), among those of that name if there are any."""
-        return cls(quantized, choose(quantized.dequantized, core, Widths.of(quantized.formats), name=name))
+        return cls(quantized, choose(table, quantized.dequantized, core, Widths.of(quantized.formats), name=name))
 
     @cached_property
     def constants(self) -> Mapping[str, IntArray]:

@@ -138,8 +138,8 @@ def _layer(
     memory = describe_memory(graph, widths, board_plan, index)
     board, own, layer_widths = board_plan.board, planned.layer(graph, index), widths.of_layer(layer.layer)
     times = planned.calls(graph, index)
-    cycles = kernel_cycles(own, board.device.core, layer_widths, source.kernel, times, layer)
-    waits = code_waits(own, board, layer_widths, source.kernel, times, layer)
+    cycles = kernel_cycles(board_plan.table, own, board.device.core, layer_widths, source.kernel, times, layer)
+    waits = code_waits(board_plan.table, own, board, layer_widths, source.kernel, times, layer)
     cycles += remaining_waits(waits, board_plan.code.in_ram)
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + _constant_cycles(quantized, index, board_plan)
     return ProjectLayer(
@@ -172,7 +172,7 @@ def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPla
 
 def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) -> ProjectBoard:
     board, number = board_plan.board, board_plan.number
-    power = powers_of(board)
+    power = powers_of(board_plan.table, board)
     return ProjectBoard(
         number=number,
         name=board.name,

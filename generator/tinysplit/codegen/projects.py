@@ -27,7 +27,6 @@ from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
 from tinysplit.common.secret_key import SecretKey
-from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
@@ -140,7 +139,7 @@ def _with_predictions(
             "predicted_ram_bytes": found.ram_bytes + ram_bytes,
         }
         boards.append(board.model_copy(update=update))
-    return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": load_cycle_table().compiler})
+    return project.model_copy(update={"boards": tuple(boards), "predicted_compiler": plans[0].table.compiler})
 
 
 def _weights(

@@ -9,17 +9,18 @@ from tinysplit.common.extensions import load_extension
 from tinysplit.split.problem import Period, Problem
 
 if TYPE_CHECKING:
-    from tinysplit.network.graph import Graph  # which takes long, and settings have to be imported fast
+    from tinysplit.kernels.cost_table import CycleTable  # which takes long, and settings have to be imported fast
+    from tinysplit.network.graph import Graph
 
 
 @dataclass(frozen=True)
 class CostModel:
     """How such costs become a problem of whole layers, at a baud rate, and which period is meant by default.
 
-    `note` is what users are to know of its figures.
+    Of the cost table, the currents of boards still count. `note` is what users are to know of its figures.
     """
 
-    problem: Callable[["Graph", Sequence[Board], int], Problem]
+    problem: Callable[["CycleTable", "Graph", Sequence[Board], int], Problem]
     period: Period
     note: str
 

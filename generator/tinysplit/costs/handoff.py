@@ -17,7 +17,7 @@ from tinysplit.costs.transfers import (
     taken_seconds,
     wire_seconds,
 )
-from tinysplit.kernels.cost_table import CycleTable, load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.timing.handoff import DeviceTable, Handoff
 from tinysplit.timing.topology import Table
 
@@ -25,12 +25,12 @@ TICKS_PER_S = 1000  # of the firmware while it waits
 
 
 def handoff_of(
+    table: CycleTable,
     out_bytes: Sequence[int],
     in_bytes: int,
     boards: Sequence[Board],
     settings: LinkSettings,
     bits_per_byte: int,
-    table: CycleTable,
     host_baud: int,
 ) -> Handoff:
     """Return what the outputs of all layers and the network's input of `in_bytes` take from links and boards.
@@ -43,7 +43,7 @@ def handoff_of(
     return Handoff(
         wire_s=tuple(over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte)) for n_bytes in out_bytes),
         reply_s=over_links(partial(reply_seconds, bits_per_byte=bits_per_byte)),
-        latency_s=_latencies(out_bytes, boards, settings, bits_per_byte, table, driver),
+        latency_s=_latencies(table, out_bytes, boards, settings, bits_per_byte, driver),
         copy_s=cpu_s((*out_bytes, in_bytes), lambda family, n_bytes: costs[family].copying * n_bytes),
         send_s=(
             *cpu_s(out_bytes, lambda family, n_bytes: costs[family].sent(n_bytes, driver)),
@@ -64,7 +64,7 @@ def handoff_of(
     )
 
 
-def _transfer_w(power: Power, board: Board, driver: LinkDriver | None, baud: int | None, table: CycleTable) -> float:
+def _transfer_w(table: CycleTable, power: Power, board: Board, driver: LinkDriver | None, baud: int | None) -> float:
     """Return the mean power of a board in W while a tensor crosses a link at its end, at `baud` or less.
 
     It runs for the cycles of driver and copies, and sleeps for the rest; a board that polls runs all the time.
@@ -98,11 +98,11 @@ def direct_seconds(parts: Handoff) -> Table:
 
 
 def _latencies(
+    table: CycleTable,
     out_bytes: Sequence[int],
     boards: Sequence[Board],
     settings: LinkSettings,
     bits_per_byte: int,
-    table: CycleTable,
     driver: LinkDriver,
 ) -> Table:
     """Return the seconds from the last bit of each layer's output until the receiver knows that it has it."""
@@ -130,11 +130,10 @@ def _by_pair(
     return tuple(tuple(over(i, h) for h in numbers) for i in numbers)
 
 
-def powers_of(board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> Power:
+def powers_of(table: CycleTable, board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> Power:
     """Return the powers of `DeviceLimits` without an external memory; 0 where the currents of a board are not known."""
-    table = load_cycle_table()
     measured = table.currents.get(board.name)
     power = Power.of(measured.run_ma, measured.sleep_ma) if measured else board.known_power
     if power is None:
         return Power(0.0, 0.0, 0.0)
-    return replace(power, transfer_w=_transfer_w(power, board, driver, link_baud, table))
+    return replace(power, transfer_w=_transfer_w(table, power, board, driver, link_baud))

@@ -16,7 +16,7 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.fusion_search import FusedCosts, fused_costs
 from tinysplit.memory.kernel_choice import KernelChoice
@@ -36,13 +36,14 @@ from tinysplit.split.problem import (
 
 
 def make_problem(
+    table: CycleTable,
     graph: Graph,
     boards: Sequence[Board],
     settings: CostSettings,
     widths: BitWidths | None = None,
     quantized: QuantizedGraph | None = None,
 ) -> Problem:
-    """Return the splitting problem of `graph` on `boards`; `widths` replaces the bits of `settings`.
+    """Return the splitting problem of `graph` on `boards` by a cost table; `widths` replaces the bits of `settings`.
 
     The integer weights of `quantized`, of the same network and widths, make the times of some kernels exact.
 
@@ -51,10 +52,10 @@ def make_problem(
     InputError if energy is asked for, and the currents of a board are not known.
     """
     if settings.cost_model:
-        problem = cost_model_of(settings.cost_model).problem(graph, boards, settings.baud)
+        problem = cost_model_of(settings.cost_model).problem(table, graph, boards, settings.baud)
     else:
         widths = widths or BitWidths.of(graph, settings.bits)
-        problem = _measured_problem(graph, boards, settings, widths, quantized)
+        problem = _measured_problem(table, graph, boards, settings, widths, quantized)
     problem = replace(
         problem,
         objective=settings.objective,
@@ -70,6 +71,7 @@ def make_problem(
 
 
 def make_problems(
+    table: CycleTable,
     graph: Graph,
     boards: Sequence[Board],
     settings: CostSettings,
@@ -80,25 +82,27 @@ def make_problems(
 
     Parameters and errors are those of `make_problem`.
     """
-    problem = make_problem(graph, boards, settings, widths, quantized)
+    problem = make_problem(table, graph, boards, settings, widths, quantized)
     if not any(board.external for board in boards):
         return [problem]
-    inside = make_problem(graph, [replace(board, external=None) for board in boards], settings, widths, quantized)
+    without = [replace(board, external=None) for board in boards]
+    inside = make_problem(table, graph, without, settings, widths, quantized)
     return [problem] if inside.layers == problem.layers else [problem, inside]
 
 
 def _measured_problem(
+    table: CycleTable,
     graph: Graph,
     boards: Sequence[Board],
     settings: CostSettings,
     widths: BitWidths,
     quantized: QuantizedGraph | None,
 ) -> Problem:
-    table = load_cycle_table()
-    kernels = _board_kernels(graph, boards, settings, widths, quantized)
+    kernels = _board_kernels(table, graph, boards, settings, widths, quantized)
     layers = tuple(_layer_costs(number, kernels) for number in range(len(graph.layers)))
     devices = tuple(
-        _with_external(_limits(boards, index, settings.link_settings), own.choice) for index, own in enumerate(kernels)
+        _with_external(_limits(table, boards, index, settings.link_settings), own.choice)
+        for index, own in enumerate(kernels)
     )
     out_bytes = [layer.out_bytes for layer in layers]
     if not graph.is_distributed:  # which may leave boards out
@@ -107,8 +111,8 @@ def _measured_problem(
     for board in boards:
         check_baud(board, board.host_uart, host_baud, HOST_BAUD)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
-    links_and_host = (settings.link_settings, settings.bits_per_byte, table, host_baud)
-    handoff = handoff_of(out_bytes, in_bytes, boards, *links_and_host)
+    links_and_host = (settings.link_settings, settings.bits_per_byte, host_baud)
+    handoff = handoff_of(table, out_bytes, in_bytes, boards, *links_and_host)
     direct = direct_seconds(handoff)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
@@ -128,6 +132,7 @@ def _measured_problem(
 
 
 def _board_kernels(
+    table: CycleTable,
     graph: Graph,
     boards: Sequence[Board],
     settings: CostSettings,
@@ -137,7 +142,8 @@ def _board_kernels(
     """Return the kernels on each board: the same on boards of one kind, unless the network is distributed."""
 
     def choose(board: Board, index: int) -> _BoardKernels:
-        return _BoardKernels(KernelChoice(graph, widths, board, settings.code_memory, index), settings, quantized)
+        choice = KernelChoice(table, graph, widths, board, settings.code_memory, index)
+        return _BoardKernels(choice, settings, quantized)
 
     if graph.is_distributed:
         return [choose(board, index) for index, board in enumerate(boards)]
@@ -164,8 +170,8 @@ class _BoardKernels:
     def fused(self) -> Mapping[int, FusedCosts]:
         """See `fused_costs`."""
         choice = self.choice
-        core = choice.board.device.core
-        return fused_costs(choice.graph, choice.widths, self.kernels, core, self.settings.optimize)
+        on_core = (self.kernels, choice.board.device.core, self.settings.optimize)
+        return fused_costs(choice.table, choice.graph, choice.widths, *on_core)
 
     def seconds(self, number: int) -> float:
         """Return the time of a layer, infinite for a part of another board."""
@@ -179,7 +185,7 @@ class _BoardKernels:
             return 0.0
         choice, kernel, of_values = self.choice, self.kernels[number], self.quantized.layers[number]
         layer = choice.graph.layers[number]
-        layer_on_core = (layer, choice.board.device.core, choice.widths.of_layer(layer), kernel)
+        layer_on_core = (choice.table, layer, choice.board.device.core, choice.widths.of_layer(layer), kernel)
         return kernel_cycles(*layer_on_core, quantized=of_values) - kernel_cycles(*layer_on_core)
 
     @property
@@ -242,10 +248,10 @@ def _layer_costs(number: int, boards: Sequence[_BoardKernels]) -> LayerCosts:
     )
 
 
-def _limits(boards: Sequence[Board], index: int, settings: LinkSettings) -> DeviceLimits:
+def _limits(table: CycleTable, boards: Sequence[Board], index: int, settings: LinkSettings) -> DeviceLimits:
     """Return the limits of a board, which may have links to all others."""
     bauds = [settings.between(index, other).baud or 0 for other in range(len(boards)) if other != index]
-    return free_memory(boards[index], settings.driver, max(bauds, default=None))
+    return free_memory(table, boards[index], settings.driver, max(bauds, default=None))
 
 
 def _with_external(limits: DeviceLimits, choice: KernelChoice) -> DeviceLimits:
@@ -261,7 +267,9 @@ def _with_external(limits: DeviceLimits, choice: KernelChoice) -> DeviceLimits:
     )
 
 
-def free_memory(board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> DeviceLimits:
+def free_memory(
+    table: CycleTable, board: Board, driver: LinkDriver | None = None, link_baud: int | None = None
+) -> DeviceLimits:
     """Return the flash that the firmware leaves free, and the largest possible arena.
 
     A board with a `link_baud` may have links up to this rate with `driver`, None for the one that fits: they take flash
@@ -269,7 +277,7 @@ def free_memory(board: Board, driver: LinkDriver | None = None, link_baud: int |
 
     Raises CheckFailedError if the board is too small for the firmware alone.
     """
-    firmware = load_cycle_table().firmware[board.device.family]
+    firmware = table.firmware[board.device.family]
     flash_bytes = board.device.flash.size_bytes - firmware.flash_bytes
     ram_bytes = board.largest_arena_bytes(firmware.ram_bytes)
     if flash_bytes < 0 or ram_bytes < 0:
@@ -277,7 +285,7 @@ def free_memory(board: Board, driver: LinkDriver | None = None, link_baud: int |
             f"{board.name} is too small for the firmware, which needs {firmware.flash_bytes} bytes of flash and "
             f"{firmware.ram_bytes} bytes of RAM"
         )
-    power = asdict(powers_of(board, driver, link_baud))
+    power = asdict(powers_of(table, board, driver, link_baud))
     if link_baud is None:
         return DeviceLimits(board.name, flash_bytes, ram_bytes, **power)
     drivings = possible_drivings(board, board.link_uarts[0], driver, link_baud)
@@ -292,6 +300,6 @@ def free_memory(board: Board, driver: LinkDriver | None = None, link_baud: int |
     )
 
 
-def has_currents(board: Board) -> bool:
-    """Return whether there is an energy model of a board: its file or the calibration has its currents."""
-    return board.known_power is not None or board.name in load_cycle_table().currents
+def has_currents(table: CycleTable, board: Board) -> bool:
+    """Return whether there is an energy model of a board: its file or the cost table has its currents."""
+    return board.known_power is not None or board.name in table.currents

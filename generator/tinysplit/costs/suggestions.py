@@ -10,6 +10,7 @@ from tinysplit.common.errors import TinysplitError
 from tinysplit.common.units import KB
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
 from tinysplit.settings.costs import OPTIMIZE
 from tinysplit.split import clock
@@ -23,15 +24,16 @@ TRIAL_LIMIT_S = 1.0
 MORE_BOARDS = 3  # of one type, at most
 
 
-def sufficient_changes(graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
+def sufficient_changes(table: CycleTable, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
     """Return a clause that lists sufficient changes; empty if none is found within `CHANGES_LIMIT_S` seconds."""
-    search = _ChangeSearch(graph, tuple(boards), settings, clock.now() + CHANGES_LIMIT_S)
+    search = _ChangeSearch(table, graph, tuple(boards), settings, clock.now() + CHANGES_LIMIT_S)
     found = [*search.smaller_kernels(), *search.more_boards(), *search.more_memory()]
     return f"; sufficient: {', or '.join(found)}" if found else ""
 
 
 @dataclass(frozen=True)
 class _ChangeSearch:
+    table: CycleTable
     graph: Graph
     boards: tuple[Board, ...]
     settings: CostSettings
@@ -41,7 +43,7 @@ class _ChangeSearch:
         """Yield the option that selects kernels with less flash or RAM, if that is sufficient."""
         for optimize in (Optimize.FLASH, Optimize.RAM):
             settings = replace(self.settings, optimize=optimize)
-            if self._tried(make_problem(self.graph, self.boards, settings), self.boards):
+            if self._tried(make_problem(self.table, self.graph, self.boards, settings), self.boards):
                 yield f"{OPTIMIZE} {optimize}"
                 return
 
@@ -55,7 +57,7 @@ class _ChangeSearch:
 
     def more_memory(self) -> Iterator[str]:
         """Yield the least additional flash (KB) or RAM (bytes) on each single board; both if neither is sufficient."""
-        problem = make_problem(self.graph, self.boards, self.settings)
+        problem = make_problem(self.table, self.graph, self.boards, self.settings)
         everything = sum(max(layer.flash_bytes) + max(layer.ram_bytes) for layer in problem.layers)
         for device, limits in enumerate(problem.devices):
             on_board = f"on {board_title(device + 1, limits.name)}"
@@ -76,7 +78,7 @@ class _ChangeSearch:
         boards = (*self.boards, *(load_board(name),) * count)
         if len(boards) > MAX_DEVICES:
             return None
-        return self._tried(make_problem(self.graph, boards, self.settings), boards)
+        return self._tried(make_problem(self.table, self.graph, boards, self.settings), boards)
 
     def _least_more(self, problem: Problem, device: int, memory: "_Memory", everything: int) -> int:
         """Return the least sufficient number of additional units of one memory, by bisection; 0 if no amount suffices.

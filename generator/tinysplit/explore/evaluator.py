@@ -13,6 +13,7 @@ from tinysplit.explore.figures import Figures, simulated_figures
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.workers import Batch, Workers
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
 
 BATCH = 8  # candidates per task at most, which are repeated if the worker dies
@@ -26,6 +27,7 @@ class Evaluator:
 
     def __init__(
         self,
+        table: CycleTable,
         graphs: Sequence[Graph],
         boards: Sequence[Board],
         settings: CostSettings,
@@ -35,6 +37,7 @@ class Evaluator:
         show: Show,
     ) -> None:
         """Evaluate `graphs` on sets of `boards`; what the journal has is not evaluated again."""
+        self._cost_table = table
         self._graphs = {graph.sha256: graph for graph in graphs}
         self._boards, self._settings, self._solving = boards, settings, solving
         self._journal, self._workers, self._show = journal, workers, show
@@ -75,13 +78,13 @@ class Evaluator:
         return self._simulated[key]
 
     def _table(self, key: TableKey) -> ProblemTable:
-        """Return the cost table of a network, bits and baud rate; 0 means single boards."""
+        """Return the costs of a network in these bits, at a baud rate; 0 means single boards."""
         if key not in self._tables:
             model, bits, baud = key
             names = boards_with_baud(self._boards, baud) if baud else [board.name for board in self._boards]
             boards = [board for board in self._boards if board.name in names]
             adapted = replace(self._settings, bits=bits, baud=baud or self._settings.baud)
-            self._tables[key] = ProblemTable.of(self._graphs[model], boards, adapted)
+            self._tables[key] = ProblemTable.of(self._cost_table, self._graphs[model], boards, adapted)
         return self._tables[key]
 
 

@@ -25,7 +25,6 @@ from tinysplit.explore.stopping import Stopped, TimeIsUpError, total_time
 from tinysplit.explore.sweep import Sweep, at_rate, sweep
 from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Workers
-from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.graph import Graph
 from tinysplit.settings.costs import MAX_PRICE
 
@@ -113,6 +112,7 @@ class _Answers:
         self.request, self.candidates, self.journal, self.show = request, candidates, journal, show
         every = frozenset(candidates)
         self.evaluator = Evaluator(
+            request.table,
             request.graphs,
             request.space.boards,
             request.settings,
@@ -180,7 +180,7 @@ def _conditions(request: ExploreRequest) -> dict[str, Any]:
     solving = request.solving
     return {
         "tinysplit_version": __version__,
-        "cost_model": hashlib.sha256(repr((load_cycle_table(), request.settings)).encode()).hexdigest(),
+        "cost_model": hashlib.sha256(repr((request.table, request.settings)).encode()).hexdigest(),
         "time_limit_s": solving.time_limit_s,
         "kind_of_points": [each.value for each in solving.against] or "best",
         **{f"description of {board.name}": board.sha256 for board in request.space.boards},

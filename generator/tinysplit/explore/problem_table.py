@@ -10,6 +10,7 @@ from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.candidates import can_link
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
 from tinysplit.split.problem import Problem
 from tinysplit.timing.handoff import DeviceTable, Handoff
@@ -24,7 +25,7 @@ class ProblemTable:
     problem: Problem
 
     @classmethod
-    def of(cls, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "ProblemTable":
+    def of(cls, table: CycleTable, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "ProblemTable":
         """Return the table of `graph`; raises the errors of `make_problem`.
 
         Boards that cannot have a link with each other have one at a low rate here, as no candidate has both.
@@ -35,7 +36,7 @@ class ProblemTable:
             for a, b in combinations(range(len(twice)), 2)
             if not can_link(twice[a], twice[b], settings.baud)
         )
-        problem = make_problem(graph, twice, replace(settings, links=slow))
+        problem = make_problem(table, graph, twice, replace(settings, links=slow))
         direct = problem.links.direct if problem.links else problem.transfer_seconds
         return cls(
             names=tuple(board.name for board in boards),

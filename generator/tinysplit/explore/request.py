@@ -1,7 +1,7 @@
 """What an exploration is asked to do."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Self
 
@@ -16,6 +16,7 @@ from tinysplit.explore.axes import DEFAULT_AXES, Axis, second_objectives
 from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.evaluate import Solving
 from tinysplit.explore.goal import N_BEST, Ranked, RankingGoal
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
 from tinysplit.settings.costs import MAX_PRICE, PERIOD
 from tinysplit.settings.search import AXIS, OBJECTIVE, TIME_LIMIT, TOTAL_TIME
@@ -29,10 +30,11 @@ RANKED = either(OBJECTIVE.option, "ranked_by")
 class ExploreRequest:
     """Networks, the space of their candidates, and what is asked of it: fronts over `axes`, or the `n_best` best sets.
 
-    A set is solved within `time_limit_s`, everything within `total_limit_s`. `asks_largest`: also which is the largest
-    network that each set can run.
+    Costs are those of `table`. A set is solved within `time_limit_s`, everything within `total_limit_s`.
+    `asks_largest`: also which is the largest network that each set can run.
     """
 
+    table: CycleTable = field(repr=False)
     graphs: tuple[Graph, ...]
     space: Space
     goal: RankingGoal
@@ -78,7 +80,7 @@ class ExploreRequest:
 
         Raises InputError if they were chosen, or if energy is limited or ranked by.
         """
-        unknown = next((board.name for board in self.space.boards if not has_currents(board)), None)
+        unknown = next((board.name for board in self.space.boards if not has_currents(self.table, board)), None)
         if unknown is None:
             return self
         axes = tuple(axis for axis in self.axes if axis not in {Axis.ENERGY, Axis.POWER})

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tinysplit.boards.board import Board
 from tinysplit.kernels.base import Kernel, StraightCode
-from tinysplit.kernels.cost_table import PartCycles, load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable, PartCycles
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
@@ -30,14 +30,20 @@ class CodeWaits:
 
 
 def code_waits(
-    layer: Layer, board: Board, widths: Widths, kernel: Kernel, times: int = 1, quantized: QuantizedLayer | None = None
+    table: CycleTable,
+    layer: Layer,
+    board: Board,
+    widths: Widths,
+    kernel: Kernel,
+    times: int = 1,
+    quantized: QuantizedLayer | None = None,
 ) -> CodeWaits:
     """Return the waits of `kernel` for `layer` on `board`, run `times` times; `quantized` as for `kernel_cycles`.
 
     Loops that fit the cache, and all code of a board without one, wait for a number of cycles for each execution of
     each part that grows with the wait states. It is measured for each family of boards (`CycleTable.code_waits`).
     """
-    table, bits, kind = load_cycle_table(), max(widths.x, widths.w), kernel.cost_kind(layer)
+    bits, kind = max(widths.x, widths.w), kernel.cost_kind(layer)
     per_wait_state = table.code_waits.get(board.device.family, {}).get(str(bits), {}).get(kind)
     work = kernel.work(layer, widths)
     others = (

@@ -1,8 +1,7 @@
 """The cost table: calibrated cycles of the parts of each kernel and bytes of code; cycles.json is the one shipped."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -214,27 +213,6 @@ class CycleTable(FileModel):
         if costs is None:
             raise ToolError(f"{TABLE_NAME} has no {kind} with {bits} bits on {core}: run {self.made_by}")
         return costs
-
-
-_in_use: list[CycleTable] = []
-
-
-def load_cycle_table() -> CycleTable:
-    """Return the table in use: that of this installation unless `using_table` has replaced it.
-
-    Raises ToolError if the file of this installation is damaged.
-    """
-    return _in_use[-1] if _in_use else shipped_table()
-
-
-@contextmanager
-def using_table(table: CycleTable) -> Iterator[None]:
-    """Use another table for all costs until the context ends."""
-    _in_use.append(table)
-    try:
-        yield
-    finally:
-        _in_use.pop()
 
 
 def shipped_path() -> Path:

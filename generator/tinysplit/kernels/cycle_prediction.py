@@ -1,14 +1,20 @@
 """Estimated cycles of a layer's kernel, from the cost table."""
 
 from tinysplit.kernels.base import Kernel
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 def kernel_cycles(
-    layer: Layer, core: str, widths: Widths, kernel: Kernel, times: int = 1, quantized: QuantizedLayer | None = None
+    table: CycleTable,
+    layer: Layer,
+    core: str,
+    widths: Widths,
+    kernel: Kernel,
+    times: int = 1,
+    quantized: QuantizedLayer | None = None,
 ) -> float:
     """Return the estimated cycles of `kernel` for `layer`, run `times` times, on a core (GCC's -mcpu name).
 
@@ -16,6 +22,6 @@ def kernel_cycles(
 
     Raises ToolError if neither the kernel nor the plain kernel of this kind of layer was measured on the core.
     """
-    costs = load_cycle_table().kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer))
+    costs = table.kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer))
     work = kernel.work(layer, widths)
     return costs.of(kernel.exact_work(work, quantized) if quantized else work, times)

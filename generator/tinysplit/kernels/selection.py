@@ -12,7 +12,7 @@ from tinysplit.kernels.armv6m.swar import Swar
 from tinysplit.kernels.armv6m.unpacked import Unpacked
 from tinysplit.kernels.armv6m.wide import Wide
 from tinysplit.kernels.base import Kernel
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.direct import Direct
 from tinysplit.kernels.dsp.byte_lanes import ByteLanes
 from tinysplit.kernels.dsp.dual_mac import DualMac
@@ -58,6 +58,7 @@ def no_waits(kernel: Kernel) -> float:  # noqa: ARG001 - of any kernel
 
 
 def choose(
+    table: CycleTable,
     layer: Layer,
     core: str,
     widths: Widths,
@@ -65,7 +66,7 @@ def choose(
     name: str | None = None,
     waits: Callable[[Kernel], float] = no_waits,
 ) -> Kernel:
-    """Return the kernel for `layer` on `core` that is predicted to be the fastest: by the cost table, and its `waits`.
+    """Return the kernel for `layer` on `core` that is predicted to be the fastest: by the cost `table` and its `waits`.
 
     With `Optimize.RAM` only kernels that need the least RAM compete, with `Optimize.FLASH` those within
     `FLASH_TOLERANCE` of the least flash. `name`, of a kernel or a scheme, restricts the choice to kernels of that name
@@ -78,10 +79,10 @@ def choose(
     if optimize is Optimize.RAM:
         competing = _least_ram(competing, layer, widths)
     if optimize is Optimize.FLASH:
-        competing = _little_flash(competing, layer, core, widths)
+        competing = _little_flash(table, competing, layer, core, widths)
     waits, fastest = cache(waits), competing[0]
     for each in competing[1:]:
-        cycles, others = (predicted_cycles(kernel, layer, core, widths) for kernel in (each, fastest))
+        cycles, others = (predicted_cycles(table, kernel, layer, core, widths) for kernel in (each, fastest))
         if cycles is None or others is None:
             continue
         own, least = waits(each), waits(fastest)
@@ -99,22 +100,24 @@ def _least_ram(kernels: tuple[Kernel, ...], layer: Layer, widths: Widths) -> tup
     return tuple(each for each, span in zip(kernels, spans, strict=True) if span == min(spans))
 
 
-def _little_flash(kernels: tuple[Kernel, ...], layer: Layer, core: str, widths: Widths) -> tuple[Kernel, ...]:
-    sizes = [flash_bytes(each, layer, core, widths) for each in kernels]
+def _little_flash(
+    table: CycleTable, kernels: tuple[Kernel, ...], layer: Layer, core: str, widths: Widths
+) -> tuple[Kernel, ...]:
+    sizes = [flash_bytes(table, each, layer, core, widths) for each in kernels]
     return tuple(each for each, size in zip(kernels, sizes, strict=True) if size <= (1 + FLASH_TOLERANCE) * min(sizes))
 
 
-def flash_bytes(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:
+def flash_bytes(table: CycleTable, kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:
     """Return the bytes of flash that a layer takes: its constants, and its code according to the cost table."""
-    return kernel.weights_bytes(layer, widths) + code_bytes(kernel, layer, core, widths)
+    return kernel.weights_bytes(layer, widths) + code_bytes(table, kernel, layer, core, widths)
 
 
-def code_bytes(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:
+def code_bytes(table: CycleTable, kernel: Kernel, layer: Layer, core: str, widths: Widths) -> int:
     """Return the bytes of a layer's code according to the cost table, without the firmware library's functions."""
-    return load_cycle_table().kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer)).code_bytes
+    return table.kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer)).code_bytes
 
 
-def predicted_cycles(kernel: Kernel, layer: Layer, core: str, widths: Widths) -> float | None:
+def predicted_cycles(table: CycleTable, kernel: Kernel, layer: Layer, core: str, widths: Widths) -> float | None:
     """Return the predicted cycles of a kernel, None if the cost table has no measurement of it."""
-    costs = load_cycle_table().measured(core, max(widths.x, widths.w), kernel.cost_kind(layer))
+    costs = table.measured(core, max(widths.x, widths.w), kernel.cost_kind(layer))
     return costs.of(kernel.work(layer, widths)) if costs else None

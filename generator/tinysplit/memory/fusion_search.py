@@ -1,12 +1,13 @@
 """Selection of the layers of a board to fuse, and of their tile heights: a smaller arena without more cycles."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from tinysplit.common.alignment import WORD_BYTES, aligned
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import TABLE_ERROR, Kernel
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fused_rows import FusedRows
@@ -20,14 +21,15 @@ Option = TypeVar("Option")
 Fusion = tuple[int, FusedRows]  # the producer's index, and how it is fused with its consumer
 
 
-def fuse_layers(schedule: Schedule, core: str, optimize: Optimize) -> Schedule:
+def fuse_layers(table: CycleTable, schedule: Schedule, core: str, optimize: Optimize) -> Schedule:
     """Return the schedule with those layers fused that make the arena smaller, in tiles as high as that allows.
 
     Unless RAM is the objective, fusion adds no cycles, within the error of the cost table.
     """
-    lowest = _useful(schedule, core, optimize)
-    choices = {number: list(_fusions(schedule, core, optimize, number)) for number, _ in lowest}
-    return _with_fused(schedule, _highest_tiles(schedule, dict(_needed(schedule, lowest, core)), choices))
+    search = _FusionSearch(table, schedule, core, optimize)
+    lowest = search.useful()
+    choices = {number: list(search.fusions(number)) for number, _ in lowest}
+    return _with_fused(schedule, _highest_tiles(schedule, dict(search.needed(lowest)), choices))
 
 
 class FusedCosts(NamedTuple):
@@ -44,26 +46,28 @@ class FusedCosts(NamedTuple):
 
 
 def fused_costs(
-    graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
+    table: CycleTable, graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
 ) -> Mapping[int, FusedCosts]:
     """Return the costs of layers that can be fused with the one after them, by producer; no layer is in two pairs.
 
     `kernels` are those of all layers.
     """
     schedule = _in_order(graph, widths, kernels)
+    search = _FusionSearch(table, schedule, core, optimize)
     return {
-        number: FusedCosts(*_pair_bytes(schedule, number, fused), _saved_cycles(schedule, core, number, fused))
-        for number, fused in _useful(schedule, core, optimize)
+        number: FusedCosts(*_pair_bytes(schedule, number, fused), search.saved_cycles(number, fused))
+        for number, fused in search.useful()
         if readers_of(graph, number) == [number + 1]
     }
 
 
 def least_pair_bytes(
-    graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
+    table: CycleTable, graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel], core: str, optimize: Optimize
 ) -> int | None:
     """Return the arena bytes of two layers that run fused with `kernels`, None where they cannot."""
     schedule = _in_order(graph, widths, kernels)
-    return next((_pair_bytes(schedule, *fusion)[0] for fusion in _lowest(schedule, core, optimize)), None)
+    lowest = _FusionSearch(table, schedule, core, optimize).lowest()
+    return next((_pair_bytes(schedule, *fusion)[0] for fusion in lowest), None)
 
 
 def _in_order(graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel]) -> Schedule:
@@ -71,17 +75,83 @@ def _in_order(graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel]) ->
     return Schedule(graph, widths, [PlanStep(StepKind.RUN, number, number) for number in kernels], kernels)
 
 
-def _lowest(schedule: Schedule, core: str, optimize: Optimize) -> Iterator[Fusion]:
-    """Yield the possible fusions in the lowest tiles."""
-    for number in _producers(schedule):
-        fused = next(_fusions(schedule, core, optimize, number), None)
-        if fused:
-            yield number, fused
+@dataclass(frozen=True)
+class _FusionSearch:
+    """The fusions that are possible in a schedule on a core (GCC's -mcpu name), with cycles by the cost `table`."""
 
+    table: CycleTable
+    schedule: Schedule
+    core: str
+    optimize: Optimize
 
-def _useful(schedule: Schedule, core: str, optimize: Optimize) -> list[Fusion]:
-    """Return the fusions in the lowest tiles that take less RAM than their layers one after the other, disjoint."""
-    return _disjoint(schedule, [each for each in _lowest(schedule, core, optimize) if _saves(schedule, *each)])
+    def lowest(self) -> Iterator[Fusion]:
+        """Yield the possible fusions in the lowest tiles."""
+        for number in _producers(self.schedule):
+            fused = next(self.fusions(number), None)
+            if fused:
+                yield number, fused
+
+    def useful(self) -> list[Fusion]:
+        """Return the fusions in the lowest tiles that take less RAM than their layers one after the other, disjoint."""
+        return _disjoint(self.schedule, [each for each in self.lowest() if _saves(self.schedule, *each)])
+
+    def fusions(self, number: int) -> Iterator[FusedRows]:
+        """Yield the possible fusions of a layer with its consumer, the lowest tiles first."""
+        (reader,), layers = readers_of(self.schedule.graph, number), self.schedule.graph.layers
+        for out_rows in range(1, layers[reader].out_shape.height // 2 + 1):
+            fused = FusedRows.of(layers[number], layers[reader], out_rows)
+            if not fused or not kernels_support(self.schedule, self.core, number, fused):
+                continue
+            if self.optimize is Optimize.RAM or not self._is_slower(number, fused):
+                yield fused
+
+    def needed(self, fusions: list[Fusion]) -> list[Fusion]:
+        """Return a minimal subset of fusions for the smallest arena, and those that save cycles by leaving out rows.
+
+        Tries first those without which a single step needs more than that arena: often they are enough.
+        """
+        schedule = self.schedule
+        least_bytes = _with_fused(schedule, fusions).size_bytes
+        kept = [each for each in fusions if self.saved_cycles(*each) > 0]
+        if _with_fused(schedule, kept).fits(least_bytes):
+            return kept
+        others = [each for each in fusions if each not in kept]
+        buffers, run_steps = list(schedule.buffers()), schedule.run_steps
+        certain = [
+            (number, fused)
+            for number, fused in others
+            if any(
+                live_bytes(buffers, run_steps[each]) > least_bytes
+                for each in (number, *readers_of(schedule.graph, number))
+            )
+        ]
+        if _with_fused(schedule, [*kept, *certain]).fits(least_bytes):
+            return [*kept, *certain]
+        return kept + smallest_subset(others, lambda some: _with_fused(schedule, [*kept, *some]), 0)
+
+    def saved_cycles(self, number: int, fused: FusedRows) -> float:
+        """Return the cycles of rows that fusion leaves out, less those that it adds; 0 where it leaves none out."""
+        whole, parts = self._cycles(number, fused)
+        return max(0.0, whole - parts) if fused.skips_rows else 0.0
+
+    def _is_slower(self, number: int, fused: FusedRows) -> bool:
+        """Return whether two layers take more cycles fused than separately, by more than the table's error."""
+        whole, parts = self._cycles(number, fused)
+        return parts > (1 + TABLE_ERROR) * whole
+
+    def _cycles(self, number: int, fused: FusedRows) -> tuple[float, float]:
+        """Return the cycles of a producer and its consumer one after the other, and fused."""
+        schedule, graph = self.schedule, self.schedule.graph
+        (reader,) = readers_of(graph, number)
+
+        def cycles(own: int, layer: Layer, calls: int = 1) -> float:
+            widths = schedule.widths.of_layer(graph.layers[own])
+            return kernel_cycles(self.table, layer, self.core, widths, schedule.kernels[own], calls)
+
+        whole = cycles(number, graph.layers[number]) + cycles(reader, graph.layers[reader])
+        parts = cycles(number, fused.producer, fused.producer_calls) + cycles(reader, fused.consumer, fused.tiles)
+        value_bytes = schedule.widths.of_layer(graph.layers[number]).y // 8
+        return whole, parts + fused.moved_size * value_bytes / WORD_BYTES * MOVE_CYCLES
 
 
 def _saves(schedule: Schedule, number: int, fused: FusedRows) -> bool:
@@ -136,29 +206,6 @@ def _with_fused(schedule: Schedule, fusions: Sequence[Fusion]) -> Schedule:
     return replace(schedule, fused=dict(fusions))
 
 
-def _needed(schedule: Schedule, fusions: list[Fusion], core: str) -> list[Fusion]:
-    """Return a minimal subset of fusions for the smallest arena, and those that save cycles, as they leave out rows.
-
-    Tries first those without which a single step needs more than that arena: often they are enough.
-    """
-    least_bytes = _with_fused(schedule, fusions).size_bytes
-    kept = [each for each in fusions if _saved_cycles(schedule, core, *each) > 0]
-    if _with_fused(schedule, kept).fits(least_bytes):
-        return kept
-    others = [each for each in fusions if each not in kept]
-    buffers, run_steps = list(schedule.buffers()), schedule.run_steps
-    certain = [
-        (number, fused)
-        for number, fused in others
-        if any(
-            live_bytes(buffers, run_steps[each]) > least_bytes for each in (number, *readers_of(schedule.graph, number))
-        )
-    ]
-    if _with_fused(schedule, [*kept, *certain]).fits(least_bytes):
-        return [*kept, *certain]
-    return kept + smallest_subset(others, lambda some: _with_fused(schedule, [*kept, *some]), 0)
-
-
 def _producers(schedule: Schedule) -> Iterator[int]:
     """Yield the layers whose output is read by exactly one layer, of the same board, and is not sent."""
     sent = {step.tensor for step in schedule.steps if step.kind is StepKind.SEND}
@@ -166,17 +213,6 @@ def _producers(schedule: Schedule) -> Iterator[int]:
         readers = readers_of(schedule.graph, number)
         if len(readers) == 1 and readers[0] in schedule.kernels and number not in sent:
             yield number
-
-
-def _fusions(schedule: Schedule, core: str, optimize: Optimize, number: int) -> Iterator[FusedRows]:
-    """Yield the possible fusions of a layer with its consumer, the lowest tiles first."""
-    (reader,), layers = readers_of(schedule.graph, number), schedule.graph.layers
-    for out_rows in range(1, layers[reader].out_shape.height // 2 + 1):
-        fused = FusedRows.of(layers[number], layers[reader], out_rows)
-        if not fused or not kernels_support(schedule, core, number, fused):
-            continue
-        if optimize is Optimize.RAM or not _is_slower(schedule, core, number, fused):
-            yield fused
 
 
 def _disjoint(schedule: Schedule, fusions: Sequence[Fusion]) -> list[Fusion]:
@@ -200,29 +236,3 @@ def _highest_tiles(
         higher = ({**fused, number: own} for own in reversed(choices[number]))
         fused = next(each for each in higher if _with_fused(schedule, list(each.items())).fits(least_bytes))
     return list(fused.items())
-
-
-def _is_slower(schedule: Schedule, core: str, number: int, fused: FusedRows) -> bool:
-    """Return whether two layers take more cycles fused than separately, by more than the error of the cost table."""
-    whole, parts = _cycles(schedule, core, number, fused)
-    return parts > (1 + TABLE_ERROR) * whole
-
-
-def _saved_cycles(schedule: Schedule, core: str, number: int, fused: FusedRows) -> float:
-    """Return the cycles of rows that fusion leaves out, less those that it adds; 0 where it leaves none out."""
-    whole, parts = _cycles(schedule, core, number, fused)
-    return max(0.0, whole - parts) if fused.skips_rows else 0.0
-
-
-def _cycles(schedule: Schedule, core: str, number: int, fused: FusedRows) -> tuple[float, float]:
-    """Return the cycles of a producer and its consumer one after the other, and fused."""
-    (reader,), graph = readers_of(schedule.graph, number), schedule.graph
-
-    def cycles(own: int, layer: Layer, calls: int = 1) -> float:
-        widths = schedule.widths.of_layer(graph.layers[own])
-        return kernel_cycles(layer, core, widths, schedule.kernels[own], calls)
-
-    whole = cycles(number, graph.layers[number]) + cycles(reader, graph.layers[reader])
-    parts = cycles(number, fused.producer, fused.producer_calls) + cycles(reader, fused.consumer, fused.tiles)
-    value_bytes = schedule.widths.of_layer(graph.layers[number]).y // 8
-    return whole, parts + fused.moved_size * value_bytes / WORD_BYTES * MOVE_CYCLES

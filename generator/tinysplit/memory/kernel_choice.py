@@ -11,7 +11,7 @@ from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, choose, flash_bytes
 from tinysplit.kernels.code_waits import CodeWaits, code_waits
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
@@ -39,10 +39,13 @@ class _Saving(NamedTuple):
 class KernelChoice:
     """The kernels of a network on a board: the same in every split, so that a plan needs what its split counts.
 
+    They are those that are best by the cost `table`.
+
     `code_memory` is that of the layers' code, None if the plan chooses; it changes cycles, and not the choice. Of a
     distributed network, only the layers of board `index` count.
     """
 
+    table: CycleTable = field(repr=False)
     graph: Graph
     widths: BitWidths
     board: Board
@@ -75,7 +78,7 @@ class KernelChoice:
     def _usual(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
         layer = self.graph.layers[number]
         widths = self.widths.of_layer(layer)
-        return choose(layer, self.board.device.core, widths, optimize, name, partial(self.waits, number))
+        return choose(self.table, layer, self.board.device.core, widths, optimize, name, partial(self.waits, number))
 
     @cached_property
     def _large_kernels(self) -> Mapping[int, Kernel]:
@@ -96,7 +99,7 @@ class KernelChoice:
 
     def _free_flash_bytes(self, kernels: Mapping[int, Kernel]) -> int:
         """Return the bytes of flash that all layers leave free with their constants in it, negative if none."""
-        firmware = load_cycle_table().firmware[self.board.device.family]
+        firmware = self.table.firmware[self.board.device.family]
         free_bytes = self.board.device.flash.size_bytes - firmware.flash_bytes - firmware.link_flash_bytes
         return free_bytes - sum(starmap(self._flash_bytes, kernels.items()))
 
@@ -160,21 +163,21 @@ class KernelChoice:
     def _without_waits(self, number: int) -> Kernel:
         """Return the kernel that is the fastest with ideal memory, also where it does not fit."""
         layer = self.graph.layers[number]
-        return choose(layer, self.board.device.core, self.widths.of_layer(layer))
+        return choose(self.table, layer, self.board.device.core, self.widths.of_layer(layer))
 
     def flash_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of a layer's constants and code in flash; constants of tiles count with the first one."""
         if number in self.external:
             layer = self.graph.layers[number]
-            return code_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
+            return code_bytes(self.table, kernel, layer, self.board.device.core, self.widths.of_layer(layer))
         return self._flash_bytes(number, kernel)
 
     def _flash_bytes(self, number: int, kernel: Kernel) -> int:
         """Return the same with constants in flash."""
         layer = self.graph.layers[number]
         if number != self._sharing(number, kernel)[0]:
-            return code_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
-        return flash_bytes(kernel, layer, self.board.device.core, self.widths.of_layer(layer))
+            return code_bytes(self.table, kernel, layer, self.board.device.core, self.widths.of_layer(layer))
+        return flash_bytes(self.table, kernel, layer, self.board.device.core, self.widths.of_layer(layer))
 
     def cycles(self, number: int, kernel: Kernel) -> float:
         """Return the cycles of a layer with `kernel`, waits included. Raises the errors of `kernel_cycles`."""
@@ -191,7 +194,7 @@ class KernelChoice:
 
     def _kernel_cycles(self, number: int, kernel: Kernel) -> float:
         layer = self.graph.layers[number]
-        return kernel_cycles(layer, self.board.device.core, self.widths.of_layer(layer), kernel)
+        return kernel_cycles(self.table, layer, self.board.device.core, self.widths.of_layer(layer), kernel)
 
     def waits(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel are expected to cost in flash, beside those of the table.
@@ -211,7 +214,7 @@ class KernelChoice:
             if not 0 <= first < len(self.graph.layers) - 1:
                 continue
             kernels = {each: kernel if each == number else self._without_waits(each) for each in (first, first + 1)}
-            own_bytes = least_pair_bytes(self.graph, self.widths, kernels, core, Optimize.CYCLES)
+            own_bytes = least_pair_bytes(self.table, self.graph, self.widths, kernels, core, Optimize.CYCLES)
             if own_bytes is not None and own_bytes + self._waiting_bytes(first) <= self.limit_bytes:
                 return True
         return False
@@ -219,14 +222,14 @@ class KernelChoice:
     def code_waits(self, number: int, kernel: Kernel) -> CodeWaits:
         """Return the waits for the code of a kernel in flash."""
         layer = self.graph.layers[number]
-        return code_waits(layer, self.board, self.widths.of_layer(layer), kernel)
+        return code_waits(self.table, layer, self.board, self.widths.of_layer(layer), kernel)
 
     def code_bytes(self, kernels: Mapping[int, Kernel]) -> CodeBytes:
         """Return the bytes of code of layers with these kernels."""
         core, layers = self.board.device.core, self.graph.layers
 
         def size(number: int, kernel: Kernel) -> int:
-            return code_bytes(kernel, layers[number], core, self.widths.of_layer(layers[number]))
+            return code_bytes(self.table, kernel, layers[number], core, self.widths.of_layer(layers[number]))
 
         return CodeBytes.of((size(*each), self.code_waits(*each)) for each in kernels.items())
 
@@ -237,7 +240,7 @@ class KernelChoice:
             return RamCode.NONE
         kernels = {number: self._without_waits(number) for number in self.numbers}
         arena_bytes = max(self.live_bytes(number, kernel) for number, kernel in kernels.items())
-        firmware = load_cycle_table().firmware[self.board.device.family]
+        firmware = self.table.firmware[self.board.device.family]
         return choose_ram_code(self.board, self.code_bytes(kernels), firmware.ram_bytes + arena_bytes, self.code_memory)
 
     def _constant_cycles(self, number: int, kernel: Kernel) -> float:
@@ -322,11 +325,11 @@ class KernelChoice:
 
     @property
     def _near_bytes(self) -> int:
-        firmware = load_cycle_table().firmware[self.board.device.family]
+        firmware = self.table.firmware[self.board.device.family]
         return self.board.near_memory.size_bytes - firmware.ram_bytes - self.board.read_ahead_bytes
 
     @property
     def limit_bytes(self) -> int:
         """The bytes of RAM that an arena may have."""
-        firmware = load_cycle_table().firmware[self.board.device.family]
+        firmware = self.table.firmware[self.board.device.family]
         return self.board.largest_arena_bytes(firmware.ram_bytes)

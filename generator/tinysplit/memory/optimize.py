@@ -7,6 +7,7 @@ from types import MappingProxyType
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import Kernel
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.fusion_search import fuse_layers, kernels_support, smallest_subset
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BoardMemory, Schedule, TensorMove
@@ -18,6 +19,7 @@ NO_NAMES: Mapping[int, str] = MappingProxyType({})
 
 
 def plan_memory(
+    table: CycleTable,
     graph: Graph,
     widths: BitWidths,
     board: Board,
@@ -37,10 +39,10 @@ def plan_memory(
     of faster ones where that makes the arena smaller.
     """
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    choice, core = KernelChoice(graph, widths, board, index=index), board.device.core
+    choice, core = KernelChoice(table, graph, widths, board, index=index), board.device.core
     kernels = {number: choice.kernel(number, optimize, named.get(number)) for number in runs}
     separate = Schedule(graph, widths, steps, kernels)
-    schedule = separate if graph.is_distributed else fuse_layers(separate, core, optimize)
+    schedule = separate if graph.is_distributed else fuse_layers(table, separate, core, optimize)
     if optimize is Optimize.RAM:
         schedule, separate = (_with_fast_kernels(each, choice, named) for each in (schedule, separate))
         ram_bytes = 0

@@ -11,6 +11,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.costs.cost_model import CostModel
 from tinysplit.costs.handoff import powers_of
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Conv, DepthwiseConv, MaxPool
 from tinysplit.network.layers.base import FLOAT_BITS
@@ -44,7 +45,7 @@ def _follows_convolution(graph: Graph, number: int) -> bool:
     return readers == [number] and number > 0 and isinstance(graph.layers[number - 1], Conv | DepthwiseConv)
 
 
-def published_problem(graph: Graph, boards: Sequence[Board], baud: int) -> Problem:
+def published_problem(table: CycleTable, graph: Graph, boards: Sequence[Board], baud: int) -> Problem:
     """Return the problem of Tables 2 to 4.
 
     X-CUBE-AI lets the output of a counted layer overwrite its input, so that it needs the RAM of the larger of the two
@@ -54,7 +55,10 @@ def published_problem(graph: Graph, boards: Sequence[Board], baud: int) -> Probl
     layers = tuple(layer for group in counted for layer in _costs(graph, group, boards))
     devices = tuple(
         DeviceLimits(
-            board.name, published_of(board).flash_bytes, published_of(board).ram_bytes, **asdict(powers_of(board))
+            board.name,
+            published_of(board).flash_bytes,
+            published_of(board).ram_bytes,
+            **asdict(powers_of(table, board)),
         )
         for board in boards
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tinysplit.boards.board import Board
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.constants_in_ram import LayerConstants, PlacedConstants, place_shared_constants
@@ -49,7 +49,7 @@ def _external(
     if external is None or not board_plan.external:
         return {}
     outside = {
-        number: _in_external(own, quantized.layers[number], memory.kernels[number], board_plan.board)
+        number: _in_external(board_plan.table, own, quantized.layers[number], memory.kernels[number], board_plan.board)
         for number, own in constants.items()
     }
 
@@ -67,10 +67,10 @@ def _external(
 def _free_flash_bytes(board_plan: BoardPlan, quantized: QuantizedGraph) -> int:
     """Return the bytes of flash that firmware and code of the layers surely leave free."""
     board, kernels = board_plan.board, board_plan.memory.kernels
-    firmware = load_cycle_table().firmware[board.device.family]
+    firmware = board_plan.table.firmware[board.device.family]
     layers = [quantized.layers[number] for number in board_plan.layers]
     code = (
-        code_bytes(kernels[number], own.layer, board.device.core, Widths.of(own.formats))
+        code_bytes(board_plan.table, kernels[number], own.layer, board.device.core, Widths.of(own.formats))
         for number, own in zip(board_plan.layers, layers, strict=True)
     )
     link_bytes = firmware.link_flash_bytes if board_plan.links else 0
@@ -103,12 +103,14 @@ def layer_constants(board_plan: BoardPlan, quantized: QuantizedGraph) -> Iterato
             yield number, LayerConstants(sizes, kernel.loads(own.layer, Widths.of(own.formats)).flash_bytes)
 
 
-def _in_external(constants: LayerConstants, own: QuantizedLayer, kernel: Kernel, board: Board) -> LayerConstants:
+def _in_external(
+    table: CycleTable, constants: LayerConstants, own: QuantizedLayer, kernel: Kernel, board: Board
+) -> LayerConstants:
     """Return constants that lie in the external memory; `read_bytes` are of the largest that they may be."""
     widths, core = Widths.of(own.formats), board.device.core
     return constants.in_external(
         constants.sizes,
-        kernel_cycles(own.layer, core, widths, kernel, quantized=own),
+        kernel_cycles(table, own.layer, core, widths, kernel, quantized=own),
         reads_forward=kernel.reads_forward,
         bound_bytes=kernel.weights_bytes(own.layer, widths),
     )

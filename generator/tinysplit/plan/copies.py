@@ -6,6 +6,7 @@ from dataclasses import replace
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.common.choices import Optimize
 from tinysplit.costs.link_options import LinkSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import Plan, make_plan
@@ -13,6 +14,7 @@ from tinysplit.split.problem import Assignment, Problem
 
 
 def plan_copies(
+    table: CycleTable,
     graph: Graph,
     bits: int | BitWidths,
     boards: Sequence[Board],
@@ -32,7 +34,7 @@ def plan_copies(
         name = boards[assignment[0]].name
         if name not in plans:
             chosen = (settings, optimize, kernels, code_memory)
-            plans[name] = make_plan(graph, bits, boards, problem, assignment, *chosen)
+            plans[name] = make_plan(table, graph, bits, boards, problem, assignment, *chosen)
     return tuple(_on_board(plans[boards[assignment[0]].name], assignment) for assignment in assignments)
 
 

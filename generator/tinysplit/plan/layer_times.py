@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.choices import Optimize
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import MOVE_CYCLES
@@ -15,13 +16,15 @@ from tinysplit.plan.program import BoardSteps
 from tinysplit.split.problem import Problem
 
 
-def as_planned(problem: Problem, graph: Graph, widths: BitWidths, boards: Iterable[BoardSteps]) -> Problem:
+def as_planned(
+    table: CycleTable, problem: Problem, graph: Graph, widths: BitWidths, boards: Iterable[BoardSteps]
+) -> Problem:
     """Return `problem` with the times that layers take in their plans; it counts each alone, with its usual kernel."""
     layers = list(problem.layers)
     for board in boards:
         for index, step in enumerate(board.steps):
             if step.kind is StepKind.RUN:
-                more_s = _more_cycles(graph, widths, board, index, step.item) / board.board.clock.core_hz
+                more_s = _more_cycles(table, graph, widths, board, index, step.item) / board.board.clock.core_hz
                 seconds = list(layers[step.item].seconds)
                 seconds[board.index] += more_s
                 layers[step.item] = replace(layers[step.item], seconds=tuple(seconds))
@@ -29,17 +32,19 @@ def as_planned(problem: Problem, graph: Graph, widths: BitWidths, boards: Iterab
     return replace(problem, layers=tuple(layers), fused=fused)
 
 
-def _more_cycles(graph: Graph, widths: BitWidths, board: BoardSteps, step: int, number: int) -> float:
+def _more_cycles(
+    table: CycleTable, graph: Graph, widths: BitWidths, board: BoardSteps, step: int, number: int
+) -> float:
     memory, core, layer = board.memory, board.board.device.core, graph.layers[number]
     kernel, own, calls = memory.kernels[number], memory.layer(graph, number), memory.calls(graph, number)
     usual = kernel
     if board.optimize is Optimize.RAM:  # the memory layout takes the fastest kernels that the RAM allows
-        choice = KernelChoice(graph, widths, board.board, index=board.index)
+        choice = KernelChoice(table, graph, widths, board.board, index=board.index)
         usual = choice.kernel(number, board.optimize, board.named.get(number))
     moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves if move.step == step)
     moving_cycles = moved_bytes / WORD_BYTES * MOVE_CYCLES
     if own is layer and calls == 1 and kernel is usual:
         return moving_cycles
     layer_widths = widths.of_layer(layer)
-    alone = kernel_cycles(layer, core, layer_widths, usual)
-    return moving_cycles + kernel_cycles(own, core, layer_widths, kernel, calls) - alone
+    alone = kernel_cycles(table, layer, core, layer_widths, usual)
+    return moving_cycles + kernel_cycles(table, own, core, layer_widths, kernel, calls) - alone

@@ -12,7 +12,7 @@ from tinysplit.common.alignment import aligned
 from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit.costs.link_options import HandOffMode, LinkSettings
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.arena import NEAR_BEGIN, Arena
 from tinysplit.memory.constants_in_ram import ByteRange, PlacedConstants
 from tinysplit.memory.kernel_choice import KernelChoice
@@ -41,8 +41,9 @@ from tinysplit.timing.topology import Cut
 
 @dataclass(frozen=True)
 class BoardPlan:
-    """The steps of one board in order, its memory, and its links."""
+    """The steps of one board in order, its memory, and its links, by the costs of `table`."""
 
+    table: CycleTable = field(repr=False)
     index: int
     board: Board
     steps: tuple[PlanStep, ...]
@@ -112,7 +113,7 @@ class BoardPlan:
 
     @property
     def _firmware_bytes(self) -> int:
-        return load_cycle_table().firmware[self.board.device.family].ram_bytes + self.link_ram_bytes
+        return self.table.firmware[self.board.device.family].ram_bytes + self.link_ram_bytes
 
     @property
     def number(self) -> int:
@@ -162,12 +163,18 @@ class Plan:
     streams: StreamPlanner = field(repr=False, compare=False)
     output_board: int  # 0-based: gives the output to the host
 
+    @property
+    def table(self) -> CycleTable:
+        """The cost table that all its boards were planned with."""
+        return self.boards[0].table
+
     def program(self, problem: Problem | None = None) -> Program:
         """Return the program of the boards; `problem` has the costs of its layers, by default the plan's."""
         return self.streams.program(self.hand_offs, problem)
 
 
 def make_plan(
+    table: CycleTable,
     graph: Graph,
     bits: int | BitWidths,
     boards: Sequence[Board],
@@ -193,19 +200,20 @@ def make_plan(
     def plan_board(index: int, steps: Sequence[PlanStep]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
-        memory = plan_memory(graph, widths, board, steps, ram_bytes - link_memory.least_bytes, optimize, named, index)
+        free_bytes = ram_bytes - link_memory.least_bytes
+        memory = plan_memory(table, graph, widths, board, steps, free_bytes, optimize, named, index)
         driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
         ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
         stages = StageBuffers({}, None, None, 0)
         own = (own_links, driving, link_bytes, named, optimize)
-        plan = BoardPlan(index, board, tuple(steps), memory, stages, *own, gives_output=output_board == index)
+        plan = BoardPlan(table, index, board, tuple(steps), memory, stages, *own, gives_output=output_board == index)
         limits = _StageLimits(cuts, ram_bytes, constants[index], ends, has_stages=not graph.is_distributed)
         return _with_near_buffers(_with_stages(plan, graph, limits), graph, widths, limits)
 
     planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     own = {plan.index: plan.own_steps for plan in plans}
-    streams = StreamPlanner(graph, widths, problem, assignment, cuts, own)
+    streams = StreamPlanner(table, graph, widths, problem, assignment, cuts, own)
     hand_offs = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
     return Plan(problem, assignment, plans, links, cuts, hand_offs, streams, output_board)
 
@@ -271,7 +279,7 @@ def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits:
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
     """Return the plan with the places of constants and code of the layers, in what arena, links and buffers leave."""
     board = plan.board
-    choice, kernels = KernelChoice(graph, widths, board, index=plan.index), plan.memory.kernels
+    choice, kernels = KernelChoice(plan.table, graph, widths, board, index=plan.index), plan.memory.kernels
     title = board_title(plan.number, board.name)
     waits = {number: choice.code_waits(number, kernel) for number, kernel in kernels.items()}
     code = place_code(board, choice.code_bytes(kernels), waits, plan.data_bytes, requested, title)

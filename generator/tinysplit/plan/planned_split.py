@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import Optimize
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
@@ -40,8 +41,8 @@ class PlacedNetwork:
         return cls(parts, distributed_widths(graph, parts, widths), (parts.boards,))
 
     def plans(
-        self, boards: Sequence[Board], problem: Problem, settings: CostSettings, optimize: Optimize
+        self, table: CycleTable, boards: Sequence[Board], problem: Problem, settings: CostSettings, optimize: Optimize
     ) -> tuple[Plan, ...]:
         """Return the plan of each copy; `problem` has the costs of the layers. The errors are those of `make_plan`."""
         chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
-        return plan_copies(self.graph, self.widths, boards, problem, self.assignments, *chosen)
+        return plan_copies(table, self.graph, self.widths, boards, problem, self.assignments, *chosen)

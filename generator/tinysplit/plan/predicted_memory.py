@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.kernels.code_parts import Code, SharedFunction
-from tinysplit.kernels.cost_table import Work, bytes_of, load_cycle_table
+from tinysplit.kernels.cost_table import Work, bytes_of
 from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.memory.external_weights import EXPECTED_DRIVER_BYTES
 from tinysplit.memory.link_memory import BITMAP_SHARE
@@ -56,7 +56,7 @@ class PlannedProgram:
     @property
     def predicted(self) -> PredictedMemory:
         """The memory that the program takes."""
-        firmware, parts = load_cycle_table().firmware[self.board_plan.board.device.family], self.parts
+        firmware, parts = self.board_plan.table.firmware[self.board_plan.board.device.family], self.parts
         known, external = self.known, self.board_plan.external
         weights_bytes = sum(layer.weights_bytes for number, layer in self.layers.items() if number not in external)
         weights_bytes += EXPECTED_DRIVER_BYTES if external else 0
@@ -91,7 +91,7 @@ class PlannedProgram:
         return shared
 
     def _code_bytes(self, numbers: Iterable[int], shared: Mapping[str, tuple[int, SharedFunction]]) -> float:
-        code, core = load_cycle_table().code, self.board_plan.board.device.core
+        code, core = self.board_plan.table.code, self.board_plan.board.device.core
         layers = [self.layers[number] for number in numbers]
         own = sum(code.own_bytes(core, layer.bits, layer.kind, layer.code.own) for layer in layers)
         called = (each for name, (_, each) in shared.items() if not (self.board_plan.links and name in LINKS_CALL))

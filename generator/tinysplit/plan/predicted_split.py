@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.plan.plan import BoardPlan, Plan
@@ -14,19 +15,19 @@ from tinysplit.split.solution import Split
 
 
 def predict_programs(
-    graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
+    table: CycleTable, graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
 ) -> Mapping[int, PredictedMemory]:
     """Return the same as `predict_split`, none by a cost model, and none without a plan, as `generate` tells."""
     if settings.cost_model:
         return {}
     try:
-        return predict_split(graph, boards, split, settings)
+        return predict_split(table, graph, boards, split, settings)
     except TinysplitError:
         return {}
 
 
 def predict_split(
-    graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
+    table: CycleTable, graph: Graph, boards: Sequence[Board], split: Split, settings: CostSettings
 ) -> Mapping[int, PredictedMemory]:
     """Return the memory of every program by number of its board, without the copies of constants in idle RAM.
 
@@ -34,7 +35,7 @@ def predict_split(
     """
     widths = BitWidths.of(graph, settings.bits)
     placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
-    plans = placed.plans(boards, split.problem, settings, split.optimize or settings.optimize)
+    plans = placed.plans(table, boards, split.problem, settings, split.optimize or settings.optimize)
     graph, widths = placed.graph, placed.widths
     programs = ((own.number, _program(graph, widths, plan, own)) for plan in plans for own in plan.boards)
     return {number: program.predicted for number, program in programs}

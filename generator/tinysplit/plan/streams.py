@@ -11,7 +11,7 @@ from functools import cached_property
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
 from tinysplit.costs.link_options import HandOffMode
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.row_steps import BoardRows, RowFacts, RowSteps
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -51,6 +51,7 @@ POLLS = RowFacts(None, "the board polls its links, and only while it waits")
 class StreamPlanner:
     """Decides how each of `cuts` is handed off. `boards` are the boards that take part, by their index."""
 
+    table: CycleTable
     graph: Graph
     widths: BitWidths
     problem: Problem
@@ -91,7 +92,7 @@ class StreamPlanner:
 
     @cached_property
     def _as_planned(self) -> Problem:
-        return as_planned(self.problem, self.graph, self.widths, self.boards.values())
+        return as_planned(self.table, self.problem, self.graph, self.widths, self.boards.values())
 
     def _runs(self, streamed: Mapping[int, HandOff]) -> Iterator[RunRows]:
         """Yield the layers that compute the rows of streamed tensors."""
@@ -150,7 +151,7 @@ class StreamPlanner:
 
     def _stream(self, number: int, hand_off: HandOff) -> Stream:
         cut, parts = self.cuts[number], self.problem.handoff_parts
-        table, target = load_cycle_table(), self.boards[cut.receiver].board
+        table, target = self.table, self.boards[cut.receiver].board
         cpu_s = parts.send_s[cut.after_layer][cut.sender] + parts.receive_s[cut.after_layer][cut.receiver]
         chunk_bytes, driver = self.boards[cut.sender].driving.chunk_bytes, self.boards[cut.receiver].driving.driver
         return Stream(

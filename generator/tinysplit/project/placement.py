@@ -6,6 +6,7 @@ from tinysplit.boards.board import Board
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
@@ -16,7 +17,9 @@ from tinysplit.settings.costs import PERIOD
 from tinysplit.split.problem import Period
 
 
-def plans_of_file(split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> tuple[Plan, ...]:
+def plans_of_file(
+    table: CycleTable, split: SplitFile, graph: Graph, boards: Sequence[Board], settings: CostSettings
+) -> tuple[Plan, ...]:
     """Return the plan of each copy of the network.
 
     Raises UsageError for a split with an ideal period, which no firmware has, InputError for slices that the network
@@ -28,5 +31,5 @@ def plans_of_file(split: SplitFile, graph: Graph, boards: Sequence[Board], setti
         check_distributions(graph, split.distributions, len(boards))
     widths = split.bit_widths or BitWidths.of(graph, settings.bits)
     placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
-    problem = make_problem(placed.graph, boards, settings, placed.widths)
-    return placed.plans(boards, problem, settings, settings.optimize)
+    problem = make_problem(table, placed.graph, boards, settings, placed.widths)
+    return placed.plans(table, boards, problem, settings, settings.optimize)

@@ -12,6 +12,7 @@ from tinysplit.common.units import MILLI, MS
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.settings.boards_and_links import LINK
@@ -32,6 +33,7 @@ class SliceRequest:
     A `solver` that is named is compared with whole layers in a line; by default it is the exact one.
     """
 
+    table: CycleTable
     graph: Graph
     boards: Sequence[Board]
     settings: CostSettings
@@ -115,7 +117,7 @@ class SliceRequest:
         small = replace(self.settings, optimize=Optimize.FLASH)
         if self.slices:
             return self._sliced(self.slices, self.settings, messages) or self._sliced(self.slices, small, messages)
-        problem = make_problem(self.graph, self.boards, self.settings)
+        problem = make_problem(self.table, self.graph, self.boards, self.settings)
         sizes = (zip(layer.flash_bytes, problem.devices, strict=True) for layer in problem.layers)
         too_large = [
             number for number, own in enumerate(sizes, 1) if all(size > each.flash_bytes for size, each in own)
@@ -132,7 +134,8 @@ class SliceRequest:
     def _sliced(self, slices: Slices, settings: CostSettings, messages: Console) -> Split | None:
         start = clock.now()
         widths = BitWidths.of(self.graph, settings.bits)
-        network = SlicedNetwork(self.graph, self.boards, settings, widths, self.input_board, self.output_board)
+        ends = (self.input_board, self.output_board)
+        network = SlicedNetwork(self.table, self.graph, self.boards, settings, widths, *ends)
         solver = self.solver or SliceSolver.EXACT
         found = slice_solver(solver)(network, AXES[slices], start + self.time_limit_s)
         for note in found.notes:

@@ -68,7 +68,7 @@ class DistributionModel:
         words = {n: WORD_BYTES // (costs.widths.values[graph.layers[n].output] // 8) for n in layers}
         speeds = tuple(1 / seconds for seconds in whole_s)
         options = OptionSet(graph, order, speeds, tuple(axes), words, needed_rows(graph))
-        return cls(costs, LinkCosts(costs.boards, costs.settings), options, input_board, output_board)
+        return cls(costs, LinkCosts(costs.table, costs.boards, costs.settings), options, input_board, output_board)
 
     @property
     def _graph(self) -> Graph:
@@ -83,7 +83,8 @@ class DistributionModel:
         """The problem: a stage a layer, and one that brings the output to its board."""
         numbers = range(len(self._graph.layers))
         stages = (*(self._stage(number) for number in numbers), self._output_stage())
-        limits = [most_flash_bytes(board, free_memory(board).flash_bytes) for board in self.costs.boards]
+        table, boards = self.costs.table, self.costs.boards
+        limits = [most_flash_bytes(board, free_memory(table, board).flash_bytes) for board in boards]
         return DistributionProblem(stages, np.array(limits, float))
 
     @property
@@ -116,7 +117,7 @@ class DistributionModel:
     def _within_ram(self, number: int) -> tuple[Options, Costs]:
         """Return the options of a layer of which each part fits its board; of the output, only where it is wanted."""
         options = self.option_set.of(number)
-        limits = [free_memory(board).ram_bytes for board in self.costs.boards]
+        limits = [free_memory(self.costs.table, board).ram_bytes for board in self.costs.boards]
         costs = self._part_costs(number, options)
         is_last = number == len(self._graph.layers) - 1
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Part, SliceAxis
@@ -38,6 +39,7 @@ class PartCosts:
     Inputs and output of a part lie apart, as in each distributed network. Parts of one shape are costed once.
     """
 
+    table: CycleTable
     graph: Graph
     boards: Sequence[Board]
     settings: CostSettings
@@ -70,7 +72,7 @@ class PartCosts:
             alone = replace(layer, inputs=(_INPUT,) * len(layer.inputs))
             part = Part(0, 0, SliceAxis.ROWS, range(layer.out_shape.height))
             network = replace(self.graph, layers=(alone,), input_name=_INPUT, parts=(part,))
-            choice = KernelChoice(network, own, self.boards[board], self.settings.code_memory)
+            choice = KernelChoice(self.table, network, own, self.boards[board], self.settings.code_memory)
             kernel = choice.kernel(0, self.settings.optimize)
             self._known[key] = PartCost(
                 choice.seconds(0, kernel), choice.flash_bytes(0, kernel), choice.live_bytes(0, kernel)

@@ -8,6 +8,7 @@ from itertools import permutations
 from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
@@ -44,6 +45,7 @@ class Sliced:
 class SlicedNetwork:
     """A network on boards; `widths` are those of the whole network. Input and output are at two boards."""
 
+    table: CycleTable
     graph: Graph
     boards: Sequence[Board]
     settings: CostSettings
@@ -71,7 +73,7 @@ class SlicedNetwork:
 
     @cached_property
     def _part_costs(self) -> PartCosts:
-        return PartCosts(self.graph, self.boards, self.settings, self.widths)
+        return PartCosts(self.table, self.graph, self.boards, self.settings, self.widths)
 
     def model(self, order: tuple[int, ...], axes: Sequence[SliceAxis]) -> DistributionModel:
         """Return the model of divisions by `axes` over boards wired in `order`; all orders share costs of parts."""
@@ -118,5 +120,5 @@ class SlicedNetwork:
         widths = distributed_widths(self.graph, parts, self.widths)
         if any(unaligned_rows(parts, widths)):
             return None
-        problem = make_problem(parts, self.boards, settings, widths)
+        problem = make_problem(self.table, parts, self.boards, settings, widths)
         return Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))

@@ -12,7 +12,7 @@ import numpy as np
 from tinysplit.boards.board import Board
 from tinysplit.costs.handoff import handoff_of
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.slices.exact.problem import Floats, Integers
 from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import Links, Routes
@@ -44,6 +44,7 @@ class TransferCosts(NamedTuple):
 class LinkCosts:
     """Costs over the links that `settings` leave; a relay receives all of a tensor before it sends it on."""
 
+    table: CycleTable
     boards: Sequence[Board]
     settings: CostSettings
 
@@ -91,9 +92,9 @@ class LinkCosts:
     def _parts(self, sizes: Iterable[int]) -> Handoff:
         """Return what tensors of these sizes take from direct links and from CPUs."""
         settings, out_bytes = self.settings, [int(size) for size in sizes]
-        table = load_cycle_table()
         host_baud = settings.host_baud_on(self.boards)
-        return handoff_of(out_bytes, 0, self.boards, settings.link_settings, settings.bits_per_byte, table, host_baud)
+        over_links = (settings.link_settings, settings.bits_per_byte, host_baud)
+        return handoff_of(self.table, out_bytes, 0, self.boards, *over_links)
 
     @cached_property
     def _routes(self) -> Routes:

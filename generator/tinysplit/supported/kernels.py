@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tinysplit.calibration.networks import calibration_networks, shape_networks
 from tinysplit.kernels import KERNELS, candidates
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import Widths
 
 BITS = (8, 16)
@@ -19,7 +19,7 @@ def kernels_by_kind() -> dict[str, Kernels]:
     """Return the names of kernels by kind of layer, for all cores with measured costs."""
     found: dict[str, dict[tuple[str, int], set[str]]] = {}
     layers = [layer for graph in (*calibration_networks(), *shape_networks()) for layer in graph.layers]
-    for core in load_cycle_table().cores:
+    for core in shipped_table().cores:
         for bits in BITS:
             for layer in layers:
                 names = {kernel.name for kernel in candidates(layer, core, Widths.all(bits))}

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from tinysplit.common.tables import plain_table
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import.importer import COMMON_REFUSALS
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator
@@ -66,7 +66,7 @@ def operators_to_markdown() -> str:
         (_operator_row(operator) for operator in OPERATORS.values()),
     )
     refusals = "".join(f"- {refusal}\n" for refusal in COMMON_REFUSALS)
-    cores = tuple(load_cycle_table().cores)
+    cores = tuple(shipped_table().cores)
     headings = [f"{core}, {bits} bits" for core in cores for bits in BITS]
     kernels = _table(("layer", *headings), ((_code((kind,)), *_cells(row)) for kind, row in kernels_by_kind().items()))
     return f"{_HEAD}{operators}{_REFUSALS}{refusals}{_KERNELS}{kernels}"
@@ -81,7 +81,7 @@ def print_operators(console: Console) -> None:
     console.print()
     table = plain_table("layer", "core", "8 bits", "16 bits")
     for kind, kernels in kernels_by_kind().items():
-        for core in load_cycle_table().cores:
+        for core in shipped_table().cores:
             table.add_row(kind, core, *(", ".join(kernels[core, bits]) for bits in BITS))
     console.print(table)
 

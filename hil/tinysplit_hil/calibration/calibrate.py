@@ -26,7 +26,7 @@ from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.kernels import candidates
-from tinysplit.kernels.cost_table import CodeCosts, CycleTable, KernelCosts, load_cycle_table, using_table
+from tinysplit.kernels.cost_table import CodeCosts, CycleTable, KernelCosts, shipped_table
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit.settings.boards_and_links import BOARD
@@ -86,9 +86,8 @@ def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Co
     that fit no board, ToolError for times that are not plausible; other errors are those of builds and rigs.
     """
     _check(request)
-    table, is_ideal = load_cycle_table(), request.bench.has_ideal_memory
-    if base:
-        table = base.model_copy(update={"cores": {**table.cores, **base.cores}})
+    shipped, is_ideal = shipped_table(), request.bench.has_ideal_memory
+    table = base.model_copy(update={"cores": {**shipped.cores, **base.cores}}) if base else shipped
     kernels = _kernel_costs(request, table, messages)
     targets = dict(table.targets) if base or is_ideal else {}
     targets |= {
@@ -104,7 +103,7 @@ def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Co
             "firmware_sha256": firmware_sha256(),
             "targets": targets,
             "cores": {core: _replaced(table.cores.get(core, {}), kernels.get(core, {})) for core in sorted(targets)},
-            **_other_costs(request, messages),
+            **_other_costs(shipped, request, messages),
         }
     )
 
@@ -186,8 +185,7 @@ def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: C
 def _network_layers(
     table: CycleTable, graph: Graph, bits: int, board: Board, bench: CalibrationBench, kinds: frozenset[str] | None
 ) -> list[MeasuredLayer]:
-    with using_table(table):
-        return list(measure_layers(*quantize_randomly(graph, bits), board, bench, kinds))
+    return list(measure_layers(table, *quantize_randomly(graph, bits), board, bench, kinds))
 
 
 def _replaced(old: ByBits, new: ByBits) -> ByBits:
@@ -203,18 +201,20 @@ def _code_costs() -> CodeCosts:
     return code_costs(networks, [load_board(name) for name in CORE_BOARDS])
 
 
-def _other_costs(request: CalibrationRequest, messages: Console) -> dict[str, Any]:
-    """Return the other parts of the table, by their keys."""
+def _other_costs(table: CycleTable, request: CalibrationRequest, messages: Console) -> dict[str, Any]:
+    """Return the other parts of the cost table, by their keys; what is measured is planned by the costs of `table`."""
     boards = [load_board(name) for name in LINKED_BOARDS]
     measured: dict[OtherCosts, tuple[str, Callable[[], Any]]] = {
-        OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(boards))),
+        OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(table, boards))),
         OtherCosts.HAND_OFFS: (
             "handoff",
-            lambda: {b.device.family: fit_handoffs(measure_handoffs(b), measure_fed_asleep(b)) for b in boards},
+            lambda: {
+                b.device.family: fit_handoffs(measure_handoffs(table, b), measure_fed_asleep(table, b)) for b in boards
+            },
         ),
-        OtherCosts.CODE_WAITS: ("code_waits", code_wait_table),
+        OtherCosts.CODE_WAITS: ("code_waits", lambda: code_wait_table(table)),
         OtherCosts.CODE: ("code", _code_costs),
-        OtherCosts.FIRMWARE: ("firmware", firmware_bytes),
+        OtherCosts.FIRMWARE: ("firmware", lambda: firmware_bytes(table)),
     }
     found = {}
     for other in OtherCosts:

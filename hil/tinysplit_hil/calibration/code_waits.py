@@ -22,7 +22,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.code_waits import code_waits
-from tinysplit.kernels.cost_table import PartCycles
+from tinysplit.kernels.cost_table import CycleTable, PartCycles
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
@@ -46,19 +46,19 @@ class WaitingLayer:
     sample: CostSample
 
 
-def code_wait_table() -> Waits:
+def code_wait_table(table: CycleTable) -> Waits:
     """Return the waits of each part, measured on networks of the calibration."""
     networks = (*calibration_networks(), *map(random_network, RANDOM_NETWORKS[:RANDOM_COUNT]))
-    cases = [(graph, bits, name) for graph in networks for bits in BIT_WIDTHS for name in BOARDS]
+    cases = [(table, graph, bits, name) for graph in networks for bits in BIT_WIDTHS for name in BOARDS]
     with process_pool() as workers:
         return fit_waits([layer for done in workers.map(_network_waits, *zip(*cases, strict=True)) for layer in done])
 
 
-def _network_waits(graph: Graph, bits: int, name: str) -> list[WaitingLayer]:
-    return list(measure_waits(*quantize_randomly(graph, bits), name))
+def _network_waits(table: CycleTable, graph: Graph, bits: int, name: str) -> list[WaitingLayer]:
+    return list(measure_waits(table, *quantize_randomly(graph, bits), name))
 
 
-def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator[WaitingLayer]:
+def measure_waits(table: CycleTable, quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator[WaitingLayer]:
     """Yield the layers of a network on board `name` that have no straight code, or one that fits the code cache.
 
     There are none if the network does not fit the board.
@@ -68,7 +68,7 @@ def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "out"
         try:
-            planned = plan_network(quantized, (load_board(name),), assignment, settings)
+            planned = plan_network(table, quantized, (load_board(name),), assignment, settings)
             project, _ = planned.build(folder)
         except CheckFailedError:
             return
@@ -83,7 +83,7 @@ def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator
 def _waiting_layer(planned: PlannedNetwork, index: int, cycles: float, real_cycles: float) -> Iterator[WaitingLayer]:
     own = planned.plan.boards[0]
     kernel, quantized, work = kernel_of(planned, index)
-    if code_waits(quantized.layer, own.board, Widths.of(quantized.formats), kernel).straight:
+    if code_waits(own.table, quantized.layer, own.board, Widths.of(quantized.formats), kernel).straight:
         return
     constants, of_constants = own.constants.get(index), 0.0
     if constants:

@@ -23,7 +23,7 @@ from tinysplit.common.errors import ToolError
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import HandoffCosts
+from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.project.manifest import Project
@@ -78,18 +78,20 @@ class HandoffCycles:
         return -(-self.cut_bytes // LINK_PAYLOAD_BYTES)
 
 
-def measure_handoffs(board: Board) -> Iterator[HandoffCycles]:
+def measure_handoffs(table: CycleTable, board: Board) -> Iterator[HandoffCycles]:
     """Yield the cycles of all networks on boards of a type, at both ends of a link by both drivers, and between two."""
     for driver in (LinkDriver.DMA, LinkDriver.INTERRUPT):
         n_sizes = len(AT_SENDER) if driver is LinkDriver.DMA else 2
         for sends, sizes in ((True, AT_SENDER), (False, AT_RECEIVER)):
             for each in sizes[:n_sizes]:
-                yield _measure(board, driver, each, receives=not sends, sends=sends)
+                yield _measure(table, board, driver, each, receives=not sends, sends=sends)
     for each in IN_THE_MIDDLE:
-        yield _measure(board, LinkDriver.DMA, each, receives=True, sends=True)
+        yield _measure(table, board, LinkDriver.DMA, each, receives=True, sends=True)
 
 
-def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, sends: bool) -> HandoffCycles:
+def _measure(
+    table: CycleTable, board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, sends: bool
+) -> HandoffCycles:
     baud = min(BAUD, usual_driving(driver).highest_baud(board, board.link_uarts[0]))
     busy = BUSY_LAYERS[board.device.core] * (1 if baud == BAUD else SLOWER)
     net = NetworkBuilder("handoff", Shape(SIDE, SIDE, sizes.inputs))
@@ -105,7 +107,7 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, 
     assignment = (0,) * receives + (number,) * own + (number + 1,) * sends
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project, _ = plan_network(quantized, boards, assignment, settings).build(folder)
+        project, _ = plan_network(table, quantized, boards, assignment, settings).build(folder)
         cycles, tick = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number + 1)
     pixels = SIDE * SIDE
     in_bytes, out_bytes = (0 if receives else sizes.inputs) * pixels, (0 if sends else sizes.outputs) * pixels
@@ -125,14 +127,15 @@ def _cycles_beside_layers(
     return (period_s - layers_s) * board.clock.core_hz, tick
 
 
-def measure_fed_asleep(board: Board) -> Iterator[tuple[int, float]]:
+def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[tuple[int, float]]:
     """Yield bytes of inputs, and the cycles beside layers and ticks of a board that sleeps while they come."""
     for channels in FED_ALONE:
         net = NetworkBuilder("waiting", Shape(SIDE, SIDE, channels)).conv(1)
         quantized, x = quantize_randomly(net.graph(), 8)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "out"
-            project, _ = plan_network(quantized, (board,), (0,) * len(net.graph().layers), CostSettings()).build(folder)
+            planned = plan_network(table, quantized, (board,), (0,) * len(quantized.layers), CostSettings())
+            project, _ = planned.build(folder)
             with open_rig(VIRTUAL, project, folder) as rig:
                 measured = measure(project, rig, x[:1])
                 tick = _tick_cycles(rig)

@@ -15,7 +15,7 @@ from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError, ToolError
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import CycleTable, Work
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.network.bit_widths import Widths
@@ -54,14 +54,19 @@ class MeasuredLayer:
 
 
 def measure_layers(
-    quantized: QuantizedGraph, x: IntArray, board: Board, bench: CalibrationBench, wanted: Container[str] | None = None
+    table: CycleTable,
+    quantized: QuantizedGraph,
+    x: IntArray,
+    board: Board,
+    bench: CalibrationBench,
+    wanted: Container[str] | None = None,
 ) -> Iterator[MeasuredLayer]:
     """Yield the layers of a network, which runs on input `x` (1 x H x W x C), by each kernel that can compute them.
 
     `wanted`: kinds of the cost table, None for all. Layers that do not fit the board are left out. Raises ToolError for
     times that are not plausible, and the errors of builds and rigs.
     """
-    for planned, numbers in plan_kernels(quantized, board, wanted):
+    for planned, numbers in plan_kernels(table, quantized, board, wanted):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "out"
             try:
@@ -136,7 +141,7 @@ def _beside_kernel(planned: PlannedNetwork, layer: ProjectLayer, bench: Calibrat
     kernel, quantized, _ = kernel_of(planned, index)
     core, widths = own.board.device.core, Widths.of(quantized.formats)
     estimated = layer.estimated_s * own.board.clock.core_hz
-    return estimated - kernel_cycles(quantized.layer, core, widths, kernel, quantized=quantized)
+    return estimated - kernel_cycles(own.table, quantized.layer, core, widths, kernel, quantized=quantized)
 
 
 def _code_bytes(sizes: ElfSizes, number: int, kernel: Kernel, quantized: QuantizedLayer) -> int:

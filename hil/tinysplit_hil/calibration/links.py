@@ -22,7 +22,7 @@ from tinysplit.common.protocol_limits import frames_of, last_frame_of
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import link_seconds
-from tinysplit.kernels.cost_table import LinkCycles
+from tinysplit.kernels.cost_table import CycleTable, LinkCycles
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit_hil.calibration.handoffs import COPYING
@@ -47,20 +47,22 @@ class TransferExcess:
     seconds: float
 
 
-def measure_links(boards: Sequence[Board]) -> Iterator[TransferExcess]:
+def measure_links(table: CycleTable, boards: Sequence[Board]) -> Iterator[TransferExcess]:
     """Yield transfers of all sizes between all pairs of `boards`, one of each family."""
     for driver, sender, receiver, (stride, channels) in product(BAUDS, boards, boards, SIZES):
-        yield _measure(sender, receiver, driver, channels, stride)
+        yield _measure(table, sender, receiver, driver, channels, stride)
 
 
-def _measure(sender: Board, receiver: Board, driver: LinkDriver, channels: int, stride: int) -> TransferExcess:
+def _measure(
+    table: CycleTable, sender: Board, receiver: Board, driver: LinkDriver, channels: int, stride: int
+) -> TransferExcess:
     net = NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(WIDE).conv(WIDE).conv(channels, stride=stride)
     quantized, x = quantize_randomly(net.conv(1).graph(), 8)
     boards = sender, receiver
     settings = CostSettings(baud=BAUDS[driver], hand_off=HandOffMode.WHOLE, link_driver=driver)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project, _ = plan_network(quantized, boards, (0, 0, 0, 1), settings).build(folder)
+        project, _ = plan_network(table, quantized, boards, (0, 0, 0, 1), settings).build(folder)
         with open_rig(VIRTUAL, project, folder) as rig:
             measured = measure(project, rig, x[:1])
     n_bytes = project.cuts[0].payload_bytes

@@ -22,7 +22,7 @@ from tinysplit.calibration.project import plan_network
 from tinysplit.cli import calibrate as command
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import PartCycles, load_cycle_table
+from tinysplit.kernels.cost_table import PartCycles, shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import quantize_input
 from tinysplit.network.layers import Shape
@@ -52,7 +52,7 @@ def dense_network() -> Graph:
 def calibrated(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     """Return what the command prints for one kernel, and its file, which begins as a calibration of another board."""
     path = tmp_path_factory.mktemp("calibration") / "own.json"
-    shipped, target = load_cycle_table(), target_of(load_board(OTHER), has_ideal_memory=False)
+    shipped, target = shipped_table(), target_of(load_board(OTHER), has_ideal_memory=False)
     conditions = {"compiler": compiler_version(), "firmware_sha256": firmware_sha256()}
     cores = {OTHER_CORE: shipped.cores[OTHER_CORE]}
     own = {**conditions, "targets": {OTHER_CORE: target}, "cores": cores}
@@ -74,7 +74,7 @@ def test_one_kernel_on_one_board(calibrated: tuple[dict[str, Any], Path]) -> Non
     low, high = fitted["quality"]["intervals"]["macc"]
     assert low <= fitted["costs"]["macc"] <= high
     assert printed["targets"][CORE] == {"board": BOARD, "core_hz": 64_000_000, "memory": "ideal"}
-    own, shipped = read_calibration(path, [load_board(BOARD), load_board(OTHER)]), load_cycle_table()
+    own, shipped = read_calibration(path, [load_board(BOARD), load_board(OTHER)]), shipped_table()
     assert own.cores[CORE]["8"]["dense"].cycles["macc"] == fitted["costs"]["macc"]
     macc = shipped.cores[CORE]["8"]["dense"].cycles["macc"]
     assert fitted["costs"]["macc"] == pytest.approx(macc, rel=0.1)
@@ -87,7 +87,9 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
     project, folder = shared_example(BOARD)
     quantized = read_quantized(folder, project)
     x = quantize_input(quantized, load_samples(SAMPLES, quantized.graph).x[:1])
-    planned = plan_network(quantized, (load_board(BOARD),), (0,) * len(quantized.layers), CostSettings())
+    planned = plan_network(
+        shipped_table(), quantized, (load_board(BOARD),), (0,) * len(quantized.layers), CostSettings()
+    )
     memory, sizes = planned.plan.boards[0].memory, BuildReport.read(project, [project.boards[0].elf(folder)])
     benches = [CalibrationBench(has_ideal_memory=is_ideal) for is_ideal in (True, False)]
     ideal, real = (
@@ -106,8 +108,8 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
 
 def test_other_costs_are_replaced_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = {"stm32g0": {"8": {"dense": PartCycles(cycles={"macc": 1.25})}}}
-    monkeypatch.setattr(calibration, "code_wait_table", lambda: waits)
-    path, shipped = tmp_path / "own.json", load_cycle_table()
+    monkeypatch.setattr(calibration, "code_wait_table", lambda _table: waits)
+    path, shipped = tmp_path / "own.json", shipped_table()
     assert json.loads(run("calibrate", "--only", "code-waits", "-o", str(path), "--json"))["kernels"] == []
     own = read_calibration(path, [load_board(BOARD), load_board(OTHER)])
     assert own.code_waits == waits

@@ -32,7 +32,7 @@ from tinysplit.common.project_files import LIST_NAME, MANIFEST_NAME, VALIDATION_
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
-from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.sample_files import SampleFile
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import read_split
@@ -83,7 +83,7 @@ def _read_wiring(path: Path) -> object:
 
 def _calibration() -> bytes:
     """Return a calibration with a few entries of each part."""
-    table = load_cycle_table()
+    table = shipped_table()
 
     def few(values: object, depth: int) -> object:
         if not isinstance(values, dict) or not depth:
@@ -99,7 +99,7 @@ def _calibration() -> bytes:
 
 def _read_calibration(path: Path) -> object:
     """Read with a compiler and a firmware that need not be looked at each time."""
-    table = load_cycle_table()
+    table = shipped_table()
     with (
         patch.object(conditions, "compiler_version", lambda: table.compiler),
         patch.object(conditions, "firmware_sha256", lambda: table.firmware_sha256),

@@ -7,6 +7,7 @@ from functools import partial
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Conv, DepthwiseConv, Layer
 from tinysplit.network.layers.base import FLOAT_BITS
@@ -73,7 +74,8 @@ def published_problem(model: str, boards: Sequence[str]) -> Problem:
     """Return the problem of Table 4: costs of Table 3, every board used, the last two layers on one board."""
     network = NETWORKS[model]
     graph = network.make()
-    problem = make_problem(graph, [load_board(name) for name in boards], CostSettings(cost_model=COST_MODEL))
+    own, settings = [load_board(name) for name in boards], CostSettings(cost_model=COST_MODEL)
+    problem = make_problem(shipped_table(), graph, own, settings)
     costs_of = dict(zip(graph.layers, zip(problem.layers, problem.transfer_seconds, strict=True), strict=True))
     layers: list[LayerCosts] = []
     transfers = []

@@ -17,6 +17,7 @@ from tinysplit.common.choices import LONG_BITS, SHORT_BITS, USUAL_MAX_DROP, USUA
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.settings_class import settings_class
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -67,6 +68,7 @@ class Limits:
     `assignment` has the board of each layer, counted from 0; when empty, the first board runs all.
     """
 
+    table: CycleTable
     goal: Goal
     boards: tuple[Board, ...]
     settings: CostSettings = field(default_factory=CostSettings)
@@ -74,7 +76,7 @@ class Limits:
 
     def costs(self, graph: Graph) -> WidthCosts:
         """Return the costs of bit widths on these boards."""
-        return WidthCosts(graph, self.boards, self.settings, self.assignment or (0,) * len(graph.layers))
+        return WidthCosts(self.table, graph, self.boards, self.settings, self.assignment or (0,) * len(graph.layers))
 
 
 class TensorName(NamedTuple):

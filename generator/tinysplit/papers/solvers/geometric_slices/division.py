@@ -29,7 +29,7 @@ from tinysplit.papers.solvers.geometric_slices.part_models import PartModels
 from tinysplit.papers.solvers.geometric_slices.transfers import PartTransfers
 from tinysplit.slices.distribution_problem import DistributionModel, most_flash_bytes
 from tinysplit.slices.part_costs import PartCost
-from tinysplit.split.problem import Objective
+from tinysplit.split.problem import DeviceLimits, Objective
 
 FLASH = "flash"
 EQUAL_PARTS = 0.95  # of them is the largest lower bound, so that programs have an inside
@@ -127,7 +127,7 @@ class NetworkDivision:
 
     def _limits(self, board: int) -> Mapping[str, float]:
         """Return the flash of a board and its RAM for each divided layer, where they are not sure to suffice."""
-        memory = free_memory(self.model.costs.boards[board])
+        memory = self._memory(board)
         limits = {
             self._ram_of(number): float(memory.ram_bytes)
             for number in sorted(self._divided)
@@ -147,7 +147,10 @@ class NetworkDivision:
         return limits
 
     def _may_lack_ram(self, number: int, board: int) -> bool:
-        return self._whole(number, board).ram_bytes > free_memory(self.model.costs.boards[board]).ram_bytes
+        return self._whole(number, board).ram_bytes > self._memory(board).ram_bytes
+
+    def _memory(self, board: int) -> DeviceLimits:
+        return free_memory(self.model.costs.table, self.model.costs.boards[board])
 
     def _ram_of(self, number: int) -> str:
         return f"RAM of {self._graph.layers[number].name}"
