@@ -20,7 +20,6 @@ from tinysplit.build.report import BuildReport, BuiltBoard, print_build
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES
-from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
@@ -137,8 +136,7 @@ def built_as_planned(graph: Graph, board_name: str, folder: Path, bits: int = 8)
     quantized, board = quantize_randomly(graph, bits)[0], load_board(board_name)
     planned = plan_network(quantized, (board,), (0,) * len(quantized.layers), CostSettings())
     _, report = planned.build(folder / "out")
-    program = board_program(quantized, planned.plan, planned.plan.boards[0], layer_sources(quantized, planned.plan))
-    return program, report.boards[0].sizes
+    return planned.program(planned.plan.boards[0]).planned, report.boards[0].sizes
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
+from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.codegen.platformio_ini import COMPILER, macros
 from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.project.manifest import Project
@@ -201,12 +202,21 @@ def write_project(
     driver: LinkDriver = LinkDriver.DMA,
 ) -> None:
     """Write the files of a generated project, in its layout."""
-    links_at_rate = [(link, link_baud) for link in links]
-    texts = {
-        **render_board_files(board, links_at_rate, 115200, board.near_memory, usual_driving(driver)),
-        "src/network.c": network,
-    }
-    write_files(folder, texts, firmware_sources(board, driver if links else None))
+    firmware = firmware_of(board, links, driver, link_baud)
+    write_files(folder, {**render_board_files(firmware), "src/network.c": network}, firmware_sources(firmware))
+
+
+def firmware_of(
+    board: Board, links: Sequence[Uart] = (), driver: LinkDriver = LinkDriver.DMA, link_baud: int = 115200
+) -> BoardFirmware:
+    """Return the firmware of a board with these link UARTs, and the arena next to its core."""
+    return BoardFirmware(
+        board=board,
+        host_baud=115200,
+        driving=usual_driving(driver),
+        arena=board.near_memory,
+        links=tuple((link, link_baud) for link in links),
+    )
 
 
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:

@@ -1,10 +1,10 @@
 """`src/network.c` of a board: its arena, the steps in their order, and the kernel calls of every layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.codegen.layer_source import copy_function_name
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.templates import render
@@ -12,7 +12,6 @@ from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.schedule import PlanStep, StepKind
-from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
@@ -170,25 +169,22 @@ class NetworkContext:
     links: Sequence[LinkEntry]
 
 
-def render_network(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> str:
-    """Return the text of a board's `network.c`; `longest_s` is the estimated time of each board's longest layer."""
-    return render("project/network.c.j2", _network_context(quantized, board_plan, plan, longest_s))
+def render_network(program: BoardProgram, longest_s: Mapping[int, float]) -> str:
+    """Return the text of a board's `network.c`; `longest_s` has the estimated time of each board's longest layer."""
+    return render("project/network.c.j2", _network_context(program, longest_s))
 
 
-def _network_context(
-    quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]
-) -> NetworkContext:
-    widths = BitWidths.of_quantized(quantized)
-    network_input, network_output = _input(quantized, widths, board_plan), _output(quantized, widths, board_plan, plan)
-    own_longest_s = longest_s[plan.boards.index(board_plan)]
+def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> NetworkContext:
+    board_plan, quantized = program.board_plan, program.quantized
+    network_input, network_output = _input(program), _output(program)
     begin = [StepEntry("input", 0, "")] if network_input != ABSENT else []
     end = [StepEntry("output", 0, "")] if network_output != ABSENT else []
-    entries = _transfers(quantized.graph, board_plan, plan, len(begin))
+    entries = _transfers(quantized.graph, board_plan, program.plan, len(begin))
     transfers = [entry for kind, entry in entries if kind in _MEASURED]
     waits = [entry for kind, entry in entries if kind not in _MEASURED]
     return NetworkContext(
-        number=board_plan.number,
-        title=board_plan.board.title,
+        number=program.number,
+        title=program.board.title,
         model_name=quantized.graph.name,
         bits=quantized.bits,
         arena_bytes=max(board_plan.arena_bytes, 1),
@@ -196,17 +192,13 @@ def _network_context(
         near_begin=NEAR_BEGIN,
         network_input=network_input,
         network_output=network_output,
-        watchdog_ms=watchdog_ms(own_longest_s),
-        has_long_layers=own_longest_s * board_plan.board.clock.core_hz > LONG_CYCLES,
-        layers=[
-            _layer_step(quantized, widths, layer, board_plan, plan)
-            for layer in board_plan.layers
-            if not quantized.graph.layers[layer].is_view
-        ],
+        watchdog_ms=watchdog_ms(program.longest_layer_s),
+        has_long_layers=program.longest_layer_s * program.board.clock.core_hz > LONG_CYCLES,
+        layers=[_layer_step(program, layer) for layer in program.computed],
         steps=[*begin, *_steps(quantized, board_plan, entries), *end],
         transfers=transfers,
         waits=waits,
-        links=[_link(link, board_plan, plan, longest_s) for link in board_plan.links],
+        links=[_link(link, board_plan, program.plan, longest_s) for link in board_plan.links],
     )
 
 
@@ -216,37 +208,40 @@ def watchdog_ms(longest_s: float) -> int:
     return 0 if wanted_s > LONGEST_WATCHDOG_S else round(1000 * wanted_s)
 
 
-def _input(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan) -> BufferedTensor:
-    if not board_plan.takes_input:
+def _input(program: BoardProgram) -> BufferedTensor:
+    plan = program.board_plan
+    if not plan.takes_input:
         return ABSENT
-    offset, stage = board_plan.memory.offset(NETWORK_INPUT, 0), board_plan.stages.input
-    return BufferedTensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, NETWORK_INPUT))
+    return _buffered(program, NETWORK_INPUT, 0, plan.stages.input)
 
 
-def _output(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan, plan: Plan) -> BufferedTensor:
-    output = len(quantized.layers) - 1
-    if plan.output_board != board_plan.index:
+def _output(program: BoardProgram) -> BufferedTensor:
+    plan = program.board_plan
+    if not program.gives_output:
         return ABSENT
-    offset, stage = board_plan.memory.offset(output, len(board_plan.steps)), board_plan.stages.output
-    return BufferedTensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, output))
+    return _buffered(program, len(program.quantized.layers) - 1, len(plan.steps), plan.stages.output)
 
 
-def _layer_step(
-    quantized: QuantizedGraph, widths: BitWidths, layer: int, board_plan: BoardPlan, plan: Plan
-) -> LayerStep:
-    memory = board_plan.memory
+def _buffered(program: BoardProgram, tensor: int, step: int, stage: int | None) -> BufferedTensor:
+    offset = program.board_plan.memory.offset(tensor, step)
+    size_bytes = program.widths.size_bytes(program.quantized.graph, tensor)
+    return BufferedTensor(offset, offset if stage is None else stage, size_bytes)
+
+
+def _layer_step(program: BoardProgram, layer: int) -> LayerStep:
+    quantized, board_plan, memory = program.quantized, program.board_plan, program.board_plan.memory
     index = next(index for index, step in enumerate(board_plan.steps) if step[:2] == (StepKind.RUN, layer))
     moves = tuple(
         WordMove(
             source=memory.offset(move.tensor, index - 1),
             target=memory.offset(move.tensor, index),
-            words=-(-widths.size_bytes(quantized.graph, move.tensor) // WORD_BYTES),
+            words=-(-program.widths.size_bytes(quantized.graph, move.tensor) // WORD_BYTES),
         )
         for move in memory.moves
         if move.step == index
     )
     calls, fused = _calls(quantized, layer, memory, index), _fused_calls(quantized, layer, memory)
-    stream = _layer_stream(quantized, layer, board_plan, plan)
+    stream = _layer_stream(quantized, layer, board_plan, program.plan)
     copied = {
         number + 1
         for number, constants in board_plan.constants.items()
@@ -359,13 +354,13 @@ def _take(step: PlanStep, hand_off: HandOff) -> str:
     return f"{'transfers' if rows is None else 'row_stream'}_{step.kind.value}"
 
 
-def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> LinkEntry:
+def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Mapping[int, float]) -> LinkEntry:
     channels = [
         LinkChannel(number, cut.sender == board_plan.index, plan.hand_offs[number].frame_share, cut.payload_bytes)
         for number, cut in enumerate(plan.cuts)
         if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
     ]
-    peer = next(index for index, other in enumerate(plan.boards) if other.index == link.peer)
-    polls = plan.boards[peer].link_driving.driver is LinkDriver.POLLING
-    patience_ms = min(round(1000 * WATCHDOG_FACTOR * longest_s[peer]), LONGEST_PATIENCE_MS) if polls else 0
+    peer = next(other for other in plan.boards if other.index == link.peer)
+    longest_ms = round(1000 * WATCHDOG_FACTOR * longest_s[peer.index])
+    patience_ms = min(longest_ms, LONGEST_PATIENCE_MS) if peer.link_driving.polls else 0
     return LinkEntry(link.peer, link.baud, patience_ms, channels)

@@ -9,7 +9,7 @@ from rich.console import Console
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.link_rates import LOW_RATES, RATES, common_rates
 from tinysplit.build.folder import build_folder
-from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivings
+from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_driving
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
@@ -211,8 +211,6 @@ def _try_rates(
 
 def _rates(boards: Sequence[Board], ends: Ends) -> tuple[int, ...]:
     """Return the rates that both UARTs of a link make, and both boards keep up with."""
-    drivings = wiring_drivings(boards, None)
-    first, second = uarts = [boards[end.board].link_uarts[end.uart] for end in ends]
-    indices = [end.board for end in ends]
-    highest = min(drivings[i].highest_baud(boards[i], uart) for i, uart in zip(indices, uarts, strict=True))
-    return tuple(baud for baud in common_rates(first, second, (*RATES, *LOW_RATES)) if baud <= highest)
+    first, second = ((boards[end.board], boards[end.board].link_uarts[end.uart]) for end in ends)
+    highest = min(wiring_driving(board, None).highest_baud(board, uart) for board, uart in (first, second))
+    return tuple(baud for baud in common_rates(first[1], second[1], (*RATES, *LOW_RATES)) if baud <= highest)

@@ -10,7 +10,7 @@ from tinysplit import __version__
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.link_rates import common_rates
 from tinysplit.build.platformio import build_projects
-from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivings
+from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_driving
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
@@ -69,7 +69,7 @@ def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: b
     check_connected(boards, settings)
     links = wire_all(boards, settings)
     named = {link.boards for link in settings.named}
-    drivings = wiring_drivings(boards, settings.driver)
+    drivings = [wiring_driving(board, settings.driver) for board in boards]
 
     def rates_of(link: Link) -> tuple[int, ...]:
         if not is_auto or link.boards in named:
