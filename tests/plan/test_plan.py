@@ -31,7 +31,7 @@ def test_a_board_may_have_several_sub_models_and_one_link_serves_both_directions
         (2, 1, 0, 5),
     ]
     assert len(plan.links) == 1
-    assert plan.links[0].uarts == (G0.link_uarts[0], F4.link_uarts[0])
+    assert plan.links[0].ends == ((0, G0.link_uarts[0]), (1, F4.link_uarts[0]))
     assert (first.takes_input, second.takes_input) == (True, False)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from tinysplit import __version__
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.activities import estimated_alone, estimated_in_stream
 from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.costs.handoff import powers_of
@@ -146,16 +147,18 @@ def _external_power(board_plan: BoardPlan) -> ExternalPower | None:
 
 
 def _links(plan: Plan) -> Iterator[ProjectLink]:
-    boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    return (_link(link, boards) for link in plan.links)
+    drivers = {board_plan.index: board_plan.link_driving.driver for board_plan in plan.boards}
+    return (describe_link(link, drivers) for link in plan.links)
 
 
-def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
+def describe_link(link: Link, drivers: Mapping[int, LinkDriver]) -> ProjectLink:
+    """Return what the manifest says of a link; `drivers` are those of the boards by index."""
+    first, second = link.ends
     return ProjectLink(
-        boards=(link.boards[0] + 1, link.boards[1] + 1),
-        uarts=(link.uarts[0].name, link.uarts[1].name),
-        connectors=(link.uarts[0].connector, link.uarts[1].connector),
-        drivers=(boards[link.boards[0]].link_driving.driver, boards[link.boards[1]].link_driving.driver),
+        boards=(first.board + 1, second.board + 1),
+        uarts=(first.uart.name, second.uart.name),
+        connectors=(first.uart.connector, second.uart.connector),
+        drivers=(drivers[first.board], drivers[second.board]),
         baud=link.baud,
     )
 

@@ -11,13 +11,14 @@ from tinysplit.boards.link_rates import RATES, host_baud_of
 from tinysplit.boards.parts import Pin
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
+from tinysplit.codegen.manifest_builder import describe_link
 from tinysplit.codegen.note import BoardNote, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import build_scripts
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
 from tinysplit.plan.wiring import Link
-from tinysplit.project.manifest import Project, ProjectBoard, ProjectLink, ProjectModel
+from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel
 
 MODEL = ProjectModel(name="wiring test", sha256="", copy_sha256="", parameters_sha256="")  # there is none
 FIRST_BAUD = 115_200  # until the test changes it: the programs do not depend on the rates that are tested
@@ -102,6 +103,7 @@ def _note(number: int, firmware: BoardFirmware, links: Sequence[Link]) -> BoardN
 
 
 def _manifest(programs: Sequence[BoardFirmware], links: Sequence[Link], project_hash: int) -> Project:
+    drivers = {index: firmware.driving.driver for index, firmware in enumerate(programs)}
     return Project(
         tinysplit_version=__version__,
         model=MODEL,
@@ -114,7 +116,7 @@ def _manifest(programs: Sequence[BoardFirmware], links: Sequence[Link], project_
         one_board_period_s=None,
         copies=(),
         boards=tuple(_board(number, firmware.board) for number, firmware in enumerate(programs, 1)),
-        links=tuple(_link(link, programs) for link in links),
+        links=tuple(describe_link(link, drivers) for link in links),
         layers=(),
         cuts=(),
     )
@@ -128,15 +130,4 @@ def _board(number: int, board: Board) -> ProjectBoard:
         weights_bytes=0,
         arena_bytes=0,
         core_hz=board.clock.core_hz,
-    )
-
-
-def _link(link: Link, programs: Sequence[BoardFirmware]) -> ProjectLink:
-    first, second = link.boards
-    return ProjectLink(
-        boards=(first + 1, second + 1),
-        uarts=(link.uarts[0].name, link.uarts[1].name),
-        connectors=(link.uarts[0].connector, link.uarts[1].connector),
-        drivers=(programs[first].driving.driver, programs[second].driving.driver),
-        baud=link.baud,
     )

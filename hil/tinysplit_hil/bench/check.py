@@ -172,8 +172,7 @@ def check_boards(boards: Sequence[Board], project: Project, rig: Rig, messages: 
         for end, count in heard.items()
         if count.sender and heard[count.sender].sender == end and uarts.index(end) < uarts.index(count.sender)
     ]
-    trials = _try_rates(client, boards, pairs, TRIAL_S[rig.kind], messages)
-    links = tuple(FoundLink(ends, tuple(own)) for ends, own in zip(pairs, trials, strict=True))
+    links = _try_rates(client, boards, pairs, TRIAL_S[rig.kind], messages)
     return BenchCheck(tuple(boards), heard, crossed, links, clocks)
 
 
@@ -193,20 +192,19 @@ def _find_crossed(client: WiringClient, bauds: Mapping[End, int], heard: Mapping
 
 def _try_rates(
     client: WiringClient, boards: Sequence[Board], links: Sequence[Ends], trial_s: float, messages: Console
-) -> Sequence[Sequence[Trial]]:
-    """Return the trials of each link, from the lowest rate. All that have a rate are busy with it at once."""
-    rates = [_rates(boards, ends) for ends in links]
-    trials: list[list[Trial]] = [[] for _ in links]
-    for baud in sorted({baud for own in rates for baud in own}):
-        busy = [index for index, own in enumerate(rates) if baud in own]
+) -> tuple[FoundLink, ...]:
+    """Return the links with their trials. All that have a rate are busy with it at once."""
+    rates = {ends: _rates(boards, ends) for ends in links}
+    trials: dict[Ends, list[Trial]] = {ends: [] for ends in links}
+    for baud in sorted({baud for own in rates.values() for baud in own}):
+        busy = [ends for ends, own in rates.items() if baud in own]
         frames = round(trial_s * baud / (BITS_PER_BYTE * (FRAME_BYTES + LINK_OVERHEAD_BYTES)))
         frames = min(max(frames, LEAST_FRAMES), MOST_FRAMES)
         with steps(messages, f"testing at {baud} baud"):
-            of_ends = {end: baud for index in busy for end in links[index]}
-            counts = client.exchange(of_ends, frames, FRAME_BYTES)
-        for index in busy:
-            trials[index].append(trial_of(baud, links[index], frames, counts))
-    return trials
+            counts = client.exchange({end: baud for ends in busy for end in ends}, frames, FRAME_BYTES)
+        for ends in busy:
+            trials[ends].append(trial_of(baud, ends, frames, counts))
+    return tuple(FoundLink(ends, tuple(own)) for ends, own in trials.items())
 
 
 def _rates(boards: Sequence[Board], ends: Ends) -> tuple[int, ...]:

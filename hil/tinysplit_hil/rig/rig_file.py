@@ -16,6 +16,7 @@ from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.quoting import is_serial_number, toml_string
 from tinysplit.plan.wiring import Link
+from tinysplit.project.file_link import FileLink
 from tinysplit.settings.boards_and_links import BOARD, USE_ALL
 from tinysplit_hil.rig.programmers import ProbeChoice
 from tinysplit_hil.rig.stlink import check_single, usb_ports
@@ -101,23 +102,17 @@ class ServedRig(FileModel):
             )
 
 
-class RigLink(FileModel):
-    """A link that `tinysplit bench check` found: its boards, by number, and the highest rate without an error."""
+class RigLink(FileLink):
+    """A link that `tinysplit bench check` found, and the highest rate without an error."""
 
-    boards: tuple[PositiveInt, PositiveInt]
-    uarts: tuple[str, str]
     baud: PositiveInt
 
     @classmethod
     def of(cls, link: Link) -> Self:
         """Return a link that is planned."""
-        (first, second), (its_uart, other) = link.boards, link.uarts
-        return cls(boards=(first + 1, second + 1), uarts=(its_uart.name, other.name), baud=link.baud)
-
-    @property
-    def ends(self) -> frozenset[tuple[int, str]]:
-        """Board and UART of both ends."""
-        return frozenset(zip(self.boards, self.uarts, strict=True))
+        first, second = link.ends
+        boards, uarts = (first.board + 1, second.board + 1), (first.uart.name, second.uart.name)
+        return cls(boards=boards, uarts=uarts, baud=link.baud)
 
 
 class LabgridRig(FileModel):
