@@ -15,7 +15,6 @@ from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.codegen.platformio_ini import COMPILER, macros
-from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.project.manifest import Project
 
 CHECKSUM = Path(__file__).parents[2] / "boards" / "platform" / "checksum.py"
@@ -267,8 +266,8 @@ def linked_elf(folder: Path, board: Board) -> Path:
 
 def build_folder(project: Project, out: Path) -> BuildReport:
     """Build the programs of a generated folder where PlatformIO would; test_direct_build.py has that they are equal."""
-    elfs = [out / board.directory / ELF_IN_PROJECT for board in project.boards]
-    for board, elf in zip(project.boards, elfs, strict=True):
+    for board in project.boards:
+        elf = board.elf(out)
         elf.parent.mkdir(parents=True, exist_ok=True)
         linked_elf(out / board.directory, load_board(board.name)).replace(elf)
-    return BuildReport.read(project, elfs)
+    return BuildReport.read(project, out)

@@ -88,7 +88,7 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
     quantized = read_quantized(folder, project)
     x = quantize_input(quantized, load_samples(SAMPLES, quantized.graph).x[:1])
     planned = plan_network(quantized, (load_board(BOARD),), (0,) * len(quantized.layers), CostSettings())
-    memory, sizes = planned.plan.boards[0].memory, BuildReport.read(project, [project.boards[0].elf(folder)])
+    memory, sizes = planned.plan.boards[0].memory, BuildReport.read(project, folder)
     benches = [CalibrationBench(has_ideal_memory=is_ideal) for is_ideal in (True, False)]
     ideal, real = (
         [
