@@ -164,9 +164,10 @@ def _source(quantized: QuantizedGraph, plan: Plan, board_plan: BoardPlan, index:
 
 def _hooks(plan: Plan, layer: int) -> RowHooks:
     """Return the hooks of a layer; fused ones have none, as network.c calls them tile by tile."""
+    hand_offs = [each.hand_off for each in plan.cuts]
     return RowHooks(
-        awaits=any(each.takes is not None and each.takes.layers == (layer,) for each in plan.hand_offs),
-        announces=any(each.gives is not None and each.gives.layers == (layer,) for each in plan.hand_offs),
+        awaits=any(each.takes is not None and each.takes.layers == (layer,) for each in hand_offs),
+        announces=any(each.gives is not None and each.gives.layers == (layer,) for each in hand_offs),
     )
 
 

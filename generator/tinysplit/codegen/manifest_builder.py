@@ -14,7 +14,6 @@ from tinysplit.kernels.cost_table import load_cycle_table
 from tinysplit.network.distribution import Part
 from tinysplit.plan.period import overlapped_s, planned_period_s
 from tinysplit.plan.plan import BoardPlan, Plan
-from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
 from tinysplit.project.activity import ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
@@ -31,7 +30,6 @@ from tinysplit.project.manifest import (
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.evaluate.replication import period_of_copies_s
 from tinysplit.split.problem import LayerCosts, Period, Problem
-from tinysplit.split.topology import Cut
 
 
 def build_manifest(
@@ -164,22 +162,18 @@ def describe_link(link: Link, drivers: Mapping[int, LinkDriver]) -> ProjectLink:
 
 
 def _cuts(plan: Plan, parts: Sequence[Part]) -> Iterator[ProjectCut]:
-    for number, (cut, hand_off) in enumerate(zip(plan.cuts, plan.hand_offs, strict=True), 1):
-        acknowledgement_s = plan.problem.handoff_parts.reply_s[cut.receiver][cut.sender]
-        yield _cut(number, cut, acknowledgement_s, hand_off, parts[cut.after_layer] if parts else None)
-
-
-def _cut(number: int, cut: Cut, acknowledgement_s: float, hand_off: HandOff, part: Part | None) -> ProjectCut:
-    return ProjectCut(
-        number=number,
-        after_layer=cut.after_layer + 1,
-        from_board=cut.sender + 1,
-        to_board=cut.receiver + 1,
-        payload_bytes=cut.payload_bytes,
-        estimated_s=cut.seconds,
-        acknowledgement_s=acknowledgement_s,
-        is_sent_by_rows=hand_off.gives is not None,
-        is_taken_by_rows=hand_off.takes is not None,
-        why_whole=hand_off.reason,
-        part=ProjectPart.of(part) if part else None,
-    )
+    for number, planned in enumerate(plan.cuts, 1):
+        cut, hand_off = planned.cut, planned.hand_off
+        yield ProjectCut(
+            number=number,
+            after_layer=cut.after_layer + 1,
+            from_board=cut.sender + 1,
+            to_board=cut.receiver + 1,
+            payload_bytes=cut.payload_bytes,
+            estimated_s=cut.seconds,
+            acknowledgement_s=plan.problem.handoff_parts.reply_s[cut.receiver][cut.sender],
+            is_sent_by_rows=hand_off.gives is not None,
+            is_taken_by_rows=hand_off.takes is not None,
+            why_whole=hand_off.reason,
+            part=ProjectPart.of(parts[cut.after_layer]) if parts else None,
+        )

@@ -12,9 +12,8 @@ from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.schedule import PlanStep, StepKind
-from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import BoardLink
 
@@ -179,7 +178,7 @@ def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> N
     network_input, network_output = _input(program), _output(program)
     begin = [StepEntry("input", 0, "")] if network_input != ABSENT else []
     end = [StepEntry("output", 0, "")] if network_output != ABSENT else []
-    entries = _transfers(quantized.graph, board_plan, program.plan, len(begin))
+    entries = _transfers(program, len(begin))
     transfers = [entry for kind, entry in entries if kind in _MEASURED]
     waits = [entry for kind, entry in entries if kind not in _MEASURED]
     return NetworkContext(
@@ -195,10 +194,10 @@ def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> N
         watchdog_ms=watchdog_ms(program.longest_layer_s),
         has_long_layers=program.longest_layer_s * program.board.clock.core_hz > LONG_CYCLES,
         layers=[_layer_step(program, layer) for layer in program.computed],
-        steps=[*begin, *_steps(quantized, board_plan, entries), *end],
+        steps=[*begin, *_steps(program, entries), *end],
         transfers=transfers,
         waits=waits,
-        links=[_link(link, board_plan, program.plan, longest_s) for link in board_plan.links],
+        links=[_link(program, link, longest_s) for link in board_plan.links],
     )
 
 
@@ -241,7 +240,7 @@ def _layer_step(program: BoardProgram, layer: int) -> LayerStep:
         if move.step == index
     )
     calls, fused = _calls(quantized, layer, memory, index), _fused_calls(quantized, layer, memory)
-    stream = _layer_stream(quantized, layer, board_plan, program.plan)
+    stream = _layer_stream(program, layer)
     copied = {
         number + 1
         for number, constants in board_plan.constants.items()
@@ -251,23 +250,24 @@ def _layer_step(program: BoardProgram, layer: int) -> LayerStep:
     return LayerStep(number=layer + 1, moves=moves, copies=copies, calls=calls, fused=fused, stream=stream)
 
 
-def _layer_stream(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, plan: Plan) -> LayerStream | None:
+def _layer_stream(program: BoardProgram, layer: int) -> LayerStream | None:
     """Return the streamed input and output of the step in which `layer` runs first."""
-    numbers = [step.item for step in board_plan.steps if step.kind in _MEASURED]
-    ends = [(number, plan.hand_offs[number]) for number in numbers]
+    layers, cuts = program.quantized.layers, program.plan.cuts
+    numbers = [step.item for step in program.board_plan.steps if step.kind in _MEASURED]
+    ends = [(number, cuts[number].hand_off) for number in numbers]
     takes = next((number for number, each in ends if each.takes and each.takes.layers[0] == layer), None)
     gives = next((number for number, each in ends if each.gives and each.gives.layers[0] == layer), None)
-    rows = plan.hand_offs[takes].takes if takes is not None else None
-    rows = plan.hand_offs[gives].gives if gives is not None else rows
+    rows = cuts[takes].hand_off.takes if takes is not None else None
+    rows = cuts[gives].hand_off.gives if gives is not None else rows
     if rows is None:
         return None
-    in_rows = quantized.layers[layer].layer.in_shape.height
-    out_rows = quantized.layers[rows.output].layer.out_shape.height
+    in_rows = layers[layer].layer.in_shape.height
+    out_rows = layers[rows.output].layer.out_shape.height
     return LayerStream(
         input=None if takes is None else numbers.index(takes),
         output=None if gives is None else numbers.index(gives),
-        in_row_bytes=0 if takes is None else plan.cuts[takes].payload_bytes // in_rows,
-        out_row_bytes=0 if gives is None else plan.cuts[gives].payload_bytes // out_rows,
+        in_row_bytes=0 if takes is None else cuts[takes].cut.payload_bytes // in_rows,
+        out_row_bytes=0 if gives is None else cuts[gives].cut.payload_bytes // out_rows,
         first_needed=int(rows.needed_rows[0]),
         needed_step=int(rows.needed_rows[1] - rows.needed_rows[0]),
         tile_rows=int(rows.done_rows[0]),
@@ -306,14 +306,12 @@ def _fused_calls(quantized: QuantizedGraph, layer: int, memory: BoardMemory) -> 
     )
 
 
-def _steps(
-    quantized: QuantizedGraph, board_plan: BoardPlan, transfers: Sequence[tuple[StepKind, TransferEntry]]
-) -> Iterator[StepEntry]:
+def _steps(program: BoardProgram, transfers: Sequence[tuple[StepKind, TransferEntry]]) -> Iterator[StepEntry]:
     """Yield the layers and transfers of a board in their order."""
     entries, numbers = iter(transfers), {name: count() for name in ("network_transfers", "waits")}
-    for step in board_plan.steps:
+    for step in program.board_plan.steps:
         if step.kind is StepKind.RUN:
-            layer = quantized.layers[step.item].layer
+            layer = program.quantized.layers[step.item].layer
             if layer.is_view:
                 continue
             yield StepEntry(step.kind.value, step.item + 1, f"{layer.kind} {layer.out_shape}")
@@ -323,10 +321,9 @@ def _steps(
             yield StepEntry(step.kind.value, step.item, transfer.comment, f"&{array}[{next(numbers[array])}]")
 
 
-def _transfers(
-    graph: Graph, board_plan: BoardPlan, plan: Plan, first_record: int
-) -> list[tuple[StepKind, TransferEntry]]:
+def _transfers(program: BoardProgram, first_record: int) -> list[tuple[StepKind, TransferEntry]]:
     """Return the steps of a board's transfers; its first step has time record `first_record`."""
+    graph, board_plan = program.quantized.graph, program.board_plan
     peers = [link.peer for link in board_plan.links]
     entries: list[tuple[StepKind, TransferEntry]] = []
     record = first_record - 1
@@ -334,10 +331,11 @@ def _transfers(
         record += step.kind is not StepKind.RUN or not graph.layers[step.item].is_view
         if step.kind is StepKind.RUN:
             continue
-        cut, offset = plan.cuts[step.item], board_plan.memory.offset(step.tensor, index)
+        planned, offset = program.plan.cuts[step.item], board_plan.memory.offset(step.tensor, index)
+        cut = planned.cut
         peer, direction = (cut.receiver, "to") if step.kind in _AT_SENDER else (cut.sender, "from")
         entry = TransferEntry(
-            take=_DISTRIBUTED[step.kind] if graph.is_distributed else _take(step, plan.hand_offs[step.item]),
+            take=_DISTRIBUTED[step.kind] if graph.is_distributed else _take(step, planned.hand_off),
             comment=f"output of layer {step.tensor + 1} {direction} board {peer + 1}",
             tensor=BufferedTensor(offset, board_plan.stages.cuts.get(step.item, offset), cut.payload_bytes),
             link=peers.index(peer),
@@ -354,13 +352,14 @@ def _take(step: PlanStep, hand_off: HandOff) -> str:
     return f"{'transfers' if rows is None else 'row_stream'}_{step.kind.value}"
 
 
-def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Mapping[int, float]) -> LinkEntry:
+def _link(program: BoardProgram, link: BoardLink, longest_s: Mapping[int, float]) -> LinkEntry:
+    index = program.board_plan.index
     channels = [
-        LinkChannel(number, cut.sender == board_plan.index, plan.hand_offs[number].frame_share, cut.payload_bytes)
-        for number, cut in enumerate(plan.cuts)
-        if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
+        LinkChannel(number, each.cut.sender == index, each.hand_off.frame_share, each.cut.payload_bytes)
+        for number, each in enumerate(program.plan.cuts)
+        if {each.cut.sender, each.cut.receiver} == {link.peer, index}
     ]
-    peer = next(other for other in plan.boards if other.index == link.peer)
+    peer = next(other for other in program.plan.boards if other.index == link.peer)
     longest_ms = round(1000 * WATCHDOG_FACTOR * longest_s[peer.index])
     patience_ms = min(longest_ms, LONGEST_PATIENCE_MS) if peer.link_driving.polls else 0
     return LinkEntry(link.peer, link.baud, patience_ms, channels)
