@@ -1,5 +1,7 @@
 """What the program of each board has, by which its files and the manifest are written."""
 
+import json
+import re
 from pathlib import Path
 
 import onnx
@@ -9,6 +11,7 @@ from rich.console import Console
 from example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.calibration.project import PlannedNetwork, plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.mlperf import Mlperf
@@ -54,6 +57,43 @@ def test_only_the_board_that_reads_the_input_speaks_mlperf() -> None:
     programs = [network.program(own, ProgramOptions(mlperf=Mlperf("tiny"))) for own in network.plan.boards]
     hosts = {each.number: (each.host, each.firmware.host, each.planned.host) for each in programs}
     assert hosts == {1: (HostProtocol.TINYSPLIT,) * 3, 2: (HostProtocol.MLPERF,) * 3}
+
+
+def test_each_program_says_what_it_is(tmp_path: Path) -> None:
+    network, out = planned(0, 0, 0, 0, 1, 1, 1), tmp_path / "out"
+    project = generate(network.quantized, (network.plan,), (115_200, 921_600), 0, onnx.ModelProto(), out)
+    for board in project.boards:
+        source = (out / board.directory / "src" / "project_hash.c").read_text()
+        pieces = re.findall(r'^ +"(.*)",?$', source.split(".text =")[1], re.MULTILINE)
+        assert json.loads("".join(pieces).replace('\\"', '"')) == {
+            "tinysplit": project.tinysplit_version,
+            "protocol": 2,
+            "model": project.model.name,
+            "model_sha256": project.model.sha256,
+            "board": board.number,
+            "name": (G0, F4)[board.number - 1],
+            "device": ("stm32g071rbt6", "stm32f401ret6")[board.number - 1],
+            "clock": "hsi",
+            "core_hz": board.core_hz,
+            "host_protocol": "tinysplit",
+            "host_baud": 921_600,
+            "link_bauds": [115_200],
+            "project_hash": f"{project.project_hash:08x}",
+        }
+
+
+def test_options_reach_firmware_and_prediction() -> None:
+    network = planned(0, 0, 0, 0, 1, 1, 1)
+    own = network.plan.boards[0]
+    plain, other = (
+        network.program(own, options)
+        for options in (ProgramOptions(), ProgramOptions(has_markers=True, has_diagnostics=False))
+    )
+    assert (plain.firmware.markers, plain.firmware.has_diagnostics) == (None, True)
+    assert other.firmware.markers == MarkerPins.of(G0)
+    assert not other.firmware.has_diagnostics
+    counted = [(each.planned.parts["markers"], each.planned.parts["diagnostics"]) for each in (plain, other)]
+    assert counted == [(0, 1), (1, 0)]
 
 
 @pytest.mark.parametrize("counter", [None, 3])
