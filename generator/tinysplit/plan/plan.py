@@ -27,7 +27,7 @@ from tinysplit.plan.code_placement import IN_FLASH, CodePlacement, place_code
 from tinysplit.plan.named_kernels import check_named
 from tinysplit.plan.return_route import input_board, return_cuts
 from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
-from tinysplit.plan.streams import BoardSteps, HandOff, StreamPlanner
+from tinysplit.plan.streams import BoardSteps, CutPlan, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.actions import Action, actions
 from tinysplit.split.evaluate.cuts import cuts as cuts_of
@@ -137,16 +137,14 @@ class BoardPlan:
 class Plan:
     """Plans of the boards that take part, the links between them, and the problem with their costs.
 
-    `cuts` has one entry per hop of a tensor, `hand_offs` how each crosses; `saved_s` is the time by which streamed ones
-    shorten an inference.
+    `cuts` has one entry per hop of a tensor; `saved_s` is the time by which streamed ones shorten an inference.
     """
 
     problem: Problem
     assignment: Assignment
     boards: tuple[BoardPlan, ...]
     links: tuple[Link, ...]
-    cuts: tuple[Cut, ...]
-    hand_offs: tuple[HandOff, ...]
+    cuts: tuple[CutPlan, ...]
     saved_s: float
     output_board: int  # 0-based: gives the output to the host
 
@@ -197,7 +195,7 @@ def make_plan(
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     streams = StreamPlanner(table, graph, widths, problem, cuts, {plan.index: plan.own_steps for plan in plans})
     chosen = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
-    return Plan(problem, assignment, plans, links, cuts, *chosen, output_board)
+    return Plan(problem, assignment, plans, links, *chosen, output_board)
 
 
 def _cuts(

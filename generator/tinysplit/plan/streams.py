@@ -43,6 +43,14 @@ class HandOff:
         return self.gives is not None or self.takes is not None
 
 
+@dataclass(frozen=True, eq=False)
+class CutPlan:
+    """A hop of a tensor over a link, and how it crosses."""
+
+    cut: Cut
+    hand_off: HandOff
+
+
 WHOLE = HandOff()
 POLLS = RowFacts(None, "the board polls its links, and only while it waits")
 
@@ -69,13 +77,14 @@ class StreamPlanner:
     cuts: Sequence[Cut]
     boards: Mapping[int, BoardSteps]
 
-    def choose(self, mode: HandOffMode | None) -> tuple[tuple[HandOff, ...], float]:
-        """Return the hand-off of each cut, as `mode` says where possible, by default what is faster.
+    def choose(self, mode: HandOffMode | None) -> tuple[tuple[CutPlan, ...], float]:
+        """Return the cuts with the hand-off of each, as `mode` says where possible, by default what is faster.
 
         Also returns by how many seconds one inference is shorter than with whole hand-offs.
         """
         chosen = self._chosen(mode)
-        return chosen, self.seconds([WHOLE] * len(self.cuts)) - self.seconds(chosen)
+        planned = tuple(CutPlan(cut, hand_off) for cut, hand_off in zip(self.cuts, chosen, strict=True))
+        return planned, self.seconds([WHOLE] * len(self.cuts)) - self.seconds(chosen)
 
     def _chosen(self, mode: HandOffMode | None) -> tuple[HandOff, ...]:
         chosen = [replace(WHOLE, reason=f"{HAND_OFF.option} whole")] * len(self.cuts)
