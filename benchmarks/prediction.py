@@ -238,7 +238,8 @@ def rows_of(case: SplitCase, report: RunReport) -> Iterator[Row]:
         measured_s = found.board_l_s(board.number)
         if measured_s:
             yield replace(row, quantity="L", of=board.number, estimated=estimated_s, measured=measured_s)
-    for cut, sent in zip(project.cuts, found.measurement.cuts, strict=True):
+    for sent in found.measurement.cuts:
+        cut = sent.cut
         if not cut.is_streamed:
             yield replace(row, quantity="T", of=cut.number, estimated=cut.estimated_s, measured=sent.seconds.mean)
     yield replace(row, quantity="I", estimated=found.estimated.i_s, measured=found.measurement.i_s.mean)

@@ -1,4 +1,4 @@
-"""Times of splits by the event graph, by the simulation and on virtual boards: I and period, also of divided layers.
+"""Times of splits by the event engine and on virtual boards: I and period, also of divided layers.
 
 Networks are generated with 8 bits, and their boards have real memory. Takes some 20 minutes in all.
 """
@@ -14,7 +14,6 @@ from typing import Self
 
 import numpy as np
 import onnx
-from tinysplit.split.evaluate.firmware import Firmware, FirmwareSimulation
 
 from common.benchmark import JSON, ONLY, benchmark, option
 from common.networks import NETWORKS, QUIET, Case, chosen
@@ -38,9 +37,9 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.slices.candidates import Candidate, ends_of_tiles
 from tinysplit.slices.links import with_links
 from tinysplit.slices.settings import Search
-from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
+from tinysplit.timing.figures import Timing
 from tinysplit.timing.simulation import simulate
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.results.run_report import RunReport
@@ -173,13 +172,13 @@ def periods(options: Namespace) -> None:
 
 @benchmark("whole", "10 minutes", ONLY, option("--estimate", action="store_true", help="measure nothing"))
 def whole(options: Namespace) -> None:
-    """Compare I and period of whole layers by event graph and by simulation with those of virtual boards, in ms.
+    """Compare I and period of whole layers by the searches' model and by the engine with virtual boards, in ms.
 
     The cases are those of `periods`; with --estimate nothing is built and measured. The last column is the time in
     which 100 inferences are simulated.
     """
-    latency = ("baud", "L + T", "graph I", "simulated I", "measured I")
-    period = ("graph W", "simulated W", "measured W", "100 inferences, s")
+    latency = ("baud", "L + T", "I", "measured I")
+    period = ("event graph W", "W", "measured W", "100 inferences, s")
     table = MarkdownTable("network and boards", numbers=(*latency, *period))
     table.print(_whole_cells(case, is_measured=not options.estimate) for case in chosen(CASES, options.only))
 
@@ -198,32 +197,30 @@ def _whole_cells(case: StreamCase, *, is_measured: bool) -> Sequence[Cell]:
     return case.title, case.baud, *map(milliseconds, times), f"{spent_s:.2f}"
 
 
-def figures_of(split: Split) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-    """Return I as L + T, of the graph and simulated, W of the graph and simulated, and the time of simulating."""
-    problem, assignment = as_run(split.problem, split.assignment), split.assignment
-    graph = FirmwareSimulation(problem, Firmware.of(problem, assignment).program)
-    alone = simulate(problem, assignment, (0.0,))
-    begin_s = time.perf_counter()
-    many = simulate(problem, assignment, (0.0,) * COUNT)
-    spent_s = time.perf_counter() - begin_s
-    latencies = (split.figures.l_s + split.figures.t_s, graph.latency_s(), alone.inference_s[0])
-    return latencies, (split.period_s, many.period_s or 0.0), spent_s
+def figures_of(split: Split) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Return L + T and I, the period by the event graph and by the engine, and the seconds of 100 inferences."""
+    timing = split.timing
+    assert timing
+    begin_s = time.process_time()
+    simulate(timing.programs, (0.0,) * COUNT)
+    spent_s = time.process_time() - begin_s
+    return (split.l_s + split.t_s, split.i_s), (split.figures.period_s, split.period_s), spent_s
 
 
 @benchmark("divided", "a minute")
 def divided(_options: Namespace) -> None:
-    """Compare I of layers divided by rows on slow links by event graph, by simulation and on virtual boards, in ms.
+    """Compare I of layers divided by rows on slow links by the engine with that of virtual boards, in ms.
 
     Tiny-CNN with all layers that have rows divided equally, also where whole layers would be faster: links are as busy
     as boards, so that grants and acknowledgements wait for tensors.
     """
-    MarkdownTable(numbers=("boards", "baud", "event graph", "simulated", "measured")).print(
+    MarkdownTable(numbers=("boards", "baud", "I", "measured I")).print(
         (n_boards, baud, *map(milliseconds, divided_latencies(n_boards, baud))) for n_boards, baud in DIVIDED_CASES
     )
 
 
-def divided_latencies(n_boards: int, baud: int) -> tuple[float, float, float]:
-    """Return I in seconds by the event graph, simulated, and measured."""
+def divided_latencies(n_boards: int, baud: int) -> tuple[float, float]:
+    """Return I in seconds by the engine, and measured."""
     graph, boards = NETWORKS["Tiny-CNN"].graph(), load_all((BOARD,) * n_boards)
     n_divided = next(ends_of_tiles(graph, n_boards))
     order = tuple(range(n_boards))
@@ -237,7 +234,6 @@ def divided_latencies(n_boards: int, baud: int) -> tuple[float, float, float]:
     parts = distribute_quantized(quantized, divided)
     settings, widths = with_links(CostSettings(baud=baud), boards, order, 0), BitWidths.of_quantized(parts)
     problem = make_problem(shipped_table(), divided, boards, settings, widths)
-    program = Firmware.of(problem, divided.boards).program
     plan = make_plan(
         shipped_table(), parts.dequantized, widths, boards, problem, divided.boards, settings.link_settings
     )
@@ -248,5 +244,4 @@ def divided_latencies(n_boards: int, baud: int) -> tuple[float, float, float]:
         build_folder(project, out, QUIET).check()
         report = measure_folder(project, out, samples, MeasureSettings(sample_count=SAMPLES), QUIET)
     report.check()
-    (simulated_s,) = simulate(problem, divided.boards, (0.0,)).inference_s
-    return FirmwareSimulation(problem, program).latency_s(), simulated_s, report.measurement.i_s.mean
+    return Timing((plan.program(),)).i_s, report.measurement.i_s.mean

@@ -20,7 +20,6 @@ from tinysplit.build.report import BuildReport, BuiltBoard, print_build
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES
-from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
@@ -110,7 +109,7 @@ def test_a_program_that_does_not_fit_fails_whatever_was_predicted() -> None:
 @pytest.mark.parametrize("names", [("nucleo_g071rb",), ("nucleo_g071rb", "nucleo_g071rb"), ("nucleo_f401re",)])
 def test_built_programs_are_as_predicted(names: tuple[str, ...]) -> None:
     project, folder = shared_example(*names)
-    for own in BuildReport.read(project, [board.elf(folder) for board in project.boards]).boards:
+    for own in BuildReport.read(project, folder).boards:
         assert own.board.predicted_flash_bytes == pytest.approx(own.sizes.flash.used_bytes, rel=0.01)
         assert own.board.predicted_ram_bytes == pytest.approx(own.sizes.ram_bytes, abs=64)
 
@@ -138,8 +137,7 @@ def built_as_planned(graph: Graph, board_name: str, folder: Path, bits: int = 8)
     quantized, board = quantize_randomly(graph, bits)[0], load_board(board_name)
     planned = plan_network(shipped_table(), quantized, (board,), (0,) * len(quantized.layers), CostSettings())
     _, report = planned.build(folder / "out")
-    program = board_program(quantized, planned.plan, planned.plan.boards[0], layer_sources(quantized, planned.plan))
-    return program, report.boards[0].sizes
+    return planned.program(planned.plan.boards[0]).planned, report.boards[0].sizes
 
 
 @pytest.mark.slow

@@ -1,16 +1,17 @@
 """No line of a generated project is longer than 120 columns."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from example import CALIBRATION, MODEL
+from firmware_build import firmware_of
 from tinysplit import pipeline
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
-from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.settings import Search
@@ -42,7 +43,5 @@ def test_lines_of_a_project_are_short(bits: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", load_boards(), ids=lambda board: board.name)
 def test_lines_of_a_board_are_short(board: Board) -> None:
     for arena in board.device.ram:
-        texts = render_board_files(
-            board, [(uart, 115200) for uart in board.link_uarts], 115200, arena, usual_driving(LinkDriver.DMA)
-        )
+        texts = render_board_files(replace(firmware_of(board, board.link_uarts), arena=arena))
         assert [line for text in texts.values() for line in long_lines(text)] == []

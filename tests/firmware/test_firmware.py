@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from firmware_build import SubModel, build, link_project, network_source, write_project
+from firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
-from tinysplit.boards.link_driver import LinkDriver, usual_driving
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES, firmware_sources, render_board_files
 from tinysplit.common.errors import UsageError
 
@@ -100,10 +100,7 @@ def test_a_startup_file_of_st_does_no_harm(tmp_path: Path) -> None:
 def test_shared_interrupts_serve_all_their_uarts() -> None:
     board = load_board("nucleo_g071rb")
     usart3 = next(uart for uart in board.link_uarts if uart.name == "USART3")
-    links = ((usart3, 115200), (usart3, 115200))
-    text = render_board_files(board, links, 115200, board.near_memory, usual_driving(LinkDriver.INTERRUPT))[
-        "src/board.c"
-    ]
+    text = render_board_files(firmware_of(board, (usart3, usart3), LinkDriver.INTERRUPT))["src/board.c"]
     body = text.split("void USART3_4_LPUART1_IRQHandler(void) {")[1].split("}")[0]
     assert body.split() == ["transfers_interrupt(0);", "transfers_interrupt(1);"]
 
@@ -111,19 +108,18 @@ def test_shared_interrupts_serve_all_their_uarts() -> None:
 def test_an_impossible_baud_rate_is_refused() -> None:
     board = load_board("nucleo_g071rb")
     with pytest.raises(UsageError, match="USART1"):
-        render_board_files(
-            board, ((board.link_uarts[0], 30_000_000),), 115200, board.near_memory, usual_driving(LinkDriver.DMA)
-        )
+        render_board_files(firmware_of(board, board.link_uarts[:1], link_baud=30_000_000))
 
 
 def test_a_board_without_links_has_no_code_of_links() -> None:
-    names = {Path(name).name for name, _ in firmware_sources(load_board("nucleo_g071rb"), None)}
+    names = {Path(name).name for name, _ in firmware_sources(firmware_of(load_board("nucleo_g071rb")))}
     assert "no_transfers.c" in names
     assert not names & {"transfers.c", "network_links.h", "link.c", "uart_link.h", "uart_link_dma.c"}
 
 
 def test_sources_are_those_of_the_family() -> None:
-    names = [name for name, _ in firmware_sources(load_board("nucleo_h743zi"), LinkDriver.DMA)]
+    board = load_board("nucleo_h743zi")
+    names = [name for name, _ in firmware_sources(firmware_of(board, board.link_uarts))]
     assert {"library.json", "LICENSE"} <= set(names)
     assert "src/clock_family.c" in names
     assert "src/stm32h7_registers.h" in names

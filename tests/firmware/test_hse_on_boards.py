@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from firmware_build import SubModel, build, link_project, network_source, write_project
+from firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
 from hse_boards import with_osc_in
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.catalog import load_board
-from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from virtual_firmware import address_of
@@ -80,8 +79,7 @@ def test_without_a_clock_at_osc_in_the_board_stays_at_its_reset_frequency(fed: t
 
 
 def texts(board: Board) -> tuple[str, str]:
-    sources = render_board_files(board, (), 115200, board.near_memory, usual_driving(LinkDriver.POLLING))
-    return sources["src/board.c"], render_platformio_ini(board)
+    return render_board_files(firmware_of(board))["src/board.c"], render_platformio_ini(board)
 
 
 def test_only_projects_of_hse_know_of_it(tmp_path: Path) -> None:

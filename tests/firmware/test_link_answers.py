@@ -6,7 +6,6 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tinysplit.timing.frames import frame_limit
 
 from firmware_on_host import LINK_SOURCES, compile_host
 from link_end import (
@@ -68,6 +67,7 @@ from link_frames import (
     hello,
     seed_of,
 )
+from tinysplit.timing.frames import frame_limit
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from firmware_build import firmware_of
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import DRIVINGS, LinkDriver, LinkDriving, usual_driving
 from tinysplit.codegen.board_files import render_board_files
@@ -96,8 +97,7 @@ def test_8_mbaud_by_oversampling_by_8(folder: Path, name: str) -> None:
 
 def source(name: str, driver: LinkDriver) -> str:
     board = load_board(name)
-    links = [(uart, 115_200) for uart in board.link_uarts]
-    return render_board_files(board, links, 115_200, board.near_memory, usual_driving(driver))["src/board.c"]
+    return render_board_files(firmware_of(board, board.link_uarts, driver))["src/board.c"]
 
 
 def test_requests_are_connected_as_the_family_does_it() -> None:
@@ -115,6 +115,5 @@ def test_polling_needs_no_interrupt_of_the_link() -> None:
 
 
 def test_a_board_without_links_names_nothing_of_them() -> None:
-    board = load_board("nucleo_g071rb")
-    text = render_board_files(board, [], 115_200, board.near_memory, usual_driving(LinkDriver.DMA))["src/board.c"]
+    text = render_board_files(firmware_of(load_board("nucleo_g071rb")))["src/board.c"]
     assert "link" not in text

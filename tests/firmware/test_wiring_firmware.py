@@ -6,9 +6,9 @@ import pytest
 
 from firmware_build import link_project
 from tinysplit.boards.catalog import load_all
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import wiring_test_sources
-from tinysplit.codegen.wiring_projects import generate_wiring_test
+from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_firmware
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.plan.wiring import wire_all
 
@@ -33,6 +33,9 @@ def test_the_program_of_every_family_has_no_warning(driver: LinkDriver, tmp_path
 
 def test_the_program_has_no_transfers_of_a_network() -> None:
     (board,) = load_all(FAMILIES[:1])
-    names = {Path(name).name for name, _ in wiring_test_sources(board, LinkDriver.DMA)}
+    names = {
+        Path(name).name
+        for name, _ in wiring_test_sources(wiring_firmware(board, 115_200, usual_driving(LinkDriver.DMA)))
+    }
     assert {"wiring.c", "link_wire.c", "link.h", "uart_link_dma.c", "host.c", "schedule.c"} <= names
     assert not names & {"transfers.c", "no_transfers.c", "link.c", "link_in.c", "link_peer.c", "row_stream.c"}

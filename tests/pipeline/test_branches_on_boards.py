@@ -121,8 +121,8 @@ def test_a_board_between_passes_tensors_on_over_links_of_their_own_rates(tmp_pat
     assert {link.boards: link.baud for link in project.links} == {(1, 2): 115200, (2, 3): 921600}
     assert all(layer.board != 2 for layer in project.layers)
     assert report.outputs.bit_exact
-    for cut, time in zip(project.cuts, report.measurement.cuts, strict=True):
-        assert time.seconds.mean == pytest.approx(cut.estimated_s, rel=0.02, abs=1e-4)
+    for time in report.measurement.cuts:
+        assert time.seconds.mean == pytest.approx(time.cut.estimated_s, rel=0.02, abs=1e-4)
 
 
 def test_a_receiver_that_computes_keeps_its_sender_waiting(tmp_path: Path) -> None:

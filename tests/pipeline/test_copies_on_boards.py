@@ -48,7 +48,7 @@ def test_copies_on_boards_of_two_kinds(tmp_path: Path) -> None:
     assert (streamed.samples, streamed.failures) == (tuple(range(16)), ())
     assert streamed.period_s == pytest.approx(measured.project.estimated_period_s, rel=0.04)
     assert measured.project.estimated_period_s == pytest.approx(report.split.period_s, rel=0.1)
-    assert {time.board for time in measured.measurement.layers} == {1, 2, 3}
+    assert {time.layer.board for time in measured.measurement.layers} == {1, 2, 3}
     assert len(measured.measurement.layers) == 3 * 7
     assert measured.measured.l_s == pytest.approx(measured.estimated.l_s, rel=0.03)
     assert measured.measurement.i_s.mean == pytest.approx(measured.measured.i_s, rel=0.03)

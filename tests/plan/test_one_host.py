@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, chain, diamond, problem, steps
+from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, chain, diamond, hops, problem, steps
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.staging import choose_stages
@@ -34,7 +34,7 @@ def test_the_last_board_sends_the_output_to_the_first() -> None:
 
 def test_the_output_takes_the_wires_that_there_are() -> None:
     plan = planned(0, 1, 1, 2)
-    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in plan.cuts] == [
+    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in hops(plan)] == [
         *((0, 0, 1), (2, 1, 2)),
         *((3, 2, 1), (3, 1, 0)),
     ]
@@ -45,11 +45,11 @@ def test_the_output_takes_the_wires_that_there_are() -> None:
 def test_the_output_goes_to_the_board_that_reads_the_input_whatever_its_number() -> None:
     plan = planned(2, 2, 0, 0)
     assert plan.output_board == 2
-    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in plan.cuts] == [(1, 2, 0), (3, 0, 2)]
+    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in hops(plan)] == [(1, 2, 0), (3, 0, 2)]
 
 
 def test_an_output_that_is_at_home_stays_there() -> None:
-    assert [(cut.sender, cut.receiver) for cut in planned(0, 1, 1, 0).cuts] == [(0, 1), (1, 0)]
+    assert [(cut.sender, cut.receiver) for cut in hops(planned(0, 1, 1, 0))] == [(0, 1), (1, 0)]
 
 
 def test_two_boards_that_read_the_input_are_refused() -> None:

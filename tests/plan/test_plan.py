@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
-from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, WIDTHS, chain, dense, diamond, problem, steps
+from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, WIDTHS, chain, dense, diamond, hops, problem, steps
 from profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
@@ -27,12 +27,14 @@ def test_a_board_may_have_several_sub_models_and_one_link_serves_both_directions
     first, second = plan.boards
     assert steps(first) == [(RUN, 0), (SEND, 0), (RECEIVE, 1), (RUN, 3)]
     assert steps(second) == [(RECEIVE, 0), (RUN, 1), (RUN, 2), (SEND, 1)]
-    assert [(cut.after_layer, cut.sender, cut.receiver, cut.payload_bytes) for cut in plan.cuts] == [
+    assert [
+        (each.cut.after_layer, each.cut.sender, each.cut.receiver, each.cut.payload_bytes) for each in plan.cuts
+    ] == [
         (0, 0, 1, 7),
         (2, 1, 0, 5),
     ]
     assert len(plan.links) == 1
-    assert plan.links[0].uarts == (G0.link_uarts[0], F4.link_uarts[0])
+    assert plan.links[0].ends == ((0, G0.link_uarts[0]), (1, F4.link_uarts[0]))
     assert (first.takes_input, second.takes_input) == (True, False)
 
 
@@ -47,7 +49,7 @@ def test_branches_on_two_boards() -> None:
 
 def test_a_tensor_that_two_layers_read_is_sent_once() -> None:
     plan = make_plan(shipped_table(), diamond(), 8, (G0, F4), problem(diamond(), 2), (0, 1, 0, 1), LINKS)
-    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in plan.cuts] == [(0, 0, 1), (2, 0, 1)]
+    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in hops(plan)] == [(0, 0, 1), (2, 0, 1)]
 
 
 def relayed() -> Problem:
@@ -61,7 +63,7 @@ def relayed() -> Problem:
 
 def test_boards_between_pass_a_tensor_on() -> None:
     plan = make_plan(shipped_table(), diamond(), 8, (G0, F4, G0), relayed(), (0, 0, 2, 2), LINKS)
-    assert [(cut.after_layer, cut.sender, cut.receiver, cut.seconds) for cut in plan.cuts] == [
+    assert [(cut.after_layer, cut.sender, cut.receiver, cut.seconds) for cut in hops(plan)] == [
         (1, 0, 1, 0.5),
         (1, 1, 2, 0.25),
     ]
@@ -72,7 +74,7 @@ def test_boards_between_pass_a_tensor_on() -> None:
 
 def test_a_board_that_passes_a_tensor_on_and_reads_it_gets_it_once() -> None:
     plan = make_plan(shipped_table(), diamond(), 8, (G0, F4, G0), relayed(), (0, 1, 2, 2), LINKS)
-    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in plan.cuts] == [(0, 0, 1), (1, 1, 2)]
+    assert [(cut.after_layer, cut.sender, cut.receiver) for cut in hops(plan)] == [(0, 0, 1), (1, 1, 2)]
 
 
 def follow(plan: Plan) -> list[int]:
@@ -85,7 +87,7 @@ def follow(plan: Plan) -> list[int]:
             if own and own[0].kind is RUN:
                 ran.append(own.pop(0).item)
                 progress = True
-        for number, cut in enumerate(plan.cuts):
+        for number, cut in enumerate(hops(plan)):
             ends = [left[cut.sender][:1], left[cut.receiver][:1]]
             if all(end and end[0].item == number and end[0].kind is not RUN for end in ends):
                 left[cut.sender].pop(0)
@@ -120,7 +122,13 @@ def test_no_split_can_deadlock_and_no_tensors_meet(seed: int) -> None:
         )
         base = replace(base, links=row, transfer_seconds=row.transfer_seconds)
     plan = make_plan(
-        shipped_table(), graph, 8, (F4, F4, F4), base, tuple(rng.integers(0, 3, len(graph.layers)).tolist()), LINKS
+        shipped_table(),
+        graph,
+        8,
+        (F4, F4, F4),
+        base,
+        tuple(rng.integers(0, 3, len(graph.layers)).tolist()),
+        LINKS,
     )
     assert sorted(follow(plan)) == list(range(len(graph.layers)))
     for board in plan.boards:

@@ -12,7 +12,7 @@ G0, F4, SMALL = "nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb"  # with two, t
 
 
 def described(links: tuple[Link, ...]) -> list[tuple[tuple[int, int], str, str]]:
-    return [(link.boards, link.uarts[0].name, link.uarts[1].name) for link in links]
+    return [(link.boards, link.ends[0].uart.name, link.ends[1].uart.name) for link in links]
 
 
 def test_two_boards_have_one_link_on_their_first_uarts() -> None:

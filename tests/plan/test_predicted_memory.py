@@ -10,7 +10,6 @@ from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
-from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
@@ -27,11 +26,10 @@ def programs(*names: str, settings: CostSettings | None = None) -> list[PlannedP
     quantized = quantize_randomly(import_model(example.MODEL), 8)[0]
     count = len(quantized.layers)
     assignment = tuple(number * len(names) // count for number in range(count))
-    plan = plan_network(
+    network = plan_network(
         shipped_table(), quantized, list(map(load_board, names)), assignment, settings or CostSettings()
-    ).plan
-    sources = layer_sources(quantized, plan)
-    return [board_program(quantized, plan, own, sources) for own in plan.boards]
+    )
+    return [network.program(own).planned for own in network.plan.boards]
 
 
 def test_arena_buffers_and_vectors_are_known() -> None:

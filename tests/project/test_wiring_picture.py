@@ -55,7 +55,7 @@ def test_the_picture_has_three_wires_a_link_with_their_pins(folder: Path) -> Non
     lines, texts = picture.findall(f"{SVG}line"), [each.text for each in picture.findall(f"{SVG}text")]
     assert len(lines) == 3 * len(project.links)
     for link in project.links:
-        for board, uart in zip(link.boards, link.uarts, strict=True):
+        for board, uart in link.ends:
             pins = header_pins(project.board(board).name, uart)
             assert {f"{project.board(board).title} {uart}", pins.tx, pins.rx, pins.ground} <= set(texts)
     height = float(picture.attrib["height"])

@@ -200,10 +200,7 @@ def _endless_loop(path: Path) -> int:
 
 
 def _wires(project: Project) -> list[Wire]:
-    return [
-        Wire(*((number - 1, uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
-        for link in project.links
-    ]
+    return [Wire(*((end.board - 1, end.uart) for end in link.ends)) for link in project.links]
 
 
 def _inputs_and_outputs(folder: Path, project: Project) -> tuple[IntArray, IntArray]:

@@ -13,8 +13,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
+from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.codegen.platformio_ini import COMPILER, macros
-from tinysplit.common.project_files import ELF_IN_PROJECT
 from tinysplit.project.manifest import Project
 
 CHECKSUM = Path(__file__).parents[2] / "boards" / "platform" / "checksum.py"
@@ -201,12 +201,21 @@ def write_project(
     driver: LinkDriver = LinkDriver.DMA,
 ) -> None:
     """Write the files of a generated project, in its layout."""
-    links_at_rate = [(link, link_baud) for link in links]
-    texts = {
-        **render_board_files(board, links_at_rate, 115200, board.near_memory, usual_driving(driver)),
-        "src/network.c": network,
-    }
-    write_files(folder, texts, firmware_sources(board, driver if links else None))
+    firmware = firmware_of(board, links, driver, link_baud)
+    write_files(folder, {**render_board_files(firmware), "src/network.c": network}, firmware_sources(firmware))
+
+
+def firmware_of(
+    board: Board, links: Sequence[Uart] = (), driver: LinkDriver = LinkDriver.DMA, link_baud: int = 115200
+) -> BoardFirmware:
+    """Return the firmware of a board with these link UARTs, and the arena next to its core."""
+    return BoardFirmware(
+        board=board,
+        host_baud=115200,
+        driving=usual_driving(driver),
+        arena=board.near_memory,
+        links=tuple((link, link_baud) for link in links),
+    )
 
 
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:
@@ -257,8 +266,8 @@ def linked_elf(folder: Path, board: Board) -> Path:
 
 def build_folder(project: Project, out: Path) -> BuildReport:
     """Build the programs of a generated folder where PlatformIO would; test_direct_build.py has that they are equal."""
-    elfs = [out / board.directory / ELF_IN_PROJECT for board in project.boards]
-    for board, elf in zip(project.boards, elfs, strict=True):
+    for board in project.boards:
+        elf = board.elf(out)
         elf.parent.mkdir(parents=True, exist_ok=True)
         linked_elf(out / board.directory, load_board(board.name)).replace(elf)
-    return BuildReport.read(project, elfs)
+    return BuildReport.read(project, out)

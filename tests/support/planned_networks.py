@@ -9,8 +9,9 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Add, Dense, Layer, Shape
-from tinysplit.plan.plan import BoardPlan
+from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Problem
+from tinysplit.timing.topology import Cut
 
 WIDTHS = (10, 7, 33, 5, 6)  # tensors of a chain of four dense layers
 RUN, SEND, RECEIVE = StepKind.RUN, StepKind.SEND, StepKind.RECEIVE
@@ -47,3 +48,7 @@ def problem(graph: Graph, n_devices: int, ram_bytes: int = 10_000) -> Problem:
 
 def steps(plan: BoardPlan) -> list[tuple[StepKind, int]]:
     return [(step.kind, step.item) for step in plan.steps]
+
+
+def hops(plan: Plan) -> list[Cut]:
+    return [each.cut for each in plan.cuts]

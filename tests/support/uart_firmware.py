@@ -7,6 +7,7 @@ from firmware_build import WARNINGS, link_sources
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriving
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
+from tinysplit.codegen.board_firmware import BoardFirmware
 
 # Every board sends and receives `BYTES` bytes, at the same time if `sends` and `receives` are both set.
 MAIN = """
@@ -142,8 +143,10 @@ class Traffic:
 
 def build(folder: Path, board: Board, driving: LinkDriving, baud: int, traffic: Traffic) -> Path:
     """Return the ELF of a board whose first link UART is driven by `driving` at `baud`."""
-    texts = render_board_files(board, [(board.link_uarts[0], baud)], 115200, board.near_memory, driving)
-    write_files(folder, texts, firmware_sources(board, driving.driver))
+    firmware = BoardFirmware(
+        board=board, host_baud=115200, driving=driving, arena=board.near_memory, links=((board.link_uarts[0], baud),)
+    )
+    write_files(folder, render_board_files(firmware), firmware_sources(firmware))
     values = {name: int(value) for name, value in vars(traffic).items()}
     (folder / "src" / "test_main.c").write_text(MAIN.format(**values))
     sources = [path.relative_to(folder) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]

@@ -16,7 +16,7 @@ from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import WiringFile
 from tinysplit_hil.bench.check import BenchCheck, check_boards
-from tinysplit_hil.bench.wiring import RateCandidates, WiringRequest, candidates_of, find_rates
+from tinysplit_hil.bench.wiring import LinkCandidate, WiringRequest, candidates_of, find_rates
 from tinysplit_hil.rig.rig import Rig
 from tinysplit_hil.rig.virtual_clock import VirtualClock
 from virtual_stm32 import LineFaults, VirtualBoard, VirtualRig, Wire, open_registered
@@ -63,7 +63,7 @@ def bench_check_of(
 @contextmanager
 def _opened(
     boards: Sequence[Board],
-    candidates: RateCandidates,
+    candidates: Sequence[LinkCandidate],
     wires: Sequence[tuple[End, End]] | None,
     faults: Mapping[End, LineFaults] | None,
     *,
@@ -89,16 +89,17 @@ def _opened(
         yield project, Rig("virtual", "", "real", ports, VirtualClock(virtual))
 
 
-def _planned(candidates: RateCandidates) -> list[tuple[End, End]]:
-    return [((link.boards[0], link.uarts[0].name), (link.boards[1], link.uarts[1].name)) for link in candidates.links]
+def _planned(candidates: Sequence[LinkCandidate]) -> list[tuple[End, End]]:
+    ends = (each.link.ends for each in candidates)
+    return [((first.board, first.uart.name), (second.board, second.uart.name)) for first, second in ends]
 
 
-def _built(boards: Sequence[Board], candidates: RateCandidates) -> Path:
+def _built(boards: Sequence[Board], candidates: Sequence[LinkCandidate]) -> Path:
     """Return the folder of the programs, which tests share. Its manifest has the links and their first rates."""
 
     def make(folder: Path) -> None:
-        project = generate_wiring_test(boards, candidates.links, None, folder)
+        project = generate_wiring_test(boards, [each.link for each in candidates], None, folder)
         build_folder(project, folder)
 
-    links = (f"{link.boards}{link.baud}" for link in candidates.links)
+    links = (f"{each.link.boards}{each.link.baud}" for each in candidates)
     return made_once("-".join(("wiring", *(board.name for board in boards), *links)).replace(" ", ""), make)

@@ -47,5 +47,5 @@ def test_virtual_boards_tell_what_of_their_stack_they_used() -> None:
         assert board["stack_bytes"] == STACK_BYTES
         assert 256 < board["stack_used_bytes"] < 1024
     project = Project.read(folder)
-    built = BuildReport.read(project, [board.elf(folder) for board in project.boards]).to_json()
+    built = BuildReport.read(project, folder).to_json()
     assert [board["stack_bytes"] for board in built["boards"]] == [STACK_BYTES, STACK_BYTES]

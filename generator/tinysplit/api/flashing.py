@@ -113,8 +113,10 @@ class UpdateResult(Result):
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board, with CRC-32 in hexadecimal digits."""
-        crcs = ({"crc_before": f"{board.crc_before:08x}", "crc": f"{board.crc:08x}"} for board in self.boards)
-        return [{**asdict(board), **own} for board, own in zip(self.boards, crcs, strict=True)]
+        return [
+            {**asdict(board), "crc_before": f"{board.crc_before:08x}", "crc": f"{board.crc:08x}"}
+            for board in self.boards
+        ]
 
 
 @for_scripts

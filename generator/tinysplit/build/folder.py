@@ -38,5 +38,5 @@ def build_folder(project: Project, folder: Path, messages: Console) -> BuildRepo
             done.append(directory)
             advance(len(done))
 
-        elfs = build_projects(directories, count_built)
-    return BuildReport.read(project, elfs)
+        build_projects(directories, count_built)
+    return BuildReport.read(project, folder)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from tinysplit.build.stamp import is_built, write_stamp
 from tinysplit.codegen.platformio_ini import COMPILER
@@ -54,19 +55,29 @@ def build_projects(
     return [directory / ELF_IN_PROJECT for directory in directories]
 
 
+class _Running(NamedTuple):
+    """A build: the directory of the project, where it is built, and the process."""
+
+    directory: Path
+    place: Path
+    process: subprocess.Popen[bytes]
+
+
 def _build(directories: Sequence[Path], on_built: Callable[[Path], None]) -> None:
     _require_tools()
     from tinysplit.build import packages as platformio_core  # noqa: PLC0415 - PlatformIO may be missing until the line before
 
     environment = platformio_core.environment()
     with ExitStack() as stack:
-        places = [stack.enter_context(_place(directory)) for directory in directories]
-        running = [stack.enter_context(_started(place, environment)) for place in places]
+        running = []
+        for directory in directories:
+            place = stack.enter_context(_place(directory))
+            running.append(_Running(directory, place, stack.enter_context(_started(place, environment))))
         deadline = time.monotonic() + TIME_LIMIT_S
-        for directory, place, process in zip(directories, places, running, strict=True):
-            _finish(directory, place, process, deadline)
-            write_stamp(place)
-            on_built(directory)
+        for build in running:
+            _finish(build, deadline)
+            write_stamp(build.place)
+            on_built(build.directory)
 
 
 @contextmanager
@@ -120,8 +131,9 @@ def _started(directory: Path, environment: dict[str, str]) -> Iterator[subproces
             yield process
 
 
-def _finish(directory: Path, place: Path, process: subprocess.Popen[bytes], deadline: float) -> None:
-    """Wait for the build of the project of `directory` in `place`."""
+def _finish(build: _Running, deadline: float) -> None:
+    """Wait for the end of a build."""
+    directory, place, process = build
     log = directory / LOG_IN_PROJECT
     try:
         status = process.wait(max(0.0, deadline - time.monotonic()))

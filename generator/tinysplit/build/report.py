@@ -4,7 +4,7 @@ Flash and static RAM are expected to be as predicted from the plan, within an er
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,12 +93,12 @@ class BuildReport:
     boards: tuple[BuiltBoard, ...]
 
     @classmethod
-    def read(cls, project: Project, elfs: Sequence[Path]) -> "BuildReport":
-        """Read the programs, in the order of the project's boards."""
+    def read(cls, project: Project, folder: Path) -> "BuildReport":
+        """Read the programs of the generated folder `folder`."""
         compiler = compiler_version() if shutil.which(COMPILER) else project.predicted_compiler  # nothing was built
         other = "" if compiler == project.predicted_compiler else compiler
-        boards = zip(project.boards, elfs, strict=True)
-        return cls(tuple(BuiltBoard(board, elf, read_program(board, elf), other) for board, elf in boards))
+        elfs = ((board, board.elf(folder)) for board in project.boards)
+        return cls(tuple(BuiltBoard(board, elf, read_program(board, elf), other) for board, elf in elfs))
 
     def check(self) -> None:
         """Raise CheckFailedError for the first board whose check fails."""

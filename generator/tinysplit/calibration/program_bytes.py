@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board, CodeMemory
@@ -12,10 +12,8 @@ from tinysplit.calibration.code_bytes import fit_bytes
 from tinysplit.calibration.networks import calibration_networks
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
-from tinysplit.codegen.board_program import board_program, layer_sources
 from tinysplit.codegen.mlperf import Mlperf
 from tinysplit.codegen.program_options import ProgramOptions
-from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable, PartBytes, Work
@@ -95,14 +93,9 @@ def _programs(table: CycleTable, case: Case, board: Board) -> Iterator[tuple[Pla
     count = len(quantized.layers)
     assignment = tuple(number * case.boards // count for number in range(count))
     planned = plan_network(table, quantized, (board,) * case.boards, assignment, settings)
-    sources = layer_sources(quantized, planned.plan)
     options = ProgramOptions(mlperf=case.mlperf, has_markers=case.has_markers, has_diagnostics=case.has_diagnostics)
     with tempfile.TemporaryDirectory() as name:
-        project, report = planned.build(Path(name) / "out", options)
-    for own, built, described in zip(planned.plan.boards, report.boards, project.boards, strict=True):
-        program = board_program(quantized, planned.plan, own, sources)
-        host = project.host_protocol if described.takes_input else HostProtocol.TINYSPLIT
-        yield (
-            replace(program, host=host, has_markers=case.has_markers, has_diagnostics=case.has_diagnostics),
-            built.sizes,
-        )
+        _, report = planned.build(Path(name) / "out", options)
+    sizes = {built.board.number: built.sizes for built in report.boards}
+    for own in planned.plan.boards:
+        yield planned.program(own, options).planned, sizes[own.number]

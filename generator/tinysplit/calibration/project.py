@@ -10,6 +10,7 @@ from rich.console import Console
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
+from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.projects import generate
 from tinysplit.common.errors import CheckFailedError
@@ -20,7 +21,7 @@ from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
-from tinysplit.plan.plan import Plan, make_plan
+from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from tinysplit.project.manifest import Project
 from tinysplit.split.problem import Assignment
 
@@ -34,9 +35,18 @@ class PlannedNetwork:
     plan: Plan
     boards: tuple[Board, ...]
 
+    @property
+    def host_baud(self) -> int:
+        """Baud rate of the host ports."""
+        return self.settings.host_baud_on(self.boards)
+
+    def program(self, board_plan: BoardPlan, options: ProgramOptions = PLAIN) -> BoardProgram:
+        """Return the program of one of the boards of the plan."""
+        return BoardProgram.of(self.quantized, self.plan, board_plan, self.host_baud, options)
+
     def build(self, folder: Path, options: ProgramOptions = PLAIN) -> tuple[Project, BuildReport]:
         """Generate and build all projects. Raises CheckFailedError where a program does not fit its board."""
-        bauds = (self.settings.baud, self.settings.host_baud_on(self.boards))
+        bauds = (self.settings.baud, self.host_baud)
         project = generate(self.quantized, (self.plan,), bauds, 0, onnx.ModelProto(), folder, options)
         report = build_folder(project, folder, Console(quiet=True))
         report.check()

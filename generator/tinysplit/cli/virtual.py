@@ -23,7 +23,7 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.report import mlperf_text
 from tinysplit.settings.result_files import OUT
 from tinysplit_hil.rig.programmers import gdb_server
-from tinysplit_hil.rig.rig_file import served_rig_text
+from tinysplit_hil.rig.rig_file import ServedBoard, served_rig_text
 from tinysplit_hil.wire.simulated_time import SharedTime
 
 FIRST_GDB_PORT = 3333
@@ -105,13 +105,15 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
         shared = stack.enter_context(closing(SharedTime.create(time_file, len(ports))))
         with steps(messages, f"starting {counted(rig.board_count, 'virtual board')}"):
             server = Server(rig, ports, shared, is_real_time=options.is_real_time, probes=probes)
-        names, adapters = [port.name for port in ports], [probe.adapter for probe in probes]
+        served = [
+            ServedBoard(board, ports[index].name, probes[index].adapter if probes else None)
+            for index, board in enumerate(project.boards)
+        ]
         if options.out:
-            boards = [board.name for board in project.boards]
-            text = served_rig_text(boards, names, adapters, time_file, rig.model_note)
+            text = served_rig_text(served, time_file, rig.model_note)
             stack.enter_context(_rig_file(options.out, f"# {version_mark()}: {_NOTE}\n{text}"))
         is_stopped = stack.enter_context(expected_signals())
-        _print_ports(project, names, adapters, options.as_json)
+        _print_ports(project, served, options.as_json)
         server.serve(is_stopped)
 
 
@@ -119,10 +121,13 @@ def _print_lockup(why: str) -> None:
     messages.print(f"{why}; the core is in lockup until it is reset", highlight=False, markup=False, soft_wrap=True)
 
 
-def _openocd_lines(project: Project, adapters: Sequence[str]) -> Iterator[str | None]:
-    """Yield the command that serves gdb for each board, each on a TCP port of its own."""
-    for index, board in enumerate(project.boards):
-        yield gdb_server(load_debug_port(board.name), adapters[index], FIRST_GDB_PORT + index) if adapters else None
+def _openocd_lines(served: Sequence[ServedBoard]) -> dict[int, str]:
+    """Return the command that serves gdb for each board with a debug port, by number, each on a TCP port of its own."""
+    return {
+        each.board.number: gdb_server(load_debug_port(each.board.name), each.adapter, FIRST_GDB_PORT + index)
+        for index, each in enumerate(served)
+        if each.adapter
+    }
 
 
 @contextmanager
@@ -136,19 +141,26 @@ def _rig_file(path: Path, text: str) -> Iterator[None]:
             path.unlink()
 
 
-def _print_ports(project: Project, names: Sequence[str], adapters: Sequence[str], as_json: bool) -> None:
+def _print_ports(project: Project, served: Sequence[ServedBoard], as_json: bool) -> None:
     """Print the port of each board, and how OpenOCD reaches its debug port, if it has one."""
+    commands = _openocd_lines(served)
     boards = [
-        {"number": board.number, "name": board.name, "port": name, "baud": project.host_baud, "openocd": command}
-        for board, name, command in zip(project.boards, names, _openocd_lines(project, adapters), strict=True)
+        {
+            "number": each.board.number,
+            "name": each.board.name,
+            "port": each.port,
+            "baud": project.host_baud,
+            "openocd": commands.get(each.board.number),
+        }
+        for each in served
     ]
 
     def show(console: Console) -> None:
-        for board, name in zip(project.boards, names, strict=True):
-            console.print(f"{board.title}: {name}", highlight=False, soft_wrap=True)
-        for board, each in zip(project.boards, boards, strict=True):
-            if each["openocd"]:
-                console.print(f"# {board.title}: gdb", f"{each['openocd']}", sep="\n", highlight=False, soft_wrap=True)
+        for each in served:
+            console.print(f"{each.board.title}: {each.port}", highlight=False, soft_wrap=True)
+        for number, command in commands.items():
+            title = project.board(number).title
+            console.print(f"# {title}: gdb", command, sep="\n", highlight=False, soft_wrap=True)
 
     emit(as_json, {"boards": boards}, show)
     if project.host_protocol is HostProtocol.MLPERF:

@@ -12,11 +12,11 @@ from tinysplit.boards.flash_sectors import FlashSlots
 from tinysplit.boards.link_driver import LinkChannels, LinkDriver, LinkDriving, dma_channels
 from tinysplit.boards.marker_pins import MarkerPins
 from tinysplit.boards.parts import Memory, Pin
+from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.templates import render
 from tinysplit.memory.code_in_ram import RamCode
-from tinysplit.plan.code_placement import IN_FLASH, CodePlacement
 
 STACK_BYTES = 1792  # that the program can use
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed: a region of the MPU (mpu.c)
@@ -116,48 +116,34 @@ class LinkerScriptContext:
     spare_stack_bytes: int
 
 
-def render_board_files(
-    board: Board,
-    links: Sequence[tuple[Uart, int]],
-    host_baud: int,
-    arena: Memory,
-    driving: LinkDriving,
-    code: CodePlacement = IN_FLASH,
-    markers: MarkerPins | None = None,
-    external_layers: Sequence[int] = (),
-    weights: FlashSlots | None = None,
-    kept: Memory | None = None,
-) -> dict[str, str]:
+def render_board_files(firmware: BoardFirmware) -> dict[str, str]:
     """Return the text of every file by its path in the project.
-
-    `links` are the link UARTs with their baud rates, in the order of the link indices in network.c, and `driving`
-    says how they are driven; `arena` is the memory of the arena, `code` the place of the layers' code. The firmware
-    drives pins of `markers`, if any. The constants of `external_layers` (from 0) lie in the board's external memory,
-    those of all layers with `weights` in the configuration file, which gets these slots of the flash. Those that are
-    kept decrypted lie in `kept`, None: in `arena`.
 
     Raises UsageError when the nearest possible baud rate of a UART is off by more than 2 %.
     """
-    check_baud(board, board.host_uart, host_baud)
-    for link, baud in links:
+    board = firmware.board
+    check_baud(board, board.host_uart, firmware.host_baud)
+    for link, baud in firmware.links:
         check_baud(board, link, baud)
-    ports = _link_ports(links, driving.driver)
-    handlers = _handlers(board, ports, driving.driver)
-    has_dma_section = any(port.dma for port in ports) and board.dma.memory != board.near_memory
-    dma_memory = board.dma.memory if has_dma_section else None
-    external = board.external if external_layers else None
-    return {
-        **({"include/markers_pins.h": render("board/markers_pins.h.j2", markers)} if markers else {}),
-        "src/board.c": _board_source(board, ports, driving, handlers, host_baud, markers, external),
-        "src/vectors.c": _vectors_source(board.device, [name for name, _ in handlers], has_weights=weights is not None),
-        "linker.ld": _linker_script(board, arena, kept or arena, dma_memory, code, external_layers, weights),
+    ports = _link_ports(firmware)
+    handlers = _handlers(firmware, ports)
+    texts = {
+        "src/board.c": _board_source(firmware, ports, handlers),
+        "src/vectors.c": _vectors_source(firmware, [name for name, _ in handlers]),
+        "linker.ld": _linker_script(firmware, ports),
     }
+    if firmware.markers:
+        texts["include/markers_pins.h"] = render("board/markers_pins.h.j2", firmware.markers)
+    return texts
 
 
-def _link_ports(links: Sequence[tuple[Uart, int]], driver: LinkDriver) -> list[LinkPort]:
+def _link_ports(firmware: BoardFirmware) -> list[LinkPort]:
     """Return the links with their DMA channels, which `choose_driver` has found to exist."""
-    channels = dma_channels([uart for uart, _ in links]) if driver is LinkDriver.DMA else None
-    return [LinkPort(uart, baud, channels[index] if channels else None) for index, (uart, baud) in enumerate(links)]
+    is_dma = firmware.driving.driver is LinkDriver.DMA
+    channels = dma_channels([uart for uart, _ in firmware.links]) if is_dma else None
+    return [
+        LinkPort(uart, baud, channels[index] if channels else None) for index, (uart, baud) in enumerate(firmware.links)
+    ]
 
 
 def write_files(folder: Path, texts: Mapping[str, str], sources: Iterable[tuple[str, Path]]) -> None:
@@ -191,34 +177,22 @@ _HOST_SOURCES = {
 }
 
 
-def firmware_sources(
-    board: Board,
-    driver: LinkDriver | None,
-    protocol: HostProtocol = HostProtocol.TINYSPLIT,
-    *,
-    has_external: bool = False,
-    weights: FlashSlots | None = None,
-    is_encrypted: bool = False,
-    has_diagnostics: bool = True,
-    is_signed: bool = False,
-) -> list[tuple[str, Path]]:
+def firmware_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of the board's project: path in the library and file to copy.
 
-    Of the drivers of links only `driver` is there, of the protocols with a host only `protocol`; without links (None)
-    nothing of links is; the driver of the external memory is there only with `has_external`, what checks the
-    configuration file only with `weights`, what takes a new one only where the
-    sectors of these slots are alike, what decrypts it only with `is_encrypted`, what verifies the signature of a new
-    one only with `is_signed`; the requests that only measuring needs are there only with `has_diagnostics`.
+    Of the drivers of links only that of the board is there, of the protocols with a host only its own; without links
+    nothing of links is. What takes a new configuration file is there only where the sectors of its slots are alike.
     """
-    folder = package_files.firmware()
-    sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{board.device.family}/*.[ch]")]
+    folder, driver, weights = package_files.firmware(), firmware.driver, firmware.weights
+    sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{firmware.board.device.family}/*.[ch]")]
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
-    unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[protocol]
-    unused |= set() if has_external else {"external_memory.c"}
+    unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[firmware.host]
+    unused |= set() if firmware.external_layers else {"external_memory.c"}
     unused |= set() if weights else {"weights_file.c", "crc_unit.c", "flash_errors.c"}
-    is_updatable = weights and weights.sector_bytes and protocol is HostProtocol.TINYSPLIT
+    is_updatable = bool(weights and weights.slots.sector_bytes) and firmware.host is HostProtocol.TINYSPLIT
+    is_encrypted, is_signed = bool(weights and weights.key), bool(weights and weights.signer)
     unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
-    unused |= set() if has_diagnostics else {"host_diagnostics.c"}
+    unused |= set() if firmware.has_diagnostics else {"host_diagnostics.c"}
     unused |= set() if is_encrypted else {"weights_key.c", "gcm.c", "aes.c"}
     unused |= set() if is_updatable and is_signed else {"weights_signature.c", "ed25519.c", "sha512.c"}
     used = [
@@ -244,20 +218,20 @@ _TRANSFER_SOURCES = (
 )
 
 
-def wiring_test_sources(board: Board, driver: LinkDriver) -> list[tuple[str, Path]]:
+def wiring_test_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
     """Return the files of the firmware library of a wiring test: path in the library and file to copy."""
     wiring = package_files.firmware() / "wiring"
-    used = (each for each in firmware_sources(board, driver) if not each[1].name.startswith(_TRANSFER_SOURCES))
+    used = (each for each in firmware_sources(firmware) if not each[1].name.startswith(_TRANSFER_SOURCES))
     return [*used, *((f"src/{path.name}", path) for path in sorted(wiring.glob("*.[ch]")))]
 
 
-def _handlers(board: Board, links: Sequence[LinkPort], driver: LinkDriver) -> Handlers:
+def _handlers(firmware: BoardFirmware, links: Sequence[LinkPort]) -> Handlers:
     """Return the name of each used interrupt with the C calls for the UARTs and DMA channels that share it."""
-    handlers: dict[str, list[str]] = {board.host_uart.irq_name: ["host_interrupt()"]}
+    handlers: dict[str, list[str]] = {firmware.board.host_uart.irq_name: ["host_interrupt()"]}
     for index, link in enumerate(links):
         call = f"transfers_interrupt({index})"
         names = [channel.irq_name for channel in link.channels]
-        if driver is not LinkDriver.POLLING:
+        if firmware.driving.driver is not LinkDriver.POLLING:
             names.append(link.uart.irq_name)
         for name in dict.fromkeys(names):
             handlers.setdefault(name, []).append(call)
@@ -280,15 +254,9 @@ def _dma_enable_bits(board: Board, channels: Sequence[DmaChannel]) -> list[str]:
     return [*bits, board.dma.mux_enable_bit] if has_mux and board.dma.mux_enable_bit else bits
 
 
-def _board_source(
-    board: Board,
-    links: Sequence[LinkPort],
-    driving: LinkDriving,
-    handlers: Handlers,
-    host_baud: int,
-    markers: MarkerPins | None,
-    external: ExternalMemory | None,
-) -> str:
+def _board_source(firmware: BoardFirmware, links: Sequence[LinkPort], handlers: Handlers) -> str:
+    board, markers = firmware.board, firmware.markers
+    external = board.external if firmware.external_layers else None
     uarts = (board.host_uart, *(link.uart for link in links))
     channels = [channel for link in links for channel in link.channels]
     pins = [*(pin for uart in uarts for pin in (uart.tx, uart.rx)), *(external.pins if external else ())]
@@ -296,9 +264,9 @@ def _board_source(
         board=board,
         core_mhz=f"{board.clock.core_hz / 1e6:g}",
         host=board.host_uart,
-        host_baud=host_baud,
+        host_baud=firmware.host_baud,
         links=links,
-        driving=driving,
+        driving=firmware.driving,
         external=external,
         dma_section=".dma" if board.dma.memory != board.near_memory else "",
         dma_enable_bits=_dma_enable_bits(board, channels),
@@ -313,10 +281,11 @@ def _board_source(
     return render("board/board.c.j2", source)
 
 
-def _vectors_source(device: Device, handlers: Sequence[str], *, has_weights: bool) -> str:
+def _vectors_source(firmware: BoardFirmware, handlers: Sequence[str]) -> str:
+    device = firmware.board.device
     names = {interrupt.position: interrupt.name for interrupt in device.interrupts}
     own = {"SysTick": "SysTick_Handler"}
-    if has_weights and load_family(device.name).has_flash_error_nmi:  # flash_errors.c
+    if firmware.weights and load_family(device.name).has_flash_error_nmi:  # flash_errors.c
         own["NMI"] = "NMI_Handler"
     core_entries = [Vector(name, own.get(name, FAULTS)) for name in _CORE_EXCEPTIONS]
     entries = [
@@ -330,29 +299,23 @@ def _vectors_source(device: Device, handlers: Sequence[str], *, has_weights: boo
     return render("board/vectors.c.j2", VectorsContext(device, sorted(own.values()), handlers, core_entries, entries))
 
 
-def _linker_script(
-    board: Board,
-    arena: Memory,
-    kept: Memory,
-    dma_memory: Memory | None,
-    code: CodePlacement,
-    external_layers: Sequence[int],
-    weights: FlashSlots | None,
-) -> str:
+def _linker_script(firmware: BoardFirmware, links: Sequence[LinkPort]) -> str:
+    board, code = firmware.board, firmware.code
+    has_dma_section = any(link.dma for link in links) and board.dma.memory != board.near_memory
     of_layers = tuple(f"*/layer_{number + 1:02}_*.o*" for number in code.layers)
     source = LinkerScriptContext(
         board=board,
         device=board.device,
         flash=board.device.flash.name,
         ram=board.near_memory,
-        arena=arena,
-        kept=kept,
-        dma_memory=dma_memory,
-        external=board.external.memory if board.external and external_layers else None,
-        external_layers=[number + 1 for number in sorted(external_layers)],
+        arena=firmware.arena,
+        kept=firmware.kept or firmware.arena,
+        dma_memory=board.dma.memory if has_dma_section else None,
+        external=board.external.memory if board.external and firmware.external_layers else None,
+        external_layers=[number + 1 for number in sorted(firmware.external_layers)],
         code_ram=None if code.in_ram is RamCode.NONE else board.code_ram,
         ram_objects=" ".join(of_layers or _LAYER_OBJECTS),
-        weights=weights,
+        weights=firmware.weights.slots if firmware.weights else None,
         stack_bytes=STACK_BYTES,
         spare_stack_bytes=SPARE_STACK_BYTES,
     )

@@ -1,4 +1,4 @@
-"""The manifest of a generated folder (`tinysplit.json`) from a quantized network and the plan of its boards."""
+"""The manifest of a generated folder (`tinysplit.json`) from the programs of its boards."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,20 +6,12 @@ from dataclasses import replace
 from itertools import chain
 
 from tinysplit import __version__
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.activities import board_activities
-from tinysplit.codegen.layer_source import LayerSource
-from tinysplit.codegen.memory_report import describe_memory
-from tinysplit.common.alignment import WORD_BYTES
+from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.costs.handoff import powers_of
-from tinysplit.kernels.code_waits import code_waits
-from tinysplit.kernels.cycle_prediction import kernel_cycles
-from tinysplit.memory.code_in_ram import remaining_waits
-from tinysplit.memory.layout import MOVE_CYCLES
-from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Part
-from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
-from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import Link
 from tinysplit.project.activity import ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
@@ -32,44 +24,49 @@ from tinysplit.project.manifest import (
     ProjectLink,
     ProjectModel,
     ProjectPart,
+    ProjectWeightsFile,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.timing.figures import Timing
 from tinysplit.timing.results import Activity, Event
-from tinysplit.timing.topology import Cut
 
 
 def build_manifest(
-    quantized: QuantizedGraph,
-    sources: Sequence[Sequence[LayerSource]],
+    copies: Sequence[Sequence[BoardProgram]],
     model: ProjectModel,
-    plans: Sequence[Plan],
-    bauds: tuple[int, int],
+    baud: int,
     calibration_samples: int,
+    project_hash: int,
+    weights_files: Mapping[int, ProjectWeightsFile],
 ) -> Project:
-    """Return the manifest with the project hash 0, which is set when all files are written.
+    """Return the manifest of the programs of all boards of each copy of the network.
 
-    `plans` are those of the copies of the network, `sources` the kernels of all layers of each copy in their order;
-    `bauds` are the baud rates of links and host ports.
+    `baud` is the baud rate of the links, `weights_files` are those of the boards by number, if there are any.
     """
-    copies = list(zip(plans, sources, strict=True))
-    layers = [tuple(_layers(quantized, own, plan)) for plan, own in copies]
-    problem = _as_generated(plans[0].problem, layers)
+    first, plans = copies[0][0], [programs[0].plan for programs in copies]
+    quantized, options = first.quantized, first.options
+    layers = [_layers(programs) for programs in copies]
+    problem = _as_generated(first.plan.problem, layers)
     whole = quantized.whole.layers if quantized.whole else ()
     timing = Timing(tuple(plan.program(problem) for plan in plans))
     return Project(
         tinysplit_version=__version__,
         model=model,
         bits=quantized.bits,
-        baud=bauds[0],
-        host_baud=bauds[1],
+        baud=baud,
+        host_baud=first.host_baud,
+        host_protocol=options.host_protocol,
+        has_diagnostics=options.has_diagnostics,
         calibration_samples=calibration_samples,
-        project_hash=0,
+        predicted_compiler=first.plan.table.compiler,
+        project_hash=project_hash,
+        weights_counter=options.weights_counter,
+        signing_key=options.signing_key,
         estimated_period_s=timing.period_s,
         one_board_period_s=one_board_period_s(problem),
-        copies=tuple(tuple(board_plan.number for board_plan in plan.boards) for plan in plans),
-        boards=tuple(_board(own, board_plan, plan) for plan, own in copies for board_plan in plan.boards),
+        copies=tuple(tuple(program.number for program in programs) for programs in copies),
+        boards=tuple(_board(program, weights_files.get(program.number)) for programs in copies for program in programs),
         links=tuple(chain.from_iterable(map(_links, plans))),
         layers=tuple(chain.from_iterable(layers)),
         cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
@@ -96,13 +93,9 @@ def _spans(events: Sequence[Event]) -> Iterator[EstimatedSpan]:
             )
 
 
-def _layers(quantized: QuantizedGraph, sources: Sequence[LayerSource], plan: Plan) -> Iterator[ProjectLayer]:
-    """Yield the layers of one copy of the network."""
-    boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    widths = BitWidths.of_quantized(quantized)
-    for index, device in enumerate(plan.assignment):
-        if not quantized.graph.layers[index].is_view:
-            yield _layer(index, quantized, sources[index], widths, boards[device])
+def _layers(programs: Sequence[BoardProgram]) -> list[ProjectLayer]:
+    """Return the layers of one copy of the network in their order."""
+    return sorted((layer for program in programs for layer in program.layers), key=lambda layer: layer.number)
 
 
 def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) -> Problem:
@@ -131,67 +124,32 @@ def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) ->
     return replace(problem, layers=generated, fused=fused, period_definition=Period.FIRMWARE)
 
 
-def _layer(
-    index: int, quantized: QuantizedGraph, source: LayerSource, widths: BitWidths, board_plan: BoardPlan
-) -> ProjectLayer:
-    graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
-    memory = describe_memory(graph, widths, board_plan, index)
-    board, own, layer_widths = board_plan.board, planned.layer(graph, index), widths.of_layer(layer.layer)
-    times = planned.calls(graph, index)
-    cycles = kernel_cycles(board_plan.table, own, board.device.core, layer_widths, source.kernel, times, layer)
-    waits = code_waits(board_plan.table, own, board, layer_widths, source.kernel, times, layer)
-    cycles += remaining_waits(waits, board_plan.code.in_ram)
-    cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + _constant_cycles(quantized, index, board_plan)
-    return ProjectLayer(
-        number=index + 1,
-        name=layer.layer.name,
-        kind=layer.layer.kind,
-        board=board_plan.number,
-        inputs=tuple(tensor + 1 for tensor in graph.predecessors[index]),
-        macc=layer.layer.macc,
-        formats=ProjectFormats.of(source.fixed_formats),
-        weights_bytes=source.weights_bytes,
-        memory=memory,
-        estimated_cycles=round(cycles),
-        estimated_s=cycles / board.clock.core_hz,
-        part=ProjectPart.of(graph.parts[index]) if graph.is_distributed else None,
-    )
-
-
-def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPlan) -> float:
-    """Return the cycles that constants cost in the time of a layer: of fused ones, the producer's copies all."""
-    memory, graph = board_plan.memory, quantized.graph
-    own = board_plan.constants.get(index)
-    waits = own.waits_in_flash if own and not own.is_copied else 0.0
-    if memory.producer(graph, index) is not None:
-        return waits
-    layers = (index, memory.consumer(graph, index)) if index in memory.fused else (index,)
-    placed = (board_plan.constants[layer] for layer in layers if layer in board_plan.constants)
-    return waits + sum(each.cost_cycles for each in placed if each.is_copied)
-
-
-def _board(sources: Sequence[LayerSource], board_plan: BoardPlan, plan: Plan) -> ProjectBoard:
-    board, number = board_plan.board, board_plan.number
-    power = powers_of(board_plan.table, board)
+def _board(program: BoardProgram, weights_file: ProjectWeightsFile | None) -> ProjectBoard:
+    plan, board, sources, predicted = program.board_plan, program.board, program.sources, program.predicted
+    power = powers_of(plan.table, board)
     return ProjectBoard(
-        number=number,
+        number=program.number,
         name=board.name,
-        directory=f"board{number}_{board.name}",
-        weights_bytes=sum(sources[index].weights_bytes for index in board_plan.layers),
-        external_weights_bytes=sum(sources[index].weights_bytes for index in board_plan.external),
-        arena_bytes=board_plan.arena_bytes,
-        staged_cuts=tuple(sorted(number + 1 for number in board_plan.stages.cuts)),
-        staged_input=board_plan.stages.input is not None,
-        staged_output=board_plan.stages.output is not None,
-        code_memory=board_plan.code.memory,
-        ram_code_bytes=board_plan.code.ram_bytes,
-        code_memory_reason=board_plan.code.reason,
+        directory=program.directory,
+        weights_bytes=sum(source.weights_bytes for source in sources.values()),
+        external_weights_bytes=sum(sources[index].weights_bytes for index in plan.external),
+        arena_bytes=plan.arena_bytes,
+        predicted_flash_bytes=predicted.flash_bytes,
+        predicted_ram_bytes=predicted.ram_bytes,
+        staged_cuts=tuple(sorted(number + 1 for number in plan.stages.cuts)),
+        staged_input=plan.stages.input is not None,
+        staged_output=plan.stages.output is not None,
+        code_memory=plan.code.memory,
+        ram_code_bytes=plan.code.ram_bytes,
+        code_memory_reason=plan.code.reason,
         core_hz=board.clock.core_hz,
-        takes_input=board_plan.takes_input,
-        gives_output=plan.output_board == board_plan.index,
+        has_markers=program.options.has_markers,
+        takes_input=plan.takes_input,
+        gives_output=program.gives_output,
         run_w=power.run_w or None,
         idle_w=power.idle_w if power.run_w else None,
-        external_power=_external_power(board_plan),
+        external_power=_external_power(plan),
+        weights_file=weights_file,
     )
 
 
@@ -203,37 +161,35 @@ def _external_power(board_plan: BoardPlan) -> ExternalPower | None:
 
 
 def _links(plan: Plan) -> Iterator[ProjectLink]:
-    boards = {board_plan.index: board_plan for board_plan in plan.boards}
-    return (_link(link, boards) for link in plan.links)
+    drivers = {board_plan.index: board_plan.link_driving.driver for board_plan in plan.boards}
+    return (describe_link(link, drivers) for link in plan.links)
 
 
-def _link(link: Link, boards: Mapping[int, BoardPlan]) -> ProjectLink:
+def describe_link(link: Link, drivers: Mapping[int, LinkDriver]) -> ProjectLink:
+    """Return what the manifest says of a link; `drivers` are those of the boards by index."""
+    first, second = link.ends
     return ProjectLink(
-        boards=(link.boards[0] + 1, link.boards[1] + 1),
-        uarts=(link.uarts[0].name, link.uarts[1].name),
-        connectors=(link.uarts[0].connector, link.uarts[1].connector),
-        drivers=(boards[link.boards[0]].link_driving.driver, boards[link.boards[1]].link_driving.driver),
+        boards=(first.board + 1, second.board + 1),
+        uarts=(first.uart.name, second.uart.name),
+        connectors=(first.uart.connector, second.uart.connector),
+        drivers=(drivers[first.board], drivers[second.board]),
         baud=link.baud,
     )
 
 
 def _cuts(plan: Plan, parts: Sequence[Part]) -> Iterator[ProjectCut]:
-    for number, (cut, hand_off) in enumerate(zip(plan.cuts, plan.hand_offs, strict=True), 1):
-        acknowledgement_s = plan.problem.handoff_parts.reply_s[cut.receiver][cut.sender]
-        yield _cut(number, cut, acknowledgement_s, hand_off, parts[cut.after_layer] if parts else None)
-
-
-def _cut(number: int, cut: Cut, acknowledgement_s: float, hand_off: HandOff, part: Part | None) -> ProjectCut:
-    return ProjectCut(
-        number=number,
-        after_layer=cut.after_layer + 1,
-        from_board=cut.sender + 1,
-        to_board=cut.receiver + 1,
-        payload_bytes=cut.payload_bytes,
-        estimated_s=cut.seconds,
-        acknowledgement_s=acknowledgement_s,
-        is_sent_by_rows=hand_off.gives is not None,
-        is_taken_by_rows=hand_off.takes is not None,
-        why_whole=hand_off.reason,
-        part=ProjectPart.of(part) if part else None,
-    )
+    for number, planned in enumerate(plan.cuts, 1):
+        cut, hand_off = planned.cut, planned.hand_off
+        yield ProjectCut(
+            number=number,
+            after_layer=cut.after_layer + 1,
+            from_board=cut.sender + 1,
+            to_board=cut.receiver + 1,
+            payload_bytes=cut.payload_bytes,
+            estimated_s=cut.seconds,
+            acknowledgement_s=plan.problem.handoff_parts.reply_s[cut.receiver][cut.sender],
+            is_sent_by_rows=hand_off.gives is not None,
+            is_taken_by_rows=hand_off.takes is not None,
+            why_whole=hand_off.reason,
+            part=ProjectPart.of(parts[cut.after_layer]) if parts else None,
+        )

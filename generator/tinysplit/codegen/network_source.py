@@ -1,10 +1,10 @@
 """`src/network.c` of a board: its arena, the steps in their order, and the kernel calls of every layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.codegen.layer_source import copy_function_name
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.templates import render
@@ -12,10 +12,8 @@ from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.schedule import PlanStep, StepKind
-from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.graph import NETWORK_INPUT, Graph
+from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import BoardLink
 
@@ -170,25 +168,22 @@ class NetworkContext:
     links: Sequence[LinkEntry]
 
 
-def render_network(quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> str:
-    """Return the text of a board's `network.c`; `longest_s` is the estimated time of each board's longest layer."""
-    return render("project/network.c.j2", _network_context(quantized, board_plan, plan, longest_s))
+def render_network(program: BoardProgram, longest_s: Mapping[int, float]) -> str:
+    """Return the text of a board's `network.c`; `longest_s` has the estimated time of each board's longest layer."""
+    return render("project/network.c.j2", _network_context(program, longest_s))
 
 
-def _network_context(
-    quantized: QuantizedGraph, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]
-) -> NetworkContext:
-    widths = BitWidths.of_quantized(quantized)
-    network_input, network_output = _input(quantized, widths, board_plan), _output(quantized, widths, board_plan, plan)
-    own_longest_s = longest_s[plan.boards.index(board_plan)]
+def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> NetworkContext:
+    board_plan, quantized = program.board_plan, program.quantized
+    network_input, network_output = _input(program), _output(program)
     begin = [StepEntry("input", 0, "")] if network_input != ABSENT else []
     end = [StepEntry("output", 0, "")] if network_output != ABSENT else []
-    entries = _transfers(quantized.graph, board_plan, plan, len(begin))
+    entries = _transfers(program, len(begin))
     transfers = [entry for kind, entry in entries if kind in _MEASURED]
     waits = [entry for kind, entry in entries if kind not in _MEASURED]
     return NetworkContext(
-        number=board_plan.number,
-        title=board_plan.board.title,
+        number=program.number,
+        title=program.board.title,
         model_name=quantized.graph.name,
         bits=quantized.bits,
         arena_bytes=max(board_plan.arena_bytes, 1),
@@ -196,17 +191,13 @@ def _network_context(
         near_begin=NEAR_BEGIN,
         network_input=network_input,
         network_output=network_output,
-        watchdog_ms=watchdog_ms(own_longest_s),
-        has_long_layers=own_longest_s * board_plan.board.clock.core_hz > LONG_CYCLES,
-        layers=[
-            _layer_step(quantized, widths, layer, board_plan, plan)
-            for layer in board_plan.layers
-            if not quantized.graph.layers[layer].is_view
-        ],
-        steps=[*begin, *_steps(quantized, board_plan, entries), *end],
+        watchdog_ms=watchdog_ms(program.longest_layer_s),
+        has_long_layers=program.longest_layer_s * program.board.clock.core_hz > LONG_CYCLES,
+        layers=[_layer_step(program, layer) for layer in program.computed],
+        steps=[*begin, *_steps(program, entries), *end],
         transfers=transfers,
         waits=waits,
-        links=[_link(link, board_plan, plan, longest_s) for link in board_plan.links],
+        links=[_link(program, link, longest_s) for link in board_plan.links],
     )
 
 
@@ -216,37 +207,40 @@ def watchdog_ms(longest_s: float) -> int:
     return 0 if wanted_s > LONGEST_WATCHDOG_S else round(1000 * wanted_s)
 
 
-def _input(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan) -> BufferedTensor:
-    if not board_plan.takes_input:
+def _input(program: BoardProgram) -> BufferedTensor:
+    plan = program.board_plan
+    if not plan.takes_input:
         return ABSENT
-    offset, stage = board_plan.memory.offset(NETWORK_INPUT, 0), board_plan.stages.input
-    return BufferedTensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, NETWORK_INPUT))
+    return _buffered(program, NETWORK_INPUT, 0, plan.stages.input)
 
 
-def _output(quantized: QuantizedGraph, widths: BitWidths, board_plan: BoardPlan, plan: Plan) -> BufferedTensor:
-    output = len(quantized.layers) - 1
-    if plan.output_board != board_plan.index:
+def _output(program: BoardProgram) -> BufferedTensor:
+    plan = program.board_plan
+    if not program.gives_output:
         return ABSENT
-    offset, stage = board_plan.memory.offset(output, len(board_plan.steps)), board_plan.stages.output
-    return BufferedTensor(offset, offset if stage is None else stage, widths.size_bytes(quantized.graph, output))
+    return _buffered(program, len(program.quantized.layers) - 1, len(plan.steps), plan.stages.output)
 
 
-def _layer_step(
-    quantized: QuantizedGraph, widths: BitWidths, layer: int, board_plan: BoardPlan, plan: Plan
-) -> LayerStep:
-    memory = board_plan.memory
+def _buffered(program: BoardProgram, tensor: int, step: int, stage: int | None) -> BufferedTensor:
+    offset = program.board_plan.memory.offset(tensor, step)
+    size_bytes = program.widths.size_bytes(program.quantized.graph, tensor)
+    return BufferedTensor(offset, offset if stage is None else stage, size_bytes)
+
+
+def _layer_step(program: BoardProgram, layer: int) -> LayerStep:
+    quantized, board_plan, memory = program.quantized, program.board_plan, program.board_plan.memory
     index = next(index for index, step in enumerate(board_plan.steps) if step[:2] == (StepKind.RUN, layer))
     moves = tuple(
         WordMove(
             source=memory.offset(move.tensor, index - 1),
             target=memory.offset(move.tensor, index),
-            words=-(-widths.size_bytes(quantized.graph, move.tensor) // WORD_BYTES),
+            words=-(-program.widths.size_bytes(quantized.graph, move.tensor) // WORD_BYTES),
         )
         for move in memory.moves
         if move.step == index
     )
     calls, fused = _calls(quantized, layer, memory, index), _fused_calls(quantized, layer, memory)
-    stream = _layer_stream(quantized, layer, board_plan, plan)
+    stream = _layer_stream(program, layer)
     copied = {
         number + 1
         for number, constants in board_plan.constants.items()
@@ -256,23 +250,24 @@ def _layer_step(
     return LayerStep(number=layer + 1, moves=moves, copies=copies, calls=calls, fused=fused, stream=stream)
 
 
-def _layer_stream(quantized: QuantizedGraph, layer: int, board_plan: BoardPlan, plan: Plan) -> LayerStream | None:
+def _layer_stream(program: BoardProgram, layer: int) -> LayerStream | None:
     """Return the streamed input and output of the step in which `layer` runs first."""
-    numbers = [step.item for step in board_plan.steps if step.kind in _MEASURED]
-    ends = [(number, plan.hand_offs[number]) for number in numbers]
+    layers, cuts = program.quantized.layers, program.plan.cuts
+    numbers = [step.item for step in program.board_plan.steps if step.kind in _MEASURED]
+    ends = [(number, cuts[number].hand_off) for number in numbers]
     takes = next((number for number, each in ends if each.takes and each.takes.layers[0] == layer), None)
     gives = next((number for number, each in ends if each.gives and each.gives.layers[0] == layer), None)
-    rows = plan.hand_offs[takes].takes if takes is not None else None
-    rows = plan.hand_offs[gives].gives if gives is not None else rows
+    rows = cuts[takes].hand_off.takes if takes is not None else None
+    rows = cuts[gives].hand_off.gives if gives is not None else rows
     if rows is None:
         return None
-    in_rows = quantized.layers[layer].layer.in_shape.height
-    out_rows = quantized.layers[rows.output].layer.out_shape.height
+    in_rows = layers[layer].layer.in_shape.height
+    out_rows = layers[rows.output].layer.out_shape.height
     return LayerStream(
         input=None if takes is None else numbers.index(takes),
         output=None if gives is None else numbers.index(gives),
-        in_row_bytes=0 if takes is None else plan.cuts[takes].payload_bytes // in_rows,
-        out_row_bytes=0 if gives is None else plan.cuts[gives].payload_bytes // out_rows,
+        in_row_bytes=0 if takes is None else cuts[takes].cut.payload_bytes // in_rows,
+        out_row_bytes=0 if gives is None else cuts[gives].cut.payload_bytes // out_rows,
         first_needed=int(rows.needed_rows[0]),
         needed_step=int(rows.needed_rows[1] - rows.needed_rows[0]),
         tile_rows=int(rows.done_rows[0]),
@@ -311,14 +306,12 @@ def _fused_calls(quantized: QuantizedGraph, layer: int, memory: BoardMemory) -> 
     )
 
 
-def _steps(
-    quantized: QuantizedGraph, board_plan: BoardPlan, transfers: Sequence[tuple[StepKind, TransferEntry]]
-) -> Iterator[StepEntry]:
+def _steps(program: BoardProgram, transfers: Sequence[tuple[StepKind, TransferEntry]]) -> Iterator[StepEntry]:
     """Yield the layers and transfers of a board in their order."""
     entries, numbers = iter(transfers), {name: count() for name in ("network_transfers", "waits")}
-    for step in board_plan.steps:
+    for step in program.board_plan.steps:
         if step.kind is StepKind.RUN:
-            layer = quantized.layers[step.item].layer
+            layer = program.quantized.layers[step.item].layer
             if layer.is_view:
                 continue
             yield StepEntry(step.kind.value, step.item + 1, f"{layer.kind} {layer.out_shape}")
@@ -328,10 +321,9 @@ def _steps(
             yield StepEntry(step.kind.value, step.item, transfer.comment, f"&{array}[{next(numbers[array])}]")
 
 
-def _transfers(
-    graph: Graph, board_plan: BoardPlan, plan: Plan, first_record: int
-) -> list[tuple[StepKind, TransferEntry]]:
+def _transfers(program: BoardProgram, first_record: int) -> list[tuple[StepKind, TransferEntry]]:
     """Return the steps of a board's transfers; its first step has time record `first_record`."""
+    graph, board_plan = program.quantized.graph, program.board_plan
     peers = [link.peer for link in board_plan.links]
     entries: list[tuple[StepKind, TransferEntry]] = []
     record = first_record - 1
@@ -339,10 +331,11 @@ def _transfers(
         record += step.kind is not StepKind.RUN or not graph.layers[step.item].is_view
         if step.kind is StepKind.RUN:
             continue
-        cut, offset = plan.cuts[step.item], board_plan.memory.offset(step.tensor, index)
+        planned, offset = program.plan.cuts[step.item], board_plan.memory.offset(step.tensor, index)
+        cut = planned.cut
         peer, direction = (cut.receiver, "to") if step.kind in _AT_SENDER else (cut.sender, "from")
         entry = TransferEntry(
-            take=_DISTRIBUTED[step.kind] if graph.is_distributed else _take(step, plan.hand_offs[step.item]),
+            take=_DISTRIBUTED[step.kind] if graph.is_distributed else _take(step, planned.hand_off),
             comment=f"output of layer {step.tensor + 1} {direction} board {peer + 1}",
             tensor=BufferedTensor(offset, board_plan.stages.cuts.get(step.item, offset), cut.payload_bytes),
             link=peers.index(peer),
@@ -359,13 +352,14 @@ def _take(step: PlanStep, hand_off: HandOff) -> str:
     return f"{'transfers' if rows is None else 'row_stream'}_{step.kind.value}"
 
 
-def _link(link: BoardLink, board_plan: BoardPlan, plan: Plan, longest_s: Sequence[float]) -> LinkEntry:
+def _link(program: BoardProgram, link: BoardLink, longest_s: Mapping[int, float]) -> LinkEntry:
+    index = program.board_plan.index
     channels = [
-        LinkChannel(number, cut.sender == board_plan.index, plan.hand_offs[number].frame_share, cut.payload_bytes)
-        for number, cut in enumerate(plan.cuts)
-        if {cut.sender, cut.receiver} == {link.peer, board_plan.index}
+        LinkChannel(number, each.cut.sender == index, each.hand_off.frame_share, each.cut.payload_bytes)
+        for number, each in enumerate(program.plan.cuts)
+        if {each.cut.sender, each.cut.receiver} == {link.peer, index}
     ]
-    peer = next(index for index, other in enumerate(plan.boards) if other.index == link.peer)
-    polls = plan.boards[peer].link_driving.driver is LinkDriver.POLLING
-    patience_ms = min(round(1000 * WATCHDOG_FACTOR * longest_s[peer]), LONGEST_PATIENCE_MS) if polls else 0
+    peer = next(other for other in program.plan.boards if other.index == link.peer)
+    longest_ms = round(1000 * WATCHDOG_FACTOR * longest_s[peer.index])
+    patience_ms = min(longest_ms, LONGEST_PATIENCE_MS) if peer.link_driving.polls else 0
     return LinkEntry(link.peer, link.baud, patience_ms, channels)

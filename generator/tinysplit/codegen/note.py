@@ -2,23 +2,23 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tinysplit import __version__
 from tinysplit.boards.board import Board
+from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.protocol_limits import PROTOCOL_VERSION
 from tinysplit.common.templates import render
 from tinysplit.common.texts.quoting import c_string
-from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.project.manifest import ProjectModel
 from tinysplit.project.structure import sources_of
 
 NOTE_OWNER = "tinysplit"
 NOTE_TYPE = 1
 _LONGEST_NAME = 64  # characters of the model's name
 _CHARACTERS_ON_LINE = 96
-
-Note = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -32,35 +32,49 @@ class ProjectHashContext:
     note_bytes: int
 
 
-def board_note(project: Project, own: ProjectBoard, board: Board) -> Note:
-    """Return what the program of a board says about itself, but for the hash of the project."""
-    own_links = [link for link in project.links if own.number in link.boards]
-    return {
-        "tinysplit": project.tinysplit_version,
-        "protocol": PROTOCOL_VERSION,
-        **({} if project.weights_counter else _model(project)),
-        **({"signing_key": project.signing_key} if project.signing_key else {}),
-        "board": own.number,
-        "name": board.name,
-        "device": board.device.name,
-        "clock": board.clock_source.value,
-        "core_hz": board.clock.core_hz,
-        "host_protocol": project.host_protocol.value,
-        "host_baud": project.host_baud,
-        "link_bauds": [link.baud for link in own_links],
-    }
+@dataclass(frozen=True, kw_only=True)
+class BoardNote:
+    """What the program of a board says about itself, but for the hash of the project.
+
+    `model` None: it is in a configuration file, and not the program's. `host_protocol` is that of the project.
+    """
+
+    number: int
+    board: Board
+    model: ProjectModel | None
+    host_baud: int
+    link_bauds: Sequence[int]
+    host_protocol: HostProtocol = HostProtocol.TINYSPLIT
+    signing_key: str | None = None
+
+    def text(self, project_hash: int) -> str:
+        """Return the note as JSON."""
+        facts = {
+            "tinysplit": __version__,
+            "protocol": PROTOCOL_VERSION,
+            **({"model": self.model.name[:_LONGEST_NAME], "model_sha256": self.model.sha256} if self.model else {}),
+            **({"signing_key": self.signing_key} if self.signing_key else {}),
+            "board": self.number,
+            "name": self.board.name,
+            "device": self.board.device.name,
+            "clock": self.board.clock_source.value,
+            "core_hz": self.board.clock.core_hz,
+            "host_protocol": self.host_protocol.value,
+            "host_baud": self.host_baud,
+            "link_bauds": list(self.link_bauds),
+            "project_hash": f"{project_hash:08x}",
+        }
+        return json.dumps(facts, separators=(",", ":"))
 
 
-def _model(project: Project) -> Note:
-    """Return what is known of the model: with configuration files, it is not the program's."""
-    return {"model": project.model.name[:_LONGEST_NAME], "model_sha256": project.model.sha256}
+def write_project_hash(notes: Mapping[Path, BoardNote]) -> int:
+    """Write the hash of the projects of all boards into each of them, with the board's note, and return it.
 
-
-def write_project_hash(directories: Sequence[Path], notes: Sequence[Note]) -> int:
-    """Return the hash of the projects of all boards, after it and each board's note are written into them."""
-    project_hash = _hash(directories)
-    for directory, note in zip(directories, notes, strict=True):
-        text = json.dumps({**note, "project_hash": f"{project_hash:08x}"}, separators=(",", ":"))
+    `notes` are by the directories of the boards, in the order of their numbers.
+    """
+    project_hash = _hash(notes)
+    for directory, note in notes.items():
+        text = note.text(project_hash)
         lines = [c_string(text[i : i + _CHARACTERS_ON_LINE]) for i in range(0, len(text), _CHARACTERS_ON_LINE)]
         context = ProjectHashContext(project_hash, NOTE_OWNER, NOTE_TYPE, lines, len(text))
         path = directory / "src" / "project_hash.c"
@@ -68,7 +82,7 @@ def write_project_hash(directories: Sequence[Path], notes: Sequence[Note]) -> in
     return project_hash
 
 
-def _hash(directories: Sequence[Path]) -> int:
+def _hash(directories: Iterable[Path]) -> int:
     """Return 32 bits of the SHA-256 of all C sources and linker scripts, without comments and contents of weights."""
     digest = hashlib.sha256()
     for directory in directories:

@@ -87,11 +87,24 @@ class ProgramOptions:
             structure=structure,
         )
 
+    @property
+    def host_protocol(self) -> HostProtocol:
+        """The protocol of the board that reads the input."""
+        return _protocol(self.mlperf)
+
+    @property
+    def signing_key(self) -> str | None:
+        """The public key of who signs the weights files, in hexadecimal digits."""
+        return self.weights_signer.public_key.hex() if self.weights_signer else None
+
+
+def _protocol(mlperf: Mlperf | None) -> HostProtocol:
+    return HostProtocol.MLPERF if mlperf else HostProtocol.TINYSPLIT
+
 
 def _check_same(structure: Structure, settings: ProgramSettings, mlperf: Mlperf | None) -> None:
     """Raise UsageError for settings that programs of a structure do not have. Those that are not given are its own."""
-    protocol = HostProtocol.MLPERF if mlperf else HostProtocol.TINYSPLIT
-    if protocol is not structure.project.host_protocol:
+    if _protocol(mlperf) is not structure.project.host_protocol:
         raise UsageError(
             f"the programs of {structure.folder} speak another protocol: use {HOST_PROTOCOL} "
             f"{structure.project.host_protocol}"

@@ -1,7 +1,7 @@
 """Constants that parts of one layer on a board have in common: in flash once, in the file of the first part."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,19 +10,24 @@ from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.network.graph import Graph
 
 
-def with_shared_constants(graph: Graph, sources: Sequence[LayerSource]) -> Iterator[LayerSource]:
-    """Yield the layers, in which the first of each group of tiles has the constants that others have as well."""
-    owners = [dict(_owners(graph, sources, number)) for number in range(len(sources))]
+def with_shared_constants(graph: Graph, sources: Mapping[int, LayerSource]) -> Mapping[int, LayerSource]:
+    """Return the layers of a board, in which the first of each group of tiles has what others have as well."""
+    owners = {number: dict(_owners(graph, sources, number)) for number in sources}
     shared = defaultdict[int, set[str]](set)
-    for own in owners:
-        for name, owner in own.items():
+    for owned in owners.values():
+        for name, owner in owned.items():
             shared[owner].add(name)
-    for number, (source, own) in enumerate(zip(sources, owners, strict=True)):
-        numbers = {name: owner + 1 for name, owner in own.items()}
-        yield replace(source, owners=numbers, shared=frozenset(shared[number]))
+    return {
+        number: replace(
+            source,
+            owners={name: owner + 1 for name, owner in owners[number].items()},
+            shared=frozenset(shared[number]),
+        )
+        for number, source in sources.items()
+    }
 
 
-def _owners(graph: Graph, sources: Sequence[LayerSource], number: int) -> Iterator[tuple[str, int]]:
+def _owners(graph: Graph, sources: Mapping[int, LayerSource], number: int) -> Iterator[tuple[str, int]]:
     """Yield the constants of a layer that an earlier tile has, too, at the same place, and that tile."""
     own, earlier = sources[number], [each for each in graph.siblings(number) if each < number]
     for name, values in own.constants.items():

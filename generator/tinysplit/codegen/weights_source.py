@@ -16,7 +16,7 @@ from tinysplit.memory.decryption import BLOCK_BYTES
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
-from tinysplit.project.manifest import ProjectDecryption
+from tinysplit.project.manifest import ProjectDecryption, ProjectWeightsFile
 from tinysplit.project.structure import CONTENT_HEADER
 from tinysplit.settings.programs import WEIGHTS
 from tinysplit.weights_file.file import ArrayLayout, FileIdentity, encode, header_flags
@@ -97,7 +97,7 @@ class BoardWeights:
         key: SecretKey | None = None,
         signer: SigningKey | None = None,
     ) -> "BoardWeights":
-        """Place the weights of a board; `sources` are its layers by number from 1.
+        """Place the weights of a board; `sources` are its layers, by index from 0.
 
         They are encrypted if there is a `key`, and signed if there is a `signer`.
 
@@ -111,15 +111,15 @@ class BoardWeights:
         layers = tuple(layer_entries(quantized, board_plan.layers))
         arrays = {
             array.flash_symbol: array.values
-            for number, source in sorted(sources.items(), key=lambda item: (item[1].decrypts, item[0]))
+            for index, source in sorted(sources.items(), key=lambda item: (item[1].decrypts, item[0]))
             if not source.quantized.layer.is_view
-            for array in own_arrays(source, number)
+            for array in own_arrays(source, index + 1)
         }
         again = frozenset(
             array.flash_symbol
-            for number, source in sources.items()
+            for index, source in sources.items()
             if source.decrypts
-            for array in own_arrays(source, number)
+            for array in own_arrays(source, index + 1)
         )
         size_bytes = _layout(layers, arrays, key, signer).size_bytes
         slots = last_slots(board.name, size_bytes)
@@ -127,8 +127,7 @@ class BoardWeights:
             raise CheckFailedError(
                 f"{board.title}: weights of {size_bytes} bytes exceed its flash of {board.device.flash.size_bytes}"
             )
-        decryption = decryption_of(board_plan)
-        return cls(board.device.core, layers, arrays, slots, key, signer, again, decryption)
+        return cls(board.device.core, layers, arrays, slots, key, signer, again, _decryption(board_plan))
 
     @property
     def _layout(self) -> ArrayLayout:
@@ -195,15 +194,24 @@ class BoardWeights:
         )
         return render("project/weights.c.j2", context)
 
-    def write(self, directory: Path, identity: FileIdentity) -> int:
-        """Write the file into the project of the board, and return its CRC-32."""
+    def write(self, directory: Path, identity: FileIdentity) -> ProjectWeightsFile:
+        """Write the file into the project of the board, and return what the manifest says of it."""
         data = encode(identity, self.layers, self.arrays, self.key, self.signer)
         crc = zlib.crc32(data[:-4])
         path = directory / WEIGHTS_IN_PROJECT
         path.write_bytes(data)
         header = render("project/weights_crc.h.j2", WeightsCrcContext(path.name, crc))
         (path.parent / CONTENT_HEADER).write_text(header, encoding="utf-8")
-        return crc
+        return ProjectWeightsFile(
+            address=self.slots.active.start,
+            size_bytes=self.size_bytes,
+            slot_bytes=self.slots.active.size_bytes,
+            is_updatable=self.slots.sector_bytes is not None,
+            is_encrypted=self.key is not None,
+            plain_bytes=self.plain_bytes,
+            decryption=self.decryption,
+            crc=crc,
+        )
 
 
 def _layout(
@@ -212,7 +220,7 @@ def _layout(
     return ArrayLayout.of(encode_layers(layers), arrays, is_encrypted=key is not None, is_signed=signer is not None)
 
 
-def decryption_of(board_plan: BoardPlan) -> ProjectDecryption:
+def _decryption(board_plan: BoardPlan) -> ProjectDecryption:
     """Return what a board decrypts in each inference."""
     again = {number: own for number, own in board_plan.constants.items() if own.decrypted is Decrypted.EACH_TIME}
     return ProjectDecryption(

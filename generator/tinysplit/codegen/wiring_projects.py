@@ -10,15 +10,17 @@ from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.boards.link_rates import RATES, host_baud_of
 from tinysplit.boards.parts import Pin
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
-from tinysplit.codegen.note import board_note, write_project_hash
+from tinysplit.codegen.board_firmware import BoardFirmware
+from tinysplit.codegen.manifest_builder import describe_link
+from tinysplit.codegen.note import BoardNote, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import build_scripts
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
 from tinysplit.plan.wiring import Link
-from tinysplit.project.manifest import Project, ProjectBoard, ProjectLink, ProjectModel
+from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel
 
-NAME = "wiring test"
+MODEL = ProjectModel(name="wiring test", sha256="", copy_sha256="", parameters_sha256="")  # there is none
 FIRST_BAUD = 115_200  # until the test changes it: the programs do not depend on the rates that are tested
 
 
@@ -31,13 +33,13 @@ class WiringBoardContext:
     tx_pins: tuple[Pin, ...]  # of the link UARTs
 
 
-def wiring_drivings(boards: Sequence[Board], requested: LinkDriver | None) -> Sequence[LinkDriving]:
-    """Return how each board drives all its link UARTs, at the lowest rate of a test.
+def wiring_driving(board: Board, requested: LinkDriver | None) -> LinkDriving:
+    """Return how a board drives all its link UARTs, at the lowest rate of a test.
 
     Raises UsageError where DMA is requested and cannot.
     """
-    ends = [[(uart, RATES[-1]) for uart in board.link_uarts] for board in boards]
-    return [choose_driver(*each, requested, each[0].near_memory.size_bytes) for each in zip(boards, ends, strict=True)]
+    ends = [(uart, RATES[-1]) for uart in board.link_uarts]
+    return choose_driver(board, ends, requested, board.near_memory.size_bytes)
 
 
 def generate_wiring_test(
@@ -55,44 +57,66 @@ def generate_wiring_test(
 
     Raises UsageError where the DMA channels do not suffice for the driver, and the errors of `whole_folder`.
     """
-    drivings = wiring_drivings(boards, requested)
-    project = _manifest(boards, links, [each.driver for each in drivings])
+    host_baud = host_baud_of(boards)
+    programs = [wiring_firmware(board, host_baud, wiring_driving(board, requested)) for board in boards]
     with whole_folder(out, force=force) as folder:
-        directories = [folder / board.directory for board in project.boards]
-        for index, directory in enumerate(directories):
-            _write_board(directory, index, boards[index], drivings[index], project.host_baud)
-        notes = [board_note(project, *each) for each in zip(project.boards, boards, strict=True)]
-        project = project.model_copy(update={"project_hash": write_project_hash(directories, notes)})
+        notes = {}
+        for number, firmware in enumerate(programs, 1):
+            directory = folder / _directory(number, firmware.board)
+            _write_board(directory, number, firmware)
+            notes[directory] = _note(number, firmware, links)
+        project = _manifest(programs, links, write_project_hash(notes))
         project.write(folder)
     return project
 
 
-def _write_board(directory: Path, index: int, board: Board, driving: LinkDriving, host_baud: int) -> None:
-    links = [(uart, FIRST_BAUD) for uart in board.link_uarts]
-    context = WiringBoardContext(index + 1, board.title, tuple(uart.tx for uart in board.link_uarts))
+def wiring_firmware(board: Board, host_baud: int, driving: LinkDriving) -> BoardFirmware:
+    """Return the firmware of a board that serves all its link UARTs."""
+    links = tuple((uart, FIRST_BAUD) for uart in board.link_uarts)
+    return BoardFirmware(board=board, host_baud=host_baud, driving=driving, arena=board.near_memory, links=links)
+
+
+def _directory(number: int, board: Board) -> str:
+    return f"board{number}_{board.name}"
+
+
+def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
+    board = firmware.board
+    context = WiringBoardContext(number, board.title, tuple(uart.tx for uart in board.link_uarts))
     texts = {
         "platformio.ini": render_platformio_ini(board),
         **build_scripts(),
         "src/board_index.c": render("project/wiring_board.c.j2", context),
-        **render_board_files(board, links, host_baud, board.near_memory, driving),
+        **render_board_files(firmware),
     }
-    write_files(directory, texts, wiring_test_sources(board, driving.driver))
+    write_files(directory, texts, wiring_test_sources(firmware))
 
 
-def _manifest(boards: Sequence[Board], links: Sequence[Link], drivers: Sequence[LinkDriver]) -> Project:
+def _note(number: int, firmware: BoardFirmware, links: Sequence[Link]) -> BoardNote:
+    return BoardNote(
+        number=number,
+        board=firmware.board,
+        model=MODEL,
+        host_baud=firmware.host_baud,
+        link_bauds=[link.baud for link in links if number - 1 in link.boards],
+    )
+
+
+def _manifest(programs: Sequence[BoardFirmware], links: Sequence[Link], project_hash: int) -> Project:
+    drivers = {index: firmware.driving.driver for index, firmware in enumerate(programs)}
     return Project(
         tinysplit_version=__version__,
-        model=ProjectModel(name=NAME, sha256="", copy_sha256="", parameters_sha256=""),
+        model=MODEL,
         bits=8,
         baud=min((link.baud for link in links), default=FIRST_BAUD),
-        host_baud=host_baud_of(boards),
+        host_baud=programs[0].host_baud,
         calibration_samples=0,
-        project_hash=0,
+        project_hash=project_hash,
         estimated_period_s=0.0,
         one_board_period_s=None,
         copies=(),
-        boards=tuple(_board(number, board) for number, board in enumerate(boards, 1)),
-        links=tuple(_link(link, drivers) for link in links),
+        boards=tuple(_board(number, firmware.board) for number, firmware in enumerate(programs, 1)),
+        links=tuple(describe_link(link, drivers) for link in links),
         layers=(),
         cuts=(),
     )
@@ -102,18 +126,8 @@ def _board(number: int, board: Board) -> ProjectBoard:
     return ProjectBoard(
         number=number,
         name=board.name,
-        directory=f"board{number}_{board.name}",
+        directory=_directory(number, board),
         weights_bytes=0,
         arena_bytes=0,
         core_hz=board.clock.core_hz,
-    )
-
-
-def _link(link: Link, drivers: Sequence[LinkDriver]) -> ProjectLink:
-    return ProjectLink(
-        boards=(link.boards[0] + 1, link.boards[1] + 1),
-        uarts=(link.uarts[0].name, link.uarts[1].name),
-        connectors=(link.uarts[0].connector, link.uarts[1].connector),
-        drivers=(drivers[link.boards[0]], drivers[link.boards[1]]),
-        baud=link.baud,
     )

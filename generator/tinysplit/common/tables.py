@@ -3,6 +3,8 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
@@ -26,66 +28,92 @@ class PlainTable(Table):
 
     def __init__(self, texts: Sequence[str], numbers: Sequence[str], last_texts: Sequence[str]) -> None:
         super().__init__(box=None, pad_edge=False)
-        self._headings = (*texts, *numbers, *last_texts)
-        self._are_texts = (*(True for _ in texts), *(False for _ in numbers), *(True for _ in last_texts))
-        self._rows: list[tuple[RenderableType, ...]] = []
+        self._all_cells = [
+            *(_Column([heading], is_text=True) for heading in texts),
+            *(_Column([heading], is_text=False) for heading in numbers),
+            *(_Column([heading], is_text=True) for heading in last_texts),
+        ]
         self._styles: list[str | None] = []
-        for heading, is_text in zip(self._headings, self._are_texts, strict=True):
-            self.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
+        for column in self._all_cells:
+            self.add_column(column.cells[0], justify=column.justify, no_wrap=not column.is_text)
 
     def add_row(self, *cells: RenderableType, style: str | None = None) -> None:  # type: ignore[override]
         """Add a row; columns behind its cells stay empty."""
         cells = tuple(printable_lines(each) if isinstance(each, str) else each for each in cells)
         super().add_row(*cells)
-        self._rows.append((*cells, *("" for _ in self._headings[len(cells) :])))
+        padded = (*cells, *("" for _ in self._all_cells[len(cells) :]))
+        for column, cell in zip(self._all_cells, padded, strict=True):
+            column.cells.append(cell)
         self._styles.append(style)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """See rich: prints the table."""
-        room = options.max_width - _GAP * (len(self._headings) - 1)
-        columns = self._with_words_of(self._word_limit(room, console, options))
-        least, most = self._ranges(columns, console, options)
-        limit = _highest_limit(least, most, room)
+        room = options.max_width - _GAP * (len(self._all_cells) - 1)
+        word_limit = self._word_limit(room, console, options)
+        columns = [column.with_words_of(word_limit) for column in self._all_cells]
+        widths = [column.widths(console, options) for column in columns]
+        limit = _highest_limit(widths, room)
         table = Table(box=None, pad_edge=False)
-        for column, is_text, small, large in zip(columns, self._are_texts, least, most, strict=True):
-            justify: JustifyMethod = "left" if is_text else "right"
-            width = max(small, min(large, limit))
-            table.add_column(column[0], justify=justify, no_wrap=not is_text, width=width)
+        for column, width in zip(columns, widths, strict=True):
+            table.add_column(
+                column.cells[0], justify=column.justify, no_wrap=not column.is_text, width=width.within(limit)
+            )
         for number, style in enumerate(self._styles, 1):
-            table.add_row(*(column[number] for column in columns), style=style)
+            table.add_row(*(column.cells[number] for column in columns), style=style)
         yield table
-
-    def _with_words_of(self, limit: int) -> list[list[RenderableType]]:
-        """Return the columns, headings first, with the ends of words that are longer than the limit."""
-        columns = zip(self._headings, *self._rows, strict=True)
-        return [
-            [_short(cell, limit) if is_text else cell for cell in column]
-            for column, is_text in zip(columns, self._are_texts, strict=True)
-        ]
-
-    def _ranges(
-        self, columns: Sequence[Sequence[RenderableType]], console: Console, options: ConsoleOptions
-    ) -> tuple[list[int], list[int]]:
-        """Return the widths of all columns: with text wrapped wherever it can be, and without."""
-        ranges = [[_range(cell, console, options) for cell in column] for column in columns]
-        most = [max(1, *(each.maximum for each in column)) for column in ranges]
-        words = [max(1, *(each.minimum for each in column)) for column in ranges]
-        return [
-            word if is_text else size for word, size, is_text in zip(words, most, self._are_texts, strict=True)
-        ], most
 
     def _word_limit(self, room: int, console: Console, options: ConsoleOptions) -> int:
         """Return the length of the longest words: without wrapped text if names stay readable, else with it."""
 
-        def widths(limit: int) -> tuple[list[int], list[int]]:
-            return self._ranges(self._with_words_of(limit), console, options)
+        def widths(limit: int) -> list[_Widths]:
+            return [column.with_words_of(limit).widths(console, options) for column in self._all_cells]
 
-        least, most = widths(options.max_width)
-        if sum(most) <= room:
+        def unwrapped_fits(limit: int) -> bool:
+            return sum(each.most for each in widths(limit)) <= room
+
+        def wrapped_fits(limit: int) -> bool:
+            return sum(each.least for each in widths(limit)) <= room
+
+        if unwrapped_fits(options.max_width):
             return options.max_width
-        shortest = SHORT_NAME_WIDTH if max(least) > NAME_WIDTH else NAME_WIDTH
-        unwrapped = _highest(range(shortest, options.max_width), lambda limit: sum(widths(limit)[1]) <= room)
-        return unwrapped or _highest(range(2, NAME_WIDTH + 1), lambda limit: sum(widths(limit)[0]) <= room) or 1
+        longest = max(each.least for each in widths(options.max_width))
+        shortest = SHORT_NAME_WIDTH if longest > NAME_WIDTH else NAME_WIDTH
+        unwrapped = _highest(range(shortest, options.max_width), unwrapped_fits)
+        return unwrapped or _highest(range(2, NAME_WIDTH + 1), wrapped_fits) or 1
+
+
+class _Widths(NamedTuple):
+    """Widths of a column: with text wrapped wherever it can be, and without."""
+
+    least: int
+    most: int
+
+    def within(self, limit: int) -> int:
+        """Return the width where columns are no wider than the limit, as far as they can be wrapped."""
+        return max(self.least, min(self.most, limit))
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of text or of numbers; its first cell is the heading."""
+
+    cells: list[RenderableType]
+    is_text: bool
+
+    @property
+    def justify(self) -> JustifyMethod:
+        """How its cells are aligned."""
+        return "left" if self.is_text else "right"
+
+    def with_words_of(self, limit: int) -> "_Column":
+        """Return the column with the ends of words that are longer than the limit."""
+        return replace(self, cells=[_short(cell, limit) for cell in self.cells]) if self.is_text else self
+
+    def widths(self, console: Console, options: ConsoleOptions) -> _Widths:
+        """Return its widths; numbers are never wrapped."""
+        ranges = [_range(cell, console, options) for cell in self.cells]
+        most = max(1, *(each.maximum for each in ranges))
+        return _Widths(max(1, *(each.minimum for each in ranges)) if self.is_text else most, most)
 
 
 def plain_table(*labels: str, numbers: Sequence[str] = (), last_labels: Sequence[str] = ()) -> PlainTable:
@@ -101,13 +129,13 @@ def _range(cell: RenderableType, console: Console, options: ConsoleOptions) -> M
     return Measurement(words, max(map(cell_len, cell.splitlines()), default=0))
 
 
-def _highest_limit(least: Sequence[int], most: Sequence[int], room: int) -> int:
-    """Return the highest limit of columns, wider than `least` and up to `most`, that keeps all of them to `room`."""
+def _highest_limit(widths: Sequence[_Widths], room: int) -> int:
+    """Return the highest limit of columns that keeps all of them to `room`."""
 
-    def total(limit: int) -> int:
-        return sum(max(small, min(large, limit)) for small, large in zip(least, most, strict=True))
+    def fits(limit: int) -> bool:
+        return sum(each.within(limit) for each in widths) <= room
 
-    return _highest(range(2, max(most, default=0) + 1), lambda limit: total(limit) <= room) or 1
+    return _highest(range(2, max((each.most for each in widths), default=0) + 1), fits) or 1
 
 
 def _highest(limits: range, fits: Callable[[int], bool]) -> int | None:

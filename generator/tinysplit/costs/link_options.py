@@ -37,6 +37,10 @@ class LinkSetting:
     half_duplex: bool = False
     uarts: tuple[str, str] | None = None
 
+    def uart_at(self, board: int) -> str | None:
+        """Return the name of the UART at one of the boards, None without one."""
+        return self.uarts[self.boards.index(board)] if self.uarts else None
+
 
 @dataclass(frozen=True)
 class LinkSettings:

@@ -28,7 +28,7 @@ from tinysplit.plan.named_kernels import check_named
 from tinysplit.plan.program import BoardSteps
 from tinysplit.plan.return_route import input_board, return_cuts
 from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
-from tinysplit.plan.streams import HandOff, StreamPlanner
+from tinysplit.plan.streams import CutPlan, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
 from tinysplit.split.evaluate.actions import Action, actions
 from tinysplit.split.evaluate.cuts import cuts as cuts_of
@@ -151,15 +151,14 @@ class BoardPlan:
 class Plan:
     """Plans of the boards that take part, the links between them, and the problem with their costs.
 
-    `cuts` has one entry per hop of a tensor, `hand_offs` how each crosses, which `streams` has decided.
+    `cuts` has one entry per hop of a tensor, with how it crosses, which `streams` has decided.
     """
 
     problem: Problem
     assignment: Assignment
     boards: tuple[BoardPlan, ...]
     links: tuple[Link, ...]
-    cuts: tuple[Cut, ...]
-    hand_offs: tuple[HandOff, ...]
+    cuts: tuple[CutPlan, ...]
     streams: StreamPlanner = field(repr=False, compare=False)
     output_board: int  # 0-based: gives the output to the host
 
@@ -170,7 +169,7 @@ class Plan:
 
     def program(self, problem: Problem | None = None) -> Program:
         """Return the program of the boards; `problem` has the costs of its layers, by default the plan's."""
-        return self.streams.program(self.hand_offs, problem)
+        return self.streams.program([each.hand_off for each in self.cuts], problem)
 
 
 def make_plan(
@@ -214,8 +213,8 @@ def make_plan(
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     own = {plan.index: plan.own_steps for plan in plans}
     streams = StreamPlanner(table, graph, widths, problem, assignment, cuts, own)
-    hand_offs = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
-    return Plan(problem, assignment, plans, links, cuts, hand_offs, streams, output_board)
+    planned_cuts = streams.choose(HandOffMode.WHOLE if graph.is_distributed else settings.hand_off)
+    return Plan(problem, assignment, plans, links, planned_cuts, streams, output_board)
 
 
 def _cuts(

@@ -162,15 +162,15 @@ class PlannedProgram:
             "both_ways": len(kinds) > 1,
             "waits": sum(step.kind not in (*_MEASURED, StepKind.RUN) for step in plan.steps),
             "distributed": self.graph.is_distributed,
-            "bitmaps": sum(-(-self.plan.cuts[step.item].payload_bytes // BITMAP_SHARE) for step in own),
+            "bitmaps": sum(-(-self.plan.cuts[step.item].cut.payload_bytes // BITMAP_SHARE) for step in own),
             "streams": len(ends),
             "streaming": bool(ends),
         }
 
     def _streamed_ends(self) -> Iterator[int]:
         """Yield the cut of each end of a transfer at this board that is streamed."""
-        for number, (cut, hand_off) in enumerate(zip(self.plan.cuts, self.plan.hand_offs, strict=True)):
-            if hand_off.gives is not None and cut.sender == self.board_plan.index:
+        for number, each in enumerate(self.plan.cuts):
+            if each.hand_off.gives is not None and each.cut.sender == self.board_plan.index:
                 yield number
-            if hand_off.takes is not None and cut.receiver == self.board_plan.index:
+            if each.hand_off.takes is not None and each.cut.receiver == self.board_plan.index:
                 yield number

@@ -43,6 +43,14 @@ class HandOff:
         return self.gives is not None or self.takes is not None
 
 
+@dataclass(frozen=True, eq=False)
+class CutPlan:
+    """A hop of a tensor over a link, and how it crosses."""
+
+    cut: Cut
+    hand_off: HandOff
+
+
 WHOLE = HandOff()
 POLLS = RowFacts(None, "the board polls its links, and only while it waits")
 
@@ -59,8 +67,11 @@ class StreamPlanner:
     cuts: Sequence[Cut]
     boards: Mapping[int, BoardSteps]
 
-    def choose(self, mode: HandOffMode | None) -> tuple[HandOff, ...]:
-        """Return the hand-off of each cut, as `mode` says where possible, by default what is faster."""
+    def choose(self, mode: HandOffMode | None) -> tuple[CutPlan, ...]:
+        """Return the cuts with the hand-off of each, as `mode` says where possible, by default what is faster."""
+        return tuple(CutPlan(cut, hand_off) for cut, hand_off in zip(self.cuts, self._chosen(mode), strict=True))
+
+    def _chosen(self, mode: HandOffMode | None) -> tuple[HandOff, ...]:
         chosen = [replace(WHOLE, reason=f"{HAND_OFF.option} whole")] * len(self.cuts)
         if mode is HandOffMode.WHOLE:
             return tuple(chosen)

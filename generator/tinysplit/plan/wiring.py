@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from tinysplit.boards.board import Board, Uart, board_title
 from tinysplit.common.errors import UsageError
@@ -15,13 +16,25 @@ from tinysplit.split.problem import Assignment, Problem
 from tinysplit.timing.topology import Cut, Pair, pair_of
 
 
+class LinkEnd(NamedTuple):
+    """One end of a link: a board, by index, and the UART there."""
+
+    board: int
+    uart: Uart
+
+
 @dataclass(frozen=True)
 class Link:
     """A UART connection between two boards, which carries all cuts between them in both directions."""
 
-    boards: Pair
-    uarts: tuple[Uart, Uart]
+    ends: tuple[LinkEnd, LinkEnd]
     baud: int
+
+    @property
+    def boards(self) -> Pair:
+        """The indices of both boards."""
+        first, second = self.ends
+        return first.board, second.board
 
 
 @dataclass(frozen=True)
@@ -77,23 +90,22 @@ def _wire(boards: Sequence[Board], pairs: Collection[Pair], settings: LinkSettin
     links = []
     for pair in pairs:
         setting = _setting(pair, settings)
-        names = setting.uarts or (None, None)
-        first, second = (_uart(boards, index, name, used[index]) for index, name in zip(pair, names, strict=True))
-        link = Link(pair, (first, second), setting.baud or settings.baud)
-        check_link_baud(boards, pair, link.uarts, link.baud, settings.driver)
+        ends = [LinkEnd(board, _uart(boards, board, setting.uart_at(board), used[board])) for board in pair]
+        link = Link((ends[0], ends[1]), setting.baud or settings.baud)
+        check_link_baud(boards, pair, [end.uart for end in ends], link.baud, settings.driver)
         links.append(link)
-        for index, uart in zip(pair, link.uarts, strict=True):
-            used[index].append(uart)
+        for end in ends:
+            used[end.board].append(end.uart)
     return tuple(links)
 
 
 def links_of_board(links: Sequence[Link], board: int) -> tuple[BoardLink, ...]:
     """Return the ends of `links` at one board, in the order of `links`."""
     return tuple(
-        BoardLink(link.boards[1 - side], link.uarts[side], link.baud)
+        BoardLink(peer.board, own.uart, link.baud)
         for link in links
-        for side in (0, 1)
-        if link.boards[side] == board
+        for own, peer in (link.ends, link.ends[::-1])
+        if own.board == board
     )
 
 

@@ -33,6 +33,7 @@ from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHT
 from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.project.activity import BoardActivity, ExternalPower
+from tinysplit.project.file_link import FileLink
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL
@@ -164,20 +165,26 @@ class EstimatedSpan(FileModel):
     end_s: Figure
 
 
-class ProjectLink(FileModel):
-    """A UART connection between two boards; all pairs are in the order of `boards`."""
+class ProjectLink(FileLink):
+    """A link of a project, with the connector of each UART and how it is driven."""
 
-    boards: tuple[Number, Number]
-    uarts: tuple[str, str]
     connectors: tuple[str, str]
     drivers: tuple[LinkDriver, LinkDriver]
     baud: Hertz
 
     @property
-    def ends(self) -> tuple[int, int]:
+    def pair(self) -> tuple[int, int]:
         """The numbers of its boards, the lower first."""
         first, second = self.boards
         return min(first, second), max(first, second)
+
+    def connector_at(self, board: int) -> str:
+        """Return the connector of the UART at one of the boards."""
+        return self.connectors[self.boards.index(board)]
+
+    def driver_at(self, board: int) -> LinkDriver:
+        """Return how one of the boards drives it."""
+        return self.drivers[self.boards.index(board)]
 
     @model_validator(mode="after")
     def _has_two_boards(self) -> Self:
@@ -320,8 +327,8 @@ class Project(FileModel):
             has_ends = any(board.takes_input for board in own) and any(board.gives_output for board in own)
             if not (has_ends and any(layer.board in boards for layer in self.layers)):
                 raise ValueError("a copy of the network has no board with its input, its output or a layer")
-        check_once("links", [link.ends for link in self.links])
-        check_known("the link", [link.ends for link in self.links], self._named_links())
+        check_once("links", [link.pair for link in self.links])
+        check_known("the link", [link.pair for link in self.links], self._named_links())
         for pipeline in self.pipelines:
             self._check_pipeline(pipeline)
         return self
@@ -492,6 +499,6 @@ class Project(FileModel):
     def check_wires(self) -> None:
         """Raise ValueError for a link at a UART that its board has not for links, UsageError for an unknown board."""
         for link in self.links:
-            for number, uart in zip(link.boards, link.uarts, strict=True):
-                known = {each.name for each in read_board_file(self.board(number).name).link_uarts}
-                check_known("UART", known, [(f"the link of board {number}", (uart,))])
+            for end in link.ends:
+                known = {each.name for each in read_board_file(self.board(end.board).name).link_uarts}
+                check_known("UART", known, [(f"the link of board {end.board}", (end.uart,))])

@@ -72,11 +72,8 @@ def code_memory_text(board: ProjectBoard) -> str:
 
 def wiring_text(link: ProjectLink) -> str:
     """Return how a link is to be wired."""
-    ends = [
-        f"board {board} {uart} ({connector})"
-        for board, uart, connector in zip(link.boards, link.uarts, link.connectors, strict=True)
-    ]
-    return f"wiring: {ends[0]} to {ends[1]}, TX to RX in both directions, and ground"
+    first, second = (f"{end} ({link.connector_at(end.board)})" for end in link.ends)
+    return f"wiring: {first} to {second}, TX to RX in both directions, and ground"
 
 
 def print_hand_offs(project: Project, console: Console) -> None:

@@ -1,7 +1,7 @@
 """The structure of a generated folder: all of its programs but the weights, which configuration files have."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -114,10 +114,10 @@ class Structure:
             )
         return split.model_copy(update={"model": SplitModel(name=graph.name, sha256=graph.sha256)})
 
-    def check_same(self, directories: Sequence[Path]) -> None:
-        """Raise CheckFailedError, naming what differs, unless the programs in `directories` have this structure."""
-        for board, directory in zip(self.project.boards, directories, strict=False):
-            before, now = (dict(sources_of(each)) for each in (self.folder / board.directory, directory))
+    def check_same(self, folder: Path) -> None:
+        """Raise CheckFailedError, naming what differs, unless the programs in `folder` have this structure."""
+        for board in self.project.boards:
+            before, now = (dict(sources_of(each / board.directory)) for each in (self.folder, folder))
             differing = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
             differing = [name for name in differing if not name.endswith("project_hash.c")]
             if differing:

@@ -14,6 +14,7 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.costs.link_options import LinkSetting
+from tinysplit.project.file_link import FileLink
 from tinysplit.settings.boards_and_links import LINK, LINK_DRIVER
 from tinysplit.settings.programs import CLOCK
 
@@ -54,11 +55,9 @@ class Trial(FileModel):
         return all(each.is_clean for each in self.directions)
 
 
-class WiringLink(FileModel):
-    """A link: its boards, the UART and driver at each of them, and the highest rate that passed."""
+class WiringLink(FileLink):
+    """A link that was tested: the driver at each of its boards, and the highest rate that passed."""
 
-    boards: tuple[Number, Number]
-    uarts: tuple[str, str]
     drivers: tuple[LinkDriver, LinkDriver]
     baud: Hertz
     tested_bytes: Count  # in each direction

@@ -67,10 +67,10 @@ class WiringPicture:
 
 def picture_of(project: Project, link: ProjectLink) -> LinkPicture:
     """Return what to connect for a link."""
-    boards = [project.board(number) for number in link.boards]
-    left, right = (header_pins(board.name, uart) for board, uart in zip(boards, link.uarts, strict=True))
-    left_title, right_title = (load_board(board.name).title for board in boards)
-    left_name, right_name = (f"{board.title} {uart}" for board, uart in zip(boards, link.uarts, strict=True))
+    ends = [(project.board(end.board), end.uart) for end in link.ends]
+    left, right = (header_pins(board.name, uart) for board, uart in ends)
+    left_title, right_title = (load_board(board.name).title for board, _ in ends)
+    left_name, right_name = (f"{board.title} {uart}" for board, uart in ends)
     wires = (
         DrawnWire(WireEnd("TX", left.tx, left.tx_pin), WireEnd("RX", right.rx, right.rx_pin), "right"),
         DrawnWire(WireEnd("RX", left.rx, left.rx_pin), WireEnd("TX", right.tx, right.tx_pin), "left"),

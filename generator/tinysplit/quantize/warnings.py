@@ -1,6 +1,7 @@
 """Warnings about values and weights that lose much accuracy in quantization, each with the name of its layer."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,32 +25,55 @@ MOST_SAMPLES = 128  # of which softmax outputs are computed
 MOST_DEAD = 0.5  # of the channels: so many are at the lower limit of a ReLU in all samples of trained networks
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Value:
+    """A value of the network: the input, or the output of a layer. `lowest` is the least number that it can have."""
+
+    owner: str
+    name: str
+    shape: Shape
+    format: ValueFormat
+    has_own_channels: bool  # channels of other values are those of the layer's inputs
+    lowest: float
+    is_softmax: bool = False  # of many classes, most are near 0
+
+
+def _values(quantized: QuantizedGraph) -> Iterator[_Value]:
+    graph, own = quantized.graph, quantized.input_format
+    yield _Value(
+        owner=f"input {graph.input_name!r}",
+        name=graph.input_name,
+        shape=graph.in_shape,
+        format=own,
+        has_own_channels=True,
+        lowest=_low(own),
+    )
+    for each in quantized.layers:
+        layer, own = each.layer, each.formats.y
+        yield _Value(
+            owner=f"layer {layer.name!r}",
+            name=layer.output,
+            shape=layer.out_shape,
+            format=own,
+            has_own_channels="weights" in layer.parameters,
+            lowest=max(layer.activation.low, _low(own)),  # a pair may stand for a ReLU
+            is_softmax=layer.kind == Softmax.kind,
+        )
+
+
 def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:
     """Yield a line for constant values and channels, for ranges that are too wide, and for weights that are zero."""
-    graph = quantized.graph
-    owners = [f"input {graph.input_name!r}", *(f"layer {layer.name!r}" for layer in graph.layers)]
-    formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
-    shapes = [graph.layers[0].in_shape, *(layer.out_shape for layer in graph.layers)]
-    makes_channels = [
-        True,
-        *("weights" in layer.parameters for layer in graph.layers),
-    ]  # channels of other layers are those of their inputs
-    lows = [-np.inf, *(layer.activation.low for layer in graph.layers)]
-    lowest = [max(low, _low(values)) for low, values in zip(lows, formats, strict=True)]  # a pair may stand for a ReLU
-    softmax = [False, *(layer.kind == Softmax.kind for layer in graph.layers)]  # of many classes, most are near 0
-    for owner, name, shape, values, is_new, low, is_softmax in zip(
-        owners, graph.value_names, shapes, formats, makes_channels, lowest, softmax, strict=True
-    ):
-        seen = statistics[name]
+    for value in _values(quantized):
+        seen, owner = statistics[value.name], value.owner
         if seen.is_constant:
             yield f"{owner}: constant {seen.minimum:g} in all samples: calibrate with samples that cover its range"
-        elif not is_softmax and (share := seen.underflow(values)) > MOST_UNDERFLOW:
+        elif not value.is_softmax and (share := seen.underflow(value.format)) > MOST_UNDERFLOW:
             yield (
-                f"{owner}: {PERCENT * share:.0f} % of its values underflow to 0 in {values}: the value range "
-                f"{seen.minimum:g} to {seen.maximum:g} is too wide for {values.bits} bits"
+                f"{owner}: {PERCENT * share:.0f} % of its values underflow to 0 in {value.format}: the value "
+                f"range {seen.minimum:g} to {seen.maximum:g} is too wide for {value.format.bits} bits"
             )
-        elif is_new:
-            yield from _constant_channels(owner, shape, values, seen, low)
+        elif value.has_own_channels:
+            yield from _constant_channels(value, seen)
     for layer in quantized.layers:
         yield from _zero_channels(layer)
         yield from _coarse_weights(layer)
@@ -104,22 +128,22 @@ def _low(values: ValueFormat) -> float:
     return float(values.dequantize(np.array(values.low)))
 
 
-def _constant_channels(owner: str, shape: Shape, values: ValueFormat, seen: Statistics, low: float) -> Iterator[str]:
-    ranges = seen.channel_ranges(shape)
+def _constant_channels(value: _Value, seen: Statistics) -> Iterator[str]:
+    ranges = seen.channel_ranges(value.shape)
     if ranges is None:
         return
     spans = ranges[1] - ranges[0]
     constant = spans == 0
-    dead = constant & (ranges[0] == low)
+    dead = constant & (ranges[0] == value.lowest)
     if dead.mean() <= MOST_DEAD:
         constant &= ~dead
     if constant.any():
         named = f"{_channels(constant)} constant in all samples"
-        yield f"{owner}: {named}: dead channels, or samples that do not cover the range"
-    lost = (spans > 0) & (spans < values.scale)
+        yield f"{value.owner}: {named}: dead channels, or samples that do not cover the range"
+    lost = (spans > 0) & (spans < value.format.scale)
     if lost.any():
-        narrow = f"{_channels(lost)} within one step of {values}"
-        yield f"{owner}: {narrow}: quantized to a constant, because other channels have a much larger range"
+        narrow = f"{_channels(lost)} within one step of {value.format}"
+        yield f"{value.owner}: {narrow}: quantized to a constant, because other channels have a much larger range"
 
 
 def _channels(chosen: NDArray[np.bool_]) -> str:

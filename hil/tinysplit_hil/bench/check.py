@@ -9,7 +9,7 @@ from rich.console import Console
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.link_rates import LOW_RATES, RATES, common_rates
 from tinysplit.build.folder import build_folder
-from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivings
+from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_driving
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
@@ -172,8 +172,7 @@ def check_boards(boards: Sequence[Board], project: Project, rig: Rig, messages: 
         for end, count in heard.items()
         if count.sender and heard[count.sender].sender == end and uarts.index(end) < uarts.index(count.sender)
     ]
-    trials = _try_rates(client, boards, pairs, TRIAL_S[rig.kind], messages)
-    links = tuple(FoundLink(ends, tuple(own)) for ends, own in zip(pairs, trials, strict=True))
+    links = _try_rates(client, boards, pairs, TRIAL_S[rig.kind], messages)
     return BenchCheck(tuple(boards), heard, crossed, links, clocks)
 
 
@@ -193,26 +192,23 @@ def _find_crossed(client: WiringClient, bauds: Mapping[End, int], heard: Mapping
 
 def _try_rates(
     client: WiringClient, boards: Sequence[Board], links: Sequence[Ends], trial_s: float, messages: Console
-) -> Sequence[Sequence[Trial]]:
-    """Return the trials of each link, from the lowest rate. All that have a rate are busy with it at once."""
-    rates = [_rates(boards, ends) for ends in links]
-    trials: list[list[Trial]] = [[] for _ in links]
-    for baud in sorted({baud for own in rates for baud in own}):
-        busy = [index for index, own in enumerate(rates) if baud in own]
+) -> tuple[FoundLink, ...]:
+    """Return the links with their trials. All that have a rate are busy with it at once."""
+    rates = {ends: _rates(boards, ends) for ends in links}
+    trials: dict[Ends, list[Trial]] = {ends: [] for ends in links}
+    for baud in sorted({baud for own in rates.values() for baud in own}):
+        busy = [ends for ends, own in rates.items() if baud in own]
         frames = round(trial_s * baud / (BITS_PER_BYTE * (FRAME_BYTES + LINK_OVERHEAD_BYTES)))
         frames = min(max(frames, LEAST_FRAMES), MOST_FRAMES)
         with steps(messages, f"testing at {baud} baud"):
-            of_ends = {end: baud for index in busy for end in links[index]}
-            counts = client.exchange(of_ends, frames, FRAME_BYTES)
-        for index in busy:
-            trials[index].append(trial_of(baud, links[index], frames, counts))
-    return trials
+            counts = client.exchange({end: baud for ends in busy for end in ends}, frames, FRAME_BYTES)
+        for ends in busy:
+            trials[ends].append(trial_of(baud, ends, frames, counts))
+    return tuple(FoundLink(ends, tuple(own)) for ends, own in trials.items())
 
 
 def _rates(boards: Sequence[Board], ends: Ends) -> tuple[int, ...]:
     """Return the rates that both UARTs of a link make, and both boards keep up with."""
-    drivings = wiring_drivings(boards, None)
-    first, second = uarts = [boards[end.board].link_uarts[end.uart] for end in ends]
-    indices = [end.board for end in ends]
-    highest = min(drivings[i].highest_baud(boards[i], uart) for i, uart in zip(indices, uarts, strict=True))
-    return tuple(baud for baud in common_rates(first, second, (*RATES, *LOW_RATES)) if baud <= highest)
+    first, second = ((boards[end.board], boards[end.board].link_uarts[end.uart]) for end in ends)
+    highest = min(wiring_driving(board, None).highest_baud(board, uart) for board, uart in (first, second))
+    return tuple(baud for baud in common_rates(first[1], second[1], (*RATES, *LOW_RATES)) if baud <= highest)

@@ -101,11 +101,11 @@ def targets_of(
         FlashTarget(
             board,
             board.elf(folder),
-            probe,
+            probes[board.number],
             load_debug_port(board.name),
             board.weights_path(folder) if weights_only else None,
         )
-        for board, probe in zip(project.boards, probes, strict=True)
+        for board in project.boards
     )
 
 
@@ -120,7 +120,7 @@ def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) 
     if not file.runs_without_flashing:
         probes = _probes(Path(rig), file, numbered)
         chosen = programmer_of(Path(rig), file, PROGRAMMERS[programmer])
-        chosen.require([load_debug_port(name) for name in names], probes)
+        chosen.require([load_debug_port(name) for name in names], [*probes.values()])
 
 
 def flash_rig(
@@ -140,14 +140,15 @@ def flash_rig(
     return report
 
 
-def _probes(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> list[ProbeChoice]:
-    """Return each board's probe. Raises InputError where one is missing."""
-    for entry, (number, name) in zip(rig.board, names.items(), strict=True):
+def _probes(rig_file: Path, rig: RigFile, names: Mapping[int, str]) -> dict[int, ProbeChoice]:
+    """Return each board's probe, by number. Raises InputError where one is missing."""
+    probes = {}
+    for number, entry in rig.by_number(names).items():
         if not entry.probe:
-            raise InputError(
-                f"{rig_file} has no serial_number for {board_title(number, name)}, by which it is flashed; {DISCOVER}"
-            )
-    return [board.probe for board in rig.board if board.probe]
+            title = board_title(number, names[number])
+            raise InputError(f"{rig_file} has no serial_number for {title}, by which it is flashed; {DISCOVER}")
+        probes[number] = entry.probe
+    return probes
 
 
 def _check_external(targets: Iterable[FlashTarget]) -> None:
@@ -283,10 +284,8 @@ def _result(
 
 def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int, int]:
     """Return the bytes of each image in flash, by board. Builds where necessary."""
-    directories = [folder / board.directory for board in project.boards]
-    elfs = [board.elf(folder) for board in project.boards]
-    if all(map(_is_built, directories, elfs)):
-        built = BuildReport.read(project, elfs).boards
+    if all(_is_built(board, folder) for board in project.boards):
+        built = BuildReport.read(project, folder).boards
     else:
         with locked_folder(folder):
             built = build_folder(project, folder, messages).boards
@@ -295,11 +294,12 @@ def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int,
     return {each.board.number: each.sizes.flash.used_bytes for each in built}
 
 
-def _is_built(directory: Path, elf: Path) -> bool:
+def _is_built(board: ProjectBoard, folder: Path) -> bool:
     """Whether the image is there, and newer than all files that it is built from."""
+    elf = board.elf(folder)
     if not elf.is_file():
         return False
-    return all(path.stat().st_mtime <= elf.stat().st_mtime for path in source_files(directory))
+    return all(path.stat().st_mtime <= elf.stat().st_mtime for path in source_files(folder / board.directory))
 
 
 # Parts
@@ -311,7 +311,7 @@ def _check_parts(targets: Sequence[FlashTarget], programmer: Programmer, message
         return
     with steps(messages, f"reading the parts of {counted(len(targets), 'board')} with {programmer.name}"):
         reasons = _each(programmer, targets, lambda target: _reason_against(target, programmer))
-    wrong = [f"{target.title}: {reason}" for target, reason in zip(targets, reasons, strict=True) if reason]
+    wrong = [f"{target.title}: {reason}" for target in targets if (reason := reasons[target.board.number])]
     if wrong:
         raise ToolError(f"no board was flashed: {'; '.join(wrong)}")
 
@@ -345,8 +345,7 @@ def _program(targets: Sequence[FlashTarget], programmer: Programmer, messages: C
     if not targets:
         return {}
     with steps(messages, f"flashing {counted(len(targets), 'board')} with {programmer.name}"):
-        done = _each(programmer, targets, lambda target: _program_one(target, programmer))
-    return {target.board.number: each for target, each in zip(targets, done, strict=True)}
+        return _each(programmer, targets, lambda target: _program_one(target, programmer))
 
 
 def _program_one(target: FlashTarget, programmer: Programmer) -> Programmed:
@@ -362,9 +361,10 @@ def _program_one(target: FlashTarget, programmer: Programmer) -> Programmed:
     return Programmed(seconds, None, starts_program(programmer, target.port, target.probe))
 
 
-def _each(programmer: Programmer, targets: Sequence[FlashTarget], call: Callable[[FlashTarget], T]) -> list[T]:
-    """Call a function for each board, side by side where the programmer allows it."""
-    return side_by_side([partial(call, target) for target in targets], len(targets) if programmer.is_parallel else 1)
+def _each(programmer: Programmer, targets: Sequence[FlashTarget], call: Callable[[FlashTarget], T]) -> dict[int, T]:
+    """Call a function for each board, side by side where the programmer allows it; return its values by number."""
+    calls = {target.board.number: partial(call, target) for target in targets}
+    return side_by_side(calls, len(targets) if programmer.is_parallel else 1)
 
 
 def _images_after(

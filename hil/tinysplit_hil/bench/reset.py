@@ -116,10 +116,11 @@ def reset_by_probes(path: Path, numbers: Sequence[int], programmer: ProgrammerNa
     probes = {number: _probe(path, rig, number) for number in commands}
     PROGRAMMERS[programmer].require([], list(probes.values()))
     titles = {number: _title(rig, number) for number in commands}
-    done = side_by_side([partial(run_command, each, RESET_LIMIT_S) for each in commands.values()], len(commands))
+    calls = {number: partial(run_command, each, RESET_LIMIT_S) for number, each in commands.items()}
+    done = side_by_side(calls, len(commands))
     failed = [
         f"{titles[number]} at probe {probes[number].title}: {failure(each.output)}"
-        for number, each in zip(commands, done, strict=True)
+        for number, each in done.items()
         if each.exit_code
     ]
     if failed:

@@ -72,11 +72,8 @@ def update_boards(
     """
     if may_be_older and project.signing_key:
         raise UsageError(f"{ALLOW_OLDER}: boards take no older signed weights over their host ports: {USE_PROBES}")
-    files = _files(project, folder)
-    updates = [
-        _Update(project, board, files[board.number], client)
-        for board, client in zip(project.boards, rig.clients(project).values(), strict=True)
-    ]
+    files, clients = _files(project, folder), rig.clients(project)
+    updates = [_Update(project, board, files[board.number], clients[board.number]) for board in project.boards]
 
     def poll() -> None:
         for each in updates:

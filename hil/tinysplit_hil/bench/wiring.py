@@ -1,7 +1,7 @@
 """The wiring test: finds links that are not wired as planned, and the highest baud rate at which nothing is lost."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +10,7 @@ from tinysplit import __version__
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.link_rates import common_rates
 from tinysplit.build.platformio import build_projects
-from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_drivings
+from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_driving
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.progress import steps
@@ -19,7 +19,7 @@ from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import check_connected
 from tinysplit.plan.wiring import Link, wire_all
-from tinysplit.project.manifest import Project
+from tinysplit.project.manifest import Project, ProjectLink
 from tinysplit.project.report import wiring_text
 from tinysplit.project.wiring_file import Direction, Trial, WiringBoard, WiringFile, WiringLink
 from tinysplit_hil.bench.flash import flash_rig
@@ -52,14 +52,14 @@ class WiringRequest:
 
 
 @dataclass(frozen=True)
-class RateCandidates:
-    """The links of a wiring test, and the rates to try on each of them, from the highest."""
+class LinkCandidate:
+    """A link of a wiring test, and the rates to try on it, from the highest."""
 
-    links: tuple[Link, ...]
-    rates: tuple[tuple[int, ...], ...]
+    link: Link
+    rates: tuple[int, ...]
 
 
-def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: bool) -> RateCandidates:
+def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: bool) -> tuple[LinkCandidate, ...]:
     """Return the links between `boards`, and the rates that both ends of each can make without losing bytes.
 
     With `is_auto`, links that the settings do not name have all of them, the others the rate of the settings.
@@ -69,16 +69,16 @@ def candidates_of(boards: Sequence[Board], settings: LinkSettings, *, is_auto: b
     check_connected(boards, settings)
     links = wire_all(boards, settings)
     named = {link.boards for link in settings.named}
-    drivings = wiring_drivings(boards, settings.driver)
+    drivings = [wiring_driving(board, settings.driver) for board in boards]
 
     def rates_of(link: Link) -> tuple[int, ...]:
         if not is_auto or link.boards in named:
             return (link.baud,)
-        ends = zip(link.boards, link.uarts, strict=True)
-        highest = min(drivings[index].highest_baud(boards[index], uart) for index, uart in ends)
-        return tuple(baud for baud in common_rates(*link.uarts) if baud <= highest)
+        first, second = link.ends
+        highest = min(drivings[end.board].highest_baud(boards[end.board], end.uart) for end in link.ends)
+        return tuple(baud for baud in common_rates(first.uart, second.uart) if baud <= highest)
 
-    return RateCandidates(links, tuple(map(rates_of, links)))
+    return tuple(LinkCandidate(link, rates_of(link)) for link in links)
 
 
 def run_wiring_test(
@@ -99,7 +99,8 @@ def run_wiring_test(
     """
     check_rig(rig)
     candidates = candidates_of(request.boards, request.links, is_auto=request.is_auto)
-    project = generate_wiring_test(request.boards, candidates.links, request.links.driver, folder, force=force)
+    links = [candidate.link for candidate in candidates]
+    project = generate_wiring_test(request.boards, links, request.links.driver, folder, force=force)
     with steps(messages, f"building the wiring test of {counted(len(request.boards), 'board')} in {folder}"):
         build_projects([folder / board.directory for board in project.boards])
     for link in project.links:
@@ -117,30 +118,34 @@ def _lacks_probes(rig: RigFile) -> bool:
 
 
 def find_rates(
-    request: WiringRequest, candidates: RateCandidates, project: Project, rig: Rig, messages: Console
+    request: WiringRequest, candidates: Sequence[LinkCandidate], project: Project, rig: Rig, messages: Console
 ) -> WiringFile:
     """Find the wiring and the highest rate of every link, on boards that run the wiring test. Errors as above."""
     client = WiringClient(project, rig)
     client.begin()
     with steps(messages, f"finding the links between {rig.kind} boards"):
-        _check_wiring(request.boards, candidates.links, min(own[0] for own in candidates.rates), client)
-    trials = _try_rates(request, candidates, client, request.frames(rig.kind), messages)
+        possible_baud = min(candidate.rates[0] for candidate in candidates)
+        _check_wiring(request.boards, [candidate.link for candidate in candidates], possible_baud, client)
+    tests = [_LinkTest(each.link, ends_of(request.boards, each.link), [*each.rates]) for each in candidates]
+    _try_rates(tests, request, client, request.frames(rig.kind), messages)
     return WiringFile(
         tinysplit_version=__version__,
         rig="virtual boards" if rig.kind == VIRTUAL else rig.note,
         clock=request.boards[0].clock_source,
         boards=tuple(WiringBoard(number=i, name=b.name, sha256=b.sha256) for i, b in enumerate(request.boards, 1)),
-        links=tuple(
-            WiringLink(
-                boards=planned.boards,
-                uarts=planned.uarts,
-                drivers=planned.drivers,
-                baud=own[-1].baud,
-                tested_bytes=own[-1].directions[0].sent_frames * LINK_PAYLOAD_BYTES,
-                trials=tuple(own),
-            )
-            for planned, own in zip(project.links, trials, strict=True)
-        ),
+        links=tuple(_tested(project.link(*(board + 1 for board in test.link.boards)), test.trials) for test in tests),
+    )
+
+
+def _tested(planned: ProjectLink, trials: Sequence[Trial]) -> WiringLink:
+    """Return a link for the wiring file; the last of its trials has passed."""
+    return WiringLink(
+        boards=planned.boards,
+        uarts=planned.uarts,
+        drivers=planned.drivers,
+        baud=trials[-1].baud,
+        tested_bytes=trials[-1].directions[0].sent_frames * LINK_PAYLOAD_BYTES,
+        trials=tuple(trials),
     )
 
 
@@ -152,16 +157,13 @@ def _check_wiring(boards: Sequence[Board], links: Sequence[Link], possible_baud:
     uarts = [End(board, uart) for board, own in enumerate(boards) for uart in range(len(own.link_uarts))]
     baud = min(FINDING_BAUD, possible_baud)
     counts = client.exchange(dict.fromkeys(uarts, baud), FINDING_FRAMES, FINDING_BYTES)
-    faults = [
-        fault
-        for link, ends in zip(links, ends_of(boards, links), strict=True)
-        for fault in _faults(boards, link, ends, counts)
-    ]
+    faults = [fault for link in links for fault in _faults(boards, link, counts)]
     if faults:
         raise CheckFailedError(f"{'; '.join(faults)}: check these wires, and ground, and test again")
 
 
-def _faults(boards: Sequence[Board], link: Link, ends: tuple[End, End], counts: Mapping[End, Count]) -> Iterator[str]:
+def _faults(boards: Sequence[Board], link: Link, counts: Mapping[End, Count]) -> Iterator[str]:
+    ends = ends_of(boards, link)
     heard = {count.sender for count in counts.values()}
     if not any(counts[end].is_anything or end in heard for end in ends):
         yield f"nothing arrives in either direction of the {_title(link, boards)}"
@@ -193,8 +195,8 @@ def pin_title(boards: Sequence[Board], end: End, direction: str) -> str:
 
 def _title(link: Link, boards: Sequence[Board]) -> str:
     ends = (
-        f"{board_title(index + 1, boards[index].name)} {uart.name} (TX {uart.tx.name}, RX {uart.rx.name})"
-        for index, uart in zip(link.boards, link.uarts, strict=True)
+        f"{board_title(board + 1, boards[board].name)} {uart.name} (TX {uart.tx.name}, RX {uart.rx.name})"
+        for board, uart in link.ends
     )
     return f"link between {' and '.join(ends)}"
 
@@ -202,27 +204,32 @@ def _title(link: Link, boards: Sequence[Board]) -> str:
 # Rates
 
 
+@dataclass
+class _LinkTest:
+    """A link that is tested: the rates that are left, from the highest, and the trials so far."""
+
+    link: Link
+    ends: tuple[End, End]
+    rates: list[int]
+    trials: list[Trial] = field(default_factory=list)
+
+
 def _try_rates(
-    request: WiringRequest, candidates: RateCandidates, client: WiringClient, frames: int, messages: Console
-) -> Sequence[Sequence[Trial]]:
-    """Return the trials of each link. All links are busy at once; each with an error takes its next lower rate."""
-    links = ends_of(request.boards, candidates.links)
-    left = [list(own) for own in candidates.rates]
-    trials: list[list[Trial]] = [[] for _ in left]
+    tests: Sequence[_LinkTest], request: WiringRequest, client: WiringClient, frames: int, messages: Console
+) -> None:
+    """Test all links at once, until each has passed. After an error, a link takes its next lower rate."""
     while True:
-        bauds = [own[0] for own in left]
-        with steps(messages, f"testing at {', '.join(map(str, bauds))} baud"):
-            of_ends = {end: baud for ends, baud in zip(links, bauds, strict=True) for end in ends}
-            counts = client.exchange(of_ends, frames)
-        for own, ends, baud in zip(trials, links, bauds, strict=True):
-            own.append(trial_of(baud, ends, frames, counts))
-        failed = [index for index, own in enumerate(trials) if not own[-1].passed]
+        with steps(messages, f"testing at {', '.join(str(test.rates[0]) for test in tests)} baud"):
+            counts = client.exchange({end: test.rates[0] for test in tests for end in test.ends}, frames)
+        for test in tests:
+            test.trials.append(trial_of(test.rates[0], test.ends, frames, counts))
+        failed = [test for test in tests if not test.trials[-1].passed]
         if not failed:
-            return trials
-        for index in failed:
-            del left[index][0]
-            if not left[index]:
-                raise CheckFailedError(_failure(_title(candidates.links[index], request.boards), trials[index][-1]))
+            return
+        for test in failed:
+            del test.rates[0]
+            if not test.rates:
+                raise CheckFailedError(_failure(_title(test.link, request.boards), test.trials[-1]))
 
 
 def trial_of(baud: int, ends: tuple[End, End], frames: int, counts: Mapping[End, Count]) -> Trial:

@@ -11,7 +11,7 @@ def print_wiring(wiring: WiringFile, console: Console) -> None:
     table = plain_table("link", "UARTs", "driver", "failed at", numbers=("baud", "bytes tested"))
     for link in wiring.links:
         failed = ", ".join(str(trial.baud) for trial in link.trials if not trial.passed)
-        first, second = (f"board {board} {uart}" for board, uart in zip(link.boards, link.uarts, strict=True))
+        first, second = link.ends
         table.add_row(
             f"{link.boards[0]}-{link.boards[1]}",
             f"{first} to {second}",

@@ -121,7 +121,7 @@ def _cycles_beside_layers(
         measured = measure(project, rig, x[:1])
         period_s = stream(project, rig, x).period_s
         tick = _tick_cycles(rig)
-    layers_s = sum(layer.seconds.mean for layer in measured.layers if layer.board == number)
+    layers_s = sum(time.seconds.mean for time in measured.layers if time.layer.board == number)
     if period_s is None or layers_s < max(cut.estimated_s for cut in project.cuts):
         raise ToolError(f"{board.name}: the link is busy for longer than the layers, which leaves cores waiting")
     return (period_s - layers_s) * board.clock.core_hz, tick

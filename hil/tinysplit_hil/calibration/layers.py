@@ -89,10 +89,11 @@ def run_layers(project: Project, folder: Path, x: IntArray, bench: CalibrationBe
     with open_rig(bench.rig, project, folder, has_ideal_memory=bench.has_ideal_memory) as rig:
         times = measure(project, rig, np.repeat(x, RUNS, axis=0), fail_fast=True).layers
     board = project.boards[0].title
-    for layer, time in zip(project.layers, times, strict=True):
+    for time in times:
+        layer = time.layer
         title = f"layer {layer.number} ({layer.kind}/{layer.memory.kernel}) of {project.model.name} on {board}"
         check_plausible(title, time.cycles.values)
-    medians = {time.number: time.cycles.median for time in times}
+    medians = {time.layer.number: time.cycles.median for time in times}
     return {number: each for number, each in medians.items() if number > 1 or each >= LONG_FIRST_LAYER}
 
 

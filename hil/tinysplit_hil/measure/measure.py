@@ -11,7 +11,7 @@ from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.common.tables import counted
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.activity import BoardActivity
-from tinysplit.project.manifest import Pipeline, Project
+from tinysplit.project.manifest import Pipeline, Project, ProjectCut, ProjectLayer
 from tinysplit_hil.measure.boards import Boards, NoRunError
 from tinysplit_hil.measure.statistics import TimeStatistics
 from tinysplit_hil.rig.account import activities_between, mean_activities
@@ -29,23 +29,22 @@ Records = dict[tuple[int, RecordKind, int], list[TimeRecord]]  # by board, kind 
 
 @dataclass(frozen=True)
 class LayerTime:
-    """Cycles and seconds of layer `number` (from 1) on board `board` (from 1), by that board's clock."""
+    """Cycles and seconds of a layer, by the clock of its board."""
 
-    number: int
-    board: int
+    layer: ProjectLayer
     cycles: TimeStatistics
     seconds: TimeStatistics
 
 
 @dataclass(frozen=True)
 class CutTime:
-    """Cut `number` (from 1): from the start of sending until the receiver has the tensor.
+    """The time of a cut: from the start of sending until the receiver has the tensor.
 
     Its sender's clock runs to the end of the acknowledgement, whose time on the wire is subtracted. The copy from the
     receiver's buffer into its arena, by the receiver's clock, is added, where there is one.
     """
 
-    number: int
+    cut: ProjectCut
     seconds: TimeStatistics
     repeats: int  # retransmissions over all samples
 
@@ -184,11 +183,8 @@ def _measurement(
         cuts=cuts,
         samples=tuple(done),
         outputs=outputs_of(project, [inference.output for inference in done.values()]),
-        l_s=_sums(len(of_copies[slowest]), (layer.seconds for layer in layers if layer.board in slowest)),
-        t_s=_sums(
-            len(of_copies[slowest]),
-            (time.seconds for cut, time in zip(project.cuts, cuts, strict=True) if cut.from_board in slowest),
-        ),
+        l_s=_sums(len(of_copies[slowest]), (time.seconds for time in layers if time.layer.board in slowest)),
+        t_s=_sums(len(of_copies[slowest]), (time.seconds for time in cuts if time.cut.from_board in slowest)),
         i_s=TimeStatistics.of([inference.i_s for inference in of_copies[slowest]]),
         failures=tuple(failures),
         not_run=n_samples - len(done) - len(failures),
@@ -303,9 +299,7 @@ def _layer_times(project: Project, identities: Mapping[int, Identity], records: 
         identity = identities[layer.board]
         ticks = [record.ticks for record in records[layer.board, RecordKind.LAYER, layer.number]]
         cycles = TimeStatistics.of([each * identity.core_hz / identity.timer_hz for each in ticks])
-        yield LayerTime(
-            layer.number, layer.board, cycles, TimeStatistics.of([each / identity.timer_hz for each in ticks])
-        )
+        yield LayerTime(layer, cycles, TimeStatistics.of([each / identity.timer_hz for each in ticks]))
 
 
 def _cut_times(project: Project, identities: Mapping[int, Identity], records: Records) -> Iterator[CutTime]:
@@ -316,4 +310,4 @@ def _cut_times(project: Project, identities: Mapping[int, Identity], records: Re
         if copied:
             copies_s = [record.ticks / identities[cut.to_board].timer_hz for record in copied]
             seconds = [transfer_s + copy_s for transfer_s, copy_s in zip(seconds, copies_s, strict=True)]
-        yield CutTime(cut.number, TimeStatistics.of(seconds), sum(record.repeats for record in sent))
+        yield CutTime(cut, TimeStatistics.of(seconds), sum(record.repeats for record in sent))

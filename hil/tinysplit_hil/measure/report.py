@@ -200,40 +200,40 @@ class MeasureReport:
 
     def board_l_s(self, number: int) -> float:
         """Return the seconds of all layers of board `number` (from 1), mean over samples."""
-        return sum(layer.seconds.mean for layer in self.measurement.layers if layer.board == number)
+        return sum(time.seconds.mean for time in self.measurement.layers if time.layer.board == number)
 
     def _layers_json(self) -> list[dict[str, Any]]:
         return [
             {
-                "number": layer.number,
-                "name": layer.name,
-                "kind": layer.kind,
-                "board": layer.board,
-                "part": layer.part.model_dump(mode="json") if layer.part else None,
-                "macc": layer.macc,
+                "number": time.layer.number,
+                "name": time.layer.name,
+                "kind": time.layer.kind,
+                "board": time.layer.board,
+                "part": time.layer.part.model_dump(mode="json") if time.layer.part else None,
+                "macc": time.layer.macc,
                 "cycles": time.cycles.mean,
                 "cycles_min": time.cycles.smallest,
                 "cycles_max": time.cycles.largest,
-                "estimated_cycles": layer.estimated_cycles,
-                "estimated_s": layer.estimated_s,
+                "estimated_cycles": time.layer.estimated_cycles,
+                "estimated_s": time.layer.estimated_s,
                 "measured_s": time.seconds.mean,
             }
-            for layer, time in zip(self.project.layers, self.measurement.layers, strict=True)
+            for time in self.measurement.layers
         ]
 
     def _cuts_json(self) -> list[dict[str, Any]]:
         return [
             {
-                "number": cut.number,
-                "after_layer": cut.after_layer,
-                "from_board": cut.from_board,
-                "to_board": cut.to_board,
-                "payload_bytes": cut.payload_bytes,
-                "estimated_s": cut.estimated_s,
+                "number": time.cut.number,
+                "after_layer": time.cut.after_layer,
+                "from_board": time.cut.from_board,
+                "to_board": time.cut.to_board,
+                "payload_bytes": time.cut.payload_bytes,
+                "estimated_s": time.cut.estimated_s,
                 "measured_s": time.seconds.mean,
                 "measured_min_s": time.seconds.smallest,
                 "measured_max_s": time.seconds.largest,
                 "repeats": time.repeats,
             }
-            for cut, time in zip(self.project.cuts, self.measurement.cuts, strict=True)
+            for time in self.measurement.cuts
         ]

@@ -70,7 +70,8 @@ def _layer_table(report: MeasureReport) -> Table:
     project, measured = report.project, report.measurement.layers
     table = _table(report, f"Computation: L of {project.model.name} by layer and board")
     _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
-    for layer, time in zip(project.layers, measured, strict=True):
+    for time in measured:
+        layer = time.layer
         table.add_row(
             *(str(layer.number), _layer_name(layer), layer.kind, str(layer.board)),
             *_cycles(time.cycles.mean, layer.macc),
@@ -78,11 +79,11 @@ def _layer_table(report: MeasureReport) -> Table:
         )
     table.add_section()
     for board in project.boards:
-        own = [layer for layer in project.layers if layer.board == board.number]
+        own = [time for time in measured if time.layer.board == board.number]
         table.add_row(
             *("", "all", "", str(board.number)),
-            *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
-            *_times(sum(layer.estimated_s for layer in own), report.board_l_s(board.number)),
+            *_cycles(sum(time.cycles.mean for time in own), sum(time.layer.macc for time in own)),
+            *_times(sum(time.layer.estimated_s for time in own), report.board_l_s(board.number)),
         )
     return table
 
@@ -130,7 +131,8 @@ def _cut_table(report: MeasureReport) -> Table:
     if report.project.has_streamed_cuts:
         table.caption = f"{STREAMED_NOTE}\n{table.caption}"
     _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries", labels=("after layer",))
-    for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
+    for time in report.measurement.cuts:
+        cut = time.cut
         table.add_row(
             *(str(cut.number), _tensor(cut), f"{cut.from_board}->{cut.to_board}"),
             _grouped(cut.payload_bytes),

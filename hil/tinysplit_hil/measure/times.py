@@ -70,8 +70,10 @@ def times_of(project: Project, measurement: Measurement, stream: Stream | None) 
     if stream and stream.intervals:
         every = ",".join(str(board.number) for board in project.boards)
         yield MeasuredTime(What.PERIOD, 0, "", every, project.estimated_period_s, stream.intervals)
-    for layer, time in zip(project.layers, measurement.layers, strict=True):
+    for time in measurement.layers:
+        layer = time.layer
         yield MeasuredTime(What.LAYER, layer.number, layer.name, str(layer.board), layer.estimated_s, time.seconds)
-    for cut, sent in zip(project.cuts, measurement.cuts, strict=True):
+    for sent in measurement.cuts:
+        cut = sent.cut
         boards = f"{cut.from_board}->{cut.to_board}"
         yield MeasuredTime(What.CUT, cut.number, "", boards, cut.estimated_s, sent.seconds)

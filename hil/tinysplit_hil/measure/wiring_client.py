@@ -96,16 +96,10 @@ class _Round:
         )
 
 
-def ends_of(boards: Sequence[Board], links: Sequence[Link]) -> tuple[tuple[End, End], ...]:
-    """Return both ends of each link."""
-    ends = []
-    for link in links:
-        first, second = (
-            End(index, boards[index].link_uarts.index(uart))
-            for index, uart in zip(link.boards, link.uarts, strict=True)
-        )
-        ends.append((first, second))
-    return tuple(ends)
+def ends_of(boards: Sequence[Board], link: Link) -> tuple[End, End]:
+    """Return both ends of a link."""
+    first, second = (End(end.board, boards[end.board].link_uarts.index(end.uart)) for end in link.ends)
+    return first, second
 
 
 class WiringClient:

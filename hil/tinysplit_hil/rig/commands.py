@@ -3,7 +3,7 @@
 import logging
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from tempfile import TemporaryFile
@@ -45,12 +45,15 @@ def run_command(command: Command, limit_s: float) -> FinishedProgram:
     return FinishedProgram(exit_code, text, time.monotonic() - begin_s)
 
 
-def side_by_side(calls: Sequence[Callable[[], T]], n_threads: int) -> list[T]:
-    """Return what the calls return, which run programs in so many threads; an interrupt ends all of them."""
+def side_by_side(calls: Mapping[int, Callable[[], T]], n_threads: int) -> dict[int, T]:
+    """Return what the calls for boards, by number, return.
+
+    They run programs in so many threads; an interrupt ends all of them.
+    """
     with ThreadPoolExecutor(n_threads) as threads:
-        running = [threads.submit(each) for each in calls]
+        running = {number: threads.submit(call) for number, call in calls.items()}
         try:
-            return [each.result() for each in running]
+            return {number: each.result() for number, each in running.items()}
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
             kill_children()

@@ -27,18 +27,16 @@ def project_rig(
 
     Raises InputError where these files are missing.
     """
-    elfs = [None if is_erased else board.built_elf(folder) for board in project.boards]
-    boards = [VirtualBoard(load_board(board.name), elf) for board, elf in zip(project.boards, elfs, strict=True)]
+    boards = [
+        VirtualBoard(load_board(board.name), None if is_erased else board.built_elf(folder)) for board in project.boards
+    ]
     return VirtualRig(boards, project_wires(project), has_ideal_memory=has_ideal_memory, is_debuggable=is_debuggable)
 
 
 def project_wires(project: Project) -> list[Wire]:
     """Return the links of `project` as wires between its boards."""
     index = {board.number: position for position, board in enumerate(project.boards)}
-    return [
-        Wire(*((index[number], uart) for number, uart in zip(link.boards, link.uarts, strict=True)))
-        for link in project.links
-    ]
+    return [Wire(*((index[end.board], end.uart) for end in link.ends)) for link in project.links]
 
 
 @contextmanager

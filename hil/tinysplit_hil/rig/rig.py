@@ -87,7 +87,7 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: P
     name = f"{project.project_hash:08x}"
     rig = project_rig(project, folder, has_ideal_memory=has_ideal_memory)
     with marker_trace(project, rig, vcd), open_registered(name, rig) as virtual:
-        urls = [f"virtual://{name}/{position}" for position in range(len(project.boards))]
+        urls = {board.number: f"virtual://{name}/{position}" for position, board in enumerate(project.boards)}
         with _open_ports(project, urls) as ports:
             memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
             accounts = partial(_accounts, project, virtual)
@@ -107,22 +107,25 @@ def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[R
     file = read_rig_of_project(path, project)
     if file.virtual:
         file.virtual.check_runs(path)
-    with board_ports(path, file) as urls, _open_ports(project, _different(path, urls)) as ports:
-        if file.virtual and shares_time:
-            served = _served(path, file.virtual, dict(zip(urls, ports.values(), strict=True)))
-            with share_time(Path(file.virtual.time_file), served) as (clock, shared_ports):
-                shared = dict(zip(ports, shared_ports, strict=True))
-                yield Rig("virtual", file.virtual.note, "real", shared, clock)
-            return
-        yield Rig("real", f"real boards on {', '.join(urls)}", "real", ports, RealClock(tuple(ports.values())))
+    with board_ports(path, file) as every:
+        urls = dict(zip(project.numbered_names, _different(path, every), strict=True))
+        with _open_ports(project, urls) as ports:
+            if file.virtual and shares_time:
+                served = _served(path, file.virtual, urls)
+                opened = {served[number]: port for number, port in ports.items()}
+                with share_time(Path(file.virtual.time_file), opened) as (clock, shared):
+                    shared_ports = {number: shared[served[number]] for number in ports}
+                    yield Rig("virtual", file.virtual.note, "real", shared_ports, clock)
+                return
+            yield Rig("real", f"real boards on {', '.join(every)}", "real", ports, RealClock(tuple(ports.values())))
 
 
-def _served(path: Path, served: ServedRig, ports: Mapping[str, serial.SerialBase]) -> dict[int, serial.SerialBase]:
-    """Return the open ports by the index of their board in the process that serves them."""
-    for url in ports:
+def _served(path: Path, served: ServedRig, urls: Mapping[int, str]) -> dict[int, int]:
+    """Return the index of each board, by number, in the process that serves them on these ports."""
+    for url in urls.values():
         if url not in served.ports:
             raise InputError(f"{path} has the port {url}, which [virtual] does not: start `tinysplit virtual -o` again")
-    return {served.ports.index(url): port for url, port in ports.items()}
+    return {number: served.ports.index(url) for number, url in urls.items()}
 
 
 def _different(path: Path, urls: Sequence[str]) -> Sequence[str]:
@@ -132,10 +135,7 @@ def _different(path: Path, urls: Sequence[str]) -> Sequence[str]:
 
 
 @contextmanager
-def _open_ports(project: Project, urls: Sequence[str]) -> Iterator[dict[int, serial.SerialBase]]:
-    """Open the ports `urls` of all boards, in board order."""
+def _open_ports(project: Project, urls: Mapping[int, str]) -> Iterator[dict[int, serial.SerialBase]]:
+    """Open the ports `urls` of boards, by number."""
     with ExitStack() as stack:
-        yield {
-            board.number: stack.enter_context(open_port(place, project.host_baud))
-            for board, place in zip(project.boards, urls, strict=True)
-        }
+        yield {number: stack.enter_context(open_port(url, project.host_baud)) for number, url in urls.items()}

@@ -3,6 +3,7 @@
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -16,6 +17,8 @@ from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.quoting import is_serial_number, toml_string
 from tinysplit.plan.wiring import Link
+from tinysplit.project.file_link import FileLink
+from tinysplit.project.manifest import ProjectBoard
 from tinysplit.settings.boards_and_links import BOARD, USE_ALL
 from tinysplit_hil.rig.programmers import ProbeChoice
 from tinysplit_hil.rig.stlink import check_single, usb_ports
@@ -101,23 +104,17 @@ class ServedRig(FileModel):
             )
 
 
-class RigLink(FileModel):
-    """A link that `tinysplit bench check` found: its boards, by number, and the highest rate without an error."""
+class RigLink(FileLink):
+    """A link that `tinysplit bench check` found, and the highest rate without an error."""
 
-    boards: tuple[PositiveInt, PositiveInt]
-    uarts: tuple[str, str]
     baud: PositiveInt
 
     @classmethod
     def of(cls, link: Link) -> Self:
         """Return a link that is planned."""
-        (first, second), (its_uart, other) = link.boards, link.uarts
-        return cls(boards=(first + 1, second + 1), uarts=(its_uart.name, other.name), baud=link.baud)
-
-    @property
-    def ends(self) -> frozenset[tuple[int, str]]:
-        """Board and UART of both ends."""
-        return frozenset(zip(self.boards, self.uarts, strict=True))
+        first, second = link.ends
+        boards, uarts = (first.board + 1, second.board + 1), (first.uart.name, second.uart.name)
+        return cls(boards=boards, uarts=uarts, baud=link.baud)
 
 
 class LabgridRig(FileModel):
@@ -138,6 +135,10 @@ class RigFile(FileModel):
     def runs_without_flashing(self) -> bool:
         """Whether its boards run their images already: virtual ones without a debug port."""
         return self.virtual is not None and not any(board.openocd_adapter for board in self.board)
+
+    def by_number(self, names: Mapping[int, str]) -> Mapping[int, RigBoard]:
+        """Return its boards by the numbers of the boards with these names, of which there are as many."""
+        return dict(zip(names, self.board, strict=True))
 
 
 def check_ports(path: Path, rig: RigFile) -> None:
@@ -162,19 +163,23 @@ def check_ports(path: Path, rig: RigFile) -> None:
                 )
 
 
-def served_rig_text(
-    boards: Sequence[str], ports: Sequence[str], adapters: Sequence[str], time_file: Path, note: str
-) -> str:
-    """Return the rig file of virtual boards that this process serves on `ports`, in board order.
+@dataclass(frozen=True)
+class ServedBoard:
+    """A virtual board that this process serves: its port, and OpenOCD's commands for its debug port, if it has one."""
 
-    `boards` are their names, `adapters` OpenOCD's commands for their debug ports, if they have any.
-    """
+    board: ProjectBoard
+    port: str
+    adapter: str | None
+
+
+def served_rig_text(boards: Sequence[ServedBoard], time_file: Path, note: str) -> str:
+    """Return the rig file of all virtual boards that this process serves, in board order."""
     tables = "".join(
-        f"\n[[board]]\nname = {toml_string(boards[index])}\nport = {toml_string(port)}\n"
-        + (f"openocd_adapter = {toml_string(adapters[index])}\n" if adapters else "")
-        for index, port in enumerate(ports)
+        f"\n[[board]]\nname = {toml_string(each.board.name)}\nport = {toml_string(each.port)}\n"
+        + (f"openocd_adapter = {toml_string(each.adapter)}\n" if each.adapter else "")
+        for each in boards
     )
-    listed = ", ".join(map(toml_string, ports))
+    listed = ", ".join(toml_string(each.port) for each in boards)
     served = f"time_file = {toml_string(str(time_file))}\nports = [{listed}]\nnote = {toml_string(note)}\n"
     return f"[virtual]\n{served}{tables}"
 
@@ -216,11 +221,12 @@ def read_rig_of(path: Path, names: Mapping[int, str]) -> RigFile:
             f"{path} has {counted(len(rig.board), '[[board]] table')}, but the project has"
             f" {counted(len(names), 'board')}: {remedy}"
         )
-    for entry, (number, name) in zip(rig.board, names.items(), strict=True):
-        if entry.name not in {None, name}:
+    for number, entry in rig.by_number(names).items():
+        if entry.name not in {None, names[number]}:
+            title = board_title(number, names[number])
             raise InputError(
-                f"{path} has a {entry.name} where the project has {board_title(number, name)}: put the [[board]]s in"
-                " the order of the project"
+                f"{path} has a {entry.name} where the project has {title}: put the [[board]]s in the order of the"
+                " project"
             )
     return rig
 

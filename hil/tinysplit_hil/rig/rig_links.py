@@ -32,13 +32,13 @@ def read_rig_of_project(path: Path, project: Project) -> RigFile:
 
 def check_links(path: Path, rig: RigFile, links: Iterable[RigLink]) -> None:
     """Raise InputError unless the rig has all links, at their rates. A rig without links may have any."""
-    known = {link.ends: link for link in rig.link}
+    known = {frozenset(link.ends): link for link in rig.link}
     again = f"wire it, then `tinysplit bench check {RIG.option} {path} -o {path}`"
     for link in links:
         if not known:
             return
-        first, second = (f"board {board} {uart}" for board, uart in zip(link.boards, link.uarts, strict=True))
-        found = known.get(link.ends)
+        first, second = link.ends
+        found = known.get(frozenset(link.ends))
         if found is None:
             raise InputError(f"{path} has no [[link]] between {first} and {second}, which the project uses: {again}")
         if link.baud > found.baud:

@@ -13,17 +13,19 @@ def print_trace(report: TraceReport, console: Console) -> None:
     """Print a row for each layer and each cut."""
     project, cores = report.project, report.core_hz
     table = plain_table("#", "layer", "kind", "board", "cycles", *_TIMES)
-    for layer, time in zip(project.layers, report.layers, strict=True):
+    for time in report.layers:
+        layer = time.layer
         cycles = "" if time.mean_s is None else f"{time.mean_s * cores[layer.board]:.0f}"
         row = (str(layer.number), shortened(layer.name), layer.kind, str(layer.board), cycles)
         table.add_row(*row, *_times(layer.estimated_s, time))
     console.print(table)
     if project.cuts:
         table = plain_table("cut", "after layer", "boards", "bytes", *_TIMES)
-        for cut, time in zip(project.cuts, report.cuts, strict=True):
+        for sent in report.cuts:
+            cut = sent.cut
             ends = f"{cut.from_board}->{cut.to_board}"
             own = (str(cut.number), str(cut.after_layer), ends, str(cut.payload_bytes))
-            table.add_row(*own, *_times(cut.estimated_s, time))
+            table.add_row(*own, *_times(cut.estimated_s, sent))
         console.print(table)
     note = f"{_inferences(report)}, edges to {report.unit_s:.3g} s; cycles at the nominal clock of each board"
     console.print(note, highlight=False, soft_wrap=True)

@@ -17,7 +17,7 @@ from tinysplit_hil.trace.files import Trace
 Step = tuple[str, int, int]  # what a pulse belongs to: kind, board of the layer or sender of the cut, and its number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TracedTime:
     """Seconds of a layer or a cut in each inference; None for a layer that runs inside of another one's pulse."""
 
@@ -30,6 +30,20 @@ class TracedTime:
         return sum(self.seconds) / len(self.seconds) if self.seconds else None
 
 
+@dataclass(frozen=True, kw_only=True)
+class TracedLayer(TracedTime):
+    """The seconds of a layer."""
+
+    layer: ProjectLayer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedCut(TracedTime):
+    """The seconds of a cut."""
+
+    cut: ProjectCut
+
+
 @dataclass(frozen=True)
 class TraceReport:
     """Times of all layers and cuts of a project, in the order of its manifest."""
@@ -39,8 +53,8 @@ class TraceReport:
     inferences: int  # whose times these are
     overlapping: int  # of them, those that ran while another one did
     left_out: int  # inferences that did, too, in a recording that has others
-    layers: tuple[TracedTime, ...]
-    cuts: tuple[TracedTime, ...]
+    layers: tuple[TracedLayer, ...]
+    cuts: tuple[TracedCut, ...]
 
     @property
     def core_hz(self) -> dict[int, int]:
@@ -59,23 +73,23 @@ class TraceReport:
             "layers": [
                 {
                     **_json_of(time),
-                    "number": layer.number,
-                    "name": layer.name,
-                    "board": layer.board,
-                    "cycles": None if time.mean_s is None else time.mean_s * cores[layer.board],
-                    "estimated_s": layer.estimated_s,
+                    "number": time.layer.number,
+                    "name": time.layer.name,
+                    "board": time.layer.board,
+                    "cycles": None if time.mean_s is None else time.mean_s * cores[time.layer.board],
+                    "estimated_s": time.layer.estimated_s,
                 }
-                for layer, time in zip(self.project.layers, self.layers, strict=True)
+                for time in self.layers
             ],
             "cuts": [
                 {
                     **_json_of(time),
-                    "number": cut.number,
-                    "from_board": cut.from_board,
-                    "to_board": cut.to_board,
-                    "estimated_s": cut.estimated_s,
+                    "number": time.cut.number,
+                    "from_board": time.cut.from_board,
+                    "to_board": time.cut.to_board,
+                    "estimated_s": time.cut.estimated_s,
                 }
-                for cut, time in zip(self.project.cuts, self.cuts, strict=True)
+                for time in self.cuts
             ],
         }
 
@@ -177,20 +191,20 @@ def _is_streamed(project: Project, layer: ProjectLayer) -> bool:
     )
 
 
-def _layer_time(project: Project, layer: ProjectLayer, pulses: Sequence[Sequence[float]] | None) -> TracedTime:
+def _layer_time(project: Project, layer: ProjectLayer, pulses: Sequence[Sequence[float]] | None) -> TracedLayer:
     other = layer.memory.fused_with
     if other is not None and other < layer.number:
-        return TracedTime(None, f"in layer {other}")
+        return TracedLayer(layer=layer, seconds=None, note=f"in layer {other}")
     note = f"with layer {other}" if other else "with its rows' transfer" if _is_streamed(project, layer) else ""
-    return TracedTime(tuple(map(sum, pulses or ())), note)
+    return TracedLayer(layer=layer, seconds=tuple(map(sum, pulses or ())), note=note)
 
 
-def _cut_time(cut: ProjectCut, pulses: Sequence[Sequence[float]] | None) -> TracedTime:
+def _cut_time(cut: ProjectCut, pulses: Sequence[Sequence[float]] | None) -> TracedCut:
     rows = " and ".join(
         text for text, is_so in (("sent", cut.is_sent_by_rows), ("taken", cut.is_taken_by_rows)) if is_so
     )
     seconds = tuple(sum(own) - cut.acknowledgement_s for own in pulses or ())
-    return TracedTime(seconds, f"{rows} by rows, with waiting for them" if rows else "")
+    return TracedCut(cut=cut, seconds=seconds, note=f"{rows} by rows, with waiting for them" if rows else "")
 
 
 def _fitting_steps(project: Project, channel: Channel, trace: Trace, name: str, count: int) -> list[Step]:

@@ -111,8 +111,7 @@ def _pins(project: Project, own: ProjectBoard, peer: ProjectBoard) -> str:
     """Return the UARTs of a link, for a message about its wiring."""
     for link in project.links:
         if set(link.boards) == {own.number, peer.number}:
-            uarts = dict(zip(link.boards, link.uarts, strict=True))
-            return f" ({uarts[own.number]} to {uarts[peer.number]})"
+            return f" ({link.uart_at(own.number)} to {link.uart_at(peer.number)})"
     return ""
 
 

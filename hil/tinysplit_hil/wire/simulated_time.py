@@ -5,7 +5,7 @@ those of virtual boards in its own process, however slow the two processes are.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
 from mmap import mmap
@@ -169,11 +169,11 @@ def _wait_until(is_met: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def share_time(path: Path, ports: Mapping[int, SerialBase]) -> Iterator[tuple[SimulatedClock, Sequence[SharedPort]]]:
+def share_time(path: Path, ports: Mapping[int, SerialBase]) -> Iterator[tuple[SimulatedClock, dict[int, SharedPort]]]:
     """Power up the boards whose file is `path`, and yield their clock and ports; they are free again at the end.
 
-    `ports` are open, by the index of the server's board. Raises ToolError when the boards do not run, or `path` is not
-    their file, which then stays as it is.
+    Ports are by the index of the server's board; `ports` are open. Raises ToolError when the boards do not run, or
+    `path` is not their file, which then stays as it is.
     """
     try:
         shared = SharedTime(path)
@@ -187,7 +187,7 @@ def share_time(path: Path, ports: Mapping[int, SerialBase]) -> Iterator[tuple[Si
         _wait_until(lambda: shared.limit_s == 0)
         for port in ports.values():
             port.reset_input_buffer()
-        yield SimulatedClock(shared), [SharedPort(port, shared, index) for index, port in ports.items()]
+        yield SimulatedClock(shared), {index: SharedPort(port, shared, index) for index, port in ports.items()}
     finally:
         shared.limit_s = inf
         shared.close()

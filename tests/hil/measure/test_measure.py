@@ -34,7 +34,7 @@ def test_times_come_from_the_boards_clocks(fake: FakeRig) -> None:
     first, _ = fake.boards
     first.identity = replace(first.identity, timer_hz=CORE_HZ // 4)
     measurement = measure(make_project(), fake.rig, make_inputs())
-    assert [layer.board for layer in measurement.layers] == [1, 1, 2]
+    assert [time.layer.board for time in measurement.layers] == [1, 1, 2]
     assert [layer.cycles.mean for layer in measurement.layers] == [
         4 * LAYER_TICKS[0],
         4 * LAYER_TICKS[1],
@@ -58,7 +58,7 @@ def test_copies_take_turns() -> None:
     measurement = measure(make_project(copies=2), fake.rig, inputs)
     assert np.array_equal(measurement.outputs, inputs.reshape(5, -1)[:, ::-1])
     assert [board.n_inferences for board in fake.boards] == [3, 3, 2, 2]
-    assert [(layer.board, layer.number) for layer in measurement.layers] == [
+    assert [(time.layer.board, time.layer.number) for time in measurement.layers] == [
         *((1, 1), (1, 2), (2, 3)),
         *((3, 1), (3, 2), (4, 3)),
     ]

@@ -90,7 +90,7 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
     planned = plan_network(
         shipped_table(), quantized, (load_board(BOARD),), (0,) * len(quantized.layers), CostSettings()
     )
-    memory, sizes = planned.plan.boards[0].memory, BuildReport.read(project, [project.boards[0].elf(folder)])
+    memory, sizes = planned.plan.boards[0].memory, BuildReport.read(project, folder)
     benches = [CalibrationBench(has_ideal_memory=is_ideal) for is_ideal in (True, False)]
     ideal, real = (
         [

@@ -78,7 +78,7 @@ NAMED = '[[board]]\nport = "spy://"\nname = "{}"\n'
         (BOTH.format(1, "a") + BOTH.format(1, "b"), InputError, "has the same serial_number for two boards: 1;"),
         ("board = []", InputError, "is not a valid rig file (board needs 1 or more entries)"),
         ("[[board]]\nport = 3\n" + ONE, InputError, "is not a valid rig file (board 1, port has to be text)"),
-        (ONE + LINK.format("[0, 1]", 9600), InputError, "(link 1, boards 1 has to be more than 0)"),
+        (ONE + LINK.format("[0, 1]", 9600), InputError, "(link 1, boards 1 has to be at least 1)"),
         (ONE + LINK.format("[1]", 9600), InputError, "(link 1, boards 2 is missing)"),
         (ONE + LINK.format("[1, 2]", '"fast"'), InputError, "(link 1, baud has to be a whole number)"),
         (NAMED.format("nucleo"), InputError, "board 1, name: there is no board 'nucleo'; nearest: nucleo_"),

@@ -115,7 +115,8 @@ def test_what_no_client_has_read_is_lost(elf: Path, tmp_path: Path) -> None:
 def test_a_client_that_shares_the_time_stops_it(elf: Path, port: OsPort, tmp_path: Path) -> None:
     with served(elf, port, tmp_path) as path, open_client(port) as client:
         for _ in range(2):  # powers up the boards each time
-            with share_time(path, {0: client}) as (clock, (shared_port,)):
+            with share_time(path, {0: client}) as (clock, shared_ports):
+                shared_port = shared_ports[0]
                 clock.wait(0.001)
                 assert clock.now_s() == pytest.approx(0.001, abs=1e-9)
                 shared_port.write(b"abc")

@@ -11,12 +11,11 @@ from tinysplit.project.manifest import Project, ProjectCut
 def wire_seconds_of(project: Project, cut: ProjectCut) -> float:
     """Return the seconds from the first bit of a tensor until its receiver looks at it, at the sender's baud rate."""
     link = project.link(cut.from_board, cut.to_board)
-    ends = dict(zip(link.boards, zip(link.uarts, link.drivers, strict=True), strict=True))
     sender, receiver = (
-        next(uart for uart in _board(project.board(number).name).link_uarts if uart.name == ends[number][0])
+        next(uart for uart in _board(project.board(number).name).link_uarts if uart.name == link.uart_at(number))
         for number in (cut.from_board, cut.to_board)
     )
-    return link_seconds(cut.payload_bytes, (sender, receiver), ends[cut.to_board][1], link.baud)
+    return link_seconds(cut.payload_bytes, (sender, receiver), link.driver_at(cut.to_board), link.baud)
 
 
 @cache
