@@ -119,7 +119,7 @@ class Row:
             baud=case.baud,
             split=tuple(layer.board for layer in project.layers),
             l_s={number: (seconds, found.board_l_s(number)) for number, seconds in estimated.items()},
-            blocking=len(Firmware.of(split.problem, split.assignment).program.blocking),
+            blocking=len(split.blocking),
             estimated_period_s=project.estimated_period_s,
             measured_period_s=stream.period_s,
             one_board_period_s=project.one_board_period_s,
@@ -199,10 +199,8 @@ def _whole_cells(case: StreamCase, *, is_measured: bool) -> Sequence[Cell]:
 
 def figures_of(split: Split) -> tuple[tuple[float, float], tuple[float, float], float]:
     """Return L + T and I, the period by the event graph and by the engine, and the seconds of 100 inferences."""
-    timing = split.timing
-    assert timing
     begin_s = time.process_time()
-    simulate(timing.programs, (0.0,) * COUNT)
+    simulate(split.programs, (0.0,) * COUNT)
     spent_s = time.process_time() - begin_s
     return (split.l_s + split.t_s, split.i_s), (split.figures.period_s, split.period_s), spent_s
 
