@@ -66,7 +66,7 @@ class SliceRequest:
         sliced = planned(sliced)
         if self.solver:
             messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
-        if self.input_board or self.output_board or is_better(sliced.objective, whole.objective):
+        if self.input_board or self.output_board or is_better(sliced.value, whole.value):
             return self._noted(sliced, messages)
         return replace(whole, report=sliced.report)
 
@@ -89,10 +89,10 @@ class SliceRequest:
         objective = self.settings.objective
         scale, unit = (MILLI, "mJ") if objective is Objective.ENERGY else (MS, "ms")
         what = "period" if objective is Objective.THROUGHPUT else str(objective)
-        better = "divided layers" if is_better(sliced.objective, whole.objective) else "whole layers"
+        better = "divided layers" if is_better(sliced.value, whole.value) else "whole layers"
         return (
-            f"{what}: {scale * sliced.objective:.2f} {unit} with {SOLVER} {self.solver}, "
-            f"{scale * whole.objective:.2f} {unit} with whole layers: {better} are taken"
+            f"{what}: {scale * sliced.value:.2f} {unit} with {SOLVER} {self.solver}, "
+            f"{scale * whole.value:.2f} {unit} with whole layers: {better} are taken"
         )
 
     def _check(self) -> None:

@@ -30,6 +30,8 @@ Solve = Callable[[Problem, float], Split]
 class Point:
     """A point of the front: a split, or the whole network replicated on several devices, each input on one of them.
 
+    The figures are those of the generated programs; `known` are latency and second objective as the search knew them.
+
     `copies` are the devices of a replication, empty for a split; `assignment` is empty for a replication, which has no
     energy figure: its best board alone never needs more.
     """
@@ -40,10 +42,7 @@ class Point:
     assignment: Assignment
     copies: tuple[int, ...]
     proved: bool
-
-    def other(self, against: SecondObjective) -> float:
-        """Return the second objective: joules per inference, or the period in seconds."""
-        return self.energy_j if against is SecondObjective.ENERGY else self.period_s
+    known: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -86,17 +85,17 @@ def pareto_front(
     """
     deadline = clock.now() + time_limit_s
     points = [_fastest(problem, against, solve, deadline)]
-    complete = not points[-1].other(against)  # zero cannot be improved
+    complete = not points[-1].known[1]  # zero cannot be improved
     while not complete and clock.now() < deadline:
-        better = _limited(problem, against, points[-1].other(against) * (1 - STEP))
+        better = _limited(problem, against, points[-1].known[1] * (1 - STEP))
         try:
             points.append(_fastest(better, against, solve, deadline))
         except InfeasibleError:
             complete = True
         except CheckFailedError:  # out of time
             break
-        complete = complete or not points[-1].other(against)
-    return Front(problem, against, _best([*points, *_copies(problem, against)], against), complete)
+        complete = complete or not points[-1].known[1]
+    return Front(problem, against, _best([*points, *_copies(problem, against)]), complete)
 
 
 def _limited(problem: Problem, against: SecondObjective, limit: float) -> Problem:
@@ -117,7 +116,9 @@ def _fastest(problem: Problem, against: SecondObjective, solve: Solve, deadline:
             proved = fast.proved and best.proved
         except CheckFailedError:
             best = fast
-    return Point(best.i_s, best.period_s, best.energy_j, best.assignment, (), proved)
+    figures = best.figures
+    known = figures.i_s, figures.energy_j if against is SecondObjective.ENERGY else figures.period_s
+    return Point(best.i_s, best.period_s, best.energy_j, best.assignment, (), proved, known)
 
 
 def _copies(problem: Problem, against: SecondObjective) -> list[Point]:
@@ -137,14 +138,15 @@ def _copies(problem: Problem, against: SecondObjective) -> list[Point]:
     for count in counts:
         copies = replicate_on(problem, sorted(device for _, device in seconds[:count]))
         if copies:
-            points.append(Point(copies.latency_s, copies.period_s, inf, (), copies.devices, proved=True))
+            known = copies.latency_s, copies.period_s
+            points.append(Point(*known, inf, (), copies.devices, proved=True, known=known))
     return [point for point in points if point.period_s <= problem.longest_period_s]
 
 
-def _best(points: list[Point], against: SecondObjective) -> tuple[Point, ...]:
+def _best(points: list[Point]) -> tuple[Point, ...]:
     """Return the points that are not dominated, by latency."""
     best: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.latency_s, point.other(against), point.copies)):
-        if not best or point.other(against) < best[-1].other(against) * (1 - STEP):
+    for point in sorted(points, key=lambda point: (point.known, point.copies)):
+        if not best or point.known[1] < best[-1].known[1] * (1 - STEP):
             best.append(point)
     return tuple(best)

@@ -37,7 +37,8 @@ class SearchReport:
 class Split:
     """The result of a solver.
 
-    `objective` and `lower_bound` are I or the period in seconds, or joules. No split of whole layers has an
+    `objective` and `lower_bound` are I or the period in seconds, or joules; the figures that are promised are those of
+    the event engine. No split of whole layers has an
     objective below the bound; of divided layers, no option of the exact search (`slices/options.py`) has, or the
     bound is 0. With `copies`, each of these devices has the whole network, `assignment` is that of the slowest copy,
     and the host deals the inputs to them.
@@ -77,7 +78,12 @@ class Split:
 
     @property
     def objective(self) -> float:
-        """What was minimised: I or the period in seconds, or joules per inference."""
+        """What the search minimised, as it knew it: I or the period in seconds, or joules per inference."""
+        return self.figures.value
+
+    @property
+    def value(self) -> float:
+        """What the objective is of the generated programs: I or the period in seconds, or joules per inference."""
         figures = {
             Objective.LATENCY: lambda: self.i_s,
             Objective.THROUGHPUT: lambda: self.period_s,
@@ -131,13 +137,12 @@ class Split:
     @property
     def gap(self) -> float:
         """Optimality gap: relative distance of the lower bound from what the search knew of the split; 0 if proved."""
-        known = self.figures.value
-        return max(0.0, 1 - self.lower_bound / known) if known else 0.0
+        return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0
 
     @property
     def proved(self) -> bool:
         """Whether the split is optimal by what the search knew, up to rounding errors; unknown of divided layers."""
-        return self.distributions is None and self.lower_bound >= self.figures.value * (1 - 1e-9)
+        return self.distributions is None and self.lower_bound >= self.objective * (1 - 1e-9)
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:

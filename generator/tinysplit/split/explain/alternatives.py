@@ -30,8 +30,8 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
         fewer = _over_fewer_boards(solved, solve)
         if fewer is not None and is_better(fewer.objective, best):
             kind = NOUN[solved.problem.objective]
-            fewer_boards = f"{_names(solved, fewer.assignment)} alone: {kind} {_figure(solved, fewer.objective)}"
-            yield f"note: {fewer_boards}, all boards: {_figure(solved, best)}; {USE_ALL(False)} permits unused boards"
+            fewer_boards = f"{_names(solved, fewer.assignment)} alone: {kind} {_figure(solved, fewer.value)}"
+            yield f"note: {fewer_boards}, all boards: {_figure(solved, solved.value)}; {USE_ALL(False)} permits unused boards"
     elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
         yield (
             f"note: no split is better than a single board: {_names(solved, solved.assignment)} runs the whole "
@@ -44,7 +44,7 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
     if copies and is_better(figure, best):
         yield (
             f"note: replicating the whole network on {_names(solved, copies.devices)}, with each input on one of them: "
-            f"{NOUN[solved.problem.objective]} {_figure(solved, figure)}, this split: {_figure(solved, best)}"
+            f"{NOUN[solved.problem.objective]} {_figure(solved, figure)}, this split: {_figure(solved, solved.value)}"
             f"{f'; {USE_ALL(False)} permits that' if solved.problem.must_use_all else ''}"
         )
 
@@ -66,7 +66,7 @@ def _nearly_as_good(solved: Split) -> Iterator[str]:
     alone = f"{_names(solved, best.assignment)} alone: {NOUN[problem.objective]} {_figure(solved, best.value)}"
     is_close = best.value > solved.objective * (1 - ESTIMATE_ERROR)
     close = f": less than the {ESTIMATE_ERROR:.0%} by which estimates may be wrong" if is_close else ""
-    yield f"note: {alone}, this split: {_figure(solved, solved.objective)}{close}"
+    yield f"note: {alone}, this split: {_figure(solved, solved.value)}{close}"
 
 
 def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) -> Split | None:
