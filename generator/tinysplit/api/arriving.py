@@ -7,6 +7,7 @@ from types import NoneType
 from typing import Annotated, Any, Self
 
 from pydantic import PositiveFloat, PositiveInt
+from typing_extensions import override
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts, takes
@@ -53,10 +54,12 @@ class ArrivalResult(Result):
         )
         return cls(tuple(placements), report.why_not, report)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit arrivals --json` prints."""
         return self.report.to_json()
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each placement."""
         return [asdict(each) for each in self.placements]

@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Annotated, Any, Self
 
 from pydantic import Field, PositiveFloat, PositiveInt
+from typing_extensions import override
 
 from tinysplit.api.arguments import for_scripts, takes, takes_settings, takes_some
 from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, boards_of, costs_of, load_model
@@ -96,10 +97,12 @@ class ExploreResult(Result):
         stopped = exploration.stopped.value if exploration.stopped else None
         return cls(tuple(_sets(exploration)), exploration.n_candidates, stopped, exploration)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit explore --json` prints."""
         return exploration_json(self.exploration)
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each set."""
         return [{**asdict(each), "boards": " + ".join(each.boards)} for each in self.sets]

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import PositiveFloat, PositiveInt
+from typing_extensions import override
 
 from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenBoards, GivenModel, boards_of, graph_of
@@ -50,11 +51,13 @@ class Prediction(Result):
     energy_j: float | None
     boards: tuple[BoardUse, ...]  # those that compute something, in the order in which they were given
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return all figures."""
         boards = [{**asdict(board), "layers": list(board.layers)} for board in self.boards]
         return {**asdict(self), "boards": boards}
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [asdict(board) for board in self.boards]

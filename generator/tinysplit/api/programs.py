@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import PositiveInt
+from typing_extensions import override
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts, takes, takes_settings
@@ -71,10 +72,12 @@ class GenerateResult(Result):
         )
         return cls(folder, project.estimated_i_s, project.estimated_period_s, tuple(boards), project)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return the manifest, which `tinysplit generate --json` prints."""
         return self.project.model_dump(mode="json")
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [_row(board) for board in self.boards]
@@ -109,10 +112,12 @@ class BuildResult(Result):
         """Raise CheckFailedError for a memory over budget, or a program that differs from its plan."""
         self.report.check()
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit build --json` prints."""
         return self.report.to_json()
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [_row(board) for board in self.boards]

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
+from typing_extensions import override
 
 from tinysplit.common.texts.quoting import printable_lines
 
@@ -33,6 +34,7 @@ class PlainTable(Table):
         for heading, is_text in zip(self._headings, self._are_texts, strict=True):
             self.add_column(heading, justify="left" if is_text else "right", no_wrap=not is_text)
 
+    @override
     def add_row(self, *cells: RenderableType, style: str | None = None) -> None:  # type: ignore[override]
         """Add a row; columns behind its cells stay empty."""
         cells = tuple(printable_lines(each) if isinstance(each, str) else each for each in cells)
@@ -40,8 +42,8 @@ class PlainTable(Table):
         self._rows.append((*cells, *("" for _ in self._headings[len(cells) :])))
         self._styles.append(style)
 
+    @override
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """See rich: prints the table."""
         room = options.max_width - _GAP * (len(self._headings) - 1)
         columns = self._with_words_of(self._word_limit(room, console, options))
         least, most = self._ranges(columns, console, options)

@@ -18,6 +18,8 @@ from multiprocessing import active_children, forkserver, get_context, parent_pro
 from threading import Thread
 from typing import Protocol
 
+from typing_extensions import override
+
 from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
 from tinysplit.common.interrupts.signals import uninterrupted
@@ -44,19 +46,20 @@ class Workers(Protocol):
         """End what the workers still do."""
 
 
-class ThisProcess:
+class ThisProcess(Workers):
     """No other process, so that a script needs no guard against being imported by workers."""
 
+    @override
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of each batch as it finishes."""
         for batch in batches:
             yield evaluate_candidates(tables, batch, solving)
 
+    @override
     def close(self) -> None:
         """There is nothing to end."""
 
 
-class LocalProcesses:
+class LocalProcesses(Workers):
     """Worker processes on this machine, which end with this process, whatever ends it."""
 
     def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
@@ -64,6 +67,7 @@ class LocalProcesses:
         self.count, self.work = count or len(os.sched_getaffinity(0)), work
         self._pool: ProcessPoolExecutor | None = None
 
+    @override
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as it finishes; raises ToolError for a batch whose processes always die."""
         left = dict.fromkeys(batches)
@@ -77,6 +81,7 @@ class LocalProcesses:
                 deaths.update(islice(left, self.count * WAITING_BATCHES))
                 _check_deaths(deaths)
 
+    @override
     def close(self) -> None:
         """End all processes, even if they are processing a batch."""
         if self._pool:
@@ -141,7 +146,7 @@ def _tables_of(batch: Batch, tables: Tables) -> Tables:
     return {key: tables[key] for key in dict.fromkeys(map(key_of, batch))}
 
 
-class DaskCluster:
+class DaskCluster(Workers):
     """A running Dask cluster, whose workers need the same version of tinysplit."""
 
     def __init__(self, scheduler: str, work: Work = evaluate_candidates) -> None:
@@ -161,6 +166,7 @@ class DaskCluster:
         except (OSError, TimeoutError, ValueError):
             raise ToolError(f"no Dask scheduler responds at {scheduler}: start one with `dask scheduler`") from None
 
+    @override
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as it finishes.
 
@@ -194,6 +200,7 @@ class DaskCluster:
                 continue
             yield outcomes
 
+    @override
     def close(self) -> None:
         """Leave the cluster, which drops what it has not computed yet."""
         self._client.close()

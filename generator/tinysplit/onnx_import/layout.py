@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.layers import Pads, Shape
 from tinysplit.onnx_import.size_limits import check_value_size
@@ -26,6 +27,7 @@ class Layout:
     order: IndexArray
     pad_value: float = 0.0
 
+    @override
     def __str__(self) -> str:
         return "x".join(str(size) for size in self.shape) or "a scalar"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
+from typing_extensions import override
 
 from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.board_files import use_folder_beside
@@ -105,6 +106,7 @@ class ProjectPart(FileModel):
         """Return a part as the manifest has it."""
         return cls(layer=part.tensor + 1, axis=part.axis, first=part.range.start + 1, last=part.range.stop)
 
+    @override
     def __str__(self) -> str:
         """Return what it is: `rows 1-12`."""
         return f"{self.axis} {self.first}-{self.last}" if self.last > self.first else f"{self.axis[:-1]} {self.first}"

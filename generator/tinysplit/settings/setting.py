@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from typing_extensions import override
+
 _BEGIN, _VALUE, _END = "\uf8f0", "\uf8f1", "\uf8f2"  # of private use: in no text of a user
 _MARK = re.compile(f"{_BEGIN}(\\w+)(?:{_VALUE}([^{_END}]*))?{_END}")
 _EITHER = re.compile(f"{_BEGIN}{_VALUE}([^{_VALUE}]*){_VALUE}([^{_VALUE}]*){_VALUE}{_END}")
@@ -54,6 +56,7 @@ class Setting:
             raise ValueError(f"{self.name} is declared twice")
         SETTINGS[self.name] = self
 
+    @override
     def __str__(self) -> str:
         """Return its mark in a message."""
         return f"{_BEGIN}{self.name}{_END}"

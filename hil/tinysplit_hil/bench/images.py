@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from serial import SerialException
+from typing_extensions import override
 
 from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project, ProjectBoard
@@ -110,12 +111,14 @@ class _AskedInLines(_Asked):
         self._lines = port
         self._received = b""
 
+    @override
     def poll(self) -> None:
         try:
             self._received += self._lines.read(BYTES_AT_ONCE)
         except SerialException as error:
             self._port_failure = ToolError(f"{self._client.name}: the port failed ({error})")
 
+    @override
     def _ask_once(self) -> Task[None]:
         self._received = b""
         self._lines.write(NOTE_COMMAND)

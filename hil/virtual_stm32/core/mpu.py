@@ -7,6 +7,8 @@ from functools import reduce
 from itertools import pairwise
 from operator import or_
 
+from typing_extensions import override
+
 from virtual_stm32.core.cores import Core
 from virtual_stm32.errors import NotModelledError
 
@@ -51,6 +53,7 @@ class Protected:
     allowed: Access
     region: int
 
+    @override
     def __str__(self) -> str:
         data = self.allowed & (Access.READ | Access.WRITE)
         title = _TITLES.get(data, "")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pydantic import FiniteFloat, NonNegativeFloat
+from typing_extensions import override
 
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import LONG_BITS, SHORT_BITS, USUAL_MAX_DROP, USUAL_MIN_SQNR_DB
@@ -83,6 +84,7 @@ class TensorName(NamedTuple):
     name: str
     is_weights: bool
 
+    @override
     def __str__(self) -> str:
         return f"weights of {self.name}" if self.is_weights else self.name
 

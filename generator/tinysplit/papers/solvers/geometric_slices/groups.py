@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.joining import Elementwise
@@ -29,6 +31,7 @@ class Group:
             tuple(sorted({*self.layers, *other.layers})), hull(self.wanted, other.wanted), min(self.unit, other.unit)
         )
 
+    @override
     def __str__(self) -> str:
         numbers = ", ".join(str(number + 1) for number in self.layers)
         return f"layer{'s' * (len(self.layers) > 1)} {numbers}"
