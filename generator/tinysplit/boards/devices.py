@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
@@ -202,15 +202,29 @@ def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
     routes = _mux_routes(raw, uart, direction) if "mux-channels" in raw else _fixed_routes(raw, uart, direction)
     interrupts = _interrupts(part)
     channels = []
-    for controller, number, request, mux_channel in sorted(routes):
-        name = f"DMA{controller}_{kind}{number}"
-        interrupt = _dma_interrupt(interrupts, controller, number)
-        channel = DmaChannel(controller, number, name, request, mux_channel, interrupt.position, interrupt.name)
+    for route in sorted(routes):
+        name = f"DMA{route.controller}_{kind}{route.number}"
+        interrupt = _dma_interrupt(interrupts, route.controller, route.number)
+        channel = DmaChannel(
+            controller=route.controller,
+            number=route.number,
+            name=name,
+            request=route.request,
+            mux_channel=route.mux_channel,
+            irq_position=interrupt.position,
+            irq_name=interrupt.name,
+        )
         channels.append(channel)
     return tuple(channels)
 
 
-_Route = tuple[int, int, int, int | None]  # controller, number, request, channel of the DMAMUX
+class _Route(NamedTuple):
+    """A channel or stream of a DMA controller, and the request that selects a UART there."""
+
+    controller: int
+    number: int
+    request: int
+    mux_channel: int | None  # of the DMAMUX
 
 
 def _carries(raw: Mapping[str, Any], uart: str, direction: str) -> bool:
@@ -223,7 +237,7 @@ def _mux_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Rout
     """Every channel of the DMAMUX has the same requests."""
     requests = [int(each["position"]) for each in raw["requests"][0]["request"] if _carries(each, uart, direction)]
     return [
-        (int(channel["dma-instance"]), int(channel["dma-channel"]), request, int(channel["position"]))
+        _Route(int(channel["dma-instance"]), int(channel["dma-channel"]), request, int(channel["position"]))
         for channel in raw["mux-channels"][0]["mux-channel"]
         for request in requests
     ]
@@ -233,7 +247,7 @@ def _fixed_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Ro
     """F4: a stream selects one of its channels; L4: a channel selects one of its requests."""
     outer, inner = ("stream", "channel") if "streams" in raw else ("channel", "request")
     return [
-        (controller, int(channel["position"]), int(request["position"]), None)
+        _Route(controller, int(channel["position"]), int(request["position"]), mux_channel=None)
         for controller, instance in enumerate(raw[f"{outer}s"], 1)
         for channel in instance[outer]
         for request in channel[inner]

@@ -50,10 +50,8 @@ from tinysplit.split.problem import Objective
 if TYPE_CHECKING:
     from tinysplit.codegen.mlperf import Mlperf
     from tinysplit.codegen.program_options import ProgramOptions
-    from tinysplit.pipeline import RunRequest
     from tinysplit.project.split_file import SplitFile
     from tinysplit.quantize.mixed_precision.bit_allocation import Goal
-    from tinysplit_hil.results.files import ResultFiles
     from tinysplit_hil.results.run_report import RunReport
 
 CalibrationSamplesOfRun = Annotated[Path | None, option(CALIBRATION_SAMPLES)]
@@ -202,12 +200,17 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Split, generate, build, flash real boards, and measure."""
-    from tinysplit.pipeline import RunRequest
+    from tinysplit import pipeline
+    from tinysplit.boards.catalog import load_all
+    from tinysplit.calibration.conditions import using_calibration
+    from tinysplit_hil.results.files import write_measurement
 
     files = measuring.files
-    goal, cost_bits = _goal_and_bits(precision)
+    chosen = precision.chosen
+    goal = None if isinstance(chosen, int) else chosen
+    cost_bits = chosen if isinstance(chosen, int) else CostSettings.bits
     costs = _costs(options, clock, measuring.rig, programs)
-    request = RunRequest(
+    request = pipeline.RunRequest(
         model=model,
         boards=tuple(options.board),
         samples=given.file,
@@ -223,28 +226,12 @@ def run(
         programs=programs.options,
         force=measuring.force,
     )
-    _run_and_report(request, options, files, as_json)
-
-
-def _run_and_report(request: "RunRequest", options: SplitOptions, files: "ResultFiles", as_json: bool) -> None:
-    """Run all stages and show their results. Raises CheckFailedError unless all outputs are bit-exact."""
-    from tinysplit import pipeline
-    from tinysplit.boards.catalog import load_all
-    from tinysplit.calibration.conditions import using_calibration
-    from tinysplit_hil.results.files import write_measurement
-
     with using_calibration(options.cost_table, load_all(options.board)):
         report = pipeline.run(request, messages)
     files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     write_measurement(request.out / MEASUREMENT_NAME, report.measurement)
     report.check()
-
-
-def _goal_and_bits(precision: PrecisionOptions) -> "tuple[Goal | None, int]":
-    """Return the goal of mixed precision, if any, and the bits of the costs."""
-    chosen = precision.chosen
-    return (None, chosen) if isinstance(chosen, int) else (chosen, CostSettings.bits)
 
 
 def _costs(options: SplitOptions, clock: ClockSource, rig: str, programs: ProgramChoice) -> CostSettings:

@@ -31,8 +31,15 @@ CONTRADICTION = Refusal("has attributes or constants that contradict each other:
 CONSTANT_NOT_FINITE = Refusal("has values in '{}' that are not finite (NaN or infinity): export the network again")
 ATTRIBUTE_NOT_FINITE = Refusal("has the {} {}, which is not finite: export the network again")
 COMMON_REFUSALS = (
-    *(SEVERAL_ACTIVATIONS, CONTRADICTION, CONSTANT_NOT_FINITE, ATTRIBUTE_NOT_FINITE),
-    *(NO_MAP, NO_LOOPS, OTHER_PADDING, COMPUTED_OPERAND, NO_OPERAND),
+    SEVERAL_ACTIVATIONS,
+    CONTRADICTION,
+    CONSTANT_NOT_FINITE,
+    ATTRIBUTE_NOT_FINITE,
+    NO_MAP,
+    NO_LOOPS,
+    OTHER_PADDING,
+    COMPUTED_OPERAND,
+    NO_OPERAND,
 )  # of several operators
 
 
@@ -89,6 +96,7 @@ def _shared(value: Tensor | Constant, n_readers: int) -> Tensor | Constant:
 def _computed(
     proto: NodeProto, values: dict[str, Tensor | Constant], builder: GraphBuilder, opset: int
 ) -> Tensor | Constant:
+    """Return the first output of a node. One that is constant, but not for `fold`, depends on the shape of a tensor."""
     attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in proto.attribute}
     unknown = [name for name in proto.input if name and name not in values]
     if unknown:

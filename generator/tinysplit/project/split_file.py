@@ -34,8 +34,17 @@ HASH_DIGITS = 12  # of a SHA-256, in messages
 
 # Fields of the split file that are those of its CostSettings, under the same names.
 _OF_SETTINGS = (
-    *("baud", "bits_per_byte", "use_all", "cost_model", "objective"),
-    *("frame_period_s", "host_transfers", "optimize", "link_driver", "hand_off", "code_memory"),
+    "baud",
+    "bits_per_byte",
+    "use_all",
+    "cost_model",
+    "objective",
+    "frame_period_s",
+    "host_transfers",
+    "optimize",
+    "link_driver",
+    "hand_off",
+    "code_memory",
 )
 
 

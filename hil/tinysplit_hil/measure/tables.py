@@ -72,7 +72,10 @@ def _layer_table(report: MeasureReport) -> Table:
     _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
     for layer, time in zip(project.layers, measured, strict=True):
         table.add_row(
-            *(str(layer.number), _layer_name(layer), layer.kind, str(layer.board)),
+            str(layer.number),
+            _layer_name(layer),
+            layer.kind,
+            str(layer.board),
             *_cycles(time.cycles.mean, layer.macc),
             *_times(layer.estimated_s, time.seconds.mean),
         )
@@ -80,7 +83,10 @@ def _layer_table(report: MeasureReport) -> Table:
     for board in project.boards:
         own = [layer for layer in project.layers if layer.board == board.number]
         table.add_row(
-            *("", "all", "", str(board.number)),
+            "",
+            "all",
+            "",
+            str(board.number),
             *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
             *_times(sum(layer.estimated_s for layer in own), report.board_l_s(board.number)),
         )
@@ -132,10 +138,14 @@ def _cut_table(report: MeasureReport) -> Table:
     _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries", labels=("after layer",))
     for cut, time in zip(report.project.cuts, report.measurement.cuts, strict=True):
         table.add_row(
-            *(str(cut.number), _tensor(cut), f"{cut.from_board}->{cut.to_board}"),
+            str(cut.number),
+            _tensor(cut),
+            f"{cut.from_board}->{cut.to_board}",
             _grouped(cut.payload_bytes),
             *_times(cut.estimated_s, time.seconds.mean, is_comparable=not cut.is_streamed),
-            *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}", str(time.repeats)),
+            f"{MS * time.seconds.smallest:.2f}",
+            f"{MS * time.seconds.largest:.2f}",
+            str(time.repeats),
         )
     return table
 
