@@ -6,7 +6,6 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Self
 
-from pydantic import PositiveFloat, PositiveInt
 from typing_extensions import override
 
 from tinysplit import pipeline
@@ -15,7 +14,9 @@ from tinysplit.api.given import GivenModel, GivenPath, context_of, costs_of
 from tinysplit.api.programs import GivenSplit, split_file_of
 from tinysplit.api.result import Result
 from tinysplit.common.errors import UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, late_step
+from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
 from tinysplit.split.simulation.loss import Loss
 
@@ -69,10 +70,10 @@ class ArrivalResult(Result):
 def arrivals(
     model: GivenModel,
     split: GivenSplit,
-    frame_rate: PositiveFloat | None = None,
+    frame_rate: Annotated[float, in_range(FRAME_RATE)] | None = None,
     *,
     times_s: GivenTimes = None,
-    input_count: PositiveInt = 50,
+    input_count: Annotated[int, in_range(INPUT_COUNT)] = 50,
     loss_rate: float = Loss.rate,
     loss_seed: int = Loss.seed,
     cost_table: GivenPath | None = None,

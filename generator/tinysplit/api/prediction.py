@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import PositiveFloat, PositiveInt
 from typing_extensions import override
 
 from tinysplit.api.arguments import for_scripts
@@ -12,10 +11,12 @@ from tinysplit.api.given import GivenBoards, GivenModel, boards_of, graph_of
 from tinysplit.api.result import Result
 from tinysplit.boards.board import Board, check_baud
 from tinysplit.common.choices import AUTO
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import console_of
 from tinysplit.costs.problem_builder import make_problem
-from tinysplit.costs.settings import Bits, CostSettings
+from tinysplit.costs.settings import Baud, Bits, CostSettings
 from tinysplit.kernels.cost_table import load_cycle_table
+from tinysplit.settings.search import TIME_LIMIT
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
@@ -69,9 +70,9 @@ def predict(
     boards: GivenBoards,
     *,
     bits: Bits = CostSettings.bits,
-    baud: PositiveInt = CostSettings.baud,
+    baud: Baud = CostSettings.baud,
     objective: Objective = Objective.LATENCY,
-    time_limit_s: PositiveFloat = DEFAULT_TIME_LIMIT_S,
+    time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S,
 ) -> Prediction:
     """Return what the best split of a network over `boards`, or some of them, takes; weights and values have `bits`.
 

@@ -6,6 +6,7 @@ import typer
 
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.basic_options import Folder, Json, Model, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesOptions
 from tinysplit.cli.search_options import flattened
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
@@ -22,12 +23,11 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import measure_accuracy, print_quantization
 from tinysplit.quantize.sample_warnings import print_chance_warnings, print_reused_samples
 from tinysplit.quantize.validation import layer_errors
+from tinysplit.settings.measurement import SAMPLE_COUNT
 
 DEFAULT_LAYER_SAMPLES = 20
 
-LayerSamples = Annotated[
-    int, typer.Option("--sample-count", help="Number of samples to compare layer by layer, from the first.", min=1)
-]
+LayerSamples = Annotated[int, option(SAMPLE_COUNT, "Number of samples to compare layer by layer, from the first.")]
 
 
 @flattened

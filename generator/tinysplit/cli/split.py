@@ -27,7 +27,6 @@ from tinysplit.common.choices import SecondObjective, Slices
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
-from tinysplit.common.protocol_limits import MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.boards_and_links import BAUD, USE_ALL
 from tinysplit.settings.costs import BITS_PER_BYTE, PAPER
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from tinysplit_hil.measure.timeline.spans import Timeline
 
 Paper = Annotated[bool, option(PAPER)]
-BitsPerByte = Annotated[int | None, option(BITS_PER_BYTE, min=MIN_BITS_PER_BYTE, max=MAX_BITS_PER_BYTE)]
+BitsPerByte = Annotated[int | None, option(BITS_PER_BYTE)]
 LinksOfRig = Annotated[
     Path | None,
     typer.Option(

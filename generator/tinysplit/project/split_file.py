@@ -6,7 +6,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from tinysplit import __version__
 from tinysplit.boards.board import Board, ClockSource, CodeMemory
@@ -18,7 +18,7 @@ from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, Second
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
-from tinysplit.costs.settings import BitsPerByte, CostSettings
+from tinysplit.costs.settings import BitsPerByte, CostSettings, MaxEnergy, MaxLatency, MaxPeriod
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
@@ -184,10 +184,10 @@ class SplitFile(FileModel):
     cost_model: str | None = None  # None: the costs of generated firmware
     objective: Objective
     period_definition: Period
-    max_latency_s: float | None
-    max_period_s: float | None
-    max_energy_j: float | None
-    frame_period_s: float
+    max_latency_s: MaxLatency | None
+    max_period_s: MaxPeriod | None
+    max_energy_j: MaxEnergy | None
+    frame_period_s: NonNegativeFloat
     links: tuple[SplitLink, ...]
     host_transfers: bool
     optimize: Optimize

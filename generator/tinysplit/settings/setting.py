@@ -1,7 +1,7 @@
 """One choice of a user, and its names: of an option, of a key of tinysplit.toml, and of an argument of a script.
 
-A message names a choice by the choice itself, f"{MAX_BOARDS} 0: a set has at least one board", which puts a mark there.
-Whoever shows the message replaces the marks by the names of its face (`worded`): an option for the command line,
+A message names a choice by the choice itself, f"{MAX_BOARDS} 65: a split has at most 64 boards", which puts a mark
+there. Whoever shows the message replaces the marks by the names of its face (`worded`): an option for the command line,
 `max_boards` for scripts. `WEIGHTS("binary")` is a choice with its value: an option and its value, or
 `weights="binary"`. What scripts do in another way than commands is said twice (`either`).
 """
@@ -37,7 +37,7 @@ class Setting:
 
     `help` may name other choices. `argument` is the name in scripts, where it is another one, and `values_in_scripts`
     has what they do in place of values. A switch with `has_off` can be turned off by an option, too. Numbers are
-    `at_least` that, if anything.
+    `at_least`, `above` and `at_most` these, in all faces and in files.
     """
 
     name: str
@@ -48,6 +48,8 @@ class Setting:
     is_switch: bool = False
     has_off: bool = False
     at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
     values_in_scripts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
