@@ -248,8 +248,8 @@ def reassign(
     if assignment is None and not split.is_edited:
         return split
     problem = make_problem(context.graph, context.boards, split.settings, split.bit_widths)
-    found = _given(context, problem, assignment or assignment_text(split.devices))
-    return describe_split(replace(context, settings=split.settings), found, split.bit_widths)
+    reassigned = _given(context, problem, assignment or assignment_text(split.devices))
+    return describe_split(replace(context, settings=split.settings), reassigned, split.bit_widths)
 
 
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
@@ -286,9 +286,9 @@ def quantize_network(
     bits = _limits(context, goal, assignment) if goal else context.settings.bits
     kept = context.programs.structure
     given = kept.formats if kept else bits
-    found = quantize_model(context.graph, context.model, samples, given, context.messages)
-    print_warnings(found.quantized, found.calibration, context.messages)
-    return found.quantized
+    quantization = quantize_model(context.graph, context.model, samples, given, context.messages)
+    print_warnings(quantization.quantized, quantization.calibration, context.messages)
+    return quantization.quantized
 
 
 def distribute_network(
@@ -298,10 +298,10 @@ def distribute_network(
     if how is None:
         return quantized, ()
     parts = distribute(quantized.graph, how, len(context.boards), BitWidths.of_quantized(quantized))
-    found = distribute_quantized(quantized, parts)
-    for reason in unaligned_rows(parts, BitWidths.of_quantized(found)):
+    distributed = distribute_quantized(quantized, parts)
+    for reason in unaligned_rows(parts, BitWidths.of_quantized(distributed)):
         raise InputError(reason)
-    return found, (parts.boards,)
+    return distributed, (parts.boards,)
 
 
 def plan_boards(

@@ -79,10 +79,12 @@ class LinkChannels:
 
 def dma_channels(uarts: Sequence[Uart]) -> tuple[LinkChannels, ...] | None:
     """Return DMA channels for all `uarts` of a board, none of them twice; None if that cannot be."""
-    found = next(_assignments([candidates for uart in uarts for candidates in (uart.receive_dma, uart.send_dma)]), None)
-    if found is None:
+    channels = next(
+        _assignments([candidates for uart in uarts for candidates in (uart.receive_dma, uart.send_dma)]), None
+    )
+    if channels is None:
         return None
-    return tuple(LinkChannels(*pair) for pair in zip(found[::2], found[1::2], strict=True))
+    return tuple(LinkChannels(*pair) for pair in zip(channels[::2], channels[1::2], strict=True))
 
 
 def _assignments(wanted: Sequence[Sequence[DmaChannel]]) -> Iterator[tuple[DmaChannel, ...]]:
@@ -110,12 +112,12 @@ def check_rate(link: str, board: Board, uart: Uart, driver: LinkDriver | None, b
     """Raise UsageError unless `uart` of `board` loses no byte of `link`, its name in messages, at `baud`."""
     if possible_drivings(board, uart, driver, baud):
         return
-    own = driver or LinkDriver.DMA
-    highest = usual_driving(own).highest_baud(board, uart)
-    remedy = f"lower {BAUD}" if own is LinkDriver.DMA else f"use {LINK_DRIVER} {LinkDriver.DMA}, or lower {BAUD}"
+    wanted = driver or LinkDriver.DMA
+    highest = usual_driving(wanted).highest_baud(board, uart)
+    remedy = f"lower {BAUD}" if wanted is LinkDriver.DMA else f"use {LINK_DRIVER} {LinkDriver.DMA}, or lower {BAUD}"
     raise UsageError(
-        f"{link}: {board.name} would lose bytes at {baud} baud with the link driver {own}, which keeps up to {highest}"
-        f" baud: {remedy}"
+        f"{link}: {board.name} would lose bytes at {baud} baud with the link driver {wanted}, which keeps up to"
+        f" {highest} baud: {remedy}"
     )
 
 

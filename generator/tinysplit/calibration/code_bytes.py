@@ -38,8 +38,8 @@ def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
     with process_pool() as pool:
         cases = list(product(networks, BIT_WIDTHS, boards))
-        for found in pool.map(_network_samples, *zip(*cases, strict=True)):
-            for kind, sample in found:
+        for of_case in pool.map(_network_samples, *zip(*cases, strict=True)):
+            for kind, sample in of_case:
                 samples[kind].append(sample)
     kernels: dict[str, dict[str, dict[str, PartBytes]]] = defaultdict(lambda: defaultdict(dict))
     functions = {board.device.core: library_bytes(board) for board in boards}
@@ -62,7 +62,7 @@ def fit_bytes(samples: Samples) -> PartBytes:
 def _network_samples(graph: Graph, bits: int, board: Board) -> list[tuple[Kind, tuple[Work, int]]]:
     """Return the parts and bytes of all layers of a network, by each kernel that can compute them."""
     core, quantized = board.device.core, quantize_randomly(graph, bits)[0]
-    found: list[tuple[Kind, tuple[Work, int]]] = []
+    samples: list[tuple[Kind, tuple[Work, int]]] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, layer in enumerate(quantized.layers, 1):
             widths = Widths.of(layer.formats)
@@ -71,9 +71,11 @@ def _network_samples(graph: Graph, bits: int, board: Board) -> list[tuple[Kind, 
                 code, sizes = kernel.exact_code(layer), _layer_sizes(source, number, board, Path(folder))
                 shared = {name: size for name, size in sizes.items() if name.startswith(_SHARED)}
                 own_bytes = sum(sizes.values()) - sum(shared.values())
-                found.append(((core, str(bits), kernel.cost_kind(layer.layer)), (code.own, own_bytes)))
-                found += [((core, "", each.kind), (each.parts, size)) for each, size in _generated(code.shared, shared)]
-    return found
+                samples.append(((core, str(bits), kernel.cost_kind(layer.layer)), (code.own, own_bytes)))
+                samples += [
+                    ((core, "", each.kind), (each.parts, size)) for each, size in _generated(code.shared, shared)
+                ]
+    return samples
 
 
 def _generated(
@@ -81,9 +83,9 @@ def _generated(
 ) -> Iterator[tuple[SharedFunction, int]]:
     """Yield the functions that a layer's file has for several layers, with the static ones that only these call."""
     for name, function in functions.items():
-        own = [size for symbol, size in sizes.items() if symbol == name or symbol.startswith(f"{name}_")]
+        copies = [size for symbol, size in sizes.items() if symbol == name or symbol.startswith(f"{name}_")]
         if name in sizes:
-            yield function, sum(own)
+            yield function, sum(copies)
 
 
 def _layer_sizes(source: LayerSource, number: int, board: Board, folder: Path) -> Mapping[str, int]:

@@ -90,11 +90,11 @@ def _differences(table: CycleTable, board: Board) -> Iterator[tuple[str, str, st
     if target is None:
         yield "core", " and ".join(sorted(table.targets)), core
     elif target.memory != IDEAL_MEMORY:
-        own = target_of(board, has_ideal_memory=False)
-        if target.core_hz != own.core_hz:
-            yield "a core clock of", f"{target.core_hz / 1e6:g} MHz", f"{own.core_hz / 1e6:g} MHz"
-        if target.memory != own.memory:
-            yield "memory with", target.memory, own.memory
+        current = target_of(board, has_ideal_memory=False)
+        if target.core_hz != current.core_hz:
+            yield "a core clock of", f"{target.core_hz / 1e6:g} MHz", f"{current.core_hz / 1e6:g} MHz"
+        if target.memory != current.memory:
+            yield "memory with", target.memory, current.memory
 
 
 @contextmanager
@@ -113,9 +113,9 @@ def using_calibration(path: Path | None, boards: Sequence[Board]) -> Iterator[No
 def with_currents(base: CycleTable | None, board: Board, currents: MeasuredCurrents) -> CycleTable:
     """Return a calibration with the currents of a board, and the costs of `base`, by default of this installation."""
     base = base or load_cycle_table()
-    own = {"firmware_sha256": firmware_sha256(), "currents": {**base.currents, board.name: currents}}
+    measured = {"firmware_sha256": firmware_sha256(), "currents": {**base.currents, board.name: currents}}
     compiler = {"compiler": compiler_version()} if shutil.which(COMPILER) else {}
-    return base.model_copy(update={**own, **compiler})
+    return base.model_copy(update={**measured, **compiler})
 
 
 def write_calibration(path: Path, table: CycleTable) -> None:

@@ -102,15 +102,15 @@ def held_out_of(samples: Sequence[CostSample]) -> frozenset[int]:
     left = Counter(part for shape in shapes for part, count in shape if count)
     order = sorted(shapes)
     np.random.default_rng(_SEED).shuffle(order)
-    found: list[int] = []
+    held_out: list[int] = []
     missing = int(HELD_OUT_SHARE * len(shapes))
     for shape in order:
         parts = [part for part, count in shape if count]
         if missing and all(left[part] > OTHER_SHAPES for part in parts):
-            found += shapes[shape]
+            held_out += shapes[shape]
             left.subtract(parts)
             missing -= 1
-    return frozenset(found)
+    return frozenset(held_out)
 
 
 def _errors(costs: Costs, samples: Sequence[CostSample]) -> FitErrors:

@@ -85,10 +85,10 @@ def calibrate(
         kinds=frozenset(only) - others if only else None,
         others=others if board or only else frozenset(OtherCosts),
     )
-    found = calibrate_boards(request, base, messages)
-    write_calibration(out, found)
+    table = calibrate_boards(request, base, messages)
+    write_calibration(out, table)
     messages.print(f"{out} written", highlight=False, markup=False, soft_wrap=True)
-    emit(as_json, calibration_to_json(found), lambda console: print_calibration(found, console, has_parts=parts))
+    emit(as_json, calibration_to_json(table), lambda console: print_calibration(table, console, has_parts=parts))
 
 
 def _calibrate_power(trace: Path, names: list[str], base: CycleTable | None, out: Path, *, as_json: bool) -> None:

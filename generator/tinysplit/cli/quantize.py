@@ -54,8 +54,8 @@ def quantize(
     calibration = all_samples.first(calibration_count)
     print_reused_samples(calibration, all_samples, "`tinysplit validate` takes others", messages)
     quantization = quantize_model(graph, model, calibration, widths, messages)
-    found = measure_accuracy(quantization, all_samples, messages)
-    emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=statistics))
+    report = measure_accuracy(quantization, all_samples, messages)
+    emit(as_json, report.to_json(), lambda console: print_quantization(report, console, analysis=statistics))
 
 
 @flattened
@@ -73,6 +73,6 @@ def validate(
         floats = FloatScores.of(quantized.graph, model, samples)
         accuracy = Accuracy.of(quantized, floats)
     print_chance_warnings(floats, messages)
-    found = Validation.of(project, len(first), accuracy, errors)
-    found.write(folder)
-    emit(as_json, found.model_dump(mode="json"), lambda console: print_validation(found, console))
+    validation = Validation.of(project, len(first), accuracy, errors)
+    validation.write(folder)
+    emit(as_json, validation.model_dump(mode="json"), lambda console: print_validation(validation, console))

@@ -81,8 +81,8 @@ class _Rates:
 
     def fewer(self, n_boards: int, baud: int) -> RankedSet | None:
         """Return the best set of fewer boards."""
-        found = [self.best(count, baud if count > 1 else 0) for count in range(1, n_boards)]
-        return min((each for each in found if each), key=self._key, default=None)
+        smaller_sets = [self.best(count, baud if count > 1 else 0) for count in range(1, n_boards)]
+        return min((each for each in smaller_sets if each), key=self._key, default=None)
 
     def pays(self, n_boards: int, baud: int) -> bool:
         """Return whether a set of so many boards is better than all of fewer."""
@@ -112,10 +112,10 @@ def _break_even(space: Space, rates: _Rates, n_boards: int, bauds: Sequence[int]
     first = len(bauds) - next((number for number, pays in enumerate(reversed(paying)) if not pays), len(bauds))
     if first:
         tried = [*_between(space, bauds[first - 1], bauds[first]), bauds[first]]
-        found = tried[bisect_left(tried[:-1], x=True, key=lambda baud: rates.pays(n_boards, baud))]
+        lowest = tried[bisect_left(tried[:-1], x=True, key=lambda baud: rates.pays(n_boards, baud))]
     else:
-        found = bauds[0]
-    return BreakEven(n_boards, found, rates.best(n_boards, found), rates.fewer(n_boards, found))
+        lowest = bauds[0]
+    return BreakEven(n_boards, lowest, rates.best(n_boards, lowest), rates.fewer(n_boards, lowest))
 
 
 def _between(space: Space, low: int, high: int) -> Iterator[int]:

@@ -85,14 +85,14 @@ class _Divisions:
 
     def needed(self, tensor: int, board: int) -> range:
         """Return the rows of a tensor that the layers on a board read, from the first to the last."""
-        found = [
+        ranges = [
             self._needed_by(number, k, board)
             for number, sources in enumerate(self.graph.predecessors)
             for k, source in enumerate(sources)
             if source == tensor
         ]
         wanted = self.is_output(tensor) and board == self.output_board
-        return reduce(hull, found, range(self.graph.shape(tensor).height if wanted else 0))
+        return reduce(hull, ranges, range(self.graph.shape(tensor).height if wanted else 0))
 
     def is_output(self, tensor: int) -> bool:
         """Return whether a tensor is the network's output."""
@@ -154,8 +154,8 @@ class _Divisions:
             top = bottom = 0
         ends = (own.start, own.start + top, own.stop - bottom, own.stop)
         middle = range(ends[1], ends[2])
-        found = [rows for rows in (range(ends[0], ends[1]), middle, range(ends[2], ends[3])) if rows]
-        return sorted(found, key=lambda rows: (not self.is_local(number, board, rows), rows == middle, rows.start))
+        segments = [rows for rows in (range(ends[0], ends[1]), middle, range(ends[2], ends[3])) if rows]
+        return sorted(segments, key=lambda rows: (not self.is_local(number, board, rows), rows == middle, rows.start))
 
 
 @dataclass
@@ -308,11 +308,11 @@ class _PartsBuilder:
     def _slice(self, wanted: Part, name: str, rows: range) -> str:
         """Return a value with some of the rows of value `name`, or with all of them."""
         shape = self.graph.shape(wanted.tensor)
-        first, own = wanted.range.start - rows.start, self._name(wanted)
+        first, name_of_slice = wanted.range.start - rows.start, self._name(wanted)
         node = RowSlice(
-            name=own,
+            name=name_of_slice,
             inputs=(name,),
-            output=own,
+            output=name_of_slice,
             in_shape=shape._replace(height=len(rows)),
             first=first,
             end=first + len(wanted.range),

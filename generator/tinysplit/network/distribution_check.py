@@ -25,8 +25,8 @@ def reasons_against(graph: Graph, how: Distributions, n_boards: int) -> Iterator
     if uncovered:
         return
     for number, divided in enumerate(how.layers):
-        found = _against_slices if divided.axis is SliceAxis.CHANNELS else _against_tiles
-        yield from found(graph, how, number)
+        check = _against_slices if divided.axis is SliceAxis.CHANNELS else _against_tiles
+        yield from check(graph, how, number)
     last = how.layers[-1]
     if last.is_whole and last.owners != (how.output_board,):
         boards = _boards(last.owners)
@@ -65,13 +65,13 @@ def _against_slices(graph: Graph, how: Distributions, number: int) -> Iterator[s
     for source in graph.predecessors[number]:
         given = None if source == NETWORK_INPUT else how.layers[source]
         for board in divided.owners:
-            own = _range(SliceAxis.CHANNELS, divided.parts[board])
+            computed = _range(SliceAxis.CHANNELS, divided.parts[board])
             if given is None or given.axis is not SliceAxis.CHANNELS:
-                yield f"{name}: board {board + 1} computes {own}, but {_tensor(graph, source)} is not divided so"
+                yield f"{name}: board {board + 1} computes {computed}, but {_tensor(graph, source)} is not divided so"
                 return
             if given.parts[board] != divided.parts[board]:
-                its = _range(SliceAxis.CHANNELS, given.parts[board]) if given.parts[board] else "none"
-                yield f"{name}: board {board + 1} computes {own}, but has {its} of {_tensor(graph, source)}"
+                present = _range(SliceAxis.CHANNELS, given.parts[board]) if given.parts[board] else "none"
+                yield f"{name}: board {board + 1} computes {computed}, but has {present} of {_tensor(graph, source)}"
                 return
 
 

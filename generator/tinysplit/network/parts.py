@@ -125,8 +125,8 @@ def slice_of_formats(formats: LayerFormats, channels: range) -> LayerFormats:
     if requantization is None or len(requantization.factors) == 1:
         return formats
     factors = requantization.factors[channels.start : channels.stop]
-    own = Requantization(factors, requantization.post_shift, requantization.pre_shift)
-    return replace(formats, requantization=own)
+    sliced = Requantization(factors, requantization.post_shift, requantization.pre_shift)
+    return replace(formats, requantization=sliced)
 
 
 def slice_of_parameters(layer: Layer, parameters: IntegerParameters, channels: range) -> IntegerParameters:

@@ -22,9 +22,9 @@ def distribute_quantized(quantized: QuantizedGraph, distributed: Graph) -> Quant
     formats: dict[str, ValueFormat] = {quantized.graph.input_name: quantized.input_format}
     layers = []
     for node, part in zip(distributed.layers, distributed.parts, strict=True):
-        own = _quantized(quantized, node, part, tuple(formats[name] for name in node.inputs))
-        formats[node.output] = own.formats.y
-        layers.append(own)
+        layer = _quantized(quantized, node, part, tuple(formats[name] for name in node.inputs))
+        formats[node.output] = layer.formats.y
+        layers.append(layer)
     return replace(quantized, graph=distributed, layers=tuple(layers), whole=quantized)
 
 

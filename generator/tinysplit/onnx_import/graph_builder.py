@@ -89,10 +89,10 @@ class GraphBuilder:
 
         Raises InputError if the activation is not a map.
         """
-        found = node.tensor.layout.unpadded_map()
-        if found is None:
+        unpadded = node.tensor.layout.unpadded_map()
+        if unpadded is None:
             raise node.error(NO_MAP, node.tensor.layout)
-        order, pads = found
+        order, pads = unpadded
         shape = Shape(*order.shape)
         producer, order = self._resolve_order(node.tensor, order, order, shape)
         if not np.array_equal(order.ravel(), np.arange(shape.size)):
@@ -134,9 +134,9 @@ class GraphBuilder:
     def unused(self, name: str) -> str:
         """Return a name that no value, node or layer has: this one, or one with a number behind it."""
         numbered = (f"{name} {number}" for number in count(2))
-        found = next(each for each in chain((name,), numbered) if each not in self.names)
-        self.names.add(found)
-        return found
+        unused = next(each for each in chain((name,), numbered) if each not in self.names)
+        self.names.add(unused)
+        return unused
 
     def _named(self, added: str, value: str) -> tuple[str, str | None]:
         """Return `output` and `moves` of an added layer with the numbers of an ONNX value, which another may have."""
@@ -187,9 +187,9 @@ class GraphBuilder:
         """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
         order, shape = tensor.layout.order, Shape(1, 1, tensor.layout.order.size)
         wanted = order
-        found = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
-        if found:  # later readers of the network's input may need a map
-            wanted, shape = found[0], Shape(*found[0].shape)
+        unpadded = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
+        if unpadded:  # later readers of the network's input may need a map
+            wanted, shape = unpadded[0], Shape(*unpadded[0].shape)
         producer, order = self._resolve_order(tensor, order, wanted, shape)
         return producer, producer.out_shape if producer else shape, order
 

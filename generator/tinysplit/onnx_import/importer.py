@@ -62,7 +62,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     whole = prepare(file.model)
     budget = ConstantBudget()
     constants = fold(whole, file.opset, budget)
-    float_model, own = extract_qdq(whole, constants)
+    float_model, qdq_formats = extract_qdq(whole, constants)
     model = prepare(float_model)
     added = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name not in constants}
     values: dict[str, Tensor | Constant] = {**constants, **added}
@@ -70,7 +70,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
     names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
-    builder = GraphBuilder(sample.name, names, own, budget)
+    builder = GraphBuilder(sample.name, names, qdq_formats, budget)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     name = model.graph.output[0].name
     readers[name] += 1
@@ -85,7 +85,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     output = values[name]
     if isinstance(output, Tensor) and output.layout.is_padded:
         output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
-    graph = _graph(path, file.sha256, builder, shape, output, own)
+    graph = _graph(path, file.sha256, builder, shape, output, qdq_formats)
     return graph if file.has_weights else replace(graph, has_weights=False)
 
 
@@ -159,22 +159,27 @@ def _unsupported(node: Node, domain: str) -> InputError:
 
 
 def _graph(
-    path: Path, sha256: str, builder: GraphBuilder, shape: tuple[int, ...], output: Tensor | Constant, own: QdqFormats
+    path: Path,
+    sha256: str,
+    builder: GraphBuilder,
+    shape: tuple[int, ...],
+    output: Tensor | Constant,
+    qdq_formats: QdqFormats,
 ) -> Graph:
     if not isinstance(output, Tensor):
         raise InputError(f"the output of {path} does not depend on its input")
     _, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
-    layers = [replace(layer, activation=own.activation(layer)) for layer in builder.layers]
+    layers = [replace(layer, activation=qdq_formats.activation(layer)) for layer in builder.layers]
     return Graph(
         name=path.stem,
         sha256=sha256,
-        layers=with_clamps(small_memory_order(layers, builder.input_name), own.values),
+        layers=with_clamps(small_memory_order(layers, builder.input_name), qdq_formats.values),
         input_name=builder.input_name,
         sample_shape=shape[1:],
         input_order=builder.input_order,
         output_shape=order.shape[1:] if order.shape[:1] == (1,) else order.shape,
         output_order=order.ravel(),
-        qdq_formats=own.values,
+        qdq_formats=qdq_formats.values,
     )

@@ -301,8 +301,8 @@ class Project(FileModel):
         if bool(self.layers) != bool(self.copies):  # a wiring test has neither
             raise ValueError("a network has layers and copies of them")
         for boards in self.copies:
-            own = [self.board(number) for number in boards]
-            has_ends = any(board.takes_input for board in own) and any(board.gives_output for board in own)
+            members = [self.board(number) for number in boards]
+            has_ends = any(board.takes_input for board in members) and any(board.gives_output for board in members)
             if not (has_ends and any(layer.board in boards for layer in self.layers)):
                 raise ValueError("a copy of the network has no board with its input, its output or a layer")
         check_once("links", [link.ends for link in self.links])

@@ -296,8 +296,10 @@ class SplitFile(FileModel):
     def with_predictions(self, predicted: Mapping[int, PredictedMemory]) -> Self:
         """Return the file with the memory that programs are expected to take, by number of the board."""
         boards = (
-            board.model_copy(update={"predicted_flash_bytes": own.flash_bytes, "predicted_ram_bytes": own.ram_bytes})
-            if (own := predicted.get(board.number))
+            board.model_copy(
+                update={"predicted_flash_bytes": memory.flash_bytes, "predicted_ram_bytes": memory.ram_bytes}
+            )
+            if (memory := predicted.get(board.number))
             else board
             for board in self.boards
         )

@@ -51,8 +51,8 @@ class _SplitDrawing:
 
     def _detail(self, number: int, board: int) -> str:
         """Return the parts of a layer on a board, or the shape of its output."""
-        own = (layer for layer in self.copy.layers if (layer_number(layer), layer.board) == (number, board))
-        return ", ".join(str(layer.part) for layer in own if layer.part) or str(self.graph.shape(number - 1))
+        layers = (layer for layer in self.copy.layers if (layer_number(layer), layer.board) == (number, board))
+        return ", ".join(str(layer.part) for layer in layers if layer.part) or str(self.graph.shape(number - 1))
 
     def _readers(self, number: int) -> list[int]:
         return [reader for reader, inputs in enumerate(self.graph.predecessors, 1) if number - 1 in inputs]

@@ -35,9 +35,9 @@ def functions(graph: Graph, name: str) -> tuple[Function, ...]:
 
     Look-up tables count only where nothing else reads the value: a gate, for one, often reads what it is multiplied by.
     """
-    found = dict.fromkeys(_functions(graph, name))
-    others = tuple(function for function in found if not _is_table(function))
-    return others or tuple(found)
+    functions = dict.fromkeys(_functions(graph, name))
+    others = tuple(function for function in functions if not _is_table(function))
+    return others or tuple(functions)
 
 
 def _functions(graph: Graph, name: str) -> Iterator[Function]:
@@ -46,8 +46,8 @@ def _functions(graph: Graph, name: str) -> Iterator[Function]:
         if isinstance(reader, Lookup):
             yield (reader,)
         elif reader.keeps_format:
-            own = () if reader.activation == Activation() else (reader,)
-            yield from ((*own, *rest) for rest in _functions(graph, reader.output))
+            clamp = () if reader.activation == Activation() else (reader,)
+            yield from ((*clamp, *rest) for rest in _functions(graph, reader.output))
         else:
             yield ()
     if not readers:

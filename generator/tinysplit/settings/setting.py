@@ -104,14 +104,14 @@ def as_argument(setting: Setting, value: str | None) -> str:
 
 def worded(text: str, face: Face = as_option) -> str:
     """Return a message with the names of a face in place of marks; it has no marks then."""
-    text = _EITHER.sub(lambda found: found[2 if face is as_argument else 1], text)
-    return _MARK.sub(lambda found: face(SETTINGS[found[1]], found[2]) if found[1] in SETTINGS else found[1], text)
+    text = _EITHER.sub(lambda match: match[2 if face is as_argument else 1], text)
+    return _MARK.sub(lambda match: face(SETTINGS[match[1]], match[2]) if match[1] in SETTINGS else match[1], text)
 
 
 def begun_by(text: str) -> tuple[Setting, str] | None:
     """Return the choice that a message begins with, and what follows its name; None for one that begins otherwise."""
-    found = _MARK.match(text)
-    setting = SETTINGS.get(found[1]) if found else None
-    if not found or not setting:
+    match = _MARK.match(text)
+    setting = SETTINGS.get(match[1]) if match else None
+    if not match or not setting:
         return None
-    return setting, f"{'' if found[2] is None else f' {found[2]}'}{text[found.end() :]}"
+    return setting, f"{'' if match[2] is None else f' {match[2]}'}{text[match.end() :]}"

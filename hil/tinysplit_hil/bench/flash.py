@@ -290,9 +290,9 @@ def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int,
     else:
         with locked_folder(folder):
             built = build_folder(project, folder, messages).boards
-    for each in built:
-        check_memory(each.board.title, each.sizes)
-    return {each.board.number: each.sizes.flash.used_bytes for each in built}
+    for program in built:
+        check_memory(program.board.title, program.sizes)
+    return {program.board.number: program.sizes.flash.used_bytes for program in built}
 
 
 def _is_built(directory: Path, elf: Path) -> bool:

@@ -46,8 +46,8 @@ def running_images(project: Project, rig: Rig, numbers: Iterable[int], wait_s: f
     clients = {number: client for number, client in rig.clients(project).items() if number in set(numbers)}
     states: dict[int, _Asked] = {}
     for number, client in clients.items():
-        own = (project, project.board(number), client, rig.clock)
-        states[number] = _AskedInLines(rig.ports[number], *own) if project.speaks_mlperf(number) else _Asked(*own)
+        whom = (project, project.board(number), client, rig.clock)
+        states[number] = _AskedInLines(rig.ports[number], *whom) if project.speaks_mlperf(number) else _Asked(*whom)
 
     def poll() -> None:
         for state in states.values():
@@ -99,8 +99,8 @@ class _Asked:
         self.image = RunningImage(has_program and has_weights, project_hash, problem, has_program)
 
     def _is_own(self, identity: Identity) -> bool:
-        own = (self._project.project_hash, self._board.number - 1)
-        return (identity.project_hash, identity.board_index) == own
+        expected = (self._project.project_hash, self._board.number - 1)
+        return (identity.project_hash, identity.board_index) == expected
 
 
 class _AskedInLines(_Asked):
@@ -128,9 +128,9 @@ class _AskedInLines(_Asked):
             yield
             text = note_in(self._received)
         problem = "" if text else str(self._port_failure or f"{self._client.name} does not answer `note%`")
-        found = parse_note(text, self._client.name) if text else {}
-        hash_text = str(found.get("project_hash", ""))
-        own = (f"{self._project.project_hash:08x}", self._board.number)
-        is_new = (hash_text, found.get("board")) == own
+        note = parse_note(text, self._client.name) if text else {}
+        hash_text = str(note.get("project_hash", ""))
+        expected = (f"{self._project.project_hash:08x}", self._board.number)
+        is_new = (hash_text, note.get("board")) == expected
         project_hash = int(hash_text, 16) if _HASH.fullmatch(hash_text) else None
         self.image = RunningImage(is_new, project_hash, problem, is_new)

@@ -146,14 +146,14 @@ def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int | None) -> 
             f"{path} has virtual boards of another process, whose time only a measurement shares: use {BY('probe')}"
         )
     baud = host_baud or host_baud_of(load_all([board.name for board in rig.board if board.name]))
-    found = []
+    boards = []
     with board_ports(path, rig) as ports:
         for number in _wanted(path, rig, numbers):
             with open_port(ports[number - 1], baud) as port:
                 client = BoardClient(port, _title(rig, number))
                 client.run(client.reboot())
-            found.append(ResetBoard(number, _title(rig, number), f"itself, asked on {ports[number - 1]}"))
-    return found
+            boards.append(ResetBoard(number, _title(rig, number), f"itself, asked on {ports[number - 1]}"))
+    return boards
 
 
 def _title(rig: RigFile, number: int) -> str:

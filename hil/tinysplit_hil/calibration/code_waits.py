@@ -81,15 +81,15 @@ def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator
 
 
 def _waiting_layer(planned: PlannedNetwork, index: int, cycles: float, real_cycles: float) -> Iterator[WaitingLayer]:
-    own = planned.plan.boards[0]
+    board_plan = planned.plan.boards[0]
     kernel, quantized, work = kernel_of(planned, index)
-    if code_waits(quantized.layer, own.board, Widths.of(quantized.formats), kernel).straight:
+    if code_waits(quantized.layer, board_plan.board, Widths.of(quantized.formats), kernel).straight:
         return
-    constants, of_constants = own.constants.get(index), 0.0
+    constants, of_constants = board_plan.constants.get(index), 0.0
     if constants:
         of_constants = constants.copy_waits if constants.is_copied else constants.waits_in_flash
-    waits = max(0.0, real_cycles - cycles - of_constants) / own.board.clock.flash_wait_states
-    place = (own.board.device.family, planned.quantized.bits, kernel.cost_kind(quantized.layer))
+    waits = max(0.0, real_cycles - cycles - of_constants) / board_plan.board.clock.flash_wait_states
+    place = (board_plan.board.device.family, planned.quantized.bits, kernel.cost_kind(quantized.layer))
     yield WaitingLayer(*place, CostSample(work, waits, cycles))
 
 
@@ -98,8 +98,8 @@ def fit_waits(measured: Sequence[WaitingLayer]) -> Waits:
     groups: dict[tuple[str, int, str], list[CostSample]] = defaultdict(list)
     for layer in measured:
         groups[layer.family, layer.bits, layer.kind].append(layer.sample)
-    found: Waits = defaultdict(lambda: defaultdict(dict))
+    waits: Waits = defaultdict(lambda: defaultdict(dict))
     for (family, bits, kind), samples in sorted(groups.items()):
         costs = {part: float(f"{cost:.{DIGITS}g}") for part, cost in fit(samples).items()}
-        found[family][str(bits)][kind] = PartCycles(cycles=costs)
-    return {family: dict(by_bits) for family, by_bits in found.items()}
+        waits[family][str(bits)][kind] = PartCycles(cycles=costs)
+    return {family: dict(by_bits) for family, by_bits in waits.items()}

@@ -128,14 +128,14 @@ def measured_layer(
 
 def _beside_kernel(planned: PlannedNetwork, layer: ProjectLayer, bench: CalibrationBench) -> float:
     """Return the cycles that are estimated beside the kernel: moves, copies of constants, waits of real memory."""
-    own, index = planned.plan.boards[0], layer.number - 1
+    board_plan, index = planned.plan.boards[0], layer.number - 1
     if bench.has_ideal_memory:
-        constants = own.constants.get(index)
+        constants = board_plan.constants.get(index)
         copies = constants.copy_cycles if constants and constants.is_copied else 0.0
         return layer.memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + copies
     kernel, quantized, _ = kernel_of(planned, index)
-    core, widths = own.board.device.core, Widths.of(quantized.formats)
-    estimated = layer.estimated_s * own.board.clock.core_hz
+    core, widths = board_plan.board.device.core, Widths.of(quantized.formats)
+    estimated = layer.estimated_s * board_plan.board.clock.core_hz
     return estimated - kernel_cycles(quantized.layer, core, widths, kernel, quantized=quantized)
 
 

@@ -81,14 +81,16 @@ def _layer_table(report: MeasureReport) -> Table:
         )
     table.add_section()
     for board in project.boards:
-        own = [layer for layer in project.layers if layer.board == board.number]
+        layers = [layer for layer in project.layers if layer.board == board.number]
         table.add_row(
             "",
             "all",
             "",
             str(board.number),
-            *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
-            *_times(sum(layer.estimated_s for layer in own), report.board_l_s(board.number)),
+            *_cycles(
+                sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in layers)
+            ),
+            *_times(sum(layer.estimated_s for layer in layers), report.board_l_s(board.number)),
         )
     return table
 
@@ -113,8 +115,8 @@ def _part_table(report: MeasureReport) -> Table:
         table.add_row(str(row.layer or ""), name, str(row.board), str(row.part or ""), *_part_times([row]))
     table.add_section()
     for board in report.project.boards:
-        own = [row for row in report.parts if row.board == board.number]
-        table.add_row("", "all", str(board.number), "", *_part_times(own))
+        rows = [row for row in report.parts if row.board == board.number]
+        table.add_row("", "all", str(board.number), "", *_part_times(rows))
     return table
 
 
@@ -197,12 +199,13 @@ def _statistics_table(report: MeasureReport) -> Table:
     table.caption = None
     _columns(table, "", "n", "median", "95 % interval", "5 %", "95 %", "min", "max", labels=("",))
     for time in report.times:
-        own = time.seconds
+        seconds = time.seconds
         if time.number == 0:
             median, low, high, *others = (
-                f"{MS * each:.3f}" for each in (own.median, *own.interval, *own.tails, own.smallest, own.largest)
+                f"{MS * each:.3f}"
+                for each in (seconds.median, *seconds.interval, *seconds.tails, seconds.smallest, seconds.largest)
             )
-            table.add_row(time.title, str(len(own.values)), median, f"{low} .. {high}", *others)
+            table.add_row(time.title, str(len(seconds.values)), median, f"{low} .. {high}", *others)
     return table
 
 

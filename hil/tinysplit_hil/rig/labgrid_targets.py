@@ -44,8 +44,8 @@ def board_ports(path: Path, rig: RigFile) -> Iterator[list[str]]:
         with _errors_of_labgrid(file):
             environment = _opened(file)
             stack.callback(environment.cleanup)
-            found = {name: _port(environment, name) for name in targets}
-        yield [board.port or found.get(board.target or "") or board.port_name() for board in rig.board]
+            port_of = {name: _port(environment, name) for name in targets}
+        yield [board.port or port_of.get(board.target or "") or board.port_name() for board in rig.board]
 
 
 def _environment_file(path: Path, rig: RigFile) -> Path:

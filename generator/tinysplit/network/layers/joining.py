@@ -106,10 +106,12 @@ def product_requantization(ratio: float, y: ValueFormat, largest: int) -> Requan
     ratio = max(ratio, LEAST_REACH / largest)
     most = min(y.high + abs(y.zero_point), ratio * largest)
 
-    def error(found: Requantization) -> float:
+    def error(candidate: Requantization) -> float:
         """Return how many steps a product is off at most, before it is rounded."""
-        step = ratio * 2.0**found.pre_shift
-        return (step / 2 if found.pre_shift else 0.0) + most * abs(found.factors[0] * 2.0**-found.post_shift / step - 1)
+        step = ratio * 2.0**candidate.pre_shift
+        return (step / 2 if candidate.pre_shift else 0.0) + most * abs(
+            candidate.factors[0] * 2.0**-candidate.post_shift / step - 1
+        )
 
     candidates = (_shifted_product(ratio, y, largest, pre_shift) for pre_shift in range(MAX_SHIFT + 1))
     return min((found for found in candidates if found.post_shift >= 0 and found.factors[0]), key=error)

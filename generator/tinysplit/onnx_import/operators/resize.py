@@ -71,14 +71,14 @@ def _resized(node: Node) -> Iterator[tuple[int, float]]:
     shape, axes = node.tensor.layout.shape, _axes(node)
     scales, sizes = node.optional(SCALES), node.optional(SIZES)
     if sizes is not None and sizes.size:
-        own = [new / shape[axis] for new, axis in zip(sizes.tolist(), axes, strict=True)]
+        given = [new / shape[axis] for new, axis in zip(sizes.tolist(), axes, strict=True)]
         policy = node.attributes.get("keep_aspect_ratio_policy", b"stretch")
         if policy != b"stretch":
-            own = [min(own) if policy == b"not_larger" else max(own)] * len(own)
+            given = [min(given) if policy == b"not_larger" else max(given)] * len(given)
         rounding = 0.5
     else:
-        own, rounding = (scales.tolist() if scales is not None else []), 0.0
-    by_axis = dict(zip(axes, own, strict=True))
+        given, rounding = (scales.tolist() if scales is not None else []), 0.0
+    by_axis = dict(zip(axes, given, strict=True))
     for axis, size in enumerate(shape):
         scale = by_axis.get(axis, 1.0)
         yield floor(size * scale + rounding), scale

@@ -21,12 +21,12 @@ def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]
     window = Window(kernel, node.pair("strides", 1), node.pair("dilations", 1), padded)
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
     if auto_pad == "NOTSET":
-        own = _explicit_pads(node)
+        node_pads = _explicit_pads(node)
     elif auto_pad == "VALID":
-        own = Pads()
+        node_pads = Pads()
     else:
-        own = _same_pads(node, window, in_shape, at_end=auto_pad == "SAME_UPPER")
-    pads = Pads(*(a + b for a, b in zip(padded, own, strict=True)))
+        node_pads = _same_pads(node, window, in_shape, at_end=auto_pad == "SAME_UPPER")
+    pads = Pads(*(a + b for a, b in zip(padded, node_pads, strict=True)))
     return Window(kernel, window.stride, window.dilation, pads)
 
 

@@ -77,8 +77,8 @@ def frame_rate_rows() -> Iterator[Row]:
             yield Row(MUKHERJEE, SWEEP, name, quantity, "", texts[0], (STAGES, GREEDY), DRAWN, replicated=texts[1])
     means = [[sum(values) / len(values) for values in latencies(rate)] for rate in RATES]
     first = stays_below(*zip(*means, strict=True))
-    found = "" if first is None else f"{RATES[first]:g}"
-    yield Row(MUKHERJEE, SWEEP, "pipeline", "better from, frames/s", "", found, (STAGES, GREEDY), CROSSING)
+    crossing = "" if first is None else f"{RATES[first]:g}"
+    yield Row(MUKHERJEE, SWEEP, "pipeline", "better from, frames/s", "", crossing, (STAGES, GREEDY), CROSSING)
 
 
 def _schedule_rows() -> Iterator[Row]:

@@ -113,7 +113,7 @@ def _record(boards: Boards, inputs: IntArray) -> Recording:
 
 
 def _read_stamps(boards: Boards, number: int) -> _Stamps:
-    client, found = boards.clients[number], []
+    client, read_stamps = boards.clients[number], []
 
     def read() -> Task[None]:
         records = yield from client.read_times()
@@ -121,10 +121,10 @@ def _read_stamps(boards: Boards, number: int) -> _Stamps:
         now, _, _ = yield from client.read_clock(keep=False)
         ends = yield from client.read_ends(now)
         link_ticks = yield from client.read_link_ticks()
-        found.append(_Stamps(records, ends, link_ticks, sendings))
+        read_stamps.append(_Stamps(records, ends, link_ticks, sendings))
 
     boards.run([read()])
-    stamps = found[0]
+    stamps = read_stamps[0]
     wanted = set(expected_records(boards.project, number))
     received = {(RecordKind.COPY, cut.number - 1) for cut in boards.project.cuts if cut.to_board == number}
     measured = {(each.kind, each.index) for each in stamps.records if each.kind in MEASURED}

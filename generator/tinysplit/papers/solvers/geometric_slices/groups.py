@@ -43,15 +43,15 @@ def groups_of(options: OptionSet, axis: SliceAxis, n_layers: int) -> tuple[Group
     A layer is divided if it can be, if there is a row or channel for each board, and, where it needs the distribution
     of its sources, if these are divided, too.
     """
-    found: dict[int, Group] = {}
+    group_of: dict[int, Group] = {}
     for number in range(n_layers):
         tied = _tied(options.graph, number, axis)
         group = _alone(options, axis, number)
-        if options.can_be_divided(number, axis) and group.size and all(source in found for source in tied):
+        if options.can_be_divided(number, axis) and group.size and all(source in group_of for source in tied):
             for source in tied:
-                group = group.joined(found[source])
-            found.update(dict.fromkeys(group.layers, group))
-    return tuple(dict.fromkeys(found.values()))
+                group = group.joined(group_of[source])
+            group_of.update(dict.fromkeys(group.layers, group))
+    return tuple(dict.fromkeys(group_of.values()))
 
 
 def _alone(options: OptionSet, axis: SliceAxis, number: int) -> Group:

@@ -58,8 +58,8 @@ class PartTransfers:
             else:
                 reads_all = reads_whole_input(self._graph.layers[reader])
                 needed = dict.fromkeys(self.model.option_set.order, parts * unit * reads_all)
-            for other, own in needed.items():
-                n_bytes[:, board, other] = np.maximum(n_bytes[:, board, other], own)
+            for other, needed_bytes in needed.items():
+                n_bytes[:, board, other] = np.maximum(n_bytes[:, board, other], needed_bytes)
         if not readers:
             n_bytes[:, board, home] = parts * unit
         n_bytes[:, board, board] = 0
