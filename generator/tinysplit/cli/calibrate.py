@@ -8,8 +8,8 @@ import typer
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.calibration.conditions import read_calibration, with_currents, write_calibration
+from tinysplit.calibration.fitted_kernels import calibration_to_json, print_calibration, print_currents
 from tinysplit.calibration.power_trace import fit_currents
-from tinysplit.calibration.report import calibration_to_json, print_calibration, print_currents
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, CostTableFile, ProgrammerOption, Rig, check_bits

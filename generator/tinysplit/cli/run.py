@@ -120,7 +120,7 @@ def generate(
     """Quantize the network and write one PlatformIO project per board."""
     from tinysplit import pipeline
     from tinysplit.calibration.conditions import using_calibration
-    from tinysplit.project.report import print_project
+    from tinysplit.project.printing import print_project
     from tinysplit.project.split_file import read_split
 
     goal = None if isinstance(precision.chosen, int) else precision.chosen
@@ -263,7 +263,7 @@ def _search(options: SplitOptions, choice: ChoiceOptions, goal: "Goal | None") -
 def _print_run(report: "RunReport", console: Console) -> None:
     """Print the tables of all stages; the last one has L, T and I."""
     from tinysplit.build.report import print_build
-    from tinysplit.project.report import print_decryption, print_hand_offs
+    from tinysplit.project.printing import print_decryption, print_hand_offs
     from tinysplit.split.report.split import print_split
     from tinysplit_hil.bench.flash_report import print_flash
     from tinysplit_hil.measure.tables import print_measurement

@@ -13,8 +13,8 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.quantized_distribution import distributed_widths
-from tinysplit.papers.solvers.geometric.report import network_table, tightening_json
 from tinysplit.papers.solvers.geometric.tightening import Settings, Tightening, tighten
+from tinysplit.papers.solvers.geometric.tightening_tables import network_table, tightening_json
 from tinysplit.papers.solvers.geometric_slices.division import NetworkDivision
 from tinysplit.papers.solvers.geometric_slices.groups import groups_of
 from tinysplit.settings.search import SOLVER, TIME_LIMIT
