@@ -173,11 +173,7 @@ def _with_parent(path: Path) -> Path:
     return path
 
 
-_DRIVER_SOURCES = {
-    LinkDriver.DMA: "uart_link_dma.c",
-    LinkDriver.INTERRUPT: "uart_link_bytes.c",
-    LinkDriver.POLLING: "uart_link_bytes.c",
-}
+_DRIVER_SOURCES = {driver: driver.facts.source for driver in LinkDriver}
 
 
 _TRANSFERS = {"transfers.c", "transfers_status.c"}

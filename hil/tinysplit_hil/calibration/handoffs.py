@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tinysplit.boards.board import Board, CodeMemory
-from tinysplit.boards.link_driver import LinkDriver, usual_driving
+from tinysplit.boards.link_driver import OVERLAPPING, USUAL_DRIVER, LinkDriver, usual_driving
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
@@ -80,13 +80,13 @@ class HandoffCycles:
 
 def measure_handoffs(board: Board) -> Iterator[HandoffCycles]:
     """Yield the cycles of all networks on boards of a type, at both ends of a link by both drivers, and between two."""
-    for driver in (LinkDriver.DMA, LinkDriver.INTERRUPT):
-        n_sizes = len(AT_SENDER) if driver is LinkDriver.DMA else 2
+    for driver in OVERLAPPING:
+        n_sizes = len(AT_SENDER) if driver is USUAL_DRIVER else 2
         for sends, sizes in ((True, AT_SENDER), (False, AT_RECEIVER)):
             for case in sizes[:n_sizes]:
                 yield _measure(board, driver, case, receives=not sends, sends=sends)
     for case in IN_THE_MIDDLE:
-        yield _measure(board, LinkDriver.DMA, case, receives=True, sends=True)
+        yield _measure(board, USUAL_DRIVER, case, receives=True, sends=True)
 
 
 def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, sends: bool) -> HandoffCycles:
@@ -155,8 +155,7 @@ def _tick_cycles(rig: Rig) -> float:
 def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[int, float]]) -> HandoffCosts:
     """Return the costs that fit the measurements of one core best."""
     handoffs = list(measured)
-    drivers = (LinkDriver.DMA, LinkDriver.INTERRUPT)
-    names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in drivers)]
+    names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in OVERLAPPING)]
     rows = np.zeros((len(handoffs), len(names)))
     beyond = np.zeros(len(handoffs))
     for row, handoff in zip(rows, handoffs, strict=True):
@@ -178,8 +177,8 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[i
         input=costs["input"],
         output=costs["output"],
         copying=COPYING,
-        sending={driver: costs[f"{ENDS[0]} {driver}"] for driver in drivers},
-        receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in drivers},
+        sending={driver: costs[f"{ENDS[0]} {driver}"] for driver in OVERLAPPING},
+        receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in OVERLAPPING},
         feeding=costs["feeding"],
         reading=costs["reading"],
         tick=_rounded(sum(handoff.tick for handoff in handoffs) / len(handoffs)),

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
@@ -32,7 +32,6 @@ from tinysplit_hil.rig.rig import open_rig
 SIDE = 8  # maps of 64 values
 WIDE = 32  # channels before the tensor
 SIZES = ((4, 3), (2, 4), (1, 1), (1, 7), (1, 29), (1, 61))  # stride to the tensor, its channels: 12 to 3904 bytes
-BAUDS = {LinkDriver.DMA: 921_600, LinkDriver.INTERRUPT: 115_200, LinkDriver.POLLING: 57_600}
 DIGITS = 3
 
 
@@ -49,7 +48,7 @@ class TransferExcess:
 
 def measure_links(boards: Sequence[Board]) -> Iterator[TransferExcess]:
     """Yield transfers of all sizes between all pairs of `boards`, one of each family."""
-    for driver, sender, receiver, (stride, channels) in product(BAUDS, boards, boards, SIZES):
+    for driver, sender, receiver, (stride, channels) in product(LinkDriver, boards, boards, SIZES):
         yield _measure(sender, receiver, driver, channels, stride)
 
 
@@ -57,7 +56,8 @@ def _measure(sender: Board, receiver: Board, driver: LinkDriver, channels: int, 
     net = NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(WIDE).conv(WIDE).conv(channels, stride=stride)
     quantized, x = quantize_randomly(net.conv(1).graph(), 8)
     boards = sender, receiver
-    settings = CostSettings(baud=BAUDS[driver], hand_off=HandOffMode.WHOLE, link_driver=driver)
+    baud = driver.facts.calibration_baud
+    settings = CostSettings(baud=baud, hand_off=HandOffMode.WHOLE, link_driver=driver)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
         project, _ = plan_network(quantized, boards, (0, 0, 0, 1), settings).build(folder)
@@ -65,17 +65,19 @@ def _measure(sender: Board, receiver: Board, driver: LinkDriver, channels: int, 
             measured = measure(project, rig, x[:1])
     n_bytes = project.cuts[0].payload_bytes
     copies_s = sum(COPYING * n_bytes / board.clock.core_hz for board in boards)
-    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), driver, BAUDS[driver])
+    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), driver, baud)
     return TransferExcess(sender, receiver, driver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
 
 
 def fit_links(measured: Iterable[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
     """Return the cycles at both ends that fit the measurements best, by family and driver."""
     transfers = list(measured)
-    by_driver = {driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in BAUDS}
+    by_driver = {
+        driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in LinkDriver
+    }
     return {
         family: {driver.value: by_family[family] for driver, by_family in by_driver.items()}
-        for family in by_driver[LinkDriver.DMA]
+        for family in by_driver[USUAL_DRIVER]
     }
 
 
