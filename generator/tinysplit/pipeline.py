@@ -248,8 +248,8 @@ def reassign(
     if assignment is None and not split.is_edited:
         return split
     problem = make_problem(context.graph, context.boards, split.settings, split.bit_widths)
-    reassigned = _given(context, problem, assignment or assignment_text(split.devices))
-    return describe_split(replace(context, settings=split.settings), reassigned, split.bit_widths)
+    found = _given(context, problem, assignment or assignment_text(split.devices))
+    return describe_split(replace(context, settings=split.settings), found, split.bit_widths)
 
 
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
@@ -308,7 +308,8 @@ def plan_boards(
     context: Context, quantized: QuantizedGraph, problem: Problem, assignments: Sequence[Assignment]
 ) -> tuple[Plan, ...]:
     """Plan steps, links and memory of every board of each copy of the network. The errors are those of `make_plan`."""
-    settings, widths = context.settings, BitWidths.of_quantized(quantized)
+    settings = context.settings
+    widths = BitWidths.of_quantized(quantized)
     chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
     return plan_copies(quantized.dequantized, widths, context.boards, problem, assignments, *chosen)
 

@@ -202,7 +202,8 @@ class VirtualRig:
         return f"virtual boards: {'; '.join(notes)}; {memory}"
 
     def _uart(self, index: int, name: str) -> Usart:
-        uarts, board = self._machines[index].chip.uarts, self._boards[index].board
+        uarts = self._machines[index].chip.uarts
+        board = self._boards[index].board
         if name not in uarts:
             raise UsageError(f"board {index + 1} ({board.name}) has no {name}: it has {', '.join(uarts)}")
         return uarts[name]

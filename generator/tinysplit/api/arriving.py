@@ -87,7 +87,8 @@ def arrivals(
     """
     if (frame_rate is None) == (times_s is None):
         raise UsageError("give either frame_rate or times_s")
-    inputs, loss = _inputs(frame_rate, times_s, input_count), Loss(loss_rate, loss_seed)
+    inputs = _inputs(frame_rate, times_s, input_count)
+    loss = Loss(loss_rate, loss_seed)
     file, title = split_file_of(split, model)
     context = context_of(model, file.board_names, file.settings, file.clock, progress)
     with costs_of(cost_table, context.boards), late_step(context.messages, f"simulating {context.title}"):

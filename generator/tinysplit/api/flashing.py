@@ -158,6 +158,7 @@ def flash(
     if str(rig) == VIRTUAL:
         raise UsageError(f"rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project = Project.read(Path(folder))
-    chosen, console = PROGRAMMERS[programmer], console_of(progress)
+    chosen = PROGRAMMERS[programmer]
+    console = console_of(progress)
     report = flash_project(project, Path(folder), Path(rig), chosen, console, force=force, weights_only=weights_only)
     return FlashResult.of(report)

@@ -79,7 +79,8 @@ def predict(
     Weights need not be trained: their values change 8-bit kernels of Cortex-M0+ a little. Raises CheckFailedError where
     the network does not fit, UsageError for a `baud` that a board cannot generate and for arguments that make no sense.
     """
-    graph, chosen = graph_of(model, console_of(None)), boards_of(boards)
+    graph = graph_of(model, console_of(None))
+    chosen = boards_of(boards)
     settings = CostSettings(bits=bits, baud=baud, objective=objective)
     for board in chosen:
         check_baud(board, board.link_uarts[0], baud)

@@ -118,9 +118,9 @@ def split(
     search.check(len(context.boards))
     check_published(context.settings, search, has_cost_table=cost_table is not None)
     with costs_of(cost_table, context.boards):
-        best = pipeline.split_network(context, search)
-        predicted = predict_programs(context.graph, context.boards, best, settings)
-    return SplitResult.of(best, pipeline.describe_split(context, best).with_predictions(predicted), context.graph)
+        found = pipeline.split_network(context, search)
+        predicted = predict_programs(context.graph, context.boards, found, settings)
+    return SplitResult.of(found, pipeline.describe_split(context, found).with_predictions(predicted), context.graph)
 
 
 def _layers(split: Split, file: SplitFile, graph: Graph) -> Iterator[SplitLayer]:

@@ -183,7 +183,8 @@ def uart_pins(part: str, uart: str) -> UartPins:
 
 def qspi_pins(part: str, signal: str) -> tuple[Pin, ...]:
     """Return the pins of `part` that carry a signal ("clk", "ncs", "io0") of bank 1 of the QUADSPI, if any."""
-    in_package, names = package_pins(part), (signal, f"bk1_{signal}")
+    in_package = package_pins(part)
+    names = (signal, f"bk1_{signal}")
     pins = []
     for raw in _drivers(part)["gpio"]["gpio"]:
         name = f"P{raw['port'].upper()}{raw['pin']}"

@@ -61,14 +61,16 @@ def fit_bytes(samples: Samples) -> PartBytes:
 
 def _network_samples(graph: Graph, bits: int, board: Board) -> list[tuple[Kind, tuple[Work, int]]]:
     """Return the parts and bytes of all layers of a network, by each kernel that can compute them."""
-    core, quantized = board.device.core, quantize_randomly(graph, bits)[0]
+    core = board.device.core
+    quantized = quantize_randomly(graph, bits)[0]
     samples: list[tuple[Kind, tuple[Work, int]]] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, layer in enumerate(quantized.layers, 1):
             widths = Widths.of(layer.formats)
             for kernel in candidates(layer.dequantized, core, widths) if not layer.layer.is_view else ():
                 source = LayerSource(layer, kernel)
-                code, sizes = kernel.exact_code(layer), _layer_sizes(source, number, board, Path(folder))
+                code = kernel.exact_code(layer)
+                sizes = _layer_sizes(source, number, board, Path(folder))
                 shared = {name: size for name, size in sizes.items() if name.startswith(_SHARED)}
                 own_bytes = sum(sizes.values()) - sum(shared.values())
                 samples.append(((core, str(bits), kernel.cost_kind(layer.layer)), (code.own, own_bytes)))
@@ -118,7 +120,9 @@ def _compiled_sizes(source: Path, board: Board, folder: Path) -> Mapping[str, in
 
 def _sizes(arguments: Sequence[str], board: Board, folder: Path) -> Mapping[str, int]:
     """Return the bytes of every section that the compiler makes, but weights, by the end of the section's name."""
-    flags, out, sizes = Flags(), folder / "compiled.o", defaultdict[str, int](int)
+    flags = Flags()
+    out = folder / "compiled.o"
+    sizes = defaultdict[str, int](int)
     command = (COMPILER, f"-mcpu={board.device.core}", *flags.machine, *flags.compiler, *arguments, "-o", str(out))
     subprocess.run(command, check=True, capture_output=True)
     with out.open("rb") as stream:

@@ -86,7 +86,8 @@ def read_calibration(path: Path, boards: Sequence[Board]) -> CycleTable:
 
 def _differences(table: CycleTable, board: Board) -> Iterator[tuple[str, str, str]]:
     """Yield field, value, and that of the board, where a calibration is for another core, clock or memory."""
-    core, target = board.device.core, table.targets.get(board.device.core)
+    core = board.device.core
+    target = table.targets.get(board.device.core)
     if target is None:
         yield "core", " and ".join(sorted(table.targets)), core
     elif target.memory != IDEAL_MEMORY:
@@ -113,9 +114,9 @@ def using_calibration(path: Path | None, boards: Sequence[Board]) -> Iterator[No
 def with_currents(base: CycleTable | None, board: Board, currents: MeasuredCurrents) -> CycleTable:
     """Return a calibration with the currents of a board, and the costs of `base`, by default of this installation."""
     base = base or load_cycle_table()
-    measured = {"firmware_sha256": firmware_sha256(), "currents": {**base.currents, board.name: currents}}
+    own = {"firmware_sha256": firmware_sha256(), "currents": {**base.currents, board.name: currents}}
     compiler = {"compiler": compiler_version()} if shutil.which(COMPILER) else {}
-    return base.model_copy(update={**measured, **compiler})
+    return base.model_copy(update={**own, **compiler})
 
 
 def write_calibration(path: Path, table: CycleTable) -> None:

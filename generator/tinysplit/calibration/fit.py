@@ -48,7 +48,9 @@ def validated_fit(samples: Sequence[CostSample]) -> Validated:
     The errors on held-out shapes are those of costs that fit all others. The intervals are those of the percentile
     bootstrap (Efron 1979) over the layers.
     """
-    system, costs, held_out = _System.of(samples), fit(samples), held_out_of(samples)
+    system = _System.of(samples)
+    costs = fit(samples)
+    held_out = held_out_of(samples)
     drawn = np.random.default_rng(_SEED).integers(len(samples), size=(RESAMPLES, len(samples)))
     resampled = np.array([system.solve(rows) for rows in drawn])
     rest = (100 - CONFIDENCE_PERCENT) / 2

@@ -99,8 +99,8 @@ def _programs(case: Case, board: Board) -> Iterator[tuple[PlannedProgram, ElfSiz
     options = ProgramOptions(mlperf=case.mlperf, has_markers=case.has_markers, has_diagnostics=case.has_diagnostics)
     with tempfile.TemporaryDirectory() as name:
         project, report = planned.build(Path(name) / "out", options)
-    for board_plan, built, described in zip(planned.plan.boards, report.boards, project.boards, strict=True):
-        program = board_program(quantized, planned.plan, board_plan, sources)
+    for own, built, described in zip(planned.plan.boards, report.boards, project.boards, strict=True):
+        program = board_program(quantized, planned.plan, own, sources)
         host = project.host_protocol if described.takes_input else HostProtocol.TINYSPLIT
         yield (
             replace(program, host=host, has_markers=case.has_markers, has_diagnostics=case.has_diagnostics),

@@ -153,7 +153,8 @@ def imported_command(name: str) -> Any:  # noqa: ANN401 (click's command)
     module, function = _COMMANDS[name]
     target = getattr(import_module(f"tinysplit.cli.{module}"), function)
     if not isinstance(target, typer.Typer):
-        function, target = target, typer.Typer(add_completion=False)
+        function = target
+        target = typer.Typer(add_completion=False)
         target.command(name, cls=CheckedCommand if name in _WITHOUT_CONFIG else ConfiguredCommand)(function)
     command = typer.main.get_command(target)
     command.name = name

@@ -179,7 +179,8 @@ def flash(
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
     if str(rig) == VIRTUAL:
         raise UsageError(f"{RIG} {rig}: {NOTHING_TO_FLASH}: give a rig file")
-    project, chosen = Project.read(folder), PROGRAMMERS[programmer]
+    project = Project.read(folder)
+    chosen = PROGRAMMERS[programmer]
     if dry_run:
         chosen = programmer_of(rig, read_rig_file(rig), chosen)
         targets = targets_of(project, folder, rig, weights_only=weights_only)

@@ -64,7 +64,8 @@ def validate(
 ) -> None:
     """Compare the integers of every layer with the float network, which is accuracy without boards."""
     project = Project.read(folder)
-    quantized, model = read_quantized(folder, project), folder / MODEL_NAME
+    quantized = read_quantized(folder, project)
+    model = folder / MODEL_NAME
     samples = load_samples(given.file, quantized.graph)
     first = samples.first(sample_count).x
     with steps(messages, f"float and integers of {len(first)} samples, layer by layer"):

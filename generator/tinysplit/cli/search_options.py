@@ -140,7 +140,8 @@ class SplitOptions(SearchOptions):
         boards = [board.with_clock(clock) for board in load_all(self.board)]
         wiring = tested or read_wiring(self.wiring, boards)
         messages.print(wiring.summary, highlight=False, markup=False, soft_wrap=True)
-        links, driver = wiring.links_with(named), wiring.driver_with(self.link_driver)
+        links = wiring.links_with(named)
+        driver = wiring.driver_with(self.link_driver)
         return replace(settings, baud=wiring.lowest_baud, links=links, link_driver=driver)
 
 

@@ -87,13 +87,13 @@ def split(
     check_published(settings, search, has_cost_table=options.cost_table is not None)
     context = pipeline.Context.load(model, options.board, settings, messages, clock, needs_weights=False)
     with using_calibration(options.cost_table, context.boards):
-        best = pipeline.split_network(context, search)
-        _check_links(rig, context, best)
-        predicted = predict_programs(context.graph, context.boards, best, settings)
-    file = pipeline.describe_split(context, best).with_predictions(predicted)
+        found = pipeline.split_network(context, search)
+        _check_links(rig, context, found)
+        predicted = predict_programs(context.graph, context.boards, found, settings)
+    file = pipeline.describe_split(context, found).with_predictions(predicted)
     write_split(out, file)
-    data = {**file.model_dump(mode="json"), **best.report.data}
-    emit(as_json, data, lambda console: _print(best, predicted, context.boards, console))
+    data = {**file.model_dump(mode="json"), **found.report.data}
+    emit(as_json, data, lambda console: _print(found, predicted, context.boards, console))
 
 
 def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int | None, *, paper: bool) -> CostSettings:
@@ -111,18 +111,19 @@ def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int |
 
 
 def _print(
-    best: "Split", predicted: Mapping[int, "PredictedMemory"], boards: Sequence[Board], console: Console
+    found: "Split", predicted: Mapping[int, "PredictedMemory"], boards: Sequence[Board], console: Console
 ) -> None:
     from tinysplit.split.report.split import print_split
 
-    print_split(best, console)
+    print_split(found, console)
     for number, memory in predicted.items():
-        title, ram_bytes = board_title(number, boards[number - 1].name), memory.ram_bytes
+        title = board_title(number, boards[number - 1].name)
+        ram_bytes = memory.ram_bytes
         line = f"{title}: program of {memory.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
         console.print(f"{line} {ram_bytes} of static RAM without copies of constants", highlight=False)
 
 
-def _check_links(rig: Path | None, context: "Context", best: "Split") -> None:
+def _check_links(rig: Path | None, context: "Context", found: "Split") -> None:
     """Raise InputError unless the rig, if there is one, has the boards and all links of a split."""
     if rig is None:
         return
@@ -131,7 +132,7 @@ def _check_links(rig: Path | None, context: "Context", best: "Split") -> None:
     from tinysplit_hil.rig.rig_links import check_links
 
     file = read_rig_of(rig, {number: board.name for number, board in enumerate(context.boards, 1)})
-    links = planned_links(context.boards, best.problem, best.assignments, context.settings.link_settings)
+    links = planned_links(context.boards, found.problem, found.assignments, context.settings.link_settings)
     check_links(rig, file, map(RigLink.of, links))
 
 
@@ -213,14 +214,16 @@ def arrivals(
 
     for path in (timeline_svg, timeline_trace):
         check_output_file(path, force=force)
-    inputs, loss = _arrivals(frame_rate, arrival_times, input_count), Loss(loss_rate, loss_seed)
+    inputs = _arrivals(frame_rate, arrival_times, input_count)
+    loss = Loss(loss_rate, loss_seed)
     file = read_split(split_file)
     context = pipeline.Context.load(model, file.board_names, file.settings, messages, needs_weights=False)
     keeps_events = bool(timeline or timeline_svg or timeline_trace)
     with using_calibration(cost_table, context.boards), late_step(messages, f"simulating {context.title}"):
         file = pipeline.reassign(context, file, title=str(split_file))
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
-    names, links = [board.name for board in context.boards], context.settings.link_settings
+    names = [board.name for board in context.boards]
+    links = context.settings.link_settings
     shown = timeline_of(report, context.title, names, links) if keeps_events else None
     if shown:
         write_timeline(shown, timeline_svg, timeline_trace)

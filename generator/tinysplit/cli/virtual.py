@@ -146,9 +146,9 @@ def _print_ports(project: Project, names: Sequence[str], adapters: Sequence[str]
     def show(console: Console) -> None:
         for board, name in zip(project.boards, names, strict=True):
             console.print(f"{board.title}: {name}", highlight=False, soft_wrap=True)
-        for board, port in zip(project.boards, boards, strict=True):
-            if port["openocd"]:
-                console.print(f"# {board.title}: gdb", f"{port['openocd']}", sep="\n", highlight=False, soft_wrap=True)
+        for board, each in zip(project.boards, boards, strict=True):
+            if each["openocd"]:
+                console.print(f"# {board.title}: gdb", f"{each['openocd']}", sep="\n", highlight=False, soft_wrap=True)
 
     emit(as_json, {"boards": boards}, show)
     if project.host_protocol is HostProtocol.MLPERF:

@@ -54,7 +54,8 @@ class Exploration:
 
     def front(self, graph: Graph, bits: int) -> tuple[FrontEntry, ...]:
         """Return the front of a network in one bit width over the axes of the request."""
-        goal, frame_period_s = self.request.goal, self.request.settings.frame_period_s
+        goal = self.request.goal
+        frame_period_s = self.request.settings.frame_period_s
         entries = (
             FrontEntry(outcome.candidate, point, point.power_w(frame_period_s), goal.price(outcome.candidate.boards))
             for outcome in self.outcomes
@@ -110,7 +111,10 @@ class _Answers:
         workers: Workers,
         show: Callable[[int, int], None],
     ) -> None:
-        self.request, self.candidates, self.journal, self.show = request, candidates, journal, show
+        self.request = request
+        self.candidates = candidates
+        self.journal = journal
+        self.show = show
         every = frozenset(candidates)
         self.evaluator = Evaluator(
             request.graphs,

@@ -77,7 +77,8 @@ class _Rates:
     """Compares numbers of boards at a rate."""
 
     def __init__(self, goal: RankingGoal, best: Best) -> None:
-        self.goal, self.best = goal, best
+        self.goal = goal
+        self.best = best
 
     def fewer(self, n_boards: int, baud: int) -> RankedSet | None:
         """Return the best set of fewer boards."""
@@ -99,7 +100,8 @@ def sweep(space: Space, goal: RankingGoal, best: Best) -> Sweep:
     Between two of them, of which only the higher one pays, the break-even is found among standard rates by bisection: a
     faster link does not harm.
     """
-    rates, bauds = _Rates(goal, best), tuple(sorted(space.bauds))
+    rates = _Rates(goal, best)
+    bauds = tuple(sorted(space.bauds))
     counts = range(2, space.max_boards + 1)
     cells = [Cell(1, 0, best(1, 0)), *(Cell(count, baud, best(count, baud)) for count in counts for baud in bauds)]
     return Sweep(bauds, tuple(cells), tuple(_break_even(space, rates, count, bauds) for count in counts))

@@ -64,7 +64,8 @@ class LocalProcesses(Workers):
 
     def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
         """Use `count` processes, by default one per processor of this one. They start with the first batches."""
-        self.count, self.work = count or len(os.sched_getaffinity(0)), work
+        self.count = count or len(os.sched_getaffinity(0))
+        self.work = work
         self._pool: ProcessPoolExecutor | None = None
 
     @override
@@ -158,7 +159,8 @@ class DaskCluster(Workers):
             self._distributed = import_module("distributed")  # an optional extra
         except ImportError:
             raise ToolError(f"{SCHEDULER} needs Dask: {install_line('cluster')}") from None
-        self._scheduler, self._work = scheduler, work
+        self._scheduler = scheduler
+        self._work = work
         for logger in ("distributed", "distributed.client"):
             getLogger(logger).setLevel(CRITICAL)  # a lost scheduler is one line of ours
         try:

@@ -36,7 +36,8 @@ def reasons_against(graph: Graph, how: Distributions, n_boards: int) -> Iterator
 def _uncovered(graph: Graph, how: Distributions, number: int, n_boards: int) -> Iterator[str]:
     """Yield what of a tensor is on no board, on several ones, or not in the tensor."""
     name, divided = _name(graph, number), how.layers[number]
-    axis, size = divided.axis, divided.axis.size(graph.shape(number))
+    axis = divided.axis
+    size = divided.axis.size(graph.shape(number))
     if len(divided.parts) != n_boards:
         yield f"{name}: it is divided over {len(divided.parts)} boards, and there are {n_boards}"
         return
@@ -56,7 +57,9 @@ def _uncovered(graph: Graph, how: Distributions, number: int, n_boards: int) -> 
 
 def _against_slices(graph: Graph, how: Distributions, number: int) -> Iterator[str]:
     """Yield why a layer cannot be divided by channels."""
-    layer, divided, name = graph.layers[number], how.layers[number], _name(graph, number)
+    layer = graph.layers[number]
+    divided = how.layers[number]
+    name = _name(graph, number)
     if not can_be_sliced(layer):
         yield f"{name}: {layer.kind} cannot be divided by channels, over {_boards(divided.owners)}"
         return
@@ -77,7 +80,9 @@ def _against_slices(graph: Graph, how: Distributions, number: int) -> Iterator[s
 
 def _against_tiles(graph: Graph, how: Distributions, number: int) -> Iterator[str]:
     """Yield why a layer cannot be divided by rows."""
-    layer, divided, name = graph.layers[number], how.layers[number], _name(graph, number)
+    layer = graph.layers[number]
+    divided = how.layers[number]
+    name = _name(graph, number)
     if divided.is_whole:
         return
     if not has_rows(graph, number):

@@ -27,7 +27,8 @@ def with_clamps(
     clamps: dict[str, Activation] = {}
     clamped = []
     for layer in layers:
-        x_clamp, clamp = clamps.get(layer.inputs[0], Activation()), layer.activation
+        x_clamp = clamps.get(layer.inputs[0], Activation())
+        clamp = layer.activation
         if layer.keeps_sign:
             clamp = replace(clamp, low=max(clamp.low, x_clamp.low))
         has_zero_point = layer.output in qdq_formats and qdq_formats[layer.output].zero_point

@@ -148,7 +148,8 @@ def _keeps_rows(layer: Layer) -> bool:
 
 def _under_window(window: Window, rows: range) -> tuple[int, int]:
     """Return the begin and the end of the rows under the windows of output rows, padding included."""
-    stride, extent = window.stride[0], (window.kernel[0] - 1) * window.dilation[0] + 1
+    stride = window.stride[0]
+    extent = (window.kernel[0] - 1) * window.dilation[0] + 1
     return rows.start * stride - window.pads.top, (rows.stop - 1) * stride - window.pads.top + extent
 
 

@@ -108,7 +108,8 @@ class GraphBuilder:
         key = (self.source(producer), order.tobytes())
         if key in self.moves:
             return self.moves[key]
-        name, inputs = node.name_of(tensor), (self.source(producer),)
+        name = node.name_of(tensor)
+        inputs = (self.source(producer),)
         in_shape = producer.out_shape if producer else Shape(1, 1, order.size)
         if not has_loops(order):
             between = self._onnx_order(producer)
@@ -116,7 +117,9 @@ class GraphBuilder:
             if not has_loops(between) or not has_loops(rest):
                 raise node.error(NO_LOOPS, name)
             first = self.moved(node, tensor, producer, between, Shape(1, 1, order.size))
-            inputs, in_shape, order = (first.output,), first.out_shape, rest
+            inputs = (first.output,)
+            in_shape = first.out_shape
+            order = rest
         added = self.unused(f"{name} moved")
         output, moves = self._named(added, self._onnx_value(producer) if tensor.layout.is_padded else name)
         layer = Permute(
@@ -162,7 +165,8 @@ class GraphBuilder:
             if tensor.layout.unpadded_map() is None:
                 raise node.error(OTHER_PADDING, name)
             producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
-            value, inputs = tensor.layout.pad_value, (self.source(producer),)
+            value = tensor.layout.pad_value
+            inputs = (self.source(producer),)
             added = self.unused(f"{name} padded")
             output, moves = self._named(added, tensor.padded or name)
             layer = Pad(name=added, inputs=inputs, output=output, moves=moves, in_shape=shape, pads=pads, value=value)
@@ -185,7 +189,8 @@ class GraphBuilder:
 
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
         """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
-        order, shape = tensor.layout.order, Shape(1, 1, tensor.layout.order.size)
+        order = tensor.layout.order
+        shape = Shape(1, 1, tensor.layout.order.size)
         wanted = order
         unpadded = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
         if unpadded:  # later readers of the network's input may need a map

@@ -79,7 +79,10 @@ class Layout:
         order = self.order.reshape(channels, -1, width).transpose(1, 2, 0)
         real = order != PADDING
         rows, columns = np.flatnonzero(real.any(axis=(1, 2))), np.flatnonzero(real.any(axis=(0, 2)))
-        top, bottom, left, right = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+        top = rows[0]
+        bottom = rows[-1] + 1
+        left = columns[0]
+        right = columns[-1] + 1
         inner = order[top:bottom, left:right]
         if (inner == PADDING).any():
             return None

@@ -43,7 +43,9 @@ class QdqFormats:
 
     def activation(self, layer: Layer) -> Activation:
         """Return the clamp of a layer without the bounds that the format of its output has, except a ReLU."""
-        values, low, high = self.values.get(layer.output), layer.activation.low, layer.activation.high
+        values = self.values.get(layer.output)
+        low = layer.activation.low
+        high = layer.activation.high
         if values is None or layer.keeps_format:
             return layer.activation
         lowest, highest = _ends(values)
@@ -200,7 +202,9 @@ class _Pairs:
             writer = self.network.writers.get(node.input[0])
             origin = writer.op_type if writer else f"second output '{node.input[0]}'"
             raise InputError(f"DequantizeLinear '{node.name}' reads a {origin}: not supported")
-        output, values, held = node.output[0], self.network.format_of_pair(quantize, node), self._held.get(source)
+        output = node.output[0]
+        values = self.network.format_of_pair(quantize, node)
+        held = self._held.get(source)
         low, high = _narrowed(values, held)
         if np.isfinite([low, high]).any():
             self._make_clip(node, source, low, high, values)

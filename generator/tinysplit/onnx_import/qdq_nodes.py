@@ -114,7 +114,8 @@ class Network:
             f"{node.op_type} '{node.name}'"
             for node in self.readers(quantize.output[0], {*IN_PAIRS, "DequantizeLinear"})
         ]
-        scale, zero = self._operand(quantize, 1).item(), int(self._operand(quantize, 2).sum())
+        scale = self._operand(quantize, 1).item()
+        zero = int(self._operand(quantize, 2).sum())
         element = self._element(quantize, UNSTATED_TYPE)
         return (
             f"{element} with scale {scale:g} and zero point {zero} for {', '.join(named) or 'the output'} "

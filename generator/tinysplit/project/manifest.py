@@ -316,7 +316,8 @@ class Project(FileModel):
         check_once("layers", [layer.number for layer in pipeline.layers])
         check_once("cuts", [cut.number for cut in pipeline.cuts])
         for number in pipeline.boards:
-            board, layers = self.board(number), [each for each in pipeline.layers if each.board == number]
+            board = self.board(number)
+            layers = [each for each in pipeline.layers if each.board == number]
             cuts = [cut.number for cut in pipeline.cuts if number in (cut.from_board, cut.to_board)]
             check_known("cut", cuts, [(f"board {number}", board.staged_cuts)])
             decrypted = board.weights_file.decryption.layers if board.weights_file else ()

@@ -329,7 +329,8 @@ class SplitFile(FileModel):
 
     def _follows(self, cut: SplitCut) -> bool:
         """Return whether `cut` goes from the board of its layer to another one that runs a later layer."""
-        before, later = self.assignment[: cut.after_layer], self.assignment[cut.after_layer :]
+        before = self.assignment[: cut.after_layer]
+        later = self.assignment[cut.after_layer :]
         crosses = before[-1] == cut.from_board != cut.to_board and cut.to_board in later
         return crosses and cut.route[:1] + cut.route[-1:] == (cut.from_board, cut.to_board)
 

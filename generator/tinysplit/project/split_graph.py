@@ -20,7 +20,9 @@ def split_dot(project: Project, graph: Graph) -> str:
 
 class _SplitDrawing:
     def __init__(self, project: Project, graph: Graph) -> None:
-        self.project, self.graph, self.copy = project, graph, project.slowest
+        self.project = project
+        self.graph = graph
+        self.copy = project.slowest
         inputs = ((NETWORK_INPUT_NUMBER, board) for board in self.copy.input_boards)
         places = ((layer_number(layer), layer.board) for layer in self.copy.layers)
         self.places = frozenset((*inputs, *places))  # number and board of each layer or part

@@ -98,7 +98,8 @@ def quantize(
     """
     layers = []
     x = formats[0].x
-    values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
+    values = {graph.input_name: x}
+    bounds = {graph.input_name: (x.low, x.high)}
     for layer, chosen in zip(graph.layers, formats, strict=True):
         _check_formats(layer, chosen, [values[name] for name in layer.inputs], bits)
         quantized = QuantizedLayer.of(layer, chosen, [bounds[name] for name in layer.inputs])

@@ -80,7 +80,8 @@ class ReadError:
     @classmethod
     def of(cls, graph: Graph, name: str, statistics: Mapping[str, Statistics]) -> Self:
         """Return the error of a value, by the statistics of all values."""
-        read, pad = functions(graph, name), next((layer for layer in graph.layers if layer.output == name), None)
+        read = functions(graph, name)
+        pad = next((layer for layer in graph.layers if layer.output == name), None)
         if not isinstance(pad, Pad):
             return cls(statistics[name], read)
         source = statistics[pad.inputs[0]]  # whose bins are not as wide as a large constant makes them

@@ -53,7 +53,8 @@ class QuantizeReport:
     @property
     def warnings(self) -> list[str]:
         """Warnings about the values and weights of layers, about the whole network, and about the samples."""
-        warnings, sqnr_db = list(quantization_warnings(self.quantized, self.statistics)), self.accuracy.sqnr_db
+        warnings = list(quantization_warnings(self.quantized, self.statistics))
+        sqnr_db = self.accuracy.sqnr_db
         warnings += softmax_warnings(self.quantized, self.calibration.samples.x)
         if sqnr_db < LOW_SQNR_DB:
             warnings.append(

@@ -84,7 +84,8 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
     needs = _needs(layer, formats.x, bounds, bits) if bits else None
     if before is None or needs is None:
         return None
-    steps, packed = _integer_steps(layer), _packed_steps(layer, formats, bounds)
+    steps = _integer_steps(layer)
+    packed = _packed_steps(layer, formats, bounds)
     factor_of_one = formats.x.scale / formats.y.scale * 2.0 ** (before.pre_shift + before.post_shift)
     if steps is None or bits != KEPT_BITS:
         least = before.factors[0] if len(before.factors) == 1 else 1
@@ -260,7 +261,8 @@ def _reduced(wide: NDArray[np.float64], shift: int) -> Requantization:
 
 def largest_sum(quantized: QuantizedLayer) -> int:
     """Return the largest absolute value that the kernel's 32-bit integers can take."""
-    sums, formats = quantized.layer.sum_bounds(quantized), quantized.formats
+    sums = quantized.layer.sum_bounds(quantized)
+    formats = quantized.formats
     if formats.requantization:
         return formats.requantization.largest(sums, formats.y.zero_point)
     return int(sums.max())

@@ -26,7 +26,8 @@ def print_check(check: BenchCheck, console: Console) -> None:
         table = plain_table("", numbers=("baud", "frames lost or damaged", "bit errors", "bits", "line errors"))
         for trial in link.trials:
             for direction in trial.directions:
-                bad, bits = direction.sent_frames - direction.good_frames, direction.sent_frames * BITS_PER_FRAME
+                bad = direction.sent_frames - direction.good_frames
+                bits = direction.sent_frames * BITS_PER_FRAME
                 values = (trial.baud, bad, direction.bit_errors, bits, direction.line_errors)
                 table.add_row(f"to board {direction.to_board}", *map(str, values))
         console.print(table)

@@ -321,7 +321,8 @@ def _reason_against(target: FlashTarget, programmer: Programmer) -> str | None:
         words = programmer.read_words(target.probe, target.registers)
     except ToolError as error:
         return error.message
-    port, (idcode, options) = target.port, (words.get(address) for address in target.registers)
+    port = target.port
+    idcode, options = (words.get(address) for address in target.registers)
     if idcode is None:
         return f"its device id cannot be read: is it a {port.board}? (`tinysplit bench discover` tells the part)"
     if not port.is_part(idcode):

@@ -62,7 +62,10 @@ class _Asked:
 
     def __init__(self, project: Project, board: ProjectBoard, client: BoardClient, clock: Clock) -> None:
         self.image = RunningImage(is_new=False, project_hash=None, problem="")
-        self._project, self._board, self._client, self._clock = project, board, client, clock
+        self._project = project
+        self._board = board
+        self._client = client
+        self._clock = clock
         self._port_failure: ToolError | None = None
 
     def poll(self) -> None:

@@ -82,7 +82,8 @@ def reset_commands(path: Path, numbers: Sequence[int], programmer: ProgrammerNam
     rig = read_rig_file(path)
     commands = {}
     for number in _wanted(path, rig, numbers):
-        board, probe = rig.board[number - 1], _probe(path, rig, number)
+        board = rig.board[number - 1]
+        probe = _probe(path, rig, number)
         if not board.name:
             raise InputError(
                 f"{path} has no name for board {number}, which tells the part: add it, or use {BY('host')}"

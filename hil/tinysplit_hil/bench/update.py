@@ -130,7 +130,8 @@ class _Update:
 
     def __init__(self, project: Project, board: ProjectBoard, file: bytes, client: BoardClient) -> None:
         self.client = client
-        self._project, self._board = project, board
+        self._project = project
+        self._board = board
         self._file = file
         self._before = self._after = WeightsIdentity(0, 0)
         self._staging = Staging(0, UNIT_BYTES)

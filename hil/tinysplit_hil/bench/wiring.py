@@ -207,16 +207,16 @@ def _try_rates(
 ) -> Sequence[Sequence[Trial]]:
     """Return the trials of each link. All links are busy at once; each with an error takes its next lower rate."""
     links = ends_of(request.boards, candidates.links)
-    left = [list(of_link) for of_link in candidates.rates]
+    left = [list(own) for own in candidates.rates]
     trials: list[list[Trial]] = [[] for _ in left]
     while True:
-        bauds = [of_link[0] for of_link in left]
+        bauds = [own[0] for own in left]
         with steps(messages, f"testing at {', '.join(map(str, bauds))} baud"):
             of_ends = {end: baud for ends, baud in zip(links, bauds, strict=True) for end in ends}
             counts = client.exchange(of_ends, frames)
-        for of_link, ends, baud in zip(trials, links, bauds, strict=True):
-            of_link.append(trial_of(baud, ends, frames, counts))
-        failed = [index for index, of_link in enumerate(trials) if not of_link[-1].passed]
+        for own, ends, baud in zip(trials, links, bauds, strict=True):
+            own.append(trial_of(baud, ends, frames, counts))
+        failed = [index for index, own in enumerate(trials) if not own[-1].passed]
         if not failed:
             return trials
         for index in failed:

@@ -124,7 +124,8 @@ def _kinds(graph: Graph, core: str, bits: int) -> set[str]:
 
 def _check(request: CalibrationRequest) -> None:
     """Raise UsageError or the errors of the rig before anything is built."""
-    rig, names = request.bench.rig, [board.name for board in request.boards]
+    rig = request.bench.rig
+    names = [board.name for board in request.boards]
     if rig != VIRTUAL and (len(names) != 1 or request.others):
         what = ", ".join(sorted(request.others)) or f"{len(names)} boards"
         raise UsageError(

@@ -81,15 +81,15 @@ def measure_waits(quantized: QuantizedGraph, x: IntArray, name: str) -> Iterator
 
 
 def _waiting_layer(planned: PlannedNetwork, index: int, cycles: float, real_cycles: float) -> Iterator[WaitingLayer]:
-    board_plan = planned.plan.boards[0]
+    own = planned.plan.boards[0]
     kernel, quantized, work = kernel_of(planned, index)
-    if code_waits(quantized.layer, board_plan.board, Widths.of(quantized.formats), kernel).straight:
+    if code_waits(quantized.layer, own.board, Widths.of(quantized.formats), kernel).straight:
         return
-    constants, of_constants = board_plan.constants.get(index), 0.0
+    constants, of_constants = own.constants.get(index), 0.0
     if constants:
         of_constants = constants.copy_waits if constants.is_copied else constants.waits_in_flash
-    waits = max(0.0, real_cycles - cycles - of_constants) / board_plan.board.clock.flash_wait_states
-    place = (board_plan.board.device.family, planned.quantized.bits, kernel.cost_kind(quantized.layer))
+    waits = max(0.0, real_cycles - cycles - of_constants) / own.board.clock.flash_wait_states
+    place = (own.board.device.family, planned.quantized.bits, kernel.cost_kind(quantized.layer))
     yield WaitingLayer(*place, CostSample(work, waits, cycles))
 
 

@@ -83,10 +83,10 @@ def measure_handoffs(board: Board) -> Iterator[HandoffCycles]:
     for driver in OVERLAPPING:
         n_sizes = len(AT_SENDER) if driver is USUAL_DRIVER else 2
         for sends, sizes in ((True, AT_SENDER), (False, AT_RECEIVER)):
-            for case in sizes[:n_sizes]:
-                yield _measure(board, driver, case, receives=not sends, sends=sends)
-    for case in IN_THE_MIDDLE:
-        yield _measure(board, USUAL_DRIVER, case, receives=True, sends=True)
+            for each in sizes[:n_sizes]:
+                yield _measure(board, driver, each, receives=not sends, sends=sends)
+    for each in IN_THE_MIDDLE:
+        yield _measure(board, LinkDriver.DMA, each, receives=True, sends=True)
 
 
 def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, sends: bool) -> HandoffCycles:
@@ -100,7 +100,8 @@ def _measure(board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, 
     quantized, x = quantize_randomly(net.graph(), 8)
     code = CodeMemory.RAM if board.code_ram else CodeMemory.FLASH
     settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE, code_memory=code)
-    boards, number = (board,) * (1 + receives + sends), int(receives)
+    boards = (board,) * (1 + receives + sends)
+    number = int(receives)
     n_layers = busy + 1  # the last of them computes the tensor that is sent, or the output
     assignment = (0,) * receives + (number,) * n_layers + (number + 1,) * sends
     with tempfile.TemporaryDirectory() as name:

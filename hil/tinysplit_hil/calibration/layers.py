@@ -105,7 +105,8 @@ def check_plausible(title: str, cycles: Sequence[float]) -> None:
 
 def kernel_of(planned: PlannedNetwork, index: int) -> tuple[Kernel, QuantizedLayer, Work]:
     """Return the kernel of a layer (from 0) of a network on one board, the layer, and the work of the kernel."""
-    kernel, quantized = planned.plan.boards[0].memory.kernels[index], planned.quantized.layers[index]
+    kernel = planned.plan.boards[0].memory.kernels[index]
+    quantized = planned.quantized.layers[index]
     work = kernel.exact_work(kernel.work(quantized.layer, Widths.of(quantized.formats)), quantized)
     return kernel, quantized, work
 
@@ -128,14 +129,14 @@ def measured_layer(
 
 def _beside_kernel(planned: PlannedNetwork, layer: ProjectLayer, bench: CalibrationBench) -> float:
     """Return the cycles that are estimated beside the kernel: moves, copies of constants, waits of real memory."""
-    board_plan, index = planned.plan.boards[0], layer.number - 1
+    own, index = planned.plan.boards[0], layer.number - 1
     if bench.has_ideal_memory:
-        constants = board_plan.constants.get(index)
+        constants = own.constants.get(index)
         copies = constants.copy_cycles if constants and constants.is_copied else 0.0
         return layer.memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + copies
     kernel, quantized, _ = kernel_of(planned, index)
-    core, widths = board_plan.board.device.core, Widths.of(quantized.formats)
-    estimated = layer.estimated_s * board_plan.board.clock.core_hz
+    core, widths = own.board.device.core, Widths.of(quantized.formats)
+    estimated = layer.estimated_s * own.board.clock.core_hz
     return estimated - kernel_cycles(quantized.layer, core, widths, kernel, quantized=quantized)
 
 

@@ -32,6 +32,7 @@ from tinysplit_hil.rig.rig import open_rig
 SIDE = 8  # maps of 64 values
 WIDE = 32  # channels before the tensor
 SIZES = ((4, 3), (2, 4), (1, 1), (1, 7), (1, 29), (1, 61))  # stride to the tensor, its channels: 12 to 3904 bytes
+BAUDS = {driver: driver.facts.calibration_baud for driver in LinkDriver}
 DIGITS = 3
 
 
@@ -48,7 +49,7 @@ class TransferExcess:
 
 def measure_links(boards: Sequence[Board]) -> Iterator[TransferExcess]:
     """Yield transfers of all sizes between all pairs of `boards`, one of each family."""
-    for driver, sender, receiver, (stride, channels) in product(LinkDriver, boards, boards, SIZES):
+    for driver, sender, receiver, (stride, channels) in product(BAUDS, boards, boards, SIZES):
         yield _measure(sender, receiver, driver, channels, stride)
 
 
@@ -56,8 +57,7 @@ def _measure(sender: Board, receiver: Board, driver: LinkDriver, channels: int, 
     net = NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(WIDE).conv(WIDE).conv(channels, stride=stride)
     quantized, x = quantize_randomly(net.conv(1).graph(), 8)
     boards = sender, receiver
-    baud = driver.facts.calibration_baud
-    settings = CostSettings(baud=baud, hand_off=HandOffMode.WHOLE, link_driver=driver)
+    settings = CostSettings(baud=BAUDS[driver], hand_off=HandOffMode.WHOLE, link_driver=driver)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
         project, _ = plan_network(quantized, boards, (0, 0, 0, 1), settings).build(folder)
@@ -65,16 +65,14 @@ def _measure(sender: Board, receiver: Board, driver: LinkDriver, channels: int, 
             measured = measure(project, rig, x[:1])
     n_bytes = project.cuts[0].payload_bytes
     copies_s = sum(COPYING * n_bytes / board.clock.core_hz for board in boards)
-    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), driver, baud)
+    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), driver, BAUDS[driver])
     return TransferExcess(sender, receiver, driver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
 
 
 def fit_links(measured: Iterable[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
     """Return the cycles at both ends that fit the measurements best, by family and driver."""
     transfers = list(measured)
-    by_driver = {
-        driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in LinkDriver
-    }
+    by_driver = {driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in BAUDS}
     return {
         family: {driver.value: by_family[family] for driver, by_family in by_driver.items()}
         for family in by_driver[USUAL_DRIVER]

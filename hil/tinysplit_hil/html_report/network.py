@@ -111,7 +111,8 @@ def ram_bytes(layer: ProjectLayer) -> int:
     """Return the bytes of the arena in use while a layer runs: tensors may lie one over the other."""
     used = end = 0
     for buffer in sorted(layer.memory.live, key=lambda each: each.offset):
-        begin, last = max(buffer.offset, end), buffer.offset + buffer.size_bytes
+        begin = max(buffer.offset, end)
+        last = buffer.offset + buffer.size_bytes
         used += max(0, last - begin)
         end = max(end, last)
     return used
@@ -119,7 +120,8 @@ def ram_bytes(layer: ProjectLayer) -> int:
 
 class _Drawing:
     def __init__(self, sources: Sources) -> None:
-        self.graph, self.project = sources.graph, sources.project
+        self.graph = sources.graph
+        self.project = sources.project
         self.copy = sources.project.slowest
         self.lanes = dict(self._lanes())
         self.rows = tuple(self._rows())
@@ -168,7 +170,8 @@ class _Drawing:
         boards = self.copy.input_boards if row.number == NETWORK_INPUT_NUMBER else sorted({p.board for p in row.parts})
         for number in boards:
             lane, layers = self.lanes[number], row.of(number)
-            x, width = lane.x + _MARGIN + _SIDE, lane.width - 2 * (_MARGIN + _SIDE)
+            x = lane.x + _MARGIN + _SIDE
+            width = lane.width - 2 * (_MARGIN + _SIDE)
             name, detail, tooltip = self._texts(row, layers, width)
             color = lane.color if layers else 0
             yield Box(x, row.y, width, _BOX_HEIGHT, color, name, detail, tooltip)
@@ -241,7 +244,8 @@ class _Drawing:
 
     def _arrival(self, source: _Row, board: int) -> str:
         """Return the path to the first layer of a board that reads a tensor: from above, or past others beside them."""
-        lane, below = self.lanes[board], [row for row in self.rows if row.y > source.y]
+        lane = self.lanes[board]
+        below = [row for row in self.rows if row.y > source.y]
         rows = [row for row in below if row.of(board)]
         target = next((row for row in rows if self._reads(row, source, board)), None)
         if target is None:  # the board relays the tensor

@@ -44,7 +44,8 @@ class Sources:
         measured = read_measurement(path) if measurement or path.is_file() else None
         why_not = ""
         if measured and measured.project_hash != project.project_hash:
-            measured, why_not = None, f"{path.name} is of other programs: measure again"
+            measured = None
+            why_not = f"{path.name} is of other programs: measure again"
         split = folder / SPLIT_NAME
         return cls(
             folder=folder,

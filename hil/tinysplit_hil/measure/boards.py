@@ -132,7 +132,8 @@ class Boards:
         """Return an error with the cause of a failed run, as far as the boards know it, else `error` itself."""
         if not isinstance(error, ClientError):
             return error
-        before, self.identities = self.identities, self._identities_of_replying()
+        before = self.identities
+        self.identities = self._identities_of_replying()
         errors = {number: board_error for number in self.clients if (board_error := self._error_of(number))}
         evidence = Evidence(self.current_run, before, self.identities, errors)
         self.identities = {**before, **self.identities}

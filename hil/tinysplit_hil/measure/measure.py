@@ -260,7 +260,8 @@ def read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[Time
 
 
 def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
-    client, expected = boards.clients[number], sorted(expected_records(boards.project, number))
+    client = boards.clients[number]
+    expected = sorted(expected_records(boards.project, number))
     times: list[Sequence[TimeRecord]] = []
 
     def read() -> Task[None]:

@@ -108,7 +108,8 @@ def measure_boards(
     print_chance_warnings(FloatScores(samples, floats.reshape(len(floats), -1).astype(np.float64)), messages)
     indices, outputs = measurement.samples, measurement.outputs
     if streamed:
-        indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
+        indices = indices + streamed.samples
+        outputs = np.concatenate([outputs, streamed.outputs])
     check = check_outputs(quantized, indices, outputs, integers, floats, samples.y)
     return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks)
 

@@ -67,7 +67,8 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
 
 def _layer_table(report: MeasureReport) -> Table:
     """Return a table with a row per layer and per board."""
-    project, measured = report.project, report.measurement.layers
+    project = report.project
+    measured = report.measurement.layers
     table = _table(report, f"Computation: L of {project.model.name} by layer and board")
     _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
     for layer, time in zip(project.layers, measured, strict=True):
@@ -81,16 +82,11 @@ def _layer_table(report: MeasureReport) -> Table:
         )
     table.add_section()
     for board in project.boards:
-        layers = [layer for layer in project.layers if layer.board == board.number]
+        own = [layer for layer in project.layers if layer.board == board.number]
         table.add_row(
-            "",
-            "all",
-            "",
-            str(board.number),
-            *_cycles(
-                sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in layers)
-            ),
-            *_times(sum(layer.estimated_s for layer in layers), report.board_l_s(board.number)),
+            *("", "all", "", str(board.number)),
+            *_cycles(sum(t.cycles.mean for t in measured if t.board == board.number), sum(layer.macc for layer in own)),
+            *_times(sum(layer.estimated_s for layer in own), report.board_l_s(board.number)),
         )
     return table
 

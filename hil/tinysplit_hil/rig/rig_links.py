@@ -38,13 +38,13 @@ def check_links(path: Path, rig: RigFile, links: Iterable[RigLink]) -> None:
         if not known:
             return
         first, second = (f"board {board} {uart}" for board, uart in zip(link.boards, link.uarts, strict=True))
-        tested = known.get(link.ends)
-        if tested is None:
+        found = known.get(link.ends)
+        if found is None:
             raise InputError(f"{path} has no [[link]] between {first} and {second}, which the project uses: {again}")
-        if link.baud > tested.baud:
+        if link.baud > found.baud:
             raise InputError(
-                f"{path}: the [[link]] between {first} and {second} has no error up to {tested.baud} baud, the project"
-                f" uses {link.baud}: split again with {BAUD} {tested.baud}"
+                f"{path}: the [[link]] between {first} and {second} has no error up to {found.baud} baud, the project"
+                f" uses {link.baud}: split again with {BAUD} {found.baud}"
             )
 
 

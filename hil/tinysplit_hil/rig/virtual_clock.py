@@ -20,7 +20,8 @@ class VirtualClock(Clock):
     @override
     def wait(self, timeout_s: float) -> None:
         """Run the boards until a byte has arrived at any host port, at the latest for `timeout_s`."""
-        limit_ps, unread_bytes = self._rig.time_ps + round(timeout_s * PS_PER_S), self._unread_bytes
+        limit_ps = self._rig.time_ps + round(timeout_s * PS_PER_S)
+        unread_bytes = self._unread_bytes
         self._rig.run_until(limit_ps, lambda: self._unread_bytes > unread_bytes)
 
     @property

@@ -22,8 +22,8 @@ def print_trace(report: TraceReport, console: Console) -> None:
         table = plain_table("cut", "after layer", "boards", "bytes", *_TIMES)
         for cut, time in zip(project.cuts, report.cuts, strict=True):
             ends = f"{cut.from_board}->{cut.to_board}"
-            cells = (str(cut.number), str(cut.after_layer), ends, str(cut.payload_bytes))
-            table.add_row(*cells, *_times(cut.estimated_s, time))
+            own = (str(cut.number), str(cut.after_layer), ends, str(cut.payload_bytes))
+            table.add_row(*own, *_times(cut.estimated_s, time))
         console.print(table)
     note = f"{_inferences(report)}, edges to {report.unit_s:.3g} s; cycles at the nominal clock of each board"
     console.print(note, highlight=False, soft_wrap=True)

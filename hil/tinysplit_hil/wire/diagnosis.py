@@ -48,7 +48,8 @@ def diagnose(project: Project, evidence: Evidence, symptom: str) -> str:
 
 def _restarts(project: Project, evidence: Evidence) -> Iterator[str]:
     for board in project.boards:
-        before, after = evidence.before[board.number], evidence.after.get(board.number)
+        before = evidence.before[board.number]
+        after = evidence.after.get(board.number)
         if after is None or (after.boot_count == before.boot_count and after.run == evidence.run):
             continue
         remedy = REMEDIES.get(after.cause)
@@ -82,24 +83,24 @@ def _errors_of_links(project: Project, evidence: Evidence) -> Iterator[str]:
 
 
 def _link_error(project: Project, number: int, error: BoardError) -> str:
-    board = project.board(number)
+    own = project.board(number)
     cut = _cut(project, error)
     if cut is None or number not in (cut.from_board, cut.to_board):
-        return f"{board.title} reports {error}"
+        return f"{own.title} reports {error}"
     peer = project.board(cut.to_board if number == cut.from_board else cut.from_board)
     where = f"cut {cut.number}: "
-    both = f"{board.title} and {peer.title}"
+    both = f"{own.title} and {peer.title}"
     again = "build and flash it again"
     texts = {
         ErrorCode.LINK_OTHER_VERSION: f"{peer.title} speaks another version of the protocol: {again}",
         ErrorCode.LINK_OTHER_PLAN: f"{peer.title} has another plan or other weights: {again}",
-        ErrorCode.LINK_WRONG_BOARD: f"{board.title} is not connected to {peer.title}{_pins(project, board, peer)}: "
+        ErrorCode.LINK_WRONG_BOARD: f"{own.title} is not connected to {peer.title}{_pins(project, own, peer)}: "
         "check the wiring and that each board has its own firmware",
         ErrorCode.LINK_PEER_RESTARTED: f"{peer.title} restarted in mid-run: check its supply",
         ErrorCode.LINK_CORRUPT: f"the tensor from {project.board(cut.from_board).title} to "
         f"{project.board(cut.to_board).title} arrives damaged again and again: check ground and wiring, or split again "
         f"with a lower {BAUD}",
-        ErrorCode.LINK_NO_ANSWER: f"no answer on the link between {both}{_pins(project, board, peer)}: "
+        ErrorCode.LINK_NO_ANSWER: f"no answer on the link between {both}{_pins(project, own, peer)}: "
         "check TX/RX wiring in both directions, and that both have power",
         ErrorCode.LINK_OTHER_RUN: f"{peer.title} is in a newer run: run again, with one program at a time",
         ErrorCode.LINK_PEER_STOPPED: f"{peer.title} is in no run: flash it again if that repeats",
@@ -107,12 +108,12 @@ def _link_error(project: Project, number: int, error: BoardError) -> str:
     return where + texts[ErrorCode(error.code)]
 
 
-def _pins(project: Project, board: ProjectBoard, peer: ProjectBoard) -> str:
+def _pins(project: Project, own: ProjectBoard, peer: ProjectBoard) -> str:
     """Return the UARTs of a link, for a message about its wiring."""
     for link in project.links:
-        if set(link.boards) == {board.number, peer.number}:
+        if set(link.boards) == {own.number, peer.number}:
             uarts = dict(zip(link.boards, link.uarts, strict=True))
-            return f" ({uarts[board.number]} to {uarts[peer.number]})"
+            return f" ({uarts[own.number]} to {uarts[peer.number]})"
     return ""
 
 

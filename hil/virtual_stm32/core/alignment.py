@@ -75,10 +75,8 @@ def _value(instruction: Instruction, register: int, values: Mapping[int, Value |
     if instruction.step is not None and register == instruction.base:
         source, added = register, instruction.step
     elif instruction.name in ("add", "addw", "sub", "subw") and instruction.immediate and not instruction.base:
-        source, added = (
-            instruction.registers[-1],
-            instruction.immediate if instruction.name.startswith("add") else -instruction.immediate,
-        )
+        source = instruction.registers[-1]
+        added = instruction.immediate if instruction.name.startswith("add") else -instruction.immediate
     elif instruction.name == "mov" and len(instruction.registers) > 1 and not instruction.has_shift:
         source, added = instruction.registers[-1], 0
     else:

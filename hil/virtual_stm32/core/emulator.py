@@ -85,7 +85,8 @@ class Emulator:
         self._uc.mem_map_ptr(memory.start, memory.size_bytes, unicorn.UC_PROT_READ, ctypes.addressof(buffer))
         self.external.start, self.external.size = memory.start, memory.size_bytes
         self.state.external = ctypes.addressof(self.external)
-        function, user = ctypes.cast(library().on_external, c_void_p), ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        function = ctypes.cast(library().on_external, c_void_p)
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         self._add_hook(_READ, function, user, memory.start, memory.end - 1)
 
     def _map_memories(self, board: Board, ram: Mapping[str, bytes], code: Collection[int]) -> None:
@@ -126,7 +127,8 @@ class Emulator:
         for number, each in enumerate(protected):
             denied = (Access.READ | Access.WRITE) & ~each.allowed
             self._protected[number] = ProtectedBytes(each.start, each.end - each.start, denied.value)
-        self.state.protected, self.state.protected_count = self._protected, len(protected)
+        self.state.protected = self._protected
+        self.state.protected_count = len(protected)
         for mapped, before in self._mapped.items():
             runs = tuple(_permissions(*mapped, protected))
             if runs != before:
@@ -151,7 +153,8 @@ class Emulator:
             return
         self._kept.append(memory)
         self.state.memory = ctypes.addressof(memory.model)
-        function, user = ctypes.cast(library().on_data, c_void_p), ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        function = ctypes.cast(library().on_data, c_void_p)
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         for each in memory.hooked():
             kind = _READ | _WRITE if each.is_writable else _READ
             self._add_hook(kind, function, user, each.start, each.start + each.size_bytes - 1)
@@ -204,7 +207,8 @@ class Emulator:
     def record_marks(self) -> None:
         """Record when marked blocks begin, from now on."""
         self._marks = (CMark * _MARKS)()
-        self.state.marks, self.state.mark_limit = self._marks, _MARKS
+        self.state.marks = self._marks
+        self.state.mark_limit = _MARKS
 
     def marks(self) -> Iterator[tuple[int, int, Stalls]]:
         """Yield what was recorded: address, cycles and stalls since the start."""

@@ -132,9 +132,9 @@ def _decoder() -> capstone.Cs:
 @lru_cache(maxsize=KEPT)
 def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
-    instructions = tuple(replace(instruction, address=address + instruction.address) for instruction in _decoded(code))
-    for instruction in instructions:
-        _check_special(instruction)
+    instructions = tuple(replace(each, address=address + each.address) for each in _decoded(code))
+    for each in instructions:
+        _check_special(each)
     end = instructions[-1].address + instructions[-1].size if instructions else address
     if end != address + len(code):
         word = code[end - address : end - address + 4].hex()

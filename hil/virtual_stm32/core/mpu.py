@@ -167,7 +167,8 @@ class Mpu:
         self._number = number
 
     def _update(self) -> None:
-        before, self.protected = self.protected, tuple(self._protect()) if self._control & _ENABLE else ()
+        before = self.protected
+        self.protected = tuple(self._protect()) if self._control & _ENABLE else ()
         self.has_changed = self.has_changed or self.protected != before
 
     def _protect(self) -> Iterator[Protected]:

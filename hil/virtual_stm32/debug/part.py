@@ -60,7 +60,8 @@ class DebuggedPart(MemoryBus):
         self.programmed()
 
     def _hold_watchdog(self) -> None:
-        watchdog, now = self.machine.chip.watchdog, self.machine.cycles
+        watchdog = self.machine.chip.watchdog
+        now = self.machine.cycles
         if self.run_control.is_halted and self._words.stops_watchdog:
             watchdog.hold(now)
         else:

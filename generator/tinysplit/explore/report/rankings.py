@@ -60,7 +60,8 @@ def layer_counts(candidate: SetCandidate, assignment: Assignment) -> str:
 
 def print_bit_widths(exploration: Exploration, console: Console) -> None:
     """Print for each network what its best set takes in more bits, beside the fewest that were tried."""
-    goal, widths = exploration.request.goal, sorted(exploration.request.space.bits)
+    goal = exploration.request.goal
+    widths = sorted(exploration.request.space.bits)
     unit = _unit(goal)
     for graph in exploration.request.graphs if goal.ranked_by is not Ranked.PRICE else ():
         rankings = [(bits, exploration.rankings.get((graph.sha256, bits))) for bits in widths]
@@ -100,7 +101,8 @@ def _value(ranked: RankedSet, goal: RankingGoal) -> float:
 def _line(break_even: BreakEven, sweep: Sweep, goal: RankingGoal) -> str:
     """Return "from 460 800 baud on, 2 boards (...) are faster than fewer (...)", or that they never are."""
     better = BETTER[goal.ranked_by or Ranked.LATENCY]
-    several, fewer = f"{break_even.n_boards} boards", "one" if break_even.n_boards == 2 else "fewer"  # noqa: PLR2004 (a pair)
+    several = f"{break_even.n_boards} boards"
+    fewer = "one" if break_even.n_boards == 2 else "fewer"  # noqa: PLR2004 (a pair)
     if break_even.best is None:
         return f"no set of {several} is feasible at {_grouped(sweep.bauds[-1])} baud"
     if break_even.fewer is None:

@@ -138,7 +138,8 @@ def _by_vectors(first: _Operand, operands: list[_Operand]) -> _Operand:
 
 def _as_first(node: Node, builder: GraphBuilder, operand: _Operand, first: _Operand) -> _Operand:
     """Return an operand in the shape that it has beside `first`: the same one, or a vector of its channels."""
-    order, channels = np.broadcast_to(operand.order, first.order.shape), first.shape.channels
+    order = np.broadcast_to(operand.order, first.order.shape)
+    channels = first.shape.channels
     if operand.order.size == first.order.size:
         if not np.array_equal(order, first.order):
             wanted = np.empty(order.size, np.int64)

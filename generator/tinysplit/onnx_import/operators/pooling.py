@@ -72,7 +72,9 @@ def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     if any(counted) and counted != window.pads:
         producer = builder.zeros_around(node, producer, in_shape, counted)
         pads = Pads(*(whole - part for whole, part in zip(window.pads, counted, strict=True)))
-        window, in_shape, counted = replace(window, pads=pads), producer.out_shape, Pads()
+        window = replace(window, pads=pads)
+        in_shape = producer.out_shape
+        counted = Pads()
     layer = _average_pool(node, builder.source(producer), in_shape, window, counts=any(counted))
     return _appended(node, builder, layer)
 

@@ -42,7 +42,8 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
 
     Raises InputError for other factors, and where a pixel of the output is no copy of the one that repetition takes.
     """
-    shape, resized = node.tensor.layout.shape, tuple(_resized(node))
+    shape = node.tensor.layout.shape
+    resized = tuple(_resized(node))
     factors = tuple(new / size for size, (new, _) in zip(shape, resized, strict=True))
     if node.rank not in MAP_RANKS or any(factor != 1 for factor in factors[:2]):
         raise node.error(OTHER_AXES, node.tensor.layout, factors)
@@ -77,7 +78,8 @@ def _resized(node: Node) -> Iterator[tuple[int, float]]:
             given = [min(given) if policy == b"not_larger" else max(given)] * len(given)
         rounding = 0.5
     else:
-        given, rounding = (scales.tolist() if scales is not None else []), 0.0
+        given = scales.tolist() if scales is not None else []
+        rounding = 0.0
     by_axis = dict(zip(axes, given, strict=True))
     for axis, size in enumerate(shape):
         scale = by_axis.get(axis, 1.0)
@@ -113,7 +115,8 @@ def _positions(node: Node, axis: int, new: int, scale: float, transformation: st
     begin, end = 0.0, 1.0
     if transformation == "tf_crop_and_resize":
         axes, roi = _axes(node), node.constant(ROI).tolist()
-        begin, end = roi[axes.index(axis)], roi[len(axes) + axes.index(axis)]
+        begin = roi[axes.index(axis)]
+        end = roi[len(axes) + axes.index(axis)]
     cropped = np.linspace(begin, end, new) if new > 1 else np.array([(begin + end) / 2])
     known: dict[str, FloatArray] = {
         "half_pixel": half_pixel,

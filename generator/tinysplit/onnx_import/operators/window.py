@@ -61,7 +61,8 @@ def _same_pads(node: Node, window: Window, in_shape: Shape, *, at_end: bool) -> 
     if min(needed) < (-1 if at_end else -2):
         raise node.error(GAPS, *window.stride, *window.kernel)
     total = [max(pads, 0) for pads in needed]
-    small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+    small = [t // 2 for t in total]
+    large = [t - t // 2 for t in total]
     begin, end = (small, large) if at_end else (large, small)
     return Pads(*begin, *end)
 

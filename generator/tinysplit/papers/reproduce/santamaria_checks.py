@@ -53,7 +53,8 @@ def table_3() -> Iterator[Row]:
 
 def table_5_experiment(cut_bytes: int, baud: int) -> Iterator[Row]:
     """Yield the rows of the experiment, whose tensor has `cut_bytes`: what follows from the other printed figures."""
-    row, printed = "Tiny-CNN, experimental", TABLE_5_EXPERIMENTAL
+    row = "Tiny-CNN, experimental"
+    printed = TABLE_5_EXPERIMENTAL
     measured_l_s, measured_t_s = float(printed["L, s"]), float(printed["T, s"])
     line_s = cut_bytes * BITS_PER_BYTE / baud
     yield Row(SANTAMARIA, "5", row, "L, s", printed["L, s"], "", (), EXPERIMENT)

@@ -99,7 +99,8 @@ def _search_from(
     split_with: Callable[[BitWidths], Split],
     widths_for: Callable[[Assignment], MixedPrecision],
 ) -> JointSplit:
-    split, rounds = split_with(BitWidths.all(graph, first_bits)), []
+    split = split_with(BitWidths.all(graph, first_bits))
+    rounds = []
     for _ in range(MOST_ROUNDS):
         mixed = widths_for(split.assignment)
         widths = BitWidths.of_quantized(mixed.quantized)

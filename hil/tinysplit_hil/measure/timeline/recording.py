@@ -174,7 +174,8 @@ class _Aligned:
     def _steps(self, number: int) -> list[RecordedStep]:
         stamps, steps = self._stamps[number], list[RecordedStep]()
         for index, (record, end) in enumerate(zip(stamps.records, stamps.ends, strict=True)):
-            own_s, end_s = self._seconds(number, record.ticks), self._host_s(number, end)
+            own_s = self._seconds(number, record.ticks)
+            end_s = self._host_s(number, end)
             begin_s = steps[-1].end_s if steps else self._first_begin_s(record, end_s - own_s)
             if end > min(stamps.ends[index:]):  # a step that waits for nothing has begun the next inference
                 end_s = begin_s

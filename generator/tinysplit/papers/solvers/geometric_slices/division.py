@@ -87,7 +87,8 @@ class NetworkDivision:
 
     def distributions(self, parts: Channels) -> tuple[Distribution, ...]:
         """Return the distribution of each layer; `parts` are the units of each group by board."""
-        n_boards, home = len(self.model.costs.boards), self.model.output_board
+        n_boards = len(self.model.costs.boards)
+        home = self.model.output_board
         layers = [Distribution.whole(layer.out_shape, home, n_boards) for layer in self._graph.layers]
         for group, sizes in zip(self.groups, parts, strict=True):
             for number in group.layers:

@@ -63,7 +63,8 @@ def _alone(options: OptionSet, axis: SliceAxis, number: int) -> Group:
     if axis is SliceAxis.ROWS:
         wanted, unit = options.needed[number], 1
     else:
-        wanted, unit = range(options.graph.shape(number).channels), options.word_elements[number]
+        wanted = range(options.graph.shape(number).channels)
+        unit = options.word_elements[number]
         if len(wanted) % unit or len(wanted) < unit * n_boards:
             unit = 1
     return Group((number,), wanted if len(wanted) >= n_boards else range(0), unit)

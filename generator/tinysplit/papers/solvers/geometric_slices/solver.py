@@ -128,7 +128,8 @@ class AxisProgram:
 
 def _notes(solution: AxisSolution) -> Iterator[str]:
     """Yield a line if there was too little time for all steps."""
-    tightening, axis = solution.tightening, solution.division.axis
+    tightening = solution.tightening
+    axis = solution.division.axis
     least = min(tightening.shares(tightening.accepted))
     if least <= Settings.threshold:
         yield (

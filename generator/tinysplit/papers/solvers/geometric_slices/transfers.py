@@ -46,7 +46,8 @@ class PartTransfers:
         of it.
         """
         n_bytes, parts = self._nothing(sizes), np.array(sizes)
-        home, unit = self.model.output_board, self._unit_bytes(number)
+        home = self.model.output_board
+        unit = self._unit_bytes(number)
         readers = list(readers_of(self._graph, number))
         for reader, k in readers:
             if self._group_of(reader) is None:
