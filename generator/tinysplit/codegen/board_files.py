@@ -139,7 +139,7 @@ def render_board_files(firmware: BoardFirmware) -> dict[str, str]:
 
 def _link_ports(firmware: BoardFirmware) -> list[LinkPort]:
     """Return the links with their DMA channels, which `choose_driver` has found to exist."""
-    is_dma = firmware.driving.driver is LinkDriver.DMA
+    is_dma = firmware.driving.driver.facts.uses_dma
     channels = dma_channels([uart for uart, _ in firmware.links]) if is_dma else None
     return [
         LinkPort(uart, baud, channels[index] if channels else None) for index, (uart, baud) in enumerate(firmware.links)
@@ -159,11 +159,7 @@ def _with_parent(path: Path) -> Path:
     return path
 
 
-_DRIVER_SOURCES = {
-    LinkDriver.DMA: "uart_link_dma.c",
-    LinkDriver.INTERRUPT: "uart_link_bytes.c",
-    LinkDriver.POLLING: "uart_link_bytes.c",
-}
+_DRIVER_SOURCES = {driver: driver.facts.source for driver in LinkDriver}
 
 
 _TRANSFERS = {"transfers.c", "transfers_status.c"}
@@ -231,7 +227,7 @@ def _handlers(firmware: BoardFirmware, links: Sequence[LinkPort]) -> Handlers:
     for index, link in enumerate(links):
         call = f"transfers_interrupt({index})"
         names = [channel.irq_name for channel in link.channels]
-        if firmware.driving.driver is not LinkDriver.POLLING:
+        if not firmware.driving.polls:
             names.append(link.uart.irq_name)
         for name in dict.fromkeys(names):
             handlers.setdefault(name, []).append(call)

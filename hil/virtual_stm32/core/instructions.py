@@ -148,29 +148,31 @@ def _decoded(code: bytes) -> tuple[Instruction, ...]:
     return tuple(map(_instruction, _decoder().disasm(code, 0)))
 
 
-def _instruction(each: capstone.CsInsn) -> Instruction:
-    operands = each.operands
+def _instruction(instruction: capstone.CsInsn) -> Instruction:
+    operands = instruction.operands
     memory = next((op for op in operands if op.type == arm.ARM_OP_MEM), None)
     immediates = [op.imm for op in operands if op.type == arm.ARM_OP_IMM]
-    is_compare_branch = each.id in _COMPARE_BRANCHES
-    is_conditional = is_compare_branch or (each.id != arm.ARM_INS_IT and each.cc not in _ALWAYS)
+    is_compare_branch = instruction.id in _COMPARE_BRANCHES
+    is_conditional = is_compare_branch or (instruction.id != arm.ARM_INS_IT and instruction.cc not in _ALWAYS)
     registers = tuple(op.reg for op in operands if op.type == arm.ARM_OP_REG)
-    reads, writes = _accesses(each, registers, is_conditional=is_conditional and not is_compare_branch)
-    displacement, step = _offsets(each, memory, immediates)
+    reads, writes = _accesses(instruction, registers, is_conditional=is_conditional and not is_compare_branch)
+    displacement, step = _offsets(instruction, memory, immediates)
     return Instruction(
-        address=each.address,
-        size=each.size,
-        id=each.id,
-        name=each.insn_name(),
-        text=f"{each.mnemonic} {each.op_str}".strip(),
+        address=instruction.address,
+        size=instruction.size,
+        id=instruction.id,
+        name=instruction.insn_name(),
+        text=f"{instruction.mnemonic} {instruction.op_str}".strip(),
         is_conditional=is_conditional,
-        writes_pc=is_compare_branch or each.id in _BRANCHES or arm.ARM_REG_PC in writes,
-        is_store=each.id in SINGLE_STORES or each.id in MULTIPLE_STORES or each.id in _OTHER_STORES,
-        accesses_memory=bool(memory) or each.id in MULTIPLE_LOADS or each.id in MULTIPLE_STORES,
-        is_floating=each.mnemonic.startswith("v"),
-        is_double=each.mnemonic.startswith("v") and each.group(arm.ARM_GRP_DPVFP),
-        register_count=(len(operands) - (each.id in _WITH_BASE)) * (2 if _is_double_register(registers) else 1),
-        target=operands[0].reg if each.id in SINGLE_LOADS else 0,
+        writes_pc=is_compare_branch or instruction.id in _BRANCHES or arm.ARM_REG_PC in writes,
+        is_store=instruction.id in SINGLE_STORES
+        or instruction.id in MULTIPLE_STORES
+        or instruction.id in _OTHER_STORES,
+        accesses_memory=bool(memory) or instruction.id in MULTIPLE_LOADS or instruction.id in MULTIPLE_STORES,
+        is_floating=instruction.mnemonic.startswith("v"),
+        is_double=instruction.mnemonic.startswith("v") and instruction.group(arm.ARM_GRP_DPVFP),
+        register_count=(len(operands) - (instruction.id in _WITH_BASE)) * (2 if _is_double_register(registers) else 1),
+        target=operands[0].reg if instruction.id in SINGLE_LOADS else 0,
         registers=registers,
         immediate=immediates[-1] if immediates else 0,
         has_shift=any(op.type == arm.ARM_OP_REG and op.shift.type for op in operands),
@@ -179,35 +181,35 @@ def _instruction(each: capstone.CsInsn) -> Instruction:
         index_shift=memory.shift.value if memory else 0,
         displacement=displacement,
         step=step,
-        is_post_indexed=bool(each.writeback and immediates),
+        is_post_indexed=bool(instruction.writeback and immediates),
         reads=reads,
         writes=writes,
     )
 
 
 def _accesses(
-    each: capstone.CsInsn, registers: tuple[int, ...], *, is_conditional: bool
+    instruction: capstone.CsInsn, registers: tuple[int, ...], *, is_conditional: bool
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Return the registers that are read and written; capstone forgets flags and some sources."""
-    listed_reads, listed_writes = each.regs_access()
+    listed_reads, listed_writes = instruction.regs_access()
     reads, writes = set(listed_reads), set(listed_writes)
-    is_load = each.id in SINGLE_LOADS or each.id in MULTIPLE_LOADS or each.id == arm.ARM_INS_LDRD
+    is_load = instruction.id in SINGLE_LOADS or instruction.id in MULTIPLE_LOADS or instruction.id == arm.ARM_INS_LDRD
     if not is_load:
         reads.update(register for register in registers[1:] if register not in writes)
         reads.update(registers[2:])
-    if each.insn_name().startswith(LONG_ACCUMULATIONS):
+    if instruction.insn_name().startswith(LONG_ACCUMULATIONS):
         reads.update(registers[:2])
-    if each.update_flags:
+    if instruction.update_flags:
         writes.add(arm.ARM_REG_CPSR)
     if is_conditional:
         reads.add(arm.ARM_REG_CPSR)
     return frozenset(reads), frozenset(writes)
 
 
-def _offsets(each: capstone.CsInsn, memory: ArmOp | None, immediates: list[int]) -> tuple[int, int | None]:
+def _offsets(instruction: capstone.CsInsn, memory: ArmOp | None, immediates: list[int]) -> tuple[int, int | None]:
     """Return what an access adds to its base for the address, and for good."""
     displacement = memory.mem.disp if memory else 0
-    if not memory or not each.writeback:
+    if not memory or not instruction.writeback:
         return displacement, None
     return (0, immediates[-1]) if immediates else (displacement, displacement)
 
@@ -216,17 +218,17 @@ def _is_double_register(registers: tuple[int, ...]) -> bool:
     return bool(registers) and arm.ARM_REG_D0 <= registers[-1] <= arm.ARM_REG_D31
 
 
-def _multiple_base(each: Instruction) -> int:
-    return each.registers[0] if each.id in _WITH_BASE else int(arm.ARM_REG_SP)
+def _multiple_base(instruction: Instruction) -> int:
+    return instruction.registers[0] if instruction.id in _WITH_BASE else int(arm.ARM_REG_SP)
 
 
-def _check_special(each: Instruction) -> None:
-    mnemonic, _, operands = each.text.lower().partition(" ")
+def _check_special(instruction: Instruction) -> None:
+    mnemonic, _, operands = instruction.text.lower().partition(" ")
     is_bad = mnemonic in _NOT_MODELLED
-    if each.id in _SPECIAL:
+    if instruction.id in _SPECIAL:
         names = [part.strip() for part in operands.split(",")]
-        is_bad |= each.id == arm.ARM_INS_MRS and names[1] not in _SPECIAL_READABLE
-        is_bad |= each.id == arm.ARM_INS_MSR and names[0] not in _SPECIAL_WRITABLE
-        is_bad |= each.id == arm.ARM_INS_CPS and not operands.endswith("i")
+        is_bad |= instruction.id == arm.ARM_INS_MRS and names[1] not in _SPECIAL_READABLE
+        is_bad |= instruction.id == arm.ARM_INS_MSR and names[0] not in _SPECIAL_WRITABLE
+        is_bad |= instruction.id == arm.ARM_INS_CPS and not operands.endswith("i")
     if is_bad:
-        raise NotModelledError(f"the instruction `{each.text}` at 0x{each.address:08x} is not modelled")
+        raise NotModelledError(f"the instruction `{instruction.text}` at 0x{instruction.address:08x} is not modelled")

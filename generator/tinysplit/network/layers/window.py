@@ -86,6 +86,7 @@ def layer_window(layer: Layer) -> Window | None:
 
 def _covered(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> IntArray:
     begins = np.arange(-pads[0], size + pads[1] - dilation * (kernel - 1), stride)
-    before, inside = -(begins // dilation), -((begins - size) // dilation)  # positions before the map and its end
+    before = -(begins // dilation)
+    inside = -((begins - size) // dilation)  # positions before the map and its end
     covered: IntArray = inside.clip(0, kernel) - before.clip(0, kernel)
     return covered

@@ -18,8 +18,8 @@ def timeline_of(report: ArrivalReport, title: str, names: Sequence[str], links: 
         raise UsageError("an ideal period has no timeline")
     pairs = combinations(range(len(names)), 2)
     bauds = {pair: baud for pair in pairs if (baud := links.between(*pair).baud) is not None}
-    found = report.simulation.simulated
-    return simulated_timeline(f"{counted(len(found.passages), 'inference')} of {title}", names, bauds, found.events)
+    run = report.simulation.simulated
+    return simulated_timeline(f"{counted(len(run.passages), 'inference')} of {title}", names, bauds, run.events)
 
 
 def simulated_timeline(

@@ -17,7 +17,8 @@ def tightening_table(tightening: Tightening, layer: int = 0) -> Table:
     table = plain_table(numbers=("step", "alpha", *names, "sum of shares", problem.objective))
     for number, step in enumerate(tightening.steps, 1):
         parts = (f"{part:.2f}" for part in step.division[layer])
-        share, weight = tightening.shares(step)[layer], step.weights[layer]
+        share = tightening.shares(step)[layer]
+        weight = step.weights[layer]
         table.add_row(str(number), f"{weight:.5g}", *parts, f"{share:.4f}", f"{step.cost:.5g}")
     rounded = map(str, tightening.channels[layer])
     shares = sum(tightening.channels[layer]) / problem.layers[layer].channels

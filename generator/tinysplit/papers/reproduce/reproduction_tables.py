@@ -29,7 +29,8 @@ def print_reproduction(reproduction: Reproduction, console: Console) -> None:
     console.print(_notes(notes))
     console.print()
     rows = [row for row in reproduction.rows if row.published]
-    equal, missing = sum(row.is_equal for row in rows), sum(not row.ours for row in rows)
+    equal = sum(row.is_equal for row in rows)
+    missing = sum(not row.ours for row in rows)
     fitted = sum(row.is_equal and row.is_fitted for row in rows)
     known = sum(bool(row.ours and row.why_not) for row in rows)
     console.print(

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from example import shared_example
-from tinysplit.project.report import print_project
+from tinysplit.project.printing import print_project
 
 COLUMNS = 80
 
