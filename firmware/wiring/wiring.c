@@ -178,6 +178,8 @@ bool transfers_poll(void) {
   return board_link_uarts[0].settings->driver != UART_LINK_POLLING;
 }
 
+RUN_TASK task = transfers_poll;
+
 uint32_t transfers_repeats(void) { return 0; }
 
 /* The test */
