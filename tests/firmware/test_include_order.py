@@ -116,7 +116,7 @@ SOURCES = sorted(path for path in FIRMWARE.glob("*/*.[ch]") if path.parent.name 
 def module_of(name: str) -> str:
     """Return the module of a file name without its suffix; a module may have several files, and another in its place."""
     name = name.removeprefix("no_")
-    if re.fullmatch(r"stm32\w+_registers", name):
+    if name.endswith("_registers"):
         return "device"
     return "dsp_conv" if name.startswith("dsp_conv_") else PARTS.get(name, name)
 
