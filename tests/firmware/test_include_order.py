@@ -61,6 +61,7 @@ ORDER = (
     "exchange",
     "schedule",
     "row_stream",
+    "wiring_frames",
     "wiring",
     "mlperf_infer",
     "host",
