@@ -15,6 +15,7 @@ from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES, firmware_sources, render_board_files
 from tinysplit.common.errors import UsageError
+from tinysplit_hil.wire.protocol import IDENTIFY_NOTE, IDENTIFY_STACK, MessageType
 
 ROOT = Path(__file__).parents[2]
 CHECK_REGISTERS = ROOT / "firmware" / "check_registers"
@@ -53,6 +54,20 @@ def test_every_board_builds_with_the_right_vectors(board: Board, tmp_path: Path)
         assert ram.start <= arena["sh_addr"] <= ram.start + ram.size_bytes - 128
         assert elf.get_section_by_name(".weights")["sh_size"] == 4
         assert elf["e_entry"] == names["startup_reset"]
+
+
+def test_the_table_has_each_request_of_the_program_once(tmp_path: Path) -> None:
+    board = load_board("nucleo_g071rb")
+    path = build(tmp_path, board, (), network_source(BOTH_LAYERS, 64))
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        names = symbols(elf)
+        first, end = names["__start_requests"], names["__stop_requests"]
+        text = elf.get_section_by_name(".text")
+        table = text.data()[first - text["sh_addr"] : end - text["sh_addr"]]
+    identify = [(MessageType.IDENTIFY, what) for what in (0, *IDENTIFY_NOTE, *IDENTIFY_STACK)]
+    others = [(kind, 0) for kind in MessageType if MessageType.IDENTIFY < kind < MessageType.BEGIN_WEIGHTS]
+    assert sorted((kind, what) for kind, what, *_ in struct.iter_unpack("<4B2I", table)) == identify + others
 
 
 @pytest.mark.parametrize(

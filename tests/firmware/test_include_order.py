@@ -115,7 +115,7 @@ SOURCES = sorted(path for path in FIRMWARE.glob("*/*.[ch]") if path.parent.name 
 
 
 def module_of(name: str) -> str:
-    """Return the module of a file name without its suffix; a module may have several files, and another in its place."""
+    """Return the module of a file name without its suffix; a module may have several files, or one in its place."""
     name = name.removeprefix("no_")
     if name.endswith("_registers"):
         return "device"
