@@ -55,7 +55,7 @@ def compiled(folder: Path, board: Board, sources: Iterable[Path]) -> None:
     includes = [f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring")]
     flags = (f"-mcpu={board.device.core}", "-mthumb", "-std=c11", "-O1", *(f"-D{each}" for each in macros(board)))
     for source in sources:
-        command = [COMPILER, *flags, *includes, "-c", source, "-o", folder / f"{source.stem}.o"]
+        command = [COMPILER, *flags, *includes, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
         subprocess.run(command, check=True)
 
 
@@ -97,7 +97,7 @@ def uses(files: Mapping[str, Symbols]) -> dict[str, set[str]]:
 def test_no_program_has_files_that_use_each_other(name: str) -> None:
     board = load_board(name)
     objects = all_symbols(board)
-    seen = set()
+    seen: set[str] = set()
     for sources in programs(board).values():
         files = {path.stem: objects[path.stem] for _, path in sources if path.suffix == ".c"}
         seen |= files.keys()
