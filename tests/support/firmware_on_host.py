@@ -13,6 +13,11 @@ COMMON = ROOT / "firmware" / "common"
 PROGRAMS = ROOT / "tests" / "c"
 FUZZ = ROOT / "tests" / "fuzz"
 LINK_SOURCES = ("crc32.c", *sorted(path.name for path in COMMON.glob("link*.c")))
+# A run, of a program without what it may lack.
+RUN_SOURCES = (
+    *("schedule", "run", "exchange", "times", "words", "crc32"),
+    *("no_external_memory", "no_weights_file", "no_weights_key"),
+)
 SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 COMPILER = ("gcc", *SANITIZED, *WARNINGS, f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}", f"-I{FUZZ}")

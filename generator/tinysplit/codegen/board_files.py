@@ -165,11 +165,23 @@ _DRIVER_SOURCES = {driver: driver.facts.source for driver in LinkDriver}
 _TRANSFERS = {"transfers.c", "transfers_status.c"}
 LINK_SOURCES = ("link", "uart_link", "network_links", "row_stream")
 _HOST_SOURCES = {
-    HostProtocol.TINYSPLIT: {"host.c", "host_diagnostics.c", "host_send.c", "frames.c"},
-    HostProtocol.MLPERF: {
-        *("mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h", "mlperf_settings.h"),
-        *("text_out.c", "text_out.h"),
+    HostProtocol.TINYSPLIT: {
+        *("host.c", "host_diagnostics.c", "host_events.c", "host_queue.c", "host_send.c", "host_weights.c"),
+        "frames.c",
     },
+    HostProtocol.MLPERF: {
+        *("mlperf_events.c", "mlperf_events.h", "mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h"),
+        *("mlperf_settings.h", "text_out.c", "text_out.h"),
+    },
+}
+
+# Modules that a program may lack: what they consist of, and what then has no use. `no_<module>.c` takes their place.
+_OPTIONAL_SOURCES = {
+    "external_memory": {"external_memory.c"},
+    "weights_file": {"weights_file.c", "host_weights.c", "crc_unit.c", "flash_errors.c"},
+    "weights_update": {"weights_update.c", "flash_family.c"},
+    "weights_key": {"weights_key.c", "gcm.c", "aes.c"},
+    "weights_signature": {"weights_signature.c", "ed25519.c", "sha512.c"},
 }
 
 
@@ -183,14 +195,17 @@ def firmware_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{firmware.board.device.family}/*.[ch]")]
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
     unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[firmware.host]
-    unused |= set() if firmware.external_layers else {"external_memory.c"}
-    unused |= set() if weights else {"weights_file.c", "crc_unit.c", "flash_errors.c"}
-    is_updatable = bool(weights and weights.slots.sector_bytes) and firmware.host is HostProtocol.TINYSPLIT
-    is_encrypted, is_signed = bool(weights and weights.key), bool(weights and weights.signer)
-    unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
     unused |= set() if firmware.has_diagnostics else {"host_diagnostics.c"}
-    unused |= set() if is_encrypted else {"weights_key.c", "gcm.c", "aes.c"}
-    unused |= set() if is_updatable and is_signed else {"weights_signature.c", "ed25519.c", "sha512.c"}
+    is_updatable = bool(weights and weights.slots.sector_bytes) and firmware.host is HostProtocol.TINYSPLIT
+    has = {
+        "external_memory": bool(firmware.external_layers),
+        "weights_file": weights is not None,
+        "weights_update": is_updatable,
+        "weights_key": bool(weights and weights.key),
+        "weights_signature": is_updatable and bool(weights and weights.signer),
+    }
+    for module, files in _OPTIONAL_SOURCES.items():
+        unused |= {f"no_{module}.c"} if has[module] else files
     used = [
         file
         for file in sorted(sources)
