@@ -34,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if shared_folder.begin():
         config.add_cleanup(shared_folder.end)
         compiler_cache.use(shared_folder.path())
+        if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the programs that tests start would compile all they import
+            os.environ["PYTHONPYCACHEPREFIX"] = str(shared_folder.path() / "bytecode")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,21 +1,26 @@
-"""The firmware's compiler behind ccache, where that is installed: many projects compile the same files."""
+"""The compilers behind ccache, where that is installed: many projects compile the same files, in each run of the tests.
+
+ccache takes an object again where compiler, options and preprocessed source are the same, so that it may outlive a run.
+"""
 
 import os
 import shutil
 from pathlib import Path
 
 from tinysplit.codegen.platformio_ini import COMPILER
+from tinysplit.common.cache import cache_directory
 
 
 def use(folder: Path) -> None:
-    """Let this process, and those that it starts, find the compiler behind a cache in `folder`, empty at first."""
+    """Let this process, and those that it starts, find in `folder` the compilers behind the cache of this user."""
     ccache = shutil.which("ccache")
     if ccache is None:
         return
     commands = folder / "bin"
     commands.mkdir()
-    (commands / COMPILER).symlink_to(ccache)
-    os.environ["CCACHE_DIR"] = str(folder / "ccache")
+    for compiler in (COMPILER, "gcc"):
+        (commands / compiler).symlink_to(ccache)
+    os.environ |= {"CCACHE_DIR": str(cache_directory() / "ccache"), "CCACHE_MAXSIZE": "1G", "CCACHE_NOHASHDIR": "1"}
     os.environ["PATH"] = f"{commands}{os.pathsep}{os.environ['PATH']}"
 
 

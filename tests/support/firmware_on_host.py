@@ -29,15 +29,21 @@ def compile_host(folder: Path, program: str, *firmware: str, defines: Sequence[s
 def compile_files(output: Path, programs: Sequence[Path], *firmware: str, defines: Sequence[str] = ()) -> Path:
     """Compile C files, with these macros, into `output`, and link them with files of firmware/common, compiled once."""
     macros = [f"-D{each}" for each in defines]
-    files = [*programs, *map(_object, firmware)]
-    subprocess.run([*COMPILER, *macros, *map(str, files), "-o", str(output)], check=True)
+    objects = [output.with_name(f"{output.name}-{each.stem}.o") for each in programs]
+    for program, target in zip(programs, objects, strict=True):  # each on its own, for ccache to know it again
+        _compile(output.parent, *macros, "-c", str(program), "-o", target.name)
+    _compile(output.parent, *map(str, (*objects, *map(_object, firmware))), "-o", output.name)
     return output
+
+
+def _compile(folder: Path, *arguments: str) -> None:
+    subprocess.run([*COMPILER, *arguments], cwd=folder, check=True)
 
 
 def _object(source: str) -> Path:
     def make(folder: Path) -> None:
         folder.mkdir()
-        subprocess.run([*COMPILER, "-c", str(COMMON / source), "-o", str(folder / "firmware.o")], check=True)
+        _compile(folder, "-c", str(COMMON / source), "-o", "firmware.o")
 
     return made_once(f"host-{Path(source).stem}", make) / "firmware.o"
 

@@ -51,12 +51,14 @@ def write_layers(folder: Path, kernels: dict[int, LayerSource]) -> list[Path]:
 
 
 def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) -> list[Path]:
-    """Compile every source to an object beside it."""
+    """Compile every source in `folder` to an object beside it. No command has its path: ccache knows it again."""
 
     def one(source: Path) -> Path:
         target = source.with_suffix(".o")
-        command = [*compiler, *WARNINGS, f"-I{COMMON}", f"-I{folder}", "-c", str(source), "-o", str(target)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COMPILER_TIMEOUT_S)
+        command = [*compiler, *WARNINGS, f"-I{COMMON}", "-I.", "-c", source.name, "-o", target.name]
+        result = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=COMPILER_TIMEOUT_S
+        )
         assert result.returncode == 0, f"{source.name}: {result.stderr}\n{source.read_text()}"
         return target
 

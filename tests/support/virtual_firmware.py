@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tinysplit.boards.board import Board
-from tinysplit.codegen.platformio_ini import macros
+from tinysplit.codegen.platformio_ini import COMPILER, macros
 
 _FIRMWARE = Path(__file__).parents[2] / "firmware"
 _FPU = {"cortex-m0plus": (), "cortex-m4": ("-mfpu=fpv4-sp-d16",), "cortex-m7": ("-mfpu=fpv5-d16",)}
@@ -46,10 +46,7 @@ int memcmp(const void *a, const void *b, size_t size) {
 }
 """
 _VECTORS = """
-.section .vectors, "a"
-.word stack_top
-.word reset
-{entries}
+__asm(".pushsection .vectors, \\"a\\"\\n.word stack_top, reset{entries}\\n.popsection");
 """
 
 
@@ -68,28 +65,24 @@ def build(
     handlers = handlers or {}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "link.ld").write_text(_linker_script(board))
-    entries = "\n".join(f".word {handlers.get(number, 0)}" for number in range(2, max(handlers, default=1) + 1))
-    (folder / "vectors.S").write_text(_VECTORS.format(entries=entries))
-    (folder / "main.c").write_text(source)
-    elf = folder / "program.elf"
+    entries = "".join(f", {handlers.get(number, 0)}" for number in range(2, max(handlers, default=1) + 1))
+    (folder / "main.c").write_text(source + _VECTORS.format(entries=entries))
     core = board.device.core
     flags = [f"-mcpu={core}", "-mthumb", *_FPU[core], *(["-mfloat-abi=hard"] if _FPU[core] else [])]
-    sources = [str(folder / name) for name in ("main.c", "vectors.S")]
-    sources += [str(_FIRMWARE / "common" / name) for name in firmware]
-    flags += [f"-D{macro}" for macro in macros(board)]
-    flags += [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
-    command = [
-        "arm-none-eabi-gcc",
-        *flags,
-        "-O2",
-        "-masm-syntax-unified",
-        "-nostdlib",
-        "-ffreestanding",
-        f"-T{folder / 'link.ld'}",
-        *options,
-    ]
-    subprocess.run([*command, *sources, "-lgcc", "-o", str(elf)], check=True)
-    return elf
+    flags += ["-O2", "-masm-syntax-unified", "-nostdlib", "-ffreestanding", *options]
+    includes = [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
+    macro_options = [f"-D{macro}" for macro in macros(board)]
+    objects = []
+    for path in ("main.c", *(_FIRMWARE / "common" / name for name in firmware)):
+        objects.append(f"{Path(path).stem}.o")
+        _compile(folder, *flags, *includes, *macro_options, "-c", str(path), "-o", objects[-1])
+    _compile(folder, *flags, "-Tlink.ld", *objects, "-lgcc", "-o", "program.elf")
+    return folder / "program.elf"
+
+
+def _compile(folder: Path, *arguments: str) -> None:
+    """Run the compiler in `folder`, whose path is in no command, for ccache to know the sources again."""
+    subprocess.run([COMPILER, *arguments], cwd=folder, check=True)
 
 
 @lru_cache
