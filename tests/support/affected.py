@@ -1,7 +1,8 @@
 """Prints the tests that a change affects, for `./run check`: what differs from branch main, committed or not.
 
-A changed file affects the tests in the folder of its package, and the test files that import it. What imports the
-package in its turn is left to `./run test`. Nothing is printed where no test is affected: then pytest runs all tests.
+A changed file affects the tests in the folder of its package, and the test files that import it, unless these are so
+many that it is a tool of theirs. What imports the package in its turn is left to `./run test`. Nothing is printed where
+no test is affected: then pytest runs all tests.
 """
 
 import re
@@ -39,6 +40,7 @@ FOLDERS = {  # tests of what is no package of the generator
     ".ci": ("cli/test_run.py",),
 }
 ALWAYS = "tests/test_architecture.py"
+MOST_IMPORTERS = 15  # of a module of a package, outside the folder of its tests; most have one or two
 
 
 def changed_files() -> set[str]:
@@ -54,10 +56,16 @@ def _git(*arguments: str) -> list[str]:
 
 def affected(changed: Iterable[str]) -> list[str]:
     """Return the test files and folders that the changed files affect."""
-    found = {path for file in changed for path in (*_by_folder(file), *_by_import(file)) if (ROOT / path).exists()}
+    found = {path for file in changed for path in _affected_by(file) if (ROOT / path).exists()}
     folders = {path for path in found if (ROOT / path).is_dir()}
     files = {path for path in found - folders if not any(path.startswith(f"{folder}/") for folder in folders)}
     return sorted(folders | files | {ALWAYS}) if found else []
+
+
+def _affected_by(file: str) -> set[str]:
+    folders, importers = set(_by_folder(file)), set(_by_import(file))
+    others = {path for path in importers if not any(path.startswith(f"{folder}/") for folder in folders)}
+    return folders if folders and len(others) > MOST_IMPORTERS else folders | others
 
 
 def _by_folder(file: str) -> Iterator[str]:
