@@ -108,7 +108,7 @@ def test_times_and_texts_are_the_same_in_each_build() -> None:
     with tarfile.open(source) as archive:
         assert {entry.mtime for entry in archive} == {built_release.SECONDS}
     script = (
-        "from bill_of_materials import *; from licenses import read_list; import sys; import built_release as b;"
+        "import sys; import built_release as b; from licenses import read_list; from bill_of_materials import *;"
         "sys.stdout.write(bill_of_materials(read_list(), b.DEPENDENCIES, b.SECONDS))"
     )
     paths = f"{ROOT / 'release'}:{ROOT / 'tests' / 'support'}"

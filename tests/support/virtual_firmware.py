@@ -73,8 +73,8 @@ def build(
     includes = [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
     macro_options = [f"-D{macro}" for macro in macros(board)]
     objects = []
-    for path in ("main.c", *(_FIRMWARE / "common" / name for name in firmware)):
-        objects.append(f"{Path(path).stem}.o")
+    for path in (Path("main.c"), *(_FIRMWARE / "common" / name for name in firmware)):
+        objects.append(f"{path.stem}.o")
         _compile(folder, *flags, *includes, *macro_options, "-c", str(path), "-o", objects[-1])
     _compile(folder, *flags, "-Tlink.ld", *objects, "-lgcc", "-o", "program.elf")
     return folder / "program.elf"
