@@ -4,11 +4,9 @@ import os
 import numpy as np
 import pytest
 
-import compiler_cache
-import onnx_builder
-import profiles
-import shared_folder
-from fake_clock import FakeClock
+from models import onnx_builder
+from session import compiler_cache, profiles, shared_folder
+from session.fake_clock import FakeClock
 from tinysplit.common import progress
 from tinysplit.split import clock
 

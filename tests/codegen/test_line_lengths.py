@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL
+from example_folders.example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from programs.uart_firmware import Traffic, build
+from programs.virtual_firmware import address_of
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import DRIVINGS, LinkDriver, LinkDriving, usual_driving
 from tinysplit.codegen.board_files import render_board_files
-from uart_firmware import Traffic, build
-from virtual_firmware import address_of
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 from virtual_stm32.peripherals.dma.controller import Channel
 
