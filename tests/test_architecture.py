@@ -82,8 +82,13 @@ def modules() -> dict[str, Path]:
     return {module_name(path): path for folder in (GENERATOR, HARNESS, VIRTUAL) for path in folder.rglob("*.py")}
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield what a file imports, wherever the import stands: in functions and under TYPE_CHECKING, too."""
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Return what a file imports, wherever the import stands: in functions and under TYPE_CHECKING, too."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
