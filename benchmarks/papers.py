@@ -13,12 +13,12 @@ from math import inf
 from statistics import median
 from typing import Any
 
-from all_choices import all_choices
 from common.benchmark import ONLY, benchmark, limit, option, plot
 from common.divisions import sliced_network, solve_timed
 from common.networks import NETWORKS, Case, chosen, small_network
 from common.plots import save_plot
 from common.tables import Cell, MarkdownTable, milliseconds, percent
+from splits.all_choices import all_choices
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.common.units import MS

@@ -15,8 +15,8 @@ uint32_t clock_ahb_field(uint32_t divider);
 /* The field PLLSRC of RCC_PLLCFGR, which the H7 has elsewhere. */
 #define CLOCK_PLLSRC (CLOCK_HSE_HZ ? RCC_PLLCFGR_PLLSRC_HSE : RCC_PLLCFGR_PLLSRC_HSI)
 
-/* The bits of RCC_CR have the same names in all families. HSE is in bypass mode: a clock feeds OSC_IN. HSEBYP is writable
- * while HSE is off.
+/* The bits of RCC_CR have the same names in all families. HSE is in bypass mode: a clock feeds OSC_IN. HSEBYP is
+ * writable while HSE is off.
  */
 static inline bool clock_start_source(void) {
   uint32_t ready = CLOCK_HSE_HZ ? RCC_CR_HSERDY : RCC_CR_HSIRDY;

@@ -1,4 +1,4 @@
-/* The request multiplexer of the DMA of the STM32G0, L4+ and H7, with ST's names; a family has the addresses of its own. */
+/* The request multiplexer of the DMA of the STM32G0, L4+ and H7, with ST's names; a family has its own addresses. */
 #ifndef DMAMUX_REGISTERS_H
 #define DMAMUX_REGISTERS_H
 

@@ -1,4 +1,4 @@
-/* Passes on what the modules of a run tell the host (host_events.h) to MLPerf Tiny's protocol, which goes on with it. */
+/* Passes on what the modules of a run tell the host (host_events.h) to MLPerf Tiny's protocol, which goes on. */
 #ifndef MLPERF_EVENTS_H
 #define MLPERF_EVENTS_H
 

@@ -1,5 +1,5 @@
-/* Text to the host, byte by byte as the UART takes it (host_bytes.h): numbers become digits when their turn comes, so that a long
- * answer needs no buffer. What finds no place in the queue is lost.
+/* Text to the host, byte by byte as the UART takes it (host_bytes.h): numbers become digits when their turn comes, so
+ * that a long answer needs no buffer. What finds no place in the queue is lost.
  *
  * To be called from the host's interrupt or with interrupts masked.
  */

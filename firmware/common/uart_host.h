@@ -1,5 +1,5 @@
-/* The UART to the host in interrupt mode, between the wire and the protocol that the board speaks: it sends the bytes of
- * host_bytes.h.
+/* The UART to the host in interrupt mode, between the wire and the protocol that the board speaks: it sends the bytes
+ * of host_bytes.h.
  *
  * Its interrupt has a higher priority than those of the links: at 921600 baud and without a FIFO a byte is lost after
  * 11 us, less than a link needs for a piece of a tensor. So its handler, to which requests belong, may

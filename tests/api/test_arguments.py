@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from example import MODEL
+from example_folders.example import MODEL
 from tinysplit import api
 from tinysplit.common.errors import InputError, UsageError
 

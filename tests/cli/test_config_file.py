@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from example import MODEL, SAMPLES
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import MODEL, SAMPLES
 from tinysplit.boards import board_files
 from tinysplit.cli.app import _COMMANDS, imported_command
 from tinysplit.cli.config.command import CONFIG_NAME, ConfiguredCommand

@@ -15,8 +15,8 @@ import cloudpickle
 import pytest
 from distributed import LocalCluster
 
-from networks import tiny_cnn
-from profiles import cases
+from models.networks import tiny_cnn
+from session.profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError, UsageError
 from tinysplit.costs.problem_builder import make_problem

@@ -2,13 +2,16 @@
 
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from shared_folder import made_once
+from programs.firmware_build import firmware_of
+from session.shared_folder import made_once
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.flash_sectors import FlashSlots
@@ -17,6 +20,9 @@ from tinysplit.boards.parts import Memory
 from tinysplit.codegen.board_files import firmware_sources, wiring_test_sources
 from tinysplit.codegen.platformio_ini import COMPILER, macros
 from tinysplit.common.host_protocol import HostProtocol
+
+if TYPE_CHECKING:
+    from tinysplit.codegen.weights_source import BoardWeights
 
 FIRMWARE = Path(__file__).parents[2] / "firmware"
 BOARDS = (
@@ -69,18 +75,21 @@ def all_symbols(board: Board) -> dict[str, Symbols]:
 
 def programs(board: Board) -> dict[str, Sequence[tuple[str, Path]]]:
     """Return the files of programs that together have every file for the board."""
-    has_external = board.external is not None
-    linked = {
+    weights = cast("BoardWeights", SimpleNamespace(slots=SLOTS, key=b"key", signer=b"signer"))
+    plain = cast("BoardWeights", SimpleNamespace(slots=SLOTS, key=None, signer=None))
+    linked = firmware_of(board, board.link_uarts[:1])
+    external = (0,) if board.external else ()
+    whole = {
         f"by {driver}": firmware_sources(
-            board, driver, has_external=has_external, weights=SLOTS, is_encrypted=True, is_signed=True
+            replace(firmware_of(board, board.link_uarts[:1], driver), weights=weights, external_layers=external)
         )
         for driver in (LinkDriver.DMA, LinkDriver.INTERRUPT)
     }
     return {
-        **linked,
-        "with nothing": firmware_sources(board, None, has_diagnostics=False),
-        "that speaks MLPerf's protocol": firmware_sources(board, LinkDriver.DMA, HostProtocol.MLPERF, weights=SLOTS),
-        "that tests wires": wiring_test_sources(board, LinkDriver.DMA),
+        **whole,
+        "with nothing": firmware_sources(replace(firmware_of(board), has_diagnostics=False)),
+        "that speaks MLPerf's protocol": firmware_sources(replace(linked, host=HostProtocol.MLPERF, weights=plain)),
+        "that tests wires": wiring_test_sources(linked),
     }
 
 

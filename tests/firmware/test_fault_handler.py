@@ -6,10 +6,10 @@ board sets the stack pointer as an exception does, and jumps to the handler.
 
 import pytest
 
-from shared_folder import made_once
+from programs.virtual_firmware import build
+from session.shared_folder import made_once
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.wire.protocol import ErrorCode
-from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig
 
 BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
+from programs.firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.boards.link_driver import LinkDriver

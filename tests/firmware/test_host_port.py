@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import RUN_SOURCES, compile_host, frame
+from programs.firmware_on_host import RUN_SOURCES, compile_host, frame
 from tinysplit_hil.wire.frames import Frame, FrameDecoder
 from tinysplit_hil.wire.protocol import (
     IDENTIFY_STACK,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import RUN_SOURCES, compile_host
+from programs.firmware_on_host import RUN_SOURCES, compile_host
 
 BANNER = ["m-timestamp-mode-performance", "m-lap-us-0", "m-init-done", "m-ready"]
 SOURCES = ("mlperf_events", "mlperf_host", "mlperf_infer", "text_out", *RUN_SOURCES)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import LINK_SOURCES, RUN_SOURCES, compile_files
-from profiles import cases
+from programs.firmware_on_host import LINK_SOURCES, RUN_SOURCES, compile_files
+from session.profiles import cases
 
 HERE = Path(__file__).parent
 N_INPUTS = cases(quick=2_000, full=50_000, nightly=1_000_000)

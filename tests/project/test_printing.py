@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from example import shared_example
+from example_folders.example import shared_example
 from tinysplit.project.printing import print_project
 
 COLUMNS = 80

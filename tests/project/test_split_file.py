@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from networks import tiny_cnn
+from models.networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import make_problem

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from example import MODEL
+from example_folders.example import MODEL
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError

@@ -1,5 +1,6 @@
 """Thumb instructions, decoded by capstone, with the properties that the cycle models use."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -67,6 +68,10 @@ _SPECIAL_READABLE = frozenset(("apsr", "primask", "msp", "control"))
 _SPECIAL_WRITABLE = frozenset(("apsr", "apsr_nzcvq", "apsr_nzcvqg", "primask", "faultmask"))
 
 
+_NARROW_BYTES, _WIDE_BYTES = 2, 4
+_PREFIX_SHIFT, _WIDE_PREFIXES = 11, (0b11101, 0b11110, 0b11111)  # of the first halfword of a wide instruction
+_IT, _IT_MASK = 0xBF00, 0xFF00  # and of hints
+
 KEPT = 1 << 14  # blocks, of which results are kept for the next start of a board and for other boards
 
 
@@ -132,7 +137,7 @@ def _decoder() -> capstone.Cs:
 @lru_cache(maxsize=KEPT)
 def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
-    instructions = tuple(replace(each, address=address + each.address) for each in _decoded(code))
+    instructions = tuple(replace(each, address=address + offset) for offset, each in _instructions(code))
     for each in instructions:
         _check_special(each)
     end = instructions[-1].address + instructions[-1].size if instructions else address
@@ -142,10 +147,29 @@ def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     return instructions
 
 
-@lru_cache(maxsize=KEPT)  # boards share most of their firmware, wherever it lies
-def _decoded(code: bytes) -> tuple[Instruction, ...]:
-    """Return the instructions that capstone knows before the first that it does not, as if they began at 0."""
-    return tuple(map(_instruction, _decoder().disasm(code, 0)))
+def _instructions(code: bytes) -> Iterator[tuple[int, Instruction]]:
+    """Yield offset and instruction for those that capstone knows before the first that it does not.
+
+    Each is decoded once, wherever it stands, but for those that depend on others: of an IT block, and direct branches,
+    whose target counts from the start of `code` and which mostly end it.
+    """
+    offset = 0
+    while offset < len(code):
+        halfword = int.from_bytes(code[offset : offset + 2], "little")
+        end = offset + (_WIDE_BYTES if halfword >> _PREFIX_SHIFT in _WIDE_PREFIXES else _NARROW_BYTES)
+        is_last = halfword & _IT_MASK == _IT or end >= len(code)
+        alone = () if is_last else _decoded(code[offset:end], 0)
+        if not alone or alone[0].is_direct:
+            yield from ((each.address, each) for each in _decoded(code[offset:], offset))
+            return
+        yield offset, alone[0]
+        offset = end
+
+
+@lru_cache(maxsize=KEPT)
+def _decoded(code: bytes, start: int) -> tuple[Instruction, ...]:
+    """Return the instructions that capstone knows before the first that it does not, as if they began at `start`."""
+    return tuple(map(_instruction, _decoder().disasm(code, start)))
 
 
 def _instruction(instruction: capstone.CsInsn) -> Instruction:
