@@ -16,7 +16,7 @@ from typing import Any
 
 from common.benchmark import OUTPUT, SEEDS, benchmark, option
 from common.tables import Cell, MarkdownTable, output_to
-from faulty_boards import LONGEST_S, MS_PS, FaultyBoards, Outcome, build_small_network, faulty_boards
+from rigs.faulty_boards import LONGEST_S, MS_PS, FaultyBoards, Outcome, build_small_network, faulty_boards
 from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.wire.frames import Frame

@@ -158,7 +158,11 @@ def _layers(core: str, bits: int, run: BareRun, real: RealMemory) -> Iterator[La
 @benchmark(
     "networks",
     "10 minutes",
-    *(ONLY, boards(*ONE_OF_EACH_FAMILY), BITS, KERNEL, JSON),
+    ONLY,
+    boards(*ONE_OF_EACH_FAMILY),
+    BITS,
+    KERNEL,
+    JSON,
     option("--core", choices=CORES, action="append", help="only this core; repeat for several"),
     option("--level", default="", help="optimisation level of GCC, as in -O3"),
     option("--layers", action="store_true", help="print the layers of every network"),
@@ -189,9 +193,17 @@ def _print_layers(row: Row) -> None:
     print(f"\n{row.network}, {row.board}, {row.bits} bits, {row.flags}\n")
     MarkdownTable("kind", "output", "kernel", numbers=numbers).print(
         (
-            *(layer.kind, layer.output, layer.kernel, layer.number, layer.cycles, f"{layer.cycles_per_macc:.2f}"),
-            *(None if layer.limit is None else f"{layer.limit:.2f}", layer.real_memory_cycles),
-            *(layer.stalls.code, layer.stalls.constants, layer.stalls.values),
+            layer.kind,
+            layer.output,
+            layer.kernel,
+            layer.number,
+            layer.cycles,
+            f"{layer.cycles_per_macc:.2f}",
+            None if layer.limit is None else f"{layer.limit:.2f}",
+            layer.real_memory_cycles,
+            layer.stalls.code,
+            layer.stalls.constants,
+            layer.stalls.values,
         )
         for layer in row.layers
     )
@@ -330,7 +342,9 @@ def _cycles(quantized: QuantizedGraph, x: IntArray, core: str) -> int:
 @benchmark(
     "shapes",
     "2 minutes",
-    *(ONLY, KERNEL, JSON),
+    ONLY,
+    KERNEL,
+    JSON,
     option("--core", choices=SHAPE_CORES, action="append", help="only this core; repeat for several"),
 )
 def shapes(options: Namespace) -> None:

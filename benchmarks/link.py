@@ -57,7 +57,8 @@ FAULTS: dict[str, dict[str, int]] = {
 @benchmark(
     "line",
     "5 minutes",
-    *(SEEDS, OUTPUT),
+    SEEDS,
+    OUTPUT,
     option("--tensors-at-8e-4", type=int, default=0, help="number of tensors of 256 bytes, 0 for none"),
 )
 def line(options: Namespace) -> None:

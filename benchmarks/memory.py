@@ -156,10 +156,18 @@ def programs(options: Namespace) -> None:
     rows = MarkdownTable("network", "boards", "board", numbers=numbers).print_rows(
         (row for case in chosen(CASES, options.only) for row in programs_of(case)),
         lambda row: (
-            *(f"{row.network}, {row.bits}", row.boards, row.board, row.counted_flash_bytes),
-            *(row.predicted_flash_bytes, row.flash_bytes, f"{row.predicted_flash_bytes - row.flash_bytes:+}"),
-            *(percent(row.predicted_flash_bytes / row.flash_bytes - 1), row.predicted_ram_bytes, row.ram_bytes),
-            *(f"{row.predicted_ram_bytes - row.ram_bytes:+}", row.stack_bytes),
+            f"{row.network}, {row.bits}",
+            row.boards,
+            row.board,
+            row.counted_flash_bytes,
+            row.predicted_flash_bytes,
+            row.flash_bytes,
+            f"{row.predicted_flash_bytes - row.flash_bytes:+}",
+            percent(row.predicted_flash_bytes / row.flash_bytes - 1),
+            row.predicted_ram_bytes,
+            row.ram_bytes,
+            f"{row.predicted_ram_bytes - row.ram_bytes:+}",
+            row.stack_bytes,
         ),
         as_json=options.json,
     )
@@ -252,7 +260,10 @@ def copies(options: Namespace) -> None:
     MarkdownTable("network", "board", numbers=numbers).print_rows(
         _all_bounds(options),
         lambda row: (
-            *(row.network, row.board, row.bits, round(row.cycles)),
+            row.network,
+            row.board,
+            row.bits,
+            round(row.cycles),
             *(
                 cell
                 for part in (row.copies, row.waits, row.moves)

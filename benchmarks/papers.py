@@ -13,12 +13,12 @@ from math import inf
 from statistics import median
 from typing import Any
 
-from all_choices import all_choices
 from common.benchmark import ONLY, benchmark, limit, option, plot
 from common.divisions import sliced_network, solve_timed
 from common.networks import NETWORKS, Case, chosen, small_network
 from common.plots import save_plot
 from common.tables import Cell, MarkdownTable, milliseconds, percent
+from splits.all_choices import all_choices
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.common.units import MS
@@ -82,8 +82,11 @@ def _print_steps(found: Tightening) -> None:
     names = [device.name for device in found.problem.devices]
     rows: list[Sequence[Cell]] = [
         (
-            *(str(number), f"{step.weights[0]:.5g}", *(f"{part:.2f}" for part in step.division[0])),
-            *(f"{found.shares(step)[0]:.4f}", f"{step.cost:.5g}"),
+            str(number),
+            f"{step.weights[0]:.5g}",
+            *(f"{part:.2f}" for part in step.division[0]),
+            f"{found.shares(step)[0]:.4f}",
+            f"{step.cost:.5g}",
         )
         for number, step in enumerate(found.steps, 1)
     ]
@@ -120,8 +123,13 @@ def _variants() -> Iterator[Sequence[Cell]]:
     for name, (problem, settings) in variants.items():
         found, best = tighten(problem, settings), best_division(problem)
         yield (
-            *(name, f"{found.accepted.weights[0]:g}", len(found.steps), _sum(found.channels[0])),
-            *(f"{found.cost:.1f}", _sum(best), f"{problem.layer_cost(0, best):.1f}"),
+            name,
+            f"{found.accepted.weights[0]:g}",
+            len(found.steps),
+            _sum(found.channels[0]),
+            f"{found.cost:.1f}",
+            _sum(best),
+            f"{problem.layer_cost(0, best):.1f}",
         )
 
 
@@ -138,9 +146,14 @@ def _remedies() -> Iterator[Sequence[Cell]]:
             settings = replace(literal, renews_start=renews, keeps_sums=True)
             excess, steps, times = zip(*_runs(sizes, settings, side_by_side=side_by_side), strict=True)
             yield (
-                *("side by side" if side_by_side else "sum", "renewed" if renews else "fixed"),
-                *(len(sizes), f"{median(excess):.3f}", f"{max(excess):.3f}", sum(e < WITHIN for e in excess)),
-                *(f"{median(steps):.0f}", f"{MS * median(times):.0f}"),
+                "side by side" if side_by_side else "sum",
+                "renewed" if renews else "fixed",
+                len(sizes),
+                f"{median(excess):.3f}",
+                f"{max(excess):.3f}",
+                sum(e < WITHIN for e in excess),
+                f"{median(steps):.0f}",
+                f"{MS * median(times):.0f}",
             )
 
 
@@ -226,9 +239,16 @@ def _geometric_cells(case: Case, options: Namespace) -> Sequence[Cell]:
     errors = [fit["largest_error"] for fit in steps.get("fits", ()) if fit["what"] == "compute"]
     is_known = own.best and exact.best
     return (
-        *(case.network, case.boards_text, steps.get("axis", ""), milliseconds(whole_layers_s(case))),
-        *(len(steps.get("steps", ())), f"{100 * max(errors, default=0):.1f} %"),
-        *(f"{own_s:.1f}", _latency(own), f"{exact_s:.1f}", _latency(exact)),
+        case.network,
+        case.boards_text,
+        steps.get("axis", ""),
+        milliseconds(whole_layers_s(case)),
+        len(steps.get("steps", ())),
+        f"{100 * max(errors, default=0):.1f} %",
+        f"{own_s:.1f}",
+        _latency(own),
+        f"{exact_s:.1f}",
+        _latency(exact),
         percent(_value(own) / _value(exact) - 1) if is_known else None,
     )
 
@@ -287,7 +307,10 @@ def _two_phase_cells(graph: Graph, baud: int) -> Sequence[Cell]:
         return *counts, *times, *(None for _ in range(6))
     value = found.best.figures.value
     return (
-        *(*counts, *times, milliseconds(value), "yes" if every.keeps_best(found) else "no"),
+        *counts,
+        *times,
+        milliseconds(value),
+        "yes" if every.keeps_best(found) else "no",
         f"{100 * every.share_of_worse(value):.2f} %",
         f"{100 * every.share_of_worse_clusterings(value):.2f} %",
         found.rank_of_best,

@@ -138,8 +138,13 @@ def _print_layers(table: CycleTable, layers: Sequence[MeasuredLayer]) -> None:
     print(f"\n{layers[0].network}, {layers[0].core}, {layers[0].bits} bits\n")
     MarkdownTable("kind", "input", "output", "window", numbers=("#", "cycles", "error %")).print(
         (
-            *(layer.kind, str(layer.layer.in_shape), str(layer.layer.out_shape), str(layer_window(layer.layer) or "")),
-            *(layer.number, layer.cycles, f"{100 * layer.error(table):+.1f}"),
+            layer.kind,
+            str(layer.layer.in_shape),
+            str(layer.layer.out_shape),
+            str(layer_window(layer.layer) or ""),
+            layer.number,
+            layer.cycles,
+            f"{100 * layer.error(table):+.1f}",
         )
         for layer in layers
     )
@@ -157,10 +162,15 @@ def _print_percentiles(table: CycleTable, measured: Iterable[MeasuredLayer]) -> 
     )
 
 
-G0, F4, F446, L412, L433, L4, L4R5, H7, H723 = (
-    *("nucleo_g071rb", "nucleo_f401re", "nucleo_f446re", "nucleo_l412kb", "nucleo_l433rc_p", "nucleo_l452re"),
-    *("nucleo_l4r5zi", "nucleo_h743zi", "nucleo_h723zg"),
-)
+G0 = "nucleo_g071rb"
+F4 = "nucleo_f401re"
+F446 = "nucleo_f446re"
+L412 = "nucleo_l412kb"
+L433 = "nucleo_l433rc_p"
+L4 = "nucleo_l452re"
+L4R5 = "nucleo_l4r5zi"
+H7 = "nucleo_h743zi"
+H723 = "nucleo_h723zg"
 PAIRS = ((G0, G0), (F4, F4), (L4, L4), (G0, F4), (L4R5, G0), (F446, L433), (L412, L4), (H7, F4), (H723, L4R5))
 PIPELINES = ((G0, G0, G0), (L4, G0, F4), (F4, G0, L4, G0), (L4, L4, L4, L4))
 WHOLE, STREAMED = HandOffMode.WHOLE, HandOffMode.STREAMED

@@ -132,7 +132,10 @@ class Row:
     def cells(self) -> Sequence[Cell]:
         """Return the row of the table, times in ms."""
         return (
-            *(self.title, self.baud, ", ".join(f"{len(list(run))}" for _, run in groupby(self.split)), self.blocking),
+            self.title,
+            self.baud,
+            ", ".join(f"{len(list(run))}" for _, run in groupby(self.split)),
+            self.blocking,
             *_compared(self.estimated_period_s, self.measured_period_s),
             milliseconds(self.one_board_period_s),
             *_compared(self.estimated_t_s, self.measured_t_s),

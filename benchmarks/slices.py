@@ -198,7 +198,9 @@ def links_make(baud: int) -> bool:
 @benchmark(
     "growth",
     "5 minutes, 20 with --measure",
-    *(ONLY, JSON, plot("slices_growth.svg")),
+    ONLY,
+    JSON,
+    plot("slices_growth.svg"),
     option("--measure", action="store_true", help="also measure some points on virtual boards"),
 )
 def growth(options: Namespace) -> None:

@@ -8,8 +8,18 @@ from common.benchmark import Benchmark
 from tinysplit.common.errors import TinysplitError, UsageError
 
 THEMES = (
-    *("kernels", "memory", "quantization", "prediction", "simulation", "splitting", "slices", "papers"),
-    *("link", "faults", "virtual_boards", "host"),
+    "kernels",
+    "memory",
+    "quantization",
+    "prediction",
+    "simulation",
+    "splitting",
+    "slices",
+    "papers",
+    "link",
+    "faults",
+    "virtual_boards",
+    "host",
 )
 USAGE = "usage: python benchmarks THEME [NAME] [options]; --help behind a name shows its options"
 

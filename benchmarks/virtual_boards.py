@@ -15,11 +15,11 @@ from pathlib import Path
 from common.bare_network import build_flags, set_memory, symbols_of
 from common.benchmark import JSON, benchmark, option
 from common.tables import Cell, MarkdownTable
+from programs.virtual_firmware import build
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_all, load_boards
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, UsageError
-from virtual_firmware import build
 from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
 
 SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")

@@ -58,6 +58,7 @@ HARNESS_PACKAGES = (
 FLAT = {"__init__.py", "__main__.py", "pipeline.py"}
 # Caps tell when a folder, file or function has come to hold two concepts; one concept that is longer raises its cap.
 MAX_MODULES = 24
+MAX_SHARED_MODULES = 12  # of a folder of tests/support
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
 
@@ -81,8 +82,13 @@ def modules() -> dict[str, Path]:
     return {module_name(path): path for folder in (GENERATOR, HARNESS, VIRTUAL) for path in folder.rglob("*.py")}
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield what a file imports, wherever the import stands: in functions and under TYPE_CHECKING, too."""
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Return what a file imports, wherever the import stands: in functions and under TYPE_CHECKING, too."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -163,6 +169,13 @@ def test_no_package_is_crowded() -> None:
     folders = {path.parent for path in modules().values()}
     counts = {folder: len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) for folder in folders}
     assert not {str(folder): count for folder, count in counts.items() if count > MAX_MODULES}
+
+
+def test_what_tests_share_lies_in_folders_by_theme() -> None:
+    support = ROOT / "tests" / "support"
+    counts = {path.parent: len(list(path.parent.glob("*.py"))) - 1 for path in support.glob("*/__init__.py")}
+    assert [path.name for path in support.glob("*.py")] == ["fuzz.py"]  # a command
+    assert not {str(folder): count for folder, count in counts.items() if count > MAX_SHARED_MODULES}
 
 
 def test_files_are_short() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mutation import ROOT, Mutant, read_mutants
+from session.mutation import ROOT, Mutant, read_mutants
 
 MUTANTS = read_mutants()
 

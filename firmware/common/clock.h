@@ -35,11 +35,4 @@ void clock_begin(void);
 /* Defined by each family (clock_family.c). On failure the core stays at CLOCK_RESET_HZ, with all bus dividers 1. */
 bool clock_raise(const clock_settings_t *settings);
 
-/* Polls until the bits of `mask` equal `value`; false after a bounded time. */
-bool clock_wait(const volatile uint32_t *status, uint32_t mask, uint32_t value);
-
-/* RCC fields of the dividers 1, 2, 4, 8, 16: 0, 4, 5, 6, 7 in 3 bits (PPRE); 0, 8, 9, 10, 11 in 4 bits (HPRE). */
-uint32_t clock_apb_field(uint32_t divider);
-uint32_t clock_ahb_field(uint32_t divider);
-
 #endif

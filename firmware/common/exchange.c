@@ -3,6 +3,7 @@
 #include "crc32.h"
 #include "cycle_counter.h"
 #include "error_codes.h"
+#include "host_events.h"
 #include "interrupts.h"
 #include "run.h"
 #include "times.h"
@@ -62,14 +63,17 @@ static void forget_what_is_replaced(void) {
   checked_crc = 0;
 }
 
-bool exchange_check_ahead(void) {
-  if (!awaits_input) return false;
+/* While the board waits: checks what has come of the input. */
+static bool check_ahead(void) {
+  if (!awaits_input) return true;
   forget_what_is_replaced();
   uint32_t count = loaded_bytes - checked_bytes;
-  if (count == 0 || count > network_input.bytes) return false; /* the second: replaced in between */
+  if (count == 0 || count > network_input.bytes) return true; /* the second: replaced in between */
   check_part(count < PART_BYTES ? count : PART_BYTES);
-  return true;
+  return false;
 }
+
+RUN_TASK task = check_ahead;
 
 static bool input_is_good(void) {
   forget_what_is_replaced();
@@ -90,7 +94,7 @@ static void free_input(void) {
   uint32_t number = exchange_inputs_taken;
   exchange_inputs_taken = number + 1u;
   is_started = false;
-  exchange_on_taken(number);
+  host_tell_taken(number);
   interrupts_unlock(lock);
 }
 
@@ -106,7 +110,7 @@ bool exchange_take_input(uint32_t record) {
     if (!is_good) {
       restart_loading();
       is_started = false;
-      exchange_on_corrupt(exchange_inputs_taken);
+      host_tell_corrupt(exchange_inputs_taken);
     }
   }
   if (network_is_staged(&network_input)) free_input();
@@ -159,7 +163,7 @@ static void fill_output(uint32_t crc) {
   exchange_output_crc = crc;
   exchange_outputs_done = number + 1u;
   is_full = true;
-  exchange_on_done(number, crc);
+  host_tell_done(number, crc);
   interrupts_unlock(lock);
 }
 

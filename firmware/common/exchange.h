@@ -20,9 +20,6 @@ void exchange_reset(void);
 bool exchange_take_input(uint32_t record);
 bool exchange_give_output(uint32_t record);
 
-/* While the board waits: checks what has come of the input. Returns whether there was something to check. */
-bool exchange_check_ahead(void);
-
 /* At the end of an inference: an input that lies in the arena is used now. */
 void exchange_end(void);
 
@@ -39,11 +36,5 @@ uint8_t exchange_start(uint32_t number, uint32_t crc);
 
 /* Frees the outputs before `number`, and finds part of this one. */
 uint8_t exchange_read(uint32_t number, uint32_t offset, uint32_t length, const uint8_t **from);
-
-/* Events, defined by host.c. */
-
-void exchange_on_taken(uint32_t number);
-void exchange_on_corrupt(uint32_t number);
-void exchange_on_done(uint32_t number, uint32_t crc);
 
 #endif

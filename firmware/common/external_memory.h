@@ -1,4 +1,5 @@
-/* A serial flash that the QUADSPI maps into the address space. Programs without weights in it lack the .c file. */
+/* A serial flash that the QUADSPI maps into the address space. Programs without weights in it have
+ * no_external_memory.c in place of external_memory.c. */
 #ifndef EXTERNAL_MEMORY_H
 #define EXTERNAL_MEMORY_H
 
@@ -29,6 +30,6 @@ extern const external_memory_t board_external_memory; /* in the generated src/bo
 void external_memory_begin(void);
 
 /* False if it is not mapped; `found` is the JEDEC id that it has answered. */
-bool external_memory_check(uint32_t *found) __attribute__((weak));
+bool external_memory_check(uint32_t *found);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "device.h"
 #include "error_codes.h"
-#include "host.h"
+#include "host_events.h"
 #include "interrupts.h"
 #include "stack.h"
 
@@ -28,7 +28,7 @@ static bool is_below_stack(void) {
 _Noreturn void faults_report(uint32_t program_counter) {
   __disable_irq();
   bool has_overflowed = !stack_is_intact() || is_below_stack();
-  host_send_fault(has_overflowed ? ERROR_STACK_OVERFLOW : ERROR_FAULT, program_counter);
+  host_tell_fault(has_overflowed ? ERROR_STACK_OVERFLOW : ERROR_FAULT, program_counter);
   for (;;) {
   }
 }

@@ -14,7 +14,4 @@ void host_interrupt(void);
 bool host_is_busy(void);
 void host_tick(void);
 
-/* Reports a fault (`code`) by polling, without interrupts. */
-void host_send_fault(uint8_t code, uint32_t program_counter);
-
 #endif

@@ -236,6 +236,11 @@ void link_in_end_frame(link_t *link, bool is_good) {
 
 /* Frames without data */
 
+void link_in_damaged(link_t *link) {
+  link->counters.damaged++;
+  if (link_is_data(link->parser.header.type)) link_in_end_frame(link, false);
+}
+
 static void take_confirm(link_t *link, uint8_t index, const link_header_t *header, const uint8_t *note) {
   link_channel_t *channel = link_at(link, index);
   uint32_t blocks = note[0];

@@ -1,4 +1,6 @@
-/* What the files of a link share; nobody else includes this. */
+/* What the files of a link share; nobody else includes this. Each calls only those above it here: link_parts.c,
+ * link_peer.c, link_in.c, link_out.c, link_speak.c and link_work.c, which is below link.c.
+ */
 #ifndef LINK_PARTS_H
 #define LINK_PARTS_H
 
@@ -79,16 +81,20 @@ uint8_t link_index(const link_t *link, uint8_t channel, bool is_out);
 void link_say(link_t *link, link_channel_t *channel, uint8_t what);
 void link_tell(link_t *link, link_event_t event, uint8_t index, uint32_t detail);
 
-/* Ends the run of this link. */
+/* Forgets both directions; ends the run of this link. */
+void link_forget(link_t *link);
 void link_fail(link_t *link, uint8_t index, link_failure_t reason);
 
 void link_wake(link_t *link);
-void link_frame_damaged(link_t *link);
 
-/* link_speak.c */
+/* Of a header that leaves. */
+static inline uint8_t link_addresses(const link_t *link) {
+  return (uint8_t)(link->settings->peer << 4 | link->settings->identity->board);
+}
+
 void link_begin_data(link_t *link, uint8_t index, link_header_t *header, const uint8_t *data);
 
-/* link_work.c */
+/* What link_work.c does a piece at a time. */
 typedef enum {
   LINK_NO_JOB,
   LINK_MAKE_ANSWER, /* the receiver makes the CRCs of DAMAGED */
@@ -100,11 +106,22 @@ typedef enum {
 /* False if another job is under way. */
 bool link_work_begin(link_t *link, link_job_t job, uint8_t index, uint32_t first, uint32_t blocks);
 
+/* link_peer.c */
+void link_peer_hello(link_t *link, const uint8_t *note);
+void link_peer_heard(link_t *link);
+void link_peer_announce(link_t *link); /* that this board has booted, once the peer takes no frame of the past for it */
+void link_peer_ask(link_t *link);
+void link_peer_asked(link_t *link);
+void link_peer_tick(link_t *link);
+bool link_peer_is_sending(const link_t *link); /* which can answer at the end of its frame only */
+uint16_t link_peer_note(const link_t *link, uint8_t *note);
+
 /* link_in.c */
 void link_in_checked(link_t *link);
 void link_in_begin_frame(link_t *link);
 void link_in_next_segment(link_t *link);
 void link_in_end_frame(link_t *link, bool is_good);
+void link_in_damaged(link_t *link); /* a frame that has arrived */
 void link_in_note(link_t *link, uint8_t index, const link_header_t *header, const uint8_t *note);
 bool link_in_is_checking(const link_t *link, uint8_t index);
 void link_in_check(link_t *link, uint8_t index);
@@ -120,15 +137,5 @@ void link_out_data_left(link_t *link);
 void link_out_frame_left(link_t *link);
 void link_out_tick(link_t *link, uint8_t index);
 uint16_t link_out_confirm_note(const link_channel_t *channel, uint16_t *offset, uint8_t *note);
-
-/* link_peer.c */
-void link_peer_hello(link_t *link, const uint8_t *note);
-void link_peer_heard(link_t *link);
-void link_peer_announce(link_t *link); /* that this board has booted, once the peer takes no frame of the past for it */
-void link_peer_ask(link_t *link);
-void link_peer_asked(link_t *link);
-void link_peer_tick(link_t *link);
-bool link_peer_is_sending(const link_t *link); /* which can answer at the end of its frame only */
-uint16_t link_peer_note(const link_t *link, uint8_t *note);
 
 #endif

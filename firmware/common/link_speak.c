@@ -1,20 +1,10 @@
 /* What leaves next: HELLO, then frames without data, then data, tensor after tensor. */
 #include "link_parts.h"
 
-static uint8_t addresses(const link_t *link) {
-  return (uint8_t)(link->settings->peer << 4 | link->settings->identity->board);
-}
-
-void link_begin_data(link_t *link, uint8_t index, link_header_t *header, const uint8_t *data) {
-  header->addresses = addresses(link);
-  link->speaking = index;
-  link_write_data(&link->writer, header, link->parser.seed, data);
-}
-
 static bool begin_hello(link_t *link) {
   bool is_reply = link->answers & LINK_SAY_HELLO_REPLY;
   link->answers = (uint8_t)(link->answers & ~(is_reply ? LINK_SAY_HELLO_REPLY : LINK_SAY_HELLO));
-  link_header_t header = {.type = is_reply ? LINK_HELLO_REPLY : LINK_HELLO, .addresses = addresses(link)};
+  link_header_t header = {.type = is_reply ? LINK_HELLO_REPLY : LINK_HELLO, .addresses = link_addresses(link)};
   header.length = link_peer_note(link, link_writer_note(&link->writer));
   link->speaking = LINK_NO_CHANNEL;
   link_write_note(&link->writer, &header, 0);
@@ -35,7 +25,7 @@ static bool begin_answer(link_t *link, uint8_t index) {
   while (!(channel->answers & 1u << which)) which++;
   channel->answers = (uint8_t)(channel->answers & ~(1u << which));
   link_header_t header = {.type = types[which],
-                          .addresses = addresses(link),
+                          .addresses = link_addresses(link),
                           .channel = link_plan(link, index)->channel,
                           .number = number_of(channel, types[which])};
   uint8_t *note = link_writer_note(&link->writer);
@@ -100,7 +90,7 @@ void link_tick(link_t *link) {
   grow(&link->quiet_ms);
   grow(&link->deaf_ms);
   bool is_silent = link->quiet_ms > LINK_SILENCE_MS + link_ms_of(link, 2);
-  if (is_silent && link_parser_end(&link->parser)) link_frame_damaged(link);
+  if (is_silent && link_parser_end(&link->parser)) link_in_damaged(link);
   link_peer_tick(link);
   if (link->state == LINK_STOPPED || !link->may_be_due) return;
   link->may_be_due = false;

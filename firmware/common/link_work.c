@@ -1,23 +1,6 @@
 /* CRCs over the units of a damaged frame, and over blocks that came in another order: a piece in each call. */
 #include "link_parts.h"
 
-static bool is_free(const link_t *link) {
-  const link_work_t *work = &link->work;
-  if (work->job == LINK_ANSWER_MADE) return !(link_at(link, work->index)->answers & LINK_SAY_DAMAGED);
-  return work->job == LINK_NO_JOB;
-}
-
-bool link_work_begin(link_t *link, link_job_t job, uint8_t index, uint32_t first, uint32_t blocks) {
-  if (!is_free(link)) return false;
-  link->work = (link_work_t){.job = (uint8_t)job,
-                             .index = index,
-                             .number = link_at(link, index)->number,
-                             .first = (uint16_t)first,
-                             .blocks = (uint8_t)blocks};
-  link_wake(link);
-  return true;
-}
-
 static bool is_wanted(const link_t *link) {
   const link_work_t *work = &link->work;
   const link_channel_t *channel = link_at(link, work->index);

@@ -23,7 +23,7 @@ int main(void) {
   stack_begin();
   reset_begin();
   clock_begin();
-  if (weights_update_finish) weights_update_finish();
+  weights_update_finish();
   cycle_counter_begin();
   ticker_begin();
   watchdog_begin(network_watchdog_ms);

@@ -251,7 +251,7 @@ static bool obey(char *rest) {
   return true;
 }
 
-void uart_host_on_byte(uint8_t byte) {
+static void take(uint8_t byte) {
   if (byte != COMMAND_END) {
     if (byte >= ' ' && length < COMMAND_CHARS) command[length++] = (char)byte;
     return;
@@ -266,8 +266,6 @@ void uart_host_on_byte(uint8_t byte) {
   uart_host_wake(&board_host_uart);
 }
 
-bool uart_host_next_byte(uint8_t *byte) { return text_out_next(byte); }
-
 void host_begin(uint32_t uart_clock_hz) {
   uart_host_begin(&board_host_uart, uart_clock_hz);
   ticker_start();
@@ -276,15 +274,13 @@ void host_begin(uint32_t uart_clock_hz) {
   mlperf_infer_begin();
 }
 
-void host_interrupt(void) { uart_host_interrupt(&board_host_uart); }
+void host_interrupt(void) {
+  uint8_t byte;
+  if (uart_host_receive(&board_host_uart, &byte)) take(byte);
+  uart_host_go_on(&board_host_uart);
+}
 
 /* The ticker counts the time in which nothing is inferred. */
 bool host_is_busy(void) { return !mlperf_is_inferring(); }
 
 void host_tick(void) {}
-
-void host_send_fault(uint8_t code, uint32_t program_counter) {
-  uart_host_send_polling(&board_host_uart);
-  mlperf_send_error(code, program_counter);
-  uart_host_send_polling(&board_host_uart);
-}

@@ -7,10 +7,10 @@
 #include "exchange.h"
 #include "frames.h"
 #include "interrupts.h"
+#include "mlperf_events.h"
 #include "mlperf_settings.h"
 #include "network.h"
 #include "run.h"
-#include "schedule.h"
 #include "text_out.h"
 #include "ticker.h"
 
@@ -70,8 +70,6 @@ static void begin_run(uint32_t ahead) {
   run_request(&(run_request_t){.type = FRAME_RESET, .run = newest_run});
 }
 
-void mlperf_infer_begin(void) { begin_run(1); }
-
 /* Inferences */
 
 static void begin_inference(void) {
@@ -126,7 +124,7 @@ static void end(void) {
   text_out("m-ready\r\n");
 }
 
-static void fail(uint8_t code, uint32_t detail) {
+static __attribute__((noinline)) void fail(uint8_t code, uint32_t detail) {
   mlperf_infer_cancel();
   mlperf_send_error(code, detail);
   text_out("m-ready\r\n");
@@ -159,21 +157,9 @@ bool mlperf_send_results(void) {
   return true;
 }
 
-void mlperf_send_error(uint8_t code, uint32_t detail) {
-  text_out("e-[Error ");
-  text_out_number(code);
-  text_out(", detail ");
-  text_out_number(detail);
-  text_out("]\r\n");
-}
-
 /* Events of the modules below */
 
-void exchange_on_taken(uint32_t number) { (void)number; }
-
-void exchange_on_done(uint32_t number, uint32_t crc) {
-  (void)number;
-  (void)crc;
+static void on_done(void) {
   if (phase == IDLE) return;
   has_done_any = true;
   if (phase == WARMING) {
@@ -187,16 +173,14 @@ void exchange_on_done(uint32_t number, uint32_t crc) {
   uart_host_wake(&board_host_uart);
 }
 
-void exchange_on_corrupt(uint32_t number) {
+static void on_corrupt(uint32_t number) {
   uint32_t lock = interrupts_lock();
   if (phase != IDLE) fail(ERROR_INPUT_CORRUPT, number);
   uart_host_wake(&board_host_uart);
   interrupts_unlock(lock);
 }
 
-void schedule_on_obeyed(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail) {
-  (void)type;
-  (void)sequence;
+static void on_obeyed(uint8_t code, uint32_t detail) {
   uint32_t lock = interrupts_lock();
   is_run_asked = false;
   if (phase != IDLE && code) fail(code, detail);
@@ -212,7 +196,7 @@ static bool may_mend(uint8_t code) {
   return is_left_behind && !has_done_any && tries++ < MOST_TRIES;
 }
 
-void run_on_error(uint8_t code, uint32_t detail) {
+static void on_error(uint8_t code, uint32_t detail) {
   uint32_t lock = interrupts_lock();
   if (phase == IDLE) {
     is_run_spoilt = true;
@@ -224,4 +208,10 @@ void run_on_error(uint8_t code, uint32_t detail) {
   }
   uart_host_wake(&board_host_uart);
   interrupts_unlock(lock);
+}
+
+void mlperf_infer_begin(void) {
+  static const mlperf_events_t events = {on_obeyed, on_error, on_corrupt, on_done};
+  mlperf_events_begin(&events);
+  begin_run(1);
 }

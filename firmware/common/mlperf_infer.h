@@ -22,7 +22,4 @@ uint32_t mlperf_us(void);
 /* Sends the newest output; false if there is none. */
 bool mlperf_send_results(void);
 
-/* Sends the line of an error. */
-void mlperf_send_error(uint8_t code, uint32_t detail);
-
 #endif

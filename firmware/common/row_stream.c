@@ -61,8 +61,10 @@ static void end_input_locked(void) {
   if (network_is_staged(&input->tensor)) transfers_accept(input, run_inference + 1u);
 }
 
-void transfers_on_received(const network_transfer_t *transfer) {
-  if (transfer == input && run_number == input_run && !input_has_ended) end_input_locked();
+void row_stream_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
+  bool is_input = event == LINK_EVENT_RECEIVED && input && input->channel == channel;
+  if (is_input && run_number == input_run && !input_has_ended) end_input_locked();
+  transfers_on_event(link, event, channel, detail);
 }
 
 bool row_stream_receive(const network_transfer_t *transfer) {

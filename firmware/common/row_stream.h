@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "network.h"
+#include "network_links.h"
 
 /* The streamed input and output of a layer, NULL if there is none, and the bytes of one of their rows; generated. */
 typedef struct {
@@ -22,6 +22,9 @@ typedef struct {
 /* Steps, in place of transfers_receive and transfers_send. */
 bool row_stream_receive(const network_transfer_t *transfer);
 bool row_stream_send(const network_transfer_t *transfer);
+
+/* Event of the links, in place of transfers_on_event. */
+void row_stream_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail);
 
 /* Around a layer. */
 void row_stream_begin(const row_stream_t *stream);

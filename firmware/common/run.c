@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "error_codes.h"
+#include "host_events.h"
 #include "interrupts.h"
 #include "network.h"
 #include "ticker.h"
@@ -35,7 +36,7 @@ void run_fail(uint8_t code, uint32_t detail) {
     run_error = code;
     run_error_detail = detail;
     has_failed = true;
-    run_on_error(code, detail);
+    host_tell_error(code, detail);
   }
   interrupts_unlock(lock);
 }
@@ -44,7 +45,7 @@ void run_warn(uint8_t code, uint32_t detail) {
   if (has_failed || run_state == RUN_STOPPED) return;
   run_error = code;
   run_error_detail = detail;
-  if (code) run_on_error(code, detail);
+  if (code) host_tell_error(code, detail);
 }
 
 bool run_has_ended(void) { return pending_type || joining || has_failed; }
@@ -117,12 +118,20 @@ static void leave_rest(void) {
   times_clear();
 }
 
+static __attribute__((noinline)) bool do_tasks(void) {
+  bool may_sleep = true;
+  for (const run_task_t *task = __start_run_tasks; task != __stop_run_tasks; task++) {
+    may_sleep &= (*task)();
+  }
+  return may_sleep;
+}
+
 bool run_wait(bool (*is_over)(const void *), const void *what) {
   is_waiting = true;
   ticker_start();
   while (!run_has_ended() && !is_over(what)) {
     has_changed = false;
-    bool may_sleep = run_on_wait();
+    bool may_sleep = do_tasks();
     keep_alive();
     if (may_sleep) sleep_until_change(is_over, what);
   }

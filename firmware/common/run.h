@@ -46,7 +46,7 @@ bool run_has_ended(void);
 /* Whether the ticker is to stay on: while waiting, and while a layer runs during which the cycle counter may wrap. */
 bool run_needs_ticker(void);
 
-/* From interrupts: run_on_wait is to be called again. */
+/* From interrupts: the tasks below are to be called again. */
 void run_look_again(void);
 
 /* Whether a step waits. */
@@ -61,13 +61,18 @@ uint32_t run_take_join(void);
 void run_begin(uint32_t number);
 void run_stop(void);
 
-/* Waits until `is_over`; false when the run has ended before. Sleeps meanwhile, unless run_on_wait says no. */
+/* Waits until `is_over`; false when the run has ended before. Calls all tasks again and again, and sleeps in between if
+ * all of them allow it.
+ */
 bool run_wait(bool (*is_over)(const void *), const void *what);
 
-/* Defined by host.c: a failure or a warning. */
-void run_on_error(uint8_t code, uint32_t detail);
+/* What a module does while the board waits: returns whether the core may sleep until the next interrupt. The linker
+ * joins the tasks of all modules to one list, in any order.
+ */
+typedef bool (*run_task_t)(void);
+extern const run_task_t __start_run_tasks[];
+extern const run_task_t __stop_run_tasks[];
 
-/* Defined by schedule.c: called again and again while waiting; returns whether the core may sleep. */
-bool run_on_wait(void);
+#define RUN_TASK static const __attribute__((section("run_tasks"), used)) run_task_t
 
 #endif

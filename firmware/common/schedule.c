@@ -6,6 +6,7 @@
 #include "external_memory.h"
 #include "flash_check.h"
 #include "frames.h"
+#include "host_events.h"
 #include "interrupts.h"
 #include "markers.h"
 #include "network.h"
@@ -17,7 +18,6 @@
 #include "watchdog.h"
 #include "weights_file.h"
 #include "weights_key.h"
-#include "weights_update.h"
 
 uint64_t schedule_excluded_ticks;
 
@@ -53,9 +53,9 @@ static bool take_step(const network_step_t *step, uint32_t record) {
 
 /* Returns what is wrong with the program or its weights, if anything. */
 static uint8_t check_program(uint32_t *found) {
-  if (external_memory_check && !external_memory_check(found)) return ERROR_EXTERNAL_MEMORY;
+  if (!external_memory_check(found)) return ERROR_EXTERNAL_MEMORY;
   if (!flash_check(found)) return ERROR_FLASH_CORRUPT;
-  return !weights_file_check || weights_file_check(found) ? ERROR_NONE : ERROR_WEIGHTS;
+  return weights_file_check(found) && weights_key_check(found) ? ERROR_NONE : ERROR_WEIGHTS;
 }
 
 static void answer_check(void) {
@@ -65,16 +65,15 @@ static void answer_check(void) {
   uint32_t found;
   uint8_t code = check_program(&found);
   if (code) run_fail(code, found);
-  schedule_on_obeyed(FRAME_CHECK, sequence, code, found);
+  host_tell_obeyed(FRAME_CHECK, sequence, code, found);
 }
 
-bool run_on_wait(void) {
+static bool answer_while_waiting(void) {
   answer_check();
-  if (weights_update_obey) weights_update_obey();
-  if (weights_key_obey) weights_key_obey();
-  bool may_sleep = transfers_poll();
-  return !exchange_check_ahead() && may_sleep;
+  return true;
 }
+
+RUN_TASK task = answer_while_waiting;
 
 /* One inference; a command of the host, a neighbour or a failure may end it early. */
 static void infer(void) {
@@ -128,7 +127,7 @@ static void obey(const run_request_t *request) {
   } else if (run_state == RUN_STOPPED) {
     code = ERROR_BUSY;
   }
-  schedule_on_obeyed(request->type, request->sequence, code, detail);
+  host_tell_obeyed(request->type, request->sequence, code, detail);
 }
 
 /* The failure of a run that a newer one has ended does not matter any more. */

@@ -15,11 +15,8 @@ _Noreturn void schedule_run(void);
 /* Whether run `run` is under way, and nothing is to end it. */
 bool schedule_is_in(uint32_t run);
 
-/* From the host's interrupt: compares the flash with its checksum between two steps; the run goes on if it is right. */
+/* From the host's interrupt: compares the flash with its checksum between two steps; the run goes on if it is right.
+ * The host is told when that is done, as of RESET and STOP (run_request). */
 void schedule_check(uint8_t sequence);
-
-/* Events, defined by the module that uses the schedule (host.c): what FRAME_RESET, FRAME_STOP or FRAME_CHECK asked for
- * is done, or not, for the reason `code`. */
-void schedule_on_obeyed(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail);
 
 #endif

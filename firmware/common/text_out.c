@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "host_bytes.h"
+
 enum { QUEUE_ITEMS = 24, BASE = 10 };
 
 typedef enum { TEXT, NUMBER, PARTS } kind_t;
@@ -56,7 +58,7 @@ static const char *part_of(const item_t *item, uint32_t index) {
   return item->kind == TEXT ? item->what.text : text_of_number(digits, item->what.number, 0);
 }
 
-bool text_out_next(uint8_t *byte) {
+bool host_bytes_next(uint8_t *byte) {
   while (!*rest && count) {
     const char *next = part_of(&queue[first], part++);
     rest = next ? next : "";

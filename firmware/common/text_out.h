@@ -1,5 +1,5 @@
-/* Text to the host, byte by byte as the UART takes it: numbers become digits when their turn comes, so that a long
- * answer needs no buffer. What finds no place in the queue is lost.
+/* Text to the host, byte by byte as the UART takes it (host_bytes.h): numbers become digits when their turn comes, so
+ * that a long answer needs no buffer. What finds no place in the queue is lost.
  *
  * To be called from the host's interrupt or with interrupts masked.
  */
@@ -20,8 +20,5 @@ void text_out_parts(text_parts_t parts);
 /* The digits of a number with `places` digits behind its point, in at most TEXT_NUMBER_CHARS. */
 enum { TEXT_NUMBER_CHARS = 24 };
 const char *text_of_number(char *to, uint64_t number, uint32_t places);
-
-/* The next byte to send; false when there is none. */
-bool text_out_next(uint8_t *byte);
 
 #endif

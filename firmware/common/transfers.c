@@ -19,8 +19,7 @@
 link_identity_t transfers_identity;
 
 void transfers_begin(void) {
-  uint32_t network = weights_file_network ? weights_file_network() : 0;
-  transfers_identity = (link_identity_t){.plan = network_project_hash ^ network,
+  transfers_identity = (link_identity_t){.plan = network_project_hash ^ weights_file_network(),
                                          .boot_count = reset_count,
                                          .board = network_board_index,
                                          .reset_cause = reset_cause};
@@ -141,6 +140,8 @@ bool transfers_poll(void) {
   return may_sleep;
 }
 
+RUN_TASK task = transfers_poll;
+
 uint32_t transfers_repeats(void) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < board_link_count; i++) sum += board_links[i].counters.repeated;
@@ -197,12 +198,9 @@ static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
   }
 }
 
-__attribute__((weak)) void transfers_on_received(const network_transfer_t *transfer) { (void)transfer; }
-
 /* From the interrupts of the links; waits look at the states of channels. */
 void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
   switch (event) {
-    case LINK_EVENT_RECEIVED: transfers_on_received(transfer_of(channel)); break;
     case LINK_EVENT_STARTED: note_started(transfer_of(channel), detail); break;
     case LINK_EVENT_SENT: note_sent(transfer_of(channel), detail); break;
     case LINK_EVENT_FAILED: note_failed(link, channel, detail); break;

@@ -56,9 +56,6 @@ bool transfers_await_sent(const network_transfer_t *transfer);
 void transfers_accept(const network_transfer_t *transfer, uint32_t number);
 bool transfers_queue(const network_transfer_t *transfer, uint32_t ready);
 bool transfers_is_full(const void *transfer);
-
-/* From interrupts: a tensor is whole. Defined by row_stream.c where a board streams, else empty. */
-void transfers_on_received(const network_transfer_t *transfer);
 bool transfers_is_free(const void *transfer);
 
 #endif

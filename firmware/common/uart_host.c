@@ -1,5 +1,6 @@
 #include "uart_host.h"
 
+#include "host_bytes.h"
 #include "interrupts.h"
 
 #define POLLS_PER_BYTE 1000000u /* a byte at 9600 baud takes 60 000 polls on the fastest core */
@@ -11,7 +12,7 @@ void uart_host_begin(uart_host_t *port, uint32_t clock_hz) {
 
 static bool send_byte(uart_host_t *port) {
   uint8_t byte;
-  if (uart_host_next_byte(&byte)) {
+  if (host_bytes_next(&byte)) {
     uart_put(port->uart.registers, byte);
     return true;
   }
@@ -31,20 +32,21 @@ void uart_host_wake(uart_host_t *port) {
   interrupts_unlock(lock);
 }
 
-void uart_host_interrupt(uart_host_t *port) {
-  USART_TypeDef *registers = port->uart.registers;
-  uint32_t status = uart_status(registers);
-  if (status & (UART_RECEIVED | UART_LINE_ERRORS)) {
-    uint8_t byte = uart_data(registers);
-    uart_take_flags(&port->uart, status & ~UART_IDLE);
-    if (status & UART_RECEIVED) uart_host_on_byte(byte);
-  }
-  if (port->is_sending && (uart_status(registers) & UART_SENDABLE)) send_byte(port);
+bool uart_host_receive(uart_host_t *port, uint8_t *byte) {
+  uint32_t status = uart_status(port->uart.registers);
+  if (!(status & (UART_RECEIVED | UART_LINE_ERRORS))) return false;
+  *byte = uart_data(port->uart.registers);
+  uart_take_flags(&port->uart, status & ~UART_IDLE);
+  return (status & UART_RECEIVED) != 0;
+}
+
+void uart_host_go_on(uart_host_t *port) {
+  if (port->is_sending && (uart_status(port->uart.registers) & UART_SENDABLE)) send_byte(port);
 }
 
 void uart_host_send_polling(uart_host_t *port) {
   uint8_t byte;
-  while (uart_host_next_byte(&byte)) {
+  while (host_bytes_next(&byte)) {
     for (uint32_t polls = POLLS_PER_BYTE; polls && !(uart_status(port->uart.registers) & UART_SENDABLE); polls--) {
     }
     uart_put(port->uart.registers, byte);

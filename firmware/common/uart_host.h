@@ -1,7 +1,8 @@
-/* The UART to the host in interrupt mode, between the wire and the protocol that the board speaks.
+/* The UART to the host in interrupt mode, between the wire and the protocol that the board speaks: it sends the bytes
+ * of host_bytes.h.
  *
  * Its interrupt has a higher priority than those of the links: at 921600 baud and without a FIFO a byte is lost after
- * 11 us, less than a link needs for a piece of a tensor. So its handlers, to which uart_host_on_byte belongs, may
+ * 11 us, less than a link needs for a piece of a tensor. So its handler, to which requests belong, may
  * interrupt those of a link and must not call functions of link.h.
  */
 #ifndef UART_HOST_H
@@ -20,15 +21,11 @@ void uart_host_begin(uart_host_t *port, uint32_t clock_hz);
 /* Starts sending: fills the UART, the rest follows by interrupt. */
 void uart_host_wake(uart_host_t *port);
 
-void uart_host_interrupt(uart_host_t *port);
+/* Of the interrupt: first takes a byte that has arrived (false if none has), then goes on sending. */
+bool uart_host_receive(uart_host_t *port, uint8_t *byte);
+void uart_host_go_on(uart_host_t *port);
 
 /* Sends everything by polling, without interrupts: for fault reports. */
 void uart_host_send_polling(uart_host_t *port);
-
-/* Defined by the module that speaks the protocol (host.c or mlperf_host.c): takes a byte that has arrived, and fetches
- * the next one to send; false when there is none.
- */
-void uart_host_on_byte(uint8_t byte);
-bool uart_host_next_byte(uint8_t *byte);
 
 #endif

@@ -4,7 +4,6 @@
 #include "flash_errors.h"
 #include "network.h"
 #include "watchdog.h"
-#include "weights_key.h"
 
 /* Nothing in this file runs for each byte: its size counts. */
 #pragma GCC optimize("Os")
@@ -92,7 +91,6 @@ uint32_t weights_file_network(void) {
 bool weights_file_check(uint32_t *reason) {
   *reason = weights_reason(weights_file);
   if (!*reason && has_links && network_in_flash() != linked_network) *reason = WEIGHTS_REPLACED;
-  if (!*reason && weights_key_reason) *reason = weights_key_reason();
   return *reason == WEIGHTS_GOOD;
 }
 

@@ -74,16 +74,16 @@ bool weights_add_crc(const uint32_t *words, uint32_t count, uint32_t *crc);
 /* The CRC-32 that a file has as its last word; 0 if that cannot be read. */
 uint32_t weights_crc(const uint32_t *file);
 
-/* In programs without such a file, these functions are absent. */
+/* Programs without such a file have no_weights_file.c in place of weights_file.c. */
 
 /* False if the file in flash cannot be used; `reason` says why. */
-bool weights_file_check(uint32_t *reason) __attribute__((weak));
+bool weights_file_check(uint32_t *reason);
 
 /* By which links tell networks of a structure apart, from the start on: model and counter are those of the files of all
  * boards. A file that replaces this one is refused until the next start. */
-uint32_t weights_file_network(void) __attribute__((weak));
+uint32_t weights_file_network(void);
 
 /* Which file is in flash, good or not; 0 if there is none. */
-void weights_file_identify(uint32_t *crc, uint32_t *counter) __attribute__((weak));
+void weights_file_identify(uint32_t *crc, uint32_t *counter);
 
 #endif

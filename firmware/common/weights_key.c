@@ -5,6 +5,8 @@
 #include "error_codes.h"
 #include "frames.h"
 #include "gcm.h"
+#include "host_events.h"
+#include "requests.h"
 #include "run.h"
 #include "watchdog.h"
 #include "weights_file.h"
@@ -25,15 +27,24 @@ static volatile bool is_wanted;
 static bool is_decrypted;
 static gcm_t gcm;
 
-uint32_t weights_key_reason(void) { return is_decrypted ? WEIGHTS_GOOD : WEIGHTS_NO_KEY; }
-
-uint8_t *weights_key_place(uint32_t bytes) {
-  return is_wanted || !weights_key_has_length(bytes) ? NULL : key;
+bool weights_key_check(uint32_t *reason) {
+  *reason = is_decrypted ? WEIGHTS_GOOD : WEIGHTS_NO_KEY;
+  return is_decrypted;
 }
 
-void weights_key_request(uint8_t sequence, uint32_t bytes) {
-  key_sequence = sequence;
-  key_bytes = bytes;
+/* From the host's interrupt */
+
+static uint8_t place(const uint8_t *head, uint32_t bytes, uint8_t **to) {
+  (void)head;
+  if (bytes != 16u && bytes != LONGEST_KEY_BYTES) return ERROR_BAD_LENGTH;
+  *to = key;
+  return is_wanted ? ERROR_BUSY : ERROR_NONE;
+}
+
+static void take(const frame_header_t *header, const uint8_t *head) {
+  (void)head;
+  key_sequence = header->sequence;
+  key_bytes = header->length - (uint32_t)FRAME_HEAD_BYTES;
   is_wanted = true;
   run_look_again();
 }
@@ -75,6 +86,13 @@ static bool decrypt(void) {
   return is_good;
 }
 
+static void drop(void) {
+  if (!is_wanted) wipe_key();
+}
+
+static const request_data_t key_data = {place, drop};
+REQUESTS table[] = {{FRAME_KEY, 0, FRAME_HEAD_BYTES, 0, take, &key_data}};
+
 static uint8_t execute(uint32_t *detail) {
   if (run_state != RUN_STOPPED) return ERROR_BUSY;
   *detail = weights_reason(weights_file);
@@ -82,10 +100,6 @@ static uint8_t execute(uint32_t *detail) {
   is_decrypted = decrypt();
   *detail = WEIGHTS_WRONG_KEY;
   return is_decrypted ? ERROR_NONE : ERROR_WEIGHTS;
-}
-
-void weights_key_drop(void) {
-  if (!is_wanted) wipe_key();
 }
 
 void weights_key_forget(void) {
@@ -107,11 +121,14 @@ void weights_key_decrypt(void *to, const void *from, uint32_t bytes) {
   }
 }
 
-void weights_key_obey(void) {
-  if (!is_wanted) return;
+static bool obey(void) {
+  if (!is_wanted) return true;
   uint32_t detail = FRAME_KEY;
   uint8_t code = execute(&detail);
   wipe_key();
   is_wanted = false;
-  weights_key_on_done(key_sequence, code, detail);
+  host_tell_obeyed(FRAME_KEY, key_sequence, code, detail);
+  return true;
 }
+
+RUN_TASK task = obey;

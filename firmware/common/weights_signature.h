@@ -8,9 +8,9 @@
 /* Of the generated src/weights.c. */
 extern const uint8_t weights_public_key[];
 
-/* In programs that take files without a signature, this function is absent. */
+/* Programs that take files without a signature have no_weights_signature.c in place of weights_signature.c. */
 
 /* Whether the owner has signed a file, whose first FLASH_UNIT_BYTES are in `first_unit`. */
-bool weights_signature_is_good(const uint32_t *file, const uint32_t *first_unit) __attribute__((weak));
+bool weights_signature_is_good(const uint32_t *file, const uint32_t *first_unit);
 
 #endif

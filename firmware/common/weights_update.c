@@ -5,9 +5,11 @@
 #include "crc_unit.h"
 #include "error_codes.h"
 #include "flash_memory.h"
-#include "frames.h"
+#include "host_events.h"
+#include "host_send.h"
 #include "mpu.h"
 #include "network.h"
+#include "requests.h"
 #include "run.h"
 #include "watchdog.h"
 #include "weights_file.h"
@@ -17,18 +19,19 @@
 /* Nothing in this file runs for each byte: its size counts. */
 #pragma GCC optimize("Os")
 
+enum { PART_BYTES = 512 }; /* of a WRITE_WEIGHTS, at most */
 enum { LONGEST_ERASE_MS = 30000 }; /* of a sector, several times: the core may stand still meanwhile */
 
 typedef struct {
   uint8_t type;
   uint8_t sequence;
-  uint32_t value;
+  uint32_t value; /* BEGIN_WEIGHTS: 1 if an older file may replace a newer one; WRITE_WEIGHTS: the offset of the data */
   uint32_t bytes;
-} request_t;
+} update_t;
 
-static uint32_t data[WEIGHTS_PART_BYTES / 4];
+static uint32_t data[PART_BYTES / 4];
 static volatile bool is_wanted;
-static request_t request;
+static update_t request;
 
 /* The file that is being written: its header, the bytes that have come, and the first unit, which is held back: a slot
  * without it has no file, and nobody reads on there, where words may be half programmed. */
@@ -94,10 +97,46 @@ void weights_update_finish(void) {
   }
 }
 
-/* Requests */
+/* From the host's interrupt */
+
+static uint8_t place(const uint8_t *head, uint32_t bytes, uint8_t **to) {
+  (void)head;
+  if (bytes > sizeof data) return ERROR_BAD_LENGTH;
+  *to = (uint8_t *)data;
+  return is_wanted ? ERROR_BUSY : ERROR_NONE;
+}
+
+static void take(const frame_header_t *header, const uint8_t *head) {
+  if (is_wanted) {
+    host_send_refusal(header, ERROR_BUSY);
+    return;
+  }
+  bool has_data = header->type != FRAME_COMMIT_WEIGHTS;
+  request = (update_t){.type = header->type,
+                       .sequence = header->sequence,
+                       .value = has_data ? frame_u32(head) : 0,
+                       .bytes = has_data ? header->length - (uint32_t)FRAME_HEAD_BYTES : 0};
+  is_wanted = true;
+  run_look_again();
+}
+
+static void identify_staging(const frame_header_t *header, const uint8_t *head) {
+  (void)head;
+  host_frame_t outgoing = host_two_words(FRAME_IDENTIFY | FRAME_REPLY, header->sequence,
+                                         weights_staging ? weights_slot_bytes : 0, PART_BYTES);
+  host_send(&outgoing);
+}
+
+static const request_data_t update_data = {place, NULL};
+REQUESTS table[] = {{FRAME_BEGIN_WEIGHTS, 0, FRAME_HEAD_BYTES, 0, take, &update_data},
+                    {FRAME_WRITE_WEIGHTS, 0, FRAME_HEAD_BYTES, 0, take, &update_data},
+                    {FRAME_COMMIT_WEIGHTS, 0, 0, 0, take, NULL},
+                    {FRAME_IDENTIFY, IDENTIFY_STAGING, 0, 1, identify_staging, NULL}};
+
+/* Executing them */
 
 static uint8_t begin(uint32_t *detail) {
-  bool is_signed = weights_signature_is_good != NULL;
+  bool is_signed = weights_flags & WEIGHTS_ARE_SIGNED;
   bool may_be_older = request.value != 0 && !is_signed; /* who reaches the port need not be the owner */
   is_open = false;
   if (request.bytes != sizeof header) return ERROR_BAD_LENGTH;
@@ -110,7 +149,7 @@ static uint8_t begin(uint32_t *detail) {
   if (*detail) return ERROR_WEIGHTS;
   if (network_watchdog_ms) watchdog_begin(LONGEST_ERASE_MS);
   has_extended_watchdog = true;
-  if (target() == weights_file && weights_key_forget) weights_key_forget();
+  if (target() == weights_file) weights_key_forget();
   is_open = true;
   written = 0;
   return ERROR_NONE;
@@ -156,7 +195,7 @@ static uint8_t commit(uint32_t *detail) {
   *detail = WEIGHTS_CORRUPT;
   if (!is_header(first_unit) || !is_whole()) return ERROR_WEIGHTS;
   *detail = WEIGHTS_NOT_SIGNED;
-  if (weights_signature_is_good && !weights_signature_is_good(target(), first_unit)) return ERROR_WEIGHTS;
+  if (!weights_signature_is_good(target(), first_unit)) return ERROR_WEIGHTS;
   is_open = false;
   open_flash();
   bool is_good = flash_memory_program(offset_of(target()), first_unit);
@@ -173,18 +212,6 @@ static uint8_t execute(uint32_t *detail) {
   }
 }
 
-uint8_t *weights_update_place(uint32_t bytes) {
-  return is_wanted || bytes > sizeof data ? NULL : (uint8_t *)data;
-}
-
-bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) {
-  if (is_wanted) return false;
-  request = (request_t){.type = type, .sequence = sequence, .value = value, .bytes = bytes};
-  is_wanted = true;
-  run_look_again();
-  return true;
-}
-
 /* A run has begun: a file that is not committed is given up, and the watchdog has its own time-out again. */
 static void leave(void) {
   is_open = false;
@@ -192,14 +219,15 @@ static void leave(void) {
   watchdog_begin(network_watchdog_ms);
 }
 
-void weights_update_obey(void) {
+static bool obey(void) {
   if (has_extended_watchdog && run_state != RUN_STOPPED) leave();
-  if (!is_wanted) return;
+  if (!is_wanted) return true;
   uint32_t detail = request.type;
   uint8_t code = execute(&detail);
   uint8_t type = request.type, sequence = request.sequence;
   is_wanted = false;
-  weights_update_on_done(type, sequence, code, detail);
+  host_tell_obeyed(type, sequence, code, detail);
+  return true;
 }
 
-uint32_t weights_update_staging_bytes(void) { return weights_staging ? weights_slot_bytes : 0; }
+RUN_TASK task = obey;

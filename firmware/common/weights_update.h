@@ -14,34 +14,16 @@
 
 #include "flash_memory.h"
 
-enum { WEIGHTS_PART_BYTES = 512 }; /* of a WRITE_WEIGHTS, at most */
-
 /* Of the generated src/weights.c: the sectors of the slots, and the bytes of a slot. The one in use begins with
- * weights_file; of the linker script: the staging slot, null if the program reaches into it. */
+ * weights_file; of the linker script: the staging slot, null (therefore weak) without one, or if the program reaches
+ * into it. */
 extern const flash_sizes_t weights_sizes;
 extern const uint32_t weights_slot_bytes;
 extern const uint32_t weights_staging[] __attribute__((weak));
 
-/* In programs without such a file, these functions are absent. */
+/* Programs that take no new file have no_weights_update.c in place of weights_update.c. */
 
 /* Copies the file of the staging slot, if there is a good one: to be called at the start, before the watchdog's. */
-void weights_update_finish(void) __attribute__((weak));
-
-/* From the host's interrupt: where the data of a request go; NULL while one is executed, or for too many bytes. */
-uint8_t *weights_update_place(uint32_t bytes) __attribute__((weak));
-
-/* From the host's interrupt: a request that has come. BEGIN_WEIGHTS: `value` is 1 if an older file may replace a newer
- * one, and the header of the file follows. WRITE_WEIGHTS: `value` is the offset of the data. False while another one
- * is executed. */
-bool weights_update_request(uint8_t type, uint8_t sequence, uint32_t value, uint32_t bytes) __attribute__((weak));
-
-/* Executes a request that waits. A run ends what was begun and not committed. */
-void weights_update_obey(void) __attribute__((weak));
-
-/* Defined by host.c: a request has been executed, with this result. */
-void weights_update_on_done(uint8_t type, uint8_t sequence, uint8_t code, uint32_t detail);
-
-/* The bytes of the staging slot, 0 without one. */
-uint32_t weights_update_staging_bytes(void) __attribute__((weak));
+void weights_update_finish(void);
 
 #endif

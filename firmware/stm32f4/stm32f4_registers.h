@@ -5,6 +5,11 @@
 #define __CORTEX_M 4
 #define __NVIC_PRIO_BITS 4
 #include "cortex_m.h"
+#include "crc_registers.h"
+#include "dma_streams_registers.h"
+#include "flash_control_registers.h"
+#include "gpio_registers.h"
+#include "iwdg_registers.h"
 
 typedef struct {
   volatile uint32_t CR;
@@ -28,26 +33,9 @@ typedef struct {
 } FLASH_TypeDef;
 
 typedef struct {
-  volatile uint32_t DR;
-  volatile uint32_t reserved_0;
-  volatile uint32_t CR; /* 0x08 */
-} CRC_TypeDef;
-
-typedef struct {
   volatile uint32_t CR;
   volatile uint32_t CSR;
 } PWR_TypeDef;
-
-typedef struct {
-  volatile uint32_t MODER;
-  volatile uint32_t OTYPER;
-  volatile uint32_t OSPEEDR;
-  volatile uint32_t PUPDR;
-  volatile uint32_t reserved_0[2];
-  volatile uint32_t BSRR; /* 0x18 */
-  volatile uint32_t reserved_1;
-  volatile uint32_t AFR[2]; /* 0x20 */
-} GPIO_TypeDef;
 
 typedef struct {
   volatile uint32_t SR;
@@ -57,28 +45,6 @@ typedef struct {
   volatile uint32_t CR2;
   volatile uint32_t CR3;
 } USART_TypeDef;
-
-typedef struct {
-  volatile uint32_t KR;
-  volatile uint32_t PR;
-  volatile uint32_t RLR;
-} IWDG_TypeDef;
-
-typedef struct {
-  volatile uint32_t LISR;
-  volatile uint32_t HISR;
-  volatile uint32_t LIFCR;
-  volatile uint32_t HIFCR;
-} DMA_TypeDef;
-
-typedef struct {
-  volatile uint32_t CR;
-  volatile uint32_t NDTR;
-  volatile uint32_t PAR;
-  volatile uint32_t M0AR;
-  volatile uint32_t M1AR;
-  volatile uint32_t FCR;
-} DMA_Stream_TypeDef;
 
 #define RCC_BASE 0x40023800u
 #define FLASH_BASE 0x08000000u
@@ -99,23 +65,7 @@ typedef struct {
 #define UART5_BASE 0x40005000u
 #define USART6_BASE 0x40011400u
 #define DMA1_BASE 0x40026000u
-#define DMA1_Stream0_BASE 0x40026010u
-#define DMA1_Stream1_BASE 0x40026028u
-#define DMA1_Stream2_BASE 0x40026040u
-#define DMA1_Stream3_BASE 0x40026058u
-#define DMA1_Stream4_BASE 0x40026070u
-#define DMA1_Stream5_BASE 0x40026088u
-#define DMA1_Stream6_BASE 0x400260A0u
-#define DMA1_Stream7_BASE 0x400260B8u
 #define DMA2_BASE 0x40026400u
-#define DMA2_Stream0_BASE 0x40026410u
-#define DMA2_Stream1_BASE 0x40026428u
-#define DMA2_Stream2_BASE 0x40026440u
-#define DMA2_Stream3_BASE 0x40026458u
-#define DMA2_Stream4_BASE 0x40026470u
-#define DMA2_Stream5_BASE 0x40026488u
-#define DMA2_Stream6_BASE 0x400264A0u
-#define DMA2_Stream7_BASE 0x400264B8u
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
@@ -135,23 +85,7 @@ typedef struct {
 #define UART5 ((USART_TypeDef *)UART5_BASE)
 #define USART6 ((USART_TypeDef *)USART6_BASE)
 #define DMA1 ((DMA_TypeDef *)DMA1_BASE)
-#define DMA1_Stream0 ((DMA_Stream_TypeDef *)DMA1_Stream0_BASE)
-#define DMA1_Stream1 ((DMA_Stream_TypeDef *)DMA1_Stream1_BASE)
-#define DMA1_Stream2 ((DMA_Stream_TypeDef *)DMA1_Stream2_BASE)
-#define DMA1_Stream3 ((DMA_Stream_TypeDef *)DMA1_Stream3_BASE)
-#define DMA1_Stream4 ((DMA_Stream_TypeDef *)DMA1_Stream4_BASE)
-#define DMA1_Stream5 ((DMA_Stream_TypeDef *)DMA1_Stream5_BASE)
-#define DMA1_Stream6 ((DMA_Stream_TypeDef *)DMA1_Stream6_BASE)
-#define DMA1_Stream7 ((DMA_Stream_TypeDef *)DMA1_Stream7_BASE)
 #define DMA2 ((DMA_TypeDef *)DMA2_BASE)
-#define DMA2_Stream0 ((DMA_Stream_TypeDef *)DMA2_Stream0_BASE)
-#define DMA2_Stream1 ((DMA_Stream_TypeDef *)DMA2_Stream1_BASE)
-#define DMA2_Stream2 ((DMA_Stream_TypeDef *)DMA2_Stream2_BASE)
-#define DMA2_Stream3 ((DMA_Stream_TypeDef *)DMA2_Stream3_BASE)
-#define DMA2_Stream4 ((DMA_Stream_TypeDef *)DMA2_Stream4_BASE)
-#define DMA2_Stream5 ((DMA_Stream_TypeDef *)DMA2_Stream5_BASE)
-#define DMA2_Stream6 ((DMA_Stream_TypeDef *)DMA2_Stream6_BASE)
-#define DMA2_Stream7 ((DMA_Stream_TypeDef *)DMA2_Stream7_BASE)
 
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 1)
@@ -199,20 +133,12 @@ typedef struct {
 #define RCC_CSR_SFTRSTF (1u << 28)
 #define RCC_CSR_IWDGRSTF (1u << 29)
 
-#define CRC_CR_RESET (1u << 0)
-
-#define FLASH_ACR_PRFTEN (1u << 8)
-#define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_DCEN (1u << 10)
-#define FLASH_ACR_ICRST (1u << 11)
 #define FLASH_ACR_DCRST (1u << 12)
 #define FLASH_SR_BSY (1u << 16)
-#define FLASH_CR_PG (1u << 0)
 #define FLASH_CR_SER (1u << 1)
 #define FLASH_CR_SNB_Pos 3u
 #define FLASH_CR_PSIZE_Pos 8u
-#define FLASH_CR_STRT (1u << 16)
-#define FLASH_CR_LOCK (1u << 31)
 
 #define PWR_CR_VOS (3u << 14)
 #define PWR_CR_VOS_Pos 14u
@@ -221,19 +147,7 @@ typedef struct {
 #define PWR_CSR_ODRDY (1u << 16)
 #define PWR_CSR_ODSWRDY (1u << 17)
 
-#define DMA_SxCR_EN (1u << 0)
-#define DMA_SxCR_HTIE (1u << 3)
-#define DMA_SxCR_TCIE (1u << 4)
-#define DMA_SxCR_DIR_0 (1u << 6)
-#define DMA_SxCR_CIRC (1u << 8)
-#define DMA_SxCR_MINC (1u << 10)
 #define DMA_SxCR_CHSEL_Pos 25u
-#define DMA_LISR_TCIF0 (1u << 5)
-#define DMA_LIFCR_CFEIF0 (1u << 0)
-#define DMA_LIFCR_CDMEIF0 (1u << 2)
-#define DMA_LIFCR_CTEIF0 (1u << 3)
-#define DMA_LIFCR_CHTIF0 (1u << 4)
-#define DMA_LIFCR_CTCIF0 (1u << 5)
 
 #define USART_SR_FE (1u << 1)
 #define USART_SR_NE (1u << 2)

@@ -5,6 +5,14 @@
 #define __CORTEX_M 7
 #define __NVIC_PRIO_BITS 4
 #include "cortex_m.h"
+#include "crc_registers.h"
+#include "crc_v2_registers.h"
+#include "dma_streams_registers.h"
+#include "dmamux_registers.h"
+#include "gpio_registers.h"
+#include "iwdg_registers.h"
+#include "usart_v2_combined_registers.h"
+#include "usart_v2_registers.h"
 
 typedef struct {
   volatile uint32_t CR;
@@ -38,12 +46,6 @@ typedef struct {
 } FLASH_TypeDef;
 
 typedef struct {
-  volatile uint32_t DR;
-  volatile uint32_t reserved_0;
-  volatile uint32_t CR; /* 0x08 */
-} CRC_TypeDef;
-
-typedef struct {
   volatile uint32_t CR1;
   volatile uint32_t CSR1;
   volatile uint32_t CR2;
@@ -56,57 +58,6 @@ typedef struct {
   volatile uint32_t reserved_0[11];
   volatile uint32_t PWRCR; /* 0x2C, H743 only */
 } SYSCFG_TypeDef;
-
-typedef struct {
-  volatile uint32_t MODER;
-  volatile uint32_t OTYPER;
-  volatile uint32_t OSPEEDR;
-  volatile uint32_t PUPDR;
-  volatile uint32_t reserved_0[2];
-  volatile uint32_t BSRR; /* 0x18 */
-  volatile uint32_t reserved_1;
-  volatile uint32_t AFR[2]; /* 0x20 */
-} GPIO_TypeDef;
-
-typedef struct {
-  volatile uint32_t CR1;
-  volatile uint32_t CR2;
-  volatile uint32_t CR3;
-  volatile uint32_t BRR;
-  volatile uint32_t GTPR;
-  volatile uint32_t RTOR;
-  volatile uint32_t RQR;
-  volatile uint32_t ISR;
-  volatile uint32_t ICR;
-  volatile uint32_t RDR;
-  volatile uint32_t TDR;
-} USART_TypeDef;
-
-typedef struct {
-  volatile uint32_t KR;
-  volatile uint32_t PR;
-  volatile uint32_t RLR;
-} IWDG_TypeDef;
-
-typedef struct {
-  volatile uint32_t LISR;
-  volatile uint32_t HISR;
-  volatile uint32_t LIFCR;
-  volatile uint32_t HIFCR;
-} DMA_TypeDef;
-
-typedef struct {
-  volatile uint32_t CR;
-  volatile uint32_t NDTR;
-  volatile uint32_t PAR;
-  volatile uint32_t M0AR;
-  volatile uint32_t M1AR;
-  volatile uint32_t FCR;
-} DMA_Stream_TypeDef;
-
-typedef struct {
-  volatile uint32_t CCR;
-} DMAMUX_Channel_TypeDef;
 
 #define RCC_BASE 0x58024400u
 #define FLASH_BANK1_BASE 0x08000000u
@@ -132,23 +83,7 @@ typedef struct {
 #define UART7_BASE 0x40007800u
 #define UART8_BASE 0x40007C00u
 #define DMA1_BASE 0x40020000u
-#define DMA1_Stream0_BASE 0x40020010u
-#define DMA1_Stream1_BASE 0x40020028u
-#define DMA1_Stream2_BASE 0x40020040u
-#define DMA1_Stream3_BASE 0x40020058u
-#define DMA1_Stream4_BASE 0x40020070u
-#define DMA1_Stream5_BASE 0x40020088u
-#define DMA1_Stream6_BASE 0x400200A0u
-#define DMA1_Stream7_BASE 0x400200B8u
 #define DMA2_BASE 0x40020400u
-#define DMA2_Stream0_BASE 0x40020410u
-#define DMA2_Stream1_BASE 0x40020428u
-#define DMA2_Stream2_BASE 0x40020440u
-#define DMA2_Stream3_BASE 0x40020458u
-#define DMA2_Stream4_BASE 0x40020470u
-#define DMA2_Stream5_BASE 0x40020488u
-#define DMA2_Stream6_BASE 0x400204A0u
-#define DMA2_Stream7_BASE 0x400204B8u
 #define DMAMUX1_Channel0_BASE 0x40020800u
 #define DMAMUX1_Channel1_BASE 0x40020804u
 #define DMAMUX1_Channel2_BASE 0x40020808u
@@ -189,39 +124,7 @@ typedef struct {
 #define UART7 ((USART_TypeDef *)UART7_BASE)
 #define UART8 ((USART_TypeDef *)UART8_BASE)
 #define DMA1 ((DMA_TypeDef *)DMA1_BASE)
-#define DMA1_Stream0 ((DMA_Stream_TypeDef *)DMA1_Stream0_BASE)
-#define DMA1_Stream1 ((DMA_Stream_TypeDef *)DMA1_Stream1_BASE)
-#define DMA1_Stream2 ((DMA_Stream_TypeDef *)DMA1_Stream2_BASE)
-#define DMA1_Stream3 ((DMA_Stream_TypeDef *)DMA1_Stream3_BASE)
-#define DMA1_Stream4 ((DMA_Stream_TypeDef *)DMA1_Stream4_BASE)
-#define DMA1_Stream5 ((DMA_Stream_TypeDef *)DMA1_Stream5_BASE)
-#define DMA1_Stream6 ((DMA_Stream_TypeDef *)DMA1_Stream6_BASE)
-#define DMA1_Stream7 ((DMA_Stream_TypeDef *)DMA1_Stream7_BASE)
 #define DMA2 ((DMA_TypeDef *)DMA2_BASE)
-#define DMA2_Stream0 ((DMA_Stream_TypeDef *)DMA2_Stream0_BASE)
-#define DMA2_Stream1 ((DMA_Stream_TypeDef *)DMA2_Stream1_BASE)
-#define DMA2_Stream2 ((DMA_Stream_TypeDef *)DMA2_Stream2_BASE)
-#define DMA2_Stream3 ((DMA_Stream_TypeDef *)DMA2_Stream3_BASE)
-#define DMA2_Stream4 ((DMA_Stream_TypeDef *)DMA2_Stream4_BASE)
-#define DMA2_Stream5 ((DMA_Stream_TypeDef *)DMA2_Stream5_BASE)
-#define DMA2_Stream6 ((DMA_Stream_TypeDef *)DMA2_Stream6_BASE)
-#define DMA2_Stream7 ((DMA_Stream_TypeDef *)DMA2_Stream7_BASE)
-#define DMAMUX1_Channel0 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel0_BASE)
-#define DMAMUX1_Channel1 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel1_BASE)
-#define DMAMUX1_Channel2 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel2_BASE)
-#define DMAMUX1_Channel3 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel3_BASE)
-#define DMAMUX1_Channel4 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel4_BASE)
-#define DMAMUX1_Channel5 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel5_BASE)
-#define DMAMUX1_Channel6 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel6_BASE)
-#define DMAMUX1_Channel7 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel7_BASE)
-#define DMAMUX1_Channel8 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel8_BASE)
-#define DMAMUX1_Channel9 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel9_BASE)
-#define DMAMUX1_Channel10 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel10_BASE)
-#define DMAMUX1_Channel11 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel11_BASE)
-#define DMAMUX1_Channel12 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel12_BASE)
-#define DMAMUX1_Channel13 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel13_BASE)
-#define DMAMUX1_Channel14 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel14_BASE)
-#define DMAMUX1_Channel15 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel15_BASE)
 
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 2)
@@ -273,10 +176,6 @@ typedef struct {
 #define RCC_RSR_SFTRSTF (1u << 24)
 #define RCC_RSR_IWDG1RSTF (1u << 26)
 
-#define CRC_CR_RESET (1u << 0)
-#define CRC_CR_REV_IN (3u << 5) /* of words */
-#define CRC_CR_REV_OUT (1u << 7)
-
 #define FLASH_ACR_LATENCY (0xFu << 0)
 #define FLASH_OPTSR2_CPUFREQ_BOOST (1u << 2)
 #define FLASH_SR_QW (1u << 2)
@@ -297,45 +196,6 @@ typedef struct {
 
 #define SYSCFG_PWRCR_ODEN (1u << 0)
 
-#define DMA_SxCR_EN (1u << 0)
-#define DMA_SxCR_HTIE (1u << 3)
-#define DMA_SxCR_TCIE (1u << 4)
-#define DMA_SxCR_DIR_0 (1u << 6)
-#define DMA_SxCR_CIRC (1u << 8)
-#define DMA_SxCR_MINC (1u << 10)
 #define DMA_SxCR_TRBUFF (1u << 20)
-#define DMA_LISR_TCIF0 (1u << 5)
-#define DMA_LIFCR_CFEIF0 (1u << 0)
-#define DMA_LIFCR_CDMEIF0 (1u << 2)
-#define DMA_LIFCR_CTEIF0 (1u << 3)
-#define DMA_LIFCR_CHTIF0 (1u << 4)
-#define DMA_LIFCR_CTCIF0 (1u << 5)
-
-#define USART_CR1_UE (1u << 0)
-#define USART_CR1_RE (1u << 2)
-#define USART_CR1_TE (1u << 3)
-#define USART_CR1_IDLEIE (1u << 4)
-#define USART_CR1_RXNEIE_RXFNEIE (1u << 5)
-#define USART_CR1_TXEIE_TXFNFIE (1u << 7)
-#define USART_CR1_OVER8 (1u << 15)
-#define USART_CR1_FIFOEN (1u << 29)
-#define USART_CR3_EIE (1u << 0)
-#define USART_CR3_HDSEL (1u << 3)
-#define USART_CR3_DMAR (1u << 6)
-#define USART_CR3_DMAT (1u << 7)
-#define USART_CR3_TXFTIE (1u << 23)
-#define USART_CR3_RXFTCFG_1 (2u << 25)
-#define USART_CR3_RXFTIE (1u << 28)
-#define USART_CR3_TXFTCFG_1 (2u << 29)
-#define USART_ISR_FE (1u << 1)
-#define USART_ISR_NE (1u << 2)
-#define USART_ISR_ORE (1u << 3)
-#define USART_ISR_IDLE (1u << 4)
-#define USART_ISR_RXNE_RXFNE (1u << 5)
-#define USART_ISR_TXE_TXFNF (1u << 7)
-#define USART_ICR_FECF (1u << 1)
-#define USART_ICR_NECF (1u << 2)
-#define USART_ICR_ORECF (1u << 3)
-#define USART_ICR_IDLECF (1u << 4)
 
 #endif

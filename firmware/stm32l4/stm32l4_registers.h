@@ -7,6 +7,15 @@
 #define __CORTEX_M 4
 #define __NVIC_PRIO_BITS 4
 #include "cortex_m.h"
+#include "crc_registers.h"
+#include "crc_v2_registers.h"
+#include "dma_channels_registers.h"
+#include "dmamux_registers.h"
+#include "flash_control_registers.h"
+#include "flash_pages_registers.h"
+#include "gpio_registers.h"
+#include "iwdg_registers.h"
+#include "usart_v2_registers.h"
 
 typedef struct {
   volatile uint32_t CR;
@@ -38,12 +47,6 @@ typedef struct {
 } FLASH_TypeDef;
 
 typedef struct {
-  volatile uint32_t DR;
-  volatile uint32_t reserved_0;
-  volatile uint32_t CR; /* 0x08 */
-} CRC_TypeDef;
-
-typedef struct {
   volatile uint32_t CR1;
   volatile uint32_t CR2;
   volatile uint32_t reserved_0[30];
@@ -51,53 +54,8 @@ typedef struct {
 } PWR_TypeDef;
 
 typedef struct {
-  volatile uint32_t MODER;
-  volatile uint32_t OTYPER;
-  volatile uint32_t OSPEEDR;
-  volatile uint32_t PUPDR;
-  volatile uint32_t reserved_0[2];
-  volatile uint32_t BSRR; /* 0x18 */
-  volatile uint32_t reserved_1;
-  volatile uint32_t AFR[2]; /* 0x20 */
-} GPIO_TypeDef;
-
-typedef struct {
-  volatile uint32_t CR1;
-  volatile uint32_t CR2;
-  volatile uint32_t CR3;
-  volatile uint32_t BRR;
-  volatile uint32_t reserved_0[3];
-  volatile uint32_t ISR; /* 0x1C */
-  volatile uint32_t ICR;
-  volatile uint32_t RDR; /* 16 bits wide in ST's headers, like TDR; accesses of up to a word are allowed */
-  volatile uint32_t TDR;
-} USART_TypeDef;
-
-typedef struct {
-  volatile uint32_t KR;
-  volatile uint32_t PR;
-  volatile uint32_t RLR;
-} IWDG_TypeDef;
-
-typedef struct {
-  volatile uint32_t ISR;
-  volatile uint32_t IFCR;
-} DMA_TypeDef;
-
-typedef struct {
-  volatile uint32_t CCR;
-  volatile uint32_t CNDTR;
-  volatile uint32_t CPAR;
-  volatile uint32_t CMAR;
-} DMA_Channel_TypeDef;
-
-typedef struct {
   volatile uint32_t CSELR;
 } DMA_Request_TypeDef; /* L4: the requests of a controller's channels; the L4+ has a DMAMUX */
-
-typedef struct {
-  volatile uint32_t CCR;
-} DMAMUX_Channel_TypeDef;
 
 typedef struct {
   volatile uint32_t CR;
@@ -134,13 +92,6 @@ typedef struct {
 #define UART5_BASE 0x40005000u
 #define LPUART1_BASE 0x40008000u
 #define DMA1_BASE 0x40020000u
-#define DMA1_Channel1_BASE 0x40020008u
-#define DMA1_Channel2_BASE 0x4002001Cu
-#define DMA1_Channel3_BASE 0x40020030u
-#define DMA1_Channel4_BASE 0x40020044u
-#define DMA1_Channel5_BASE 0x40020058u
-#define DMA1_Channel6_BASE 0x4002006Cu
-#define DMA1_Channel7_BASE 0x40020080u
 #define DMA2_BASE 0x40020400u
 #define DMA2_Channel1_BASE 0x40020408u
 #define DMA2_Channel2_BASE 0x4002041Cu
@@ -187,13 +138,6 @@ typedef struct {
 #define UART5 ((USART_TypeDef *)UART5_BASE)
 #define LPUART1 ((USART_TypeDef *)LPUART1_BASE)
 #define DMA1 ((DMA_TypeDef *)DMA1_BASE)
-#define DMA1_Channel1 ((DMA_Channel_TypeDef *)DMA1_Channel1_BASE)
-#define DMA1_Channel2 ((DMA_Channel_TypeDef *)DMA1_Channel2_BASE)
-#define DMA1_Channel3 ((DMA_Channel_TypeDef *)DMA1_Channel3_BASE)
-#define DMA1_Channel4 ((DMA_Channel_TypeDef *)DMA1_Channel4_BASE)
-#define DMA1_Channel5 ((DMA_Channel_TypeDef *)DMA1_Channel5_BASE)
-#define DMA1_Channel6 ((DMA_Channel_TypeDef *)DMA1_Channel6_BASE)
-#define DMA1_Channel7 ((DMA_Channel_TypeDef *)DMA1_Channel7_BASE)
 #define DMA2 ((DMA_TypeDef *)DMA2_BASE)
 #define DMA2_Channel1 ((DMA_Channel_TypeDef *)DMA2_Channel1_BASE)
 #define DMA2_Channel2 ((DMA_Channel_TypeDef *)DMA2_Channel2_BASE)
@@ -202,20 +146,6 @@ typedef struct {
 #define DMA2_Channel5 ((DMA_Channel_TypeDef *)DMA2_Channel5_BASE)
 #define DMA2_Channel6 ((DMA_Channel_TypeDef *)DMA2_Channel6_BASE)
 #define DMA2_Channel7 ((DMA_Channel_TypeDef *)DMA2_Channel7_BASE)
-#define DMAMUX1_Channel0 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel0_BASE)
-#define DMAMUX1_Channel1 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel1_BASE)
-#define DMAMUX1_Channel2 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel2_BASE)
-#define DMAMUX1_Channel3 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel3_BASE)
-#define DMAMUX1_Channel4 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel4_BASE)
-#define DMAMUX1_Channel5 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel5_BASE)
-#define DMAMUX1_Channel6 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel6_BASE)
-#define DMAMUX1_Channel7 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel7_BASE)
-#define DMAMUX1_Channel8 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel8_BASE)
-#define DMAMUX1_Channel9 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel9_BASE)
-#define DMAMUX1_Channel10 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel10_BASE)
-#define DMAMUX1_Channel11 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel11_BASE)
-#define DMAMUX1_Channel12 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel12_BASE)
-#define DMAMUX1_Channel13 ((DMAMUX_Channel_TypeDef *)DMAMUX1_Channel13_BASE)
 #define DMA1_CSELR ((DMA_Request_TypeDef *)DMA1_CSELR_BASE)
 #define DMA2_CSELR ((DMA_Request_TypeDef *)DMA2_CSELR_BASE)
 #define QUADSPI ((QUADSPI_TypeDef *)QSPI_R_BASE)
@@ -266,36 +196,12 @@ typedef struct {
 #define RCC_CSR_SFTRSTF (1u << 28)
 #define RCC_CSR_IWDGRSTF (1u << 29)
 
-#define CRC_CR_RESET (1u << 0)
-#define CRC_CR_REV_IN (3u << 5) /* of words */
-#define CRC_CR_REV_OUT (1u << 7)
-
-#define FLASH_ACR_PRFTEN (1u << 8)
-#define FLASH_ACR_ICEN (1u << 9)
 #define FLASH_ACR_DCEN (1u << 10)
-#define FLASH_ACR_ICRST (1u << 11)
 #define FLASH_ACR_DCRST (1u << 12)
 #define FLASH_SR_BSY (1u << 16)
-#define FLASH_CR_PG (1u << 0)
-#define FLASH_CR_PER (1u << 1)
-#define FLASH_CR_PNB_Pos 3u
-#define FLASH_CR_STRT (1u << 16)
-#define FLASH_CR_LOCK (1u << 31)
-#define FLASH_ECCR_ECCC (1u << 30)
-#define FLASH_ECCR_ECCD (1u << 31)
 
 #define PWR_CR2_IOSV (1u << 9)
 #define PWR_CR5_R1MODE (1u << 8)
-
-#define DMA_CCR_EN (1u << 0)
-#define DMA_CCR_TCIE (1u << 1)
-#define DMA_CCR_HTIE (1u << 2)
-#define DMA_CCR_DIR (1u << 4)
-#define DMA_CCR_CIRC (1u << 5)
-#define DMA_CCR_MINC (1u << 7)
-#define DMA_ISR_TCIF1 (1u << 1)
-#define DMA_ISR_HTIF1 (1u << 2)
-#define DMA_ISR_TEIF1 (1u << 3)
 
 #define QUADSPI_CR_EN (1u << 0)
 #define QUADSPI_CR_TCEN (1u << 3)
@@ -314,31 +220,9 @@ typedef struct {
 #define QUADSPI_CCR_DMODE_Pos 24u
 #define QUADSPI_CCR_FMODE_Pos 26u
 
-#define USART_CR1_UE (1u << 0)
-#define USART_CR1_RE (1u << 2)
-#define USART_CR1_TE (1u << 3)
-#define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR1_RXNEIE (1u << 5)
 #define USART_CR1_TXEIE (1u << 7)
-#define USART_CR1_OVER8 (1u << 15)
-#define USART_CR1_FIFOEN (1u << 29)
-#define USART_CR3_EIE (1u << 0)
-#define USART_CR3_HDSEL (1u << 3)
-#define USART_CR3_DMAR (1u << 6)
-#define USART_CR3_DMAT (1u << 7)
-#define USART_CR3_TXFTIE (1u << 23)
-#define USART_CR3_RXFTCFG_1 (2u << 25)
-#define USART_CR3_RXFTIE (1u << 28)
-#define USART_CR3_TXFTCFG_1 (2u << 29)
-#define USART_ISR_FE (1u << 1)
-#define USART_ISR_NE (1u << 2)
-#define USART_ISR_ORE (1u << 3)
-#define USART_ISR_IDLE (1u << 4)
 #define USART_ISR_RXNE (1u << 5)
 #define USART_ISR_TXE (1u << 7)
-#define USART_ICR_FECF (1u << 1)
-#define USART_ICR_NECF (1u << 2)
-#define USART_ICR_ORECF (1u << 3)
-#define USART_ICR_IDLECF (1u << 4)
 
 #endif

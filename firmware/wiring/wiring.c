@@ -1,46 +1,35 @@
 /* The wiring test (docs/wiring.md): a program whose only layer sends frames on all links at once, and counts those that
- * arrive. It stands in place of transfers.c, link.c and a network; everything else, drivers of the links included, is
- * what every project has. Requests come as the network's input, counts leave as its output.
+ * arrive. It stands in place of transfers.c and a network, and wiring_frames.c in place of link.c; everything else,
+ * drivers of the links included, is what every project has. Requests come as the network's input, counts leave as its
+ * output.
  */
 #include <string.h>
 
 #include "clock.h"
 #include "interrupts.h"
 #include "link_ports.h"
-#include "link_wire.h"
 #include "network.h"
 #include "run.h"
 #include "ticker.h"
 #include "transfers.h"
 #include "watchdog.h"
 #include "wiring.h"
-
-enum { MOST_LINKS = 4, ADDRESS_MASK = 15 };
+#include "wiring_frames.h"
 
 /* First the baud rates are set on all boards, by a request without frames, which clears the counts, too. */
 typedef struct {
   uint32_t frames;      /* to send on each link, and to wait for */
   uint32_t frame_bytes; /* payload of a frame */
   uint32_t wait_ms;     /* at most */
-  uint32_t bauds[MOST_LINKS]; /* 0: nothing is sent, nothing waited for */
+  uint32_t bauds[WIRING_MOST_LINKS]; /* 0: nothing is sent, nothing waited for */
   uint32_t at_tx;       /* bits of the links that listen on their TX pin, and send nothing */
   uint32_t keeps_time;  /* the time goes on until a request without it */
 } request_t;
 
 typedef struct {
-  uint32_t good; /* frames */
-  uint32_t damaged;
-  uint32_t line_errors;
-  uint32_t bit_errors; /* in the payloads of damaged frames */
-  uint8_t board; /* index of the sender of the last good frame */
-  uint8_t link;  /* and of its link */
-  uint8_t unused[2];
-} count_t;
-
-typedef struct {
   uint32_t time_ms;     /* when the request was obeyed */
   uint32_t time_cycles; /* of the core, beyond time_ms */
-  count_t counts[MOST_LINKS];
+  wiring_count_t counts[WIRING_MOST_LINKS];
 } report_t;
 
 uint8_t network_arena[sizeof(request_t) + sizeof(report_t)] __attribute__((section(".arena"), aligned(4)));
@@ -51,97 +40,15 @@ const uint16_t network_watchdog_ms = 2000;
 const bool network_has_long_layers = false;
 
 static request_t request;
-static count_t counts[MOST_LINKS]; /* by the interrupts of the links */
-static volatile uint32_t frames_left[MOST_LINKS];
 static volatile bool is_testing;
 static uint32_t listening_at_tx; /* bits of links */
-static uint32_t pattern[LINK_MAX_PAYLOAD / sizeof(uint32_t)];
-static uint32_t arrived[MOST_LINKS][LINK_MAX_PAYLOAD / sizeof(uint32_t)];
-
-static uint32_t index_of(const link_t *link) { return (uint32_t)(link - board_links); }
-
-/* Frames, as link.c sends and receives them */
-
-static bool begin_frame(link_t *link) {
-  uint32_t index = index_of(link);
-  if (frames_left[index] == 0) return false;
-  link_header_t header = {.type = LINK_DATA,
-                          .addresses = network_board_index,
-                          .channel = (uint8_t)index,
-                          .number = (uint8_t)frames_left[index],
-                          .length = (uint16_t)request.frame_bytes};
-  frames_left[index]--;
-  link_write_data(&link->writer, &header, network_project_hash, (const uint8_t *)pattern);
-  return true;
-}
-
-uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
-  uint32_t filled = 0;
-  while (filled < room && (!link_writer_is_idle(&link->writer) || begin_frame(link))) {
-    link_written_t what;
-    filled += link_write(&link->writer, bytes + filled, room - filled, &what);
-    if (what == LINK_WRITTEN_DATA) link_writer_close(&link->writer, 0);
-  }
-  return filled;
-}
-
-/* Frames are checked as they arrive. */
-bool link_work(link_t *link) {
-  (void)link;
-  return false;
-}
-
-static void take_header(link_t *link) {
-  link_parser_t *parser = &link->parser;
-  uint32_t bytes = parser->header.length;
-  if (parser->header.type == LINK_DATA && bytes > 0 && bytes <= sizeof pattern) {
-    link_parser_data(parser);
-    link_parser_segment(parser, (uint8_t *)arrived[index_of(link)], bytes);
-  } else {
-    link_parser_reject(parser);
-  }
-}
-
-static void count_good(const link_t *link) {
-  count_t *count = &counts[index_of(link)];
-  count->good++;
-  count->board = link->parser.header.addresses & ADDRESS_MASK;
-  count->link = link->parser.header.channel;
-}
-
-static void count_damaged(const link_t *link) {
-  count_t *count = &counts[index_of(link)];
-  const uint32_t *words = arrived[index_of(link)];
-  count->damaged++;
-  for (uint32_t i = 0; i < request.frame_bytes / sizeof(uint32_t); i++) {
-    for (uint32_t bits = words[i] ^ pattern[i]; bits; bits &= bits - 1u) count->bit_errors++;
-  }
-}
-
-void link_receive_bytes(link_t *link, const uint8_t *bytes, uint32_t count) {
-  while (count) {
-    link_parsed_t what;
-    uint32_t taken = link_parse(&link->parser, bytes, count, &what);
-    bytes += taken;
-    count -= taken;
-    if (what == LINK_PARSED_HEADER) take_header(link);
-    if (what == LINK_PARSED_GOOD) count_good(link);
-    if (what == LINK_PARSED_DAMAGED) count_damaged(link);
-  }
-}
 
 /* What other modules ask of the links */
 
 static uint32_t clock_of(const uart_link_t *port) { return clock_ok ? port->uart.clock_hz : clock_core_hz; }
 
 void transfers_begin(void) {
-  uint32_t random = 1;
-  for (uint32_t i = 0; i < sizeof pattern / sizeof pattern[0]; i++) {
-    random ^= random << 13; /* Marsaglia's xorshift */
-    random ^= random >> 17;
-    random ^= random << 5;
-    pattern[i] = random;
-  }
+  wiring_frames_begin();
   for (uint32_t i = 0; i < board_link_count; i++) {
     uint32_t lock = interrupts_lock();
     link_parser_reset(&board_links[i].parser);
@@ -178,6 +85,8 @@ bool transfers_poll(void) {
   return board_link_uarts[0].settings->driver != UART_LINK_POLLING;
 }
 
+RUN_TASK task = transfers_poll;
+
 uint32_t transfers_repeats(void) { return 0; }
 
 /* The test */
@@ -209,7 +118,7 @@ static void begin_round(void) {
     if (request.bauds[i]) uart_set_baud(&port->uart, clock_of(port), request.bauds[i]);
     port->uart.line_errors = 0;
     link_parser_reset(&board_links[i].parser);
-    memset(&counts[i], 0, sizeof counts[i]);
+    wiring_counts[i] = (wiring_count_t){0};
     interrupts_unlock(lock);
   }
   listening_at_tx = request.at_tx;
@@ -218,7 +127,7 @@ static void begin_round(void) {
 static bool is_complete(void) {
   for (uint32_t i = 0; i < board_link_count; i++) {
     if (request.bauds[i] == 0) continue;
-    if (frames_left[i] || *(volatile uint32_t *)&counts[i].good < request.frames) return false;
+    if (wiring_frames_left[i] || *(volatile uint32_t *)&wiring_counts[i].good < request.frames) return false;
   }
   return true;
 }
@@ -240,7 +149,7 @@ static void exchange_frames(void) {
   for (uint32_t i = 0; i < board_link_count; i++) {
     uint32_t lock = interrupts_lock();
     bool is_sending = request.bauds[i] && !(request.at_tx >> i & 1u);
-    frames_left[i] = is_sending ? request.frames : 0;
+    wiring_frames_left[i] = is_sending ? request.frames : 0;
     uart_link_wake(&board_link_uarts[i]);
     interrupts_unlock(lock);
   }
@@ -261,7 +170,7 @@ static void test(void) {
   static report_t report;
   memcpy(&request, network_arena, sizeof request);
   take_time(&report);
-  if (request.frame_bytes > sizeof pattern) request.frame_bytes = sizeof pattern;
+  wiring_frame_bytes = request.frame_bytes < LINK_MAX_PAYLOAD ? request.frame_bytes : LINK_MAX_PAYLOAD;
   if (request.frames) {
     exchange_frames();
   } else {
@@ -269,7 +178,7 @@ static void test(void) {
   }
   for (uint32_t i = 0; i < board_link_count; i++) {
     uint32_t lock = interrupts_lock();
-    report.counts[i] = counts[i];
+    report.counts[i] = wiring_counts[i];
     report.counts[i].line_errors = board_link_uarts[i].uart.line_errors;
     interrupts_unlock(lock);
   }

@@ -303,9 +303,9 @@ def quantize_network(
     bits = _limits(context, goal, assignment) if goal else context.settings.bits
     kept = context.programs.structure
     given = kept.formats if kept else bits
-    found = quantize_model(context.graph, context.model, samples, given, context.messages)
-    print_warnings(found.quantized, found.calibration, context.messages)
-    return found.quantized
+    quantization = quantize_model(context.graph, context.model, samples, given, context.messages)
+    print_warnings(quantization.quantized, quantization.calibration, context.messages)
+    return quantization.quantized
 
 
 def distribute_network(
@@ -315,17 +315,18 @@ def distribute_network(
     if how is None:
         return quantized, ()
     parts = distribute(quantized.graph, how, len(context.boards), BitWidths.of_quantized(quantized))
-    found = distribute_quantized(quantized, parts)
-    for reason in unaligned_rows(parts, BitWidths.of_quantized(found)):
+    distributed = distribute_quantized(quantized, parts)
+    for reason in unaligned_rows(parts, BitWidths.of_quantized(distributed)):
         raise InputError(reason)
-    return found, (parts.boards,)
+    return distributed, (parts.boards,)
 
 
 def plan_boards(
     context: Context, quantized: QuantizedGraph, problem: Problem, assignments: Sequence[Assignment]
 ) -> tuple[Plan, ...]:
     """Plan steps, links and memory of every board of each copy of the network. The errors are those of `make_plan`."""
-    settings, widths = context.settings, BitWidths.of_quantized(quantized)
+    settings = context.settings
+    widths = BitWidths.of_quantized(quantized)
     chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
     return plan_copies(context.table, quantized.dequantized, widths, context.boards, problem, assignments, *chosen)
 

@@ -131,5 +131,6 @@ class FaultyLine:
         is_too_fast = byte.byte_ps * self._faults.highest_baud < BITS_PER_BYTE * PS_PER_S
         if self._burst_left or is_too_fast:
             self._burst_left = max(0, self._burst_left - 1)
-            value, errors = self._random.randrange(_BYTE_VALUES), errors | self._random.choice((0, FE))
+            value = self._random.randrange(_BYTE_VALUES)
+            errors = errors | self._random.choice((0, FE))
         return LineByte(byte.arrival_ps, byte.byte_ps, value, errors)

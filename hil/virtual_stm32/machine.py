@@ -80,7 +80,8 @@ class Machine:
         self.emulator.use_memory(self._memory)
         self.code = LoadedCode(self._blocks, self.emulator, board.code_ram)
         forget = partial(self.code.forget_in, board.device.flash.start)
-        cells, dma = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget), self._dma_ports(board)
+        cells = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget)
+        dma = self._dma_ports(board)
         changed = (self._forget_event, self._memory.clock_changed)
         chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
         chip.flash.launch = self._load_options

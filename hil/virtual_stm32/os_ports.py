@@ -11,6 +11,8 @@ from contextlib import suppress
 from errno import EADDRINUSE
 from typing import Protocol
 
+from typing_extensions import override
+
 from tinysplit.common.errors import ToolError, UsageError
 
 LOCALHOST = "127.0.0.1"
@@ -37,7 +39,7 @@ class OsPort(Protocol):
         """Close the port for the client, too."""
 
 
-class Pty:
+class Pty(OsPort):
     """A pseudo-terminal, whose other end a client opens by its name as a serial port, at any baud rate."""
 
     def __init__(self) -> None:
@@ -61,8 +63,9 @@ class Pty:
         termios.tcflush(client_end, termios.TCIFLUSH)
         os.close(client_end)
 
+    @override
     def look_for_client(self) -> int | None:
-        """See OsPort; a client that has gone and left bytes is still there."""
+        """Return its descriptor; a client that has gone and left bytes is still there."""
         events = sum(event for _, event in self._poll.poll(0))
         has_client = bool(events & select.POLLIN) or not events & select.POLLHUP
         if self._has_client and not has_client:
@@ -70,26 +73,26 @@ class Pty:
         self._has_client = has_client
         return self._own_end if has_client else None
 
+    @override
     def read(self) -> bytes:
-        """See OsPort."""
         try:
             return os.read(self._own_end, _BYTES_AT_ONCE)
         except OSError:  # nothing to read, or no client
             return b""
 
+    @override
     def write(self, data: bytes) -> int:
-        """See OsPort."""
         try:
             return os.write(self._own_end, data)
         except OSError:
             return 0
 
+    @override
     def close(self) -> None:
-        """See OsPort."""
         os.close(self._own_end)
 
 
-class Tcp:
+class Tcp(OsPort):
     """A TCP port of this machine, with pyserial's URL as its name. While it has a client, others are refused."""
 
     def __init__(self, port: int) -> None:
@@ -101,8 +104,9 @@ class Tcp:
         self.number = int(self._listener.getsockname()[1])
         self.name = f"socket://{LOCALHOST}:{self.number}"
 
+    @override
     def look_for_client(self) -> int | None:
-        """See OsPort. A client that comes while the one before has not been noticed to be gone is not refused."""
+        """Return its descriptor; one that comes before the last one was noticed to be gone is not refused."""
         if self._poll.poll(0) and (self._client is None or self._is_client_silent()):
             with suppress(OSError):  # it has gone already
                 self._admit(self._listener.accept()[0])
@@ -128,8 +132,8 @@ class Tcp:
             newcomer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             newcomer.close()
 
+    @override
     def read(self) -> bytes:
-        """See OsPort."""
         if self._client is None:
             return b""
         try:
@@ -142,8 +146,8 @@ class Tcp:
             self._hang_up()
         return data
 
+    @override
     def write(self, data: bytes) -> int:
-        """See OsPort."""
         if self._client is None:
             return 0
         try:
@@ -159,8 +163,8 @@ class Tcp:
             self._client.close()
             self._client = None
 
+    @override
     def close(self) -> None:
-        """See OsPort."""
         self._hang_up()
         self._listener.close()
 

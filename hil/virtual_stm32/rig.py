@@ -31,6 +31,7 @@ _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
 _LONGEST_RUN_PS = 10**10  # of a board alone, so that an interrupt does not have to wait
 _ERASED_WORD = 0xFFFFFFFF
 HOST = "host"  # in place of a UART's name: the host's side of a board's serial line
+WireEnd = tuple[int, str]  # index of a board, and the name of one of its UARTs or HOST
 _RESET_PS = 20 * 10**6  # the pulse that every reset makes on NRST (RM0444, RM0394, RM0368, RM0433: system reset)
 
 
@@ -54,13 +55,13 @@ class VirtualBoard:
 
 @dataclass(frozen=True)
 class Wire:
-    """A connection of TX to RX in both directions between two UARTs, each as (board index, UART name).
+    """A connection of TX to RX in both directions between two UARTs.
 
     A straight one is wrong: it connects TX to TX and RX to RX.
     """
 
-    first: tuple[int, str]
-    second: tuple[int, str]
+    first: WireEnd
+    second: WireEnd
     is_straight: bool = field(default=False, kw_only=True)
 
 
@@ -115,7 +116,7 @@ class VirtualRig:
         self._running = RLock()  # a call that is interrupted twice may last into the next one
         self._bauds = [DEFAULT_BAUD] * len(self._boards)
         self._machines: list[Machine] = []
-        self._faults: dict[tuple[int, str], LineFaults] = {}
+        self._faults: dict[WireEnd, LineFaults] = {}
         self._watched: list[tuple[int, int, str, PinTrace]] = []  # signal, board, pin
         self.reset()
 
@@ -201,12 +202,13 @@ class VirtualRig:
         return f"virtual boards: {'; '.join(notes)}; {memory}"
 
     def _uart(self, index: int, name: str) -> Usart:
-        uarts, board = self._machines[index].chip.uarts, self._boards[index].board
+        uarts = self._machines[index].chip.uarts
+        board = self._boards[index].board
         if name not in uarts:
             raise UsageError(f"board {index + 1} ({board.name}) has no {name}: it has {', '.join(uarts)}")
         return uarts[name]
 
-    def _connect(self, source: tuple[int, str], target: tuple[int, str], *, is_straight: bool) -> None:
+    def _connect(self, source: WireEnd, target: WireEnd, *, is_straight: bool) -> None:
         uart = self._uart(*target)
         receive = uart.receive_at_tx if is_straight else uart.receive
         self._uart(*source).sink = self._sender(source[0], self._line(target, receive))
@@ -221,7 +223,7 @@ class VirtualRig:
 
         return sink
 
-    def _line(self, target: tuple[int, str], receive: Sink) -> Sink:
+    def _line(self, target: WireEnd, receive: Sink) -> Sink:
         """Return a sink that passes bytes on to `receive` with the faults of the line to `target`."""
 
         def sink(arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
@@ -241,8 +243,8 @@ class VirtualRig:
 
     # Faults
 
-    def set_faults(self, target: tuple[int, str], faults: LineFaults | None) -> None:
-        """Set the faults on the line to `target`: (board index, UART), or (board index, HOST) for bytes to the host.
+    def set_faults(self, target: WireEnd, faults: LineFaults | None) -> None:
+        """Set the faults on the line to `target`, which is (board index, HOST) for bytes to the host.
 
         Bytes that begin from now on are affected; positions count from here. None is a line without faults. The faults
         stay over reset(), which begins their random numbers anew.

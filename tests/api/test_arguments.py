@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from example import MODEL
+from example_folders.example import MODEL
 from tinysplit import api
 from tinysplit.common.errors import InputError, UsageError
 
@@ -60,7 +60,7 @@ def exploring(**values: object) -> Call:
             lambda: script.generate(MODEL, "s", 3, "o"),
             "calibration has to be an array, or the path",
         ),
-        (lambda: script.generate(MODEL, "s", "c", "o", calibration_count=0), "calibration_count has to be more than 0"),
+        (lambda: script.generate(MODEL, "s", "c", "o", calibration_count=0), "calibration_count has to be at least 1"),
         (lambda: script.build(None), "build: folder has to be a path, not None"),
         (lambda: script.measure("out", "s", {}), "measure: settings has to be a MeasureSettings, not of type dict"),
         (
@@ -68,9 +68,9 @@ def exploring(**values: object) -> Call:
             "settings.sample_count has to be ",
         ),
         (lambda: script.explore(3), "models has to be a network, or a list of networks: .*, not 3"),
-        (lambda: script.explore(MODEL, G0, workers=0), "workers has to be more than 0, not 0"),
+        (lambda: script.explore(MODEL, G0, workers=0), "workers has to be at least 1, not 0"),
         (costs(baud="auto"), "settings.baud has to be a whole number, not 'auto'"),
-        (costs(baud=-1), "settings.baud has to be more than 0, not -1"),
+        (costs(baud=-1), "settings.baud has to be at least 1, not -1"),
         (costs(bits=12), "settings.bits has to be 8 or 16, not 12"),
         (costs(objective="speed"), "settings.objective has to be 'latency', 'throughput' or 'energy', not 'speed'"),
         (costs(max_latency_s=float("nan")), "split: settings.max_latency_s has to be a number, not nan"),
@@ -79,7 +79,7 @@ def exploring(**values: object) -> Call:
         (search(time_limit_s=-1), "search.time_limit_s has to be more than 0, not -1"),
         (search(solver="fast"), "unknown solver 'fast'"),
         (search(input_board=2), "input_board 2: the number of boards is 1"),
-        (search(input_board=0), "search.input_board has to be more than 0, not 0"),
+        (search(input_board=0), "search.input_board has to be at least 1, not 0"),
         (costs(kernels=[(99, "planes")]), "kernel names layer 99, but tiny_cnn has 7 layers"),
         (costs(kernels=[(1, "foo")]), "layer 1 .* has no kernel foo on these boards"),
         (costs(kernels=[(0, "direct")]), "settings: kernels: layers count from 1, not 0"),
@@ -92,6 +92,7 @@ def exploring(**values: object) -> Call:
         (exploring(bits=[]), "exploring.bits needs 1 or more entries$"),
         (lambda: script.explore([], G0), "models is empty: name a network"),
         (exploring(bits=(8, 12)), "exploring.bits 2 has to be 8 or 16, not 12"),
+        (exploring(max_boards=0), "exploring.max_boards has to be at least 1, not 0"),
         (exploring(max_boards=99), "max_boards 99: a split has at most"),
         (exploring(total_time_s=-1), "exploring.total_time_s has to be more than 0"),
         (exploring(prices=9.0), "exploring.prices has to be a dict of prices by board, or the path of a TOML file"),
@@ -130,7 +131,7 @@ def test_prices_that_make_no_sense(prices: dict[str, float], text: str) -> None:
         (costs(kernels=((True, "direct"),)), "settings.kernels 1 1 has to be a whole number, not True"),
         (costs(kernels=((1, "direct"), (1, "packed"))), "kernel 1=direct: layer 1 is named twice"),
         (costs(links=[api.LinkSetting((1, 2), True)]), "settings.links 1, baud has to be a whole number, not True"),
-        (costs(links=[api.LinkSetting((1, 2), 0)]), "settings.links 1, baud has to be more than 0, not 0"),
+        (costs(links=[api.LinkSetting((1, 2), 0)]), "settings.links 1, baud has to be at least 1, not 0"),
         (costs(links=[{"boards": (1, 2), "baud": "x"}]), "settings.links 1, baud has to be a whole number, not 'x'"),
         (
             lambda: script.split(MODEL, [G0, G0], api.CostSettings(links=(LINK, LINK))),

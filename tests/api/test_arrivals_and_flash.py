@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import example
-from command_line import run
-from debugged_boards import need_openocd
-from served_boards import served
+from commands.command_line import run
+from commands.served_boards import served
+from example_folders import example
+from rigs.debugged_boards import need_openocd
 from tinysplit import api
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit_hil.bench import images

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from example import FOLDER, shared_example
+from example_folders.example import FOLDER, shared_example
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCRIPT = DOCS / "library.md"

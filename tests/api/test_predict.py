@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from example import MODEL
+from example_folders.example import MODEL
 from tinysplit import api
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.settings import CostSettings

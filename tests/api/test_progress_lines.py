@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
-from example import CALIBRATION, FOLDER, MODEL, SAMPLES, shared_example
+from example_folders.example import CALIBRATION, FOLDER, MODEL, SAMPLES, shared_example
 from tinysplit import api
 from tinysplit.cli.app import app
 from tinysplit.common import progress

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tinysplit
-from command_line import run
-from example import CALIBRATION, MODEL
+from commands.command_line import run
+from example_folders.example import CALIBRATION, MODEL
 from tinysplit import api
 from tinysplit.api.result import Result
 from tinysplit.boards import board_files

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-import example
-from served_boards import served
+from commands.served_boards import served
+from example_folders import example
+from example_folders.weights_folders import other_model
 from tinysplit import api
 from tinysplit.common.errors import InputError, UsageError
-from weights_folders import other_model
 
 G0 = "nucleo_g071rb"
 

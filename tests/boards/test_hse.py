@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hse_boards import HSE_HZ, with_osc_in
+from rigs.hse_boards import HSE_HZ, with_osc_in
 from tinysplit.boards.board import ClockSource, ClockTree
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import boards_to_json, load_board, load_boards

@@ -1,5 +1,6 @@
 """DMA channels of UARTs against the reference manuals, and the choice of the driver of links."""
 
+import re
 from itertools import combinations
 
 import pytest
@@ -8,6 +9,7 @@ from tinysplit.boards.board import Board, Uart, check_baud
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.boards.link_driver import (
     DRIVINGS,
+    OVERLAPPING,
     LinkDriver,
     check_rate,
     choose_driver,
@@ -15,6 +17,7 @@ from tinysplit.boards.link_driver import (
     possible_drivings,
     usual_driving,
 )
+from tinysplit.common import package_files
 from tinysplit.common.errors import UsageError
 
 BOARDS = load_boards()
@@ -82,6 +85,34 @@ def test_buffers_lie_where_the_dma_reaches_them() -> None:
 
 SLOW, FAST = 115_200, 4_000_000
 LARGE, SMALL, BYTES, _ = DRIVINGS
+
+
+def test_each_driver_has_its_c() -> None:
+    common = package_files.firmware() / "common"
+    declared = re.search(r"typedef enum \{(.*?)\} uart_link_driver_t;", (common / "uart_link.h").read_text())
+    assert declared
+    assert re.findall(r"\w+", declared[1]) == [f"UART_LINK_{driver.value.upper()}" for driver in LinkDriver]
+    sources = {path.name for path in common.glob("uart_link_*.c")}
+    assert {driver.facts.source for driver in LinkDriver} == sources
+
+
+def test_what_the_drivers_are() -> None:
+    assert [driver for driver in LinkDriver if driver.facts.uses_dma] == [LinkDriver.DMA]
+    assert [driver for driver in LinkDriver if driver.facts.has_byte_interrupts] == [LinkDriver.INTERRUPT]
+    assert [driver for driver in LinkDriver if driver.facts.polls] == [LinkDriver.POLLING]
+    assert OVERLAPPING == (LinkDriver.DMA, LinkDriver.INTERRUPT)
+    assert [(each.driver.value, each.ring_bytes, each.chunk_bytes) for each in DRIVINGS] == [
+        ("dma", 256, 128),
+        ("dma", 128, 32),
+        ("interrupt", 0, 16),
+        ("polling", 0, 16),
+    ]
+
+
+@pytest.mark.parametrize("driver", LinkDriver)
+def test_links_of_all_boards_keep_up_with_the_rate_of_the_calibration(driver: LinkDriver) -> None:
+    for board in BOARDS:
+        assert possible_drivings(board, board.link_uarts[0], driver, driver.facts.calibration_baud)
 
 
 def links(board: Board, baud: int, n_links: int = 2) -> list[tuple[Uart, int]]:

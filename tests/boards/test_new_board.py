@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
+from commands.command_line import BAD_INPUT, USAGE, run
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board, load_family, make_board, read_board_file
 from tinysplit.boards.devices import part_names

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from fake_reports import GOOD, make_report
-from fake_rig import FIRST_S, LAST_S, NOTE, FakeRig, make_inputs, make_project
+from rigs.fake_reports import GOOD, make_report
+from rigs.fake_rig import FIRST_S, LAST_S, NOTE, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import CheckFailedError
 from tinysplit_hil.measure.measure import measure
 from tinysplit_hil.measure.outputs import OutputCheck

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from example import shared_example
+from example_folders.example import shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
 

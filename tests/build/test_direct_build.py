@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from example import shared_example
-from firmware_build import build_folder
+from example_folders.example import shared_example
+from programs.firmware_build import build_folder
 from virtual_stm32.symbols import load_program
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from projects import make_project
+from programs.projects import make_project
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.parts import Memory
 from tinysplit.build.elf import ElfSizes, check_memory, print_memory, read_elf

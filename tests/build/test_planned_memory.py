@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from example import generate_example, shared_example
-from fake_rig import make_project
-from firmware_build import SubModel, build_folder, network_source
-from firmware_build import build as build_firmware
+from example_folders.example import generate_example, shared_example
+from programs.firmware_build import SubModel, build_folder, network_source
+from programs.firmware_build import build as build_firmware
+from rigs.fake_rig import make_project
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
 from tinysplit.build.report import BuildReport, BuiltBoard, print_build

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from compiler_cache import compiler_behind
-from projects import make_project
+from programs.projects import make_project
+from session.compiler_cache import compiler_behind
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.build import packages

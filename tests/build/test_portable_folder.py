@@ -10,7 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from rich.console import Console
 
-from example import CALIBRATION, MODEL, shared_example
+from example_folders.example import CALIBRATION, MODEL, shared_example
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf

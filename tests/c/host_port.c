@@ -13,6 +13,7 @@
 #include "error_codes.h"
 #include "flash_check.h"
 #include "host.h"
+#include "host_bytes.h"
 #include "network.h"
 #include "reset.h"
 #include "run.h"
@@ -90,21 +91,32 @@ void uart_host_begin(uart_host_t *port, uint32_t clock_hz) {
 void uart_host_wake(uart_host_t *port) {
   uint8_t byte;
   (void)port;
-  while (uart_host_next_byte(&byte)) putchar(byte);
+  while (host_bytes_next(&byte)) putchar(byte);
 }
 
 void uart_host_send_polling(uart_host_t *port) { uart_host_wake(port); }
 
-void uart_host_interrupt(uart_host_t *port) { (void)port; }
+static uint8_t arrived;
+
+bool uart_host_receive(uart_host_t *port, uint8_t *byte) {
+  (void)port;
+  *byte = arrived;
+  return true;
+}
+
+void uart_host_go_on(uart_host_t *port) { (void)port; }
 
 /* The links: there are none. While the board waits, the host sends. */
 bool transfers_poll(void) {
   int byte = getchar();
   if (byte == EOF) exit(0);
-  uart_host_on_byte((uint8_t)byte);
+  arrived = (uint8_t)byte;
+  host_interrupt();
   if (host_is_busy() && byte == 0) host_tick(); /* time passes with bytes of 0 */
   return false;
 }
+
+RUN_TASK task = transfers_poll;
 
 void transfers_join(uint32_t run) { (void)run; }
 

@@ -30,7 +30,7 @@ static const row_stream_t gives_directly = {.output = &direct, .out_row_bytes = 
 
 /* What the link and the schedule do. */
 static uint32_t received, mismatches, accepted, failed, ready, waits;
-static int accepts, queued, sent_as_a_whole, records;
+static int accepts, queued, sent_as_a_whole, records, passed_on;
 static bool is_free, has_ended, is_full;
 static const network_transfer_t *arriving;
 
@@ -39,7 +39,7 @@ static uint8_t value(uint32_t at) { return (uint8_t)(at * 7u + 1u); }
 static void begin(void) {
   memset(network_arena, UNTOUCHED, sizeof network_arena);
   received = mismatches = accepted = failed = ready = waits = 0;
-  accepts = queued = sent_as_a_whole = records = 0;
+  accepts = queued = sent_as_a_whole = records = passed_on = 0;
   is_free = true;
   has_ended = is_full = false;
   arriving = NULL;
@@ -51,7 +51,7 @@ static void arrive(void) {
   for (; received < end; received++) network_arena[arriving->tensor.stage + received] = value(received);
   if (received < TENSOR) return;
   is_full = true;
-  transfers_on_received(arriving);
+  row_stream_on_event(&board_links[0], LINK_EVENT_RECEIVED, arriving->channel, 0);
 }
 
 uint32_t link_received_prefix(const link_t *link, uint8_t channel) {
@@ -91,6 +91,12 @@ bool transfers_send(const network_transfer_t *transfer) {
   (void)transfer;
   sent_as_a_whole++;
   return true;
+}
+void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
+  (void)event;
+  (void)channel;
+  assert(link == &board_links[0] && detail == 0);
+  passed_on++;
 }
 void times_set(uint32_t record, uint64_t ticks, uint32_t repeats) {
   (void)ticks;
@@ -151,9 +157,20 @@ static void the_end_of_a_tensor_does_not_wait_for_the_layer(void) {
   received = BLOCK;
   row_stream_await(10);
   assert(has_bytes(0, 0, TENSOR));
-  transfers_on_received(&staged); /* of the next tensor: this layer still runs */
+  row_stream_on_event(&board_links[0], LINK_EVENT_RECEIVED, staged.channel, 0); /* the next one: this layer still runs */
   assert(accepts == 1);
   row_stream_end();
+}
+
+static void other_events_are_those_of_transfers(void) {
+  begin();
+  arriving = &staged;
+  row_stream_receive(&staged);
+  row_stream_on_event(&board_links[0], LINK_EVENT_RECEIVED, staged.channel + 1, 0);
+  row_stream_on_event(&board_links[0], LINK_EVENT_SENT, staged.channel, 0);
+  assert(accepts == 0 && network_arena[0] == UNTOUCHED && passed_on == 2);
+  row_stream_on_event(&board_links[0], LINK_EVENT_RECEIVED, staged.channel, 0);
+  assert(accepts == 1 && passed_on == 3);
 }
 
 static void rows_that_no_output_needs_are_awaited_at_the_end(void) {
@@ -265,6 +282,7 @@ static void without_a_buffer_rows_leave_the_arena(void) {
 int main(void) {
   rows_arrive_as_they_are_awaited();
   the_end_of_a_tensor_does_not_wait_for_the_layer();
+  other_events_are_those_of_transfers();
   rows_that_no_output_needs_are_awaited_at_the_end();
   a_tensor_may_be_there_already();
   without_a_buffer_rows_arrive_in_the_arena();

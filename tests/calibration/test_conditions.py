@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import example
-from command_line import BAD_INPUT, USAGE, run
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.build.compiler import compiler_version
 from tinysplit.calibration import conditions

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipelines import ROOMY, pipeline, simulated
+from splits.pipelines import ROOMY, pipeline, simulated
 from tinysplit.boards.board import Power
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.conditions import read_calibration

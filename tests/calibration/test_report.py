@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from tinysplit.calibration.report import print_calibration
+from tinysplit.calibration.fitted_kernels import print_calibration
 from tinysplit.kernels.cost_table import CycleTable, FitErrors, FitQuality, KernelCosts, shipped_table
 
 

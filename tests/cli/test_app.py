@@ -12,8 +12,8 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from command_line import USAGE, run
-from example import CALIBRATION, MODEL
+from commands.command_line import USAGE, run
+from example_folders.example import CALIBRATION, MODEL
 from tinysplit.cli.app import _COMMANDS, app, imported_command
 from tinysplit.settings.setting import Heading
 

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from example import MODEL
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import MODEL
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_g071rb")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import example
-from command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
+from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
+from example_folders import example
 from tinysplit.cli.app import app
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)

@@ -12,10 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner, Result
 
-import example
-import measured_example
-import weights_folders
-from profiles import cases
+from example_folders import example, measured_example, weights_folders
+from session.profiles import cases
 from tinysplit.cli.app import app
 from tinysplit.common.project_files import MANIFEST_NAME, MEASUREMENT_NAME, PARAMETERS_NAME, SPLIT_NAME, VALIDATION_NAME
 

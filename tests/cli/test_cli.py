@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper
 from typer.testing import CliRunner
 
-import example
-from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
+from commands.command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
+from example_folders import example
 from tinysplit.cli.app import app
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)

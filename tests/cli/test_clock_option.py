@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import example
+from example_folders import example
 from tinysplit.cli.app import app
 
 MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-import example
-from command_line import run
+from commands.command_line import run
+from example_folders import example
 
 MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)
 L4 = ("-b", "nucleo_l452re")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from example import MODEL, SAMPLES
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import MODEL, SAMPLES
 from tinysplit.boards import board_files
 from tinysplit.cli.app import _COMMANDS, imported_command
 from tinysplit.cli.config.command import CONFIG_NAME, ConfiguredCommand
@@ -76,6 +76,7 @@ def test_without_config_the_file_is_not_read(folder: Path) -> None:
         ("board = ['esp32']", "board: there is no board 'esp32'"),
         ("bits = 8.5", "bits has to be a whole number or auto"),
         ("baud = true", "baud has to be a whole number or auto"),
+        ("baud = 0", "baud 0 has to be at least 1"),
         ("baud = 'fast'", "baud fast: expected a number above zero, or auto"),
         ("baud = 1", "baud: link 1-2: nucleo_g071rb: "),
         ("link = ['1-3:none']", "link '1-3:none': give two different boards from 1 to 2"),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from example import MODEL
+from example_folders.example import MODEL
 
 SUPPORT = Path(__file__).parents[1] / "support"
 COMMANDS = """
 import sys
-from command_line import run
+from commands.command_line import run
 model, split = sys.argv[1:]
 run("--version")
 run("analyze", model)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from example import FOLDER
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import FOLDER
 
 
 def test_examples_are_listed() -> None:

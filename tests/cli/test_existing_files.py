@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import BAD_INPUT, TOOL, run
-from example import MODEL, SAMPLES
+from commands.command_line import BAD_INPUT, TOOL, run
+from example_folders.example import MODEL, SAMPLES
 from tinysplit.common.folder_lock import locked_folder
 
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_g071rb")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import example
-from command_line import BAD_INPUT, TOOL, USAGE, run
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
+from example_folders import example
 from tinysplit.cli.app import app
 from virtual_stm32.core import native
 

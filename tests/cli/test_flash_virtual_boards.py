@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import example
-from bench import build_nothing
-from command_line import TOOL, USAGE, run
-from debugged_boards import debugged, need_openocd
-from served_boards import served, without_account
+from commands.command_line import TOOL, USAGE, run
+from commands.served_boards import served, without_account
+from example_folders import example
+from rigs.bench import build_nothing
+from rigs.debugged_boards import debugged, need_openocd
 from tinysplit.cli.app import app
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError

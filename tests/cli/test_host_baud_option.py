@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import example
-from command_line import USAGE, run
+from commands.command_line import USAGE, run
+from example_folders import example
 from tinysplit.boards import board_files
 from tinysplit.cli.app import app
 from tinysplit.common import package_files

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from command_line import BAD_INPUT, run
-from example import MODEL
+from commands.command_line import BAD_INPUT, run
+from example_folders.example import MODEL
 from tinysplit.cli.app import app
 from tinysplit.common.log import logged
 from tinysplit_hil.rig.commands import run_command

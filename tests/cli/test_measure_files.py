@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import example
-from command_line import BAD_INPUT, USAGE, run
-from measured_example import BOARD, OPTIONS, shared_measured_example
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
+from example_folders.measured_example import BOARD, OPTIONS, shared_measured_example
 from tinysplit.common.output_file import check_output_file
 
 SAMPLES = ("-s", str(example.SAMPLES), "--sample-count", "1")

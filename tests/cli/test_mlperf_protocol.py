@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import example
-from command_line import BAD_INPUT, USAGE, run
-from mlperf_client import MlperfClient
-from served_boards import served
-from shared_folder import made_once
+from commands.command_line import BAD_INPUT, USAGE, run
+from commands.mlperf_client import MlperfClient
+from commands.served_boards import served
+from example_folders import example
+from session.shared_folder import made_once
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from onnx_builder import OnnxBuilder, weights
+from commands.command_line import BAD_INPUT, USAGE, run
+from models.onnx_builder import OnnxBuilder, weights
 from tinysplit.boards import board_files
 from tinysplit.boards.catalog import load_board
 from tinysplit.common import package_files

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import example
-from command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
-from onnx_builder import OnnxBuilder
+from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
+from example_folders import example
+from models.onnx_builder import OnnxBuilder
 
 MODEL, SAMPLES, CALIBRATION = str(example.MODEL), str(example.SAMPLES), str(example.CALIBRATION)
 MAX_DROP_POINTS = 0.3

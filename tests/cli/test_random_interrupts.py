@@ -1,4 +1,4 @@
-"""Signals at random moments of all commands. `tests/support/random_interrupts.py` tries as many as it is asked to.
+"""Signals at random moments of all commands. `tests/support/commands/random_interrupts.py` tries as many as asked.
 
 The moments differ from run to run, so the test is one of the nightly ones; `tests/common/test_interrupts.py` has
 signals at given places.
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from random_interrupts import trials
+from commands.random_interrupts import trials
 
 TRIALS, SEED = 200, 1
 

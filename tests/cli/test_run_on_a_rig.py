@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from command_line import BAD_INPUT, TOOL, run
-from example import MODEL, SAMPLES
-from fake_rig import make_project
+from commands.command_line import BAD_INPUT, TOOL, run
+from example_folders.example import MODEL, SAMPLES
+from rigs.fake_rig import make_project
 from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.flash import flash_rig
 

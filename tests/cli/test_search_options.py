@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import example
-from command_line import USAGE, run
+from commands.command_line import USAGE, run
+from example_folders import example
 from tinysplit.cli.app import imported_command
 
 MODEL = str(example.MODEL)

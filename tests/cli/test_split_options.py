@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import example
+from example_folders import example
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.app import app
 from tinysplit.costs.problem_builder import make_problem

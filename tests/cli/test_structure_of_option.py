@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import example
-from command_line import BAD_INPUT, USAGE, run
-from fake_rig import make_project
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
+from example_folders.weights_folders import shared_binary
+from rigs.fake_rig import make_project
 from tinysplit.codegen.readme import write_readme
 from tinysplit.common.host_protocol import HostProtocol
-from weights_folders import shared_binary
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 

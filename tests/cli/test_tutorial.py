@@ -17,8 +17,8 @@ import numpy as np
 import onnx
 import pytest
 
-from command_line import run
-from example import CALIBRATION, MODEL, SAMPLES, shared_example
+from commands.command_line import run
+from example_folders.example import CALIBRATION, MODEL, SAMPLES, shared_example
 from tinysplit.cli.app import imported_command
 from tinysplit.cli.config.command import CONFIG_NAME
 from tinysplit.network.samples import load_samples

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import example
-from command_line import BAD_INPUT, TOOL, USAGE, run
-from firmware_on_host import SANITIZED, WARNINGS
-from served_boards import served, without_account
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
+from commands.served_boards import served, without_account
+from example_folders import example
+from programs.firmware_on_host import SANITIZED, WARNINGS
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import example
-from command_line import BAD_INPUT, USAGE, run
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
 
 TWO = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
 MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL
+from example_folders.example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.marker_pins import MarkerPins

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import example
-from command_line import BAD_INPUT, USAGE, run
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL
-from firmware_build import firmware_of
+from example_folders.example import CALIBRATION, MODEL
+from programs.firmware_build import firmware_of
 from tinysplit import pipeline
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-import example
+from example_folders import example
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.mlperf import DATASETS, Mlperf, render_mlperf_settings
 from tinysplit.common.errors import InputError, UsageError

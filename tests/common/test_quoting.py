@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.table import Table
 
-from hostile import HOSTILE, PROGRAM_NAMES
+from commands.hostile import HOSTILE, PROGRAM_NAMES
 from tinysplit.common.tables import plain_table
 from tinysplit.common.texts import quoting
 from tinysplit.common.texts.console import PlainConsole

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from networks import tiny_cnn
-from shared_models import MOBILENET, shared_model
+from models.networks import tiny_cnn
+from session.shared_models import MOBILENET, shared_model
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver

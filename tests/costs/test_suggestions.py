@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fake_clock import fake_clock
-from networks import tiny_cnn
+from models.networks import tiny_cnn
+from session.fake_clock import fake_clock
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from profiles import cases
-from random_problems import Kinds, random_problem
+from session.profiles import cases
+from splits.random_problems import Kinds, random_problem
 from tinysplit.explore.best_case import NOWHERE, best_case
 from tinysplit.explore.figures import Figures, simulated_figures
 from tinysplit.split.evaluate.evaluation import evaluate

@@ -16,9 +16,9 @@ import pytest
 from distributed import LocalCluster
 from typer.testing import CliRunner
 
-from command_line import TOOL, USAGE, run
-from example import MODEL
-from profiles import cases
+from commands.command_line import TOOL, USAGE, run
+from example_folders.example import MODEL
+from session.profiles import cases
 from tinysplit.cli.app import app
 from tinysplit.common.errors import INTERRUPTED, ToolError
 from tinysplit.common.folder_lock import locked_file

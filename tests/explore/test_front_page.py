@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from browser import page_in_browser
-from command_line import BAD_INPUT, run
-from example import MODEL
+from commands.browser import page_in_browser
+from commands.command_line import BAD_INPUT, run
+from example_folders.example import MODEL
 from tinysplit.explore.report.page import exploration_page
 from tinysplit.split.report.front_page import front_page
 

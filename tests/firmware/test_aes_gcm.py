@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_on_host import compile_host
-from gcm_messages import Call, Message, in_one_piece, in_pieces, record
-from profiles import cases
+from programs.firmware_on_host import compile_host
+from programs.gcm_messages import Call, Message, in_one_piece, in_pieces, record
+from session.profiles import cases
 
 # FIPS 197 appendix C.1 and C.3: key, plaintext, ciphertext.
 BLOCKS = (

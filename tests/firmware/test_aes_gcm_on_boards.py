@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_build import FLAGS, WARNINGS
-from gcm_messages import Message
+from programs.firmware_build import FLAGS, WARNINGS
+from programs.gcm_messages import Message
+from programs.virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
 from virtual_stm32 import VirtualBoard, VirtualRig
 
 ROOT = Path(__file__).parents[2]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import build, clock_settings, symbols
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import build, clock_settings, symbols
 from virtual_stm32 import VirtualBoard, VirtualRig
 
 CHECKED_BYTES = 64 << 10  # of flash, its begin; 128 KB take twice as long

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_build import FLAGS
-from firmware_on_host import compile_host
-from gcm_messages import Message
+from programs.firmware_build import FLAGS
+from programs.firmware_on_host import compile_host
+from programs.gcm_messages import Message
+from programs.virtual_firmware import build, clock_settings, symbols
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.memory.constants_in_ram import FlashWaits, LayerConstants
 from tinysplit.memory.decryption import BLOCK_BYTES, decrypt_cycles
-from virtual_firmware import build, clock_settings, symbols
 from virtual_stm32 import VirtualBoard, VirtualRig
 
 SOURCES = ("aes.c", "gcm.c")

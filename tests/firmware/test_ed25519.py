@@ -12,9 +12,9 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from edwards import BASE, ORDER, P, Point, hashed, of_order_8
-from firmware_on_host import compile_host
-from profiles import cases
+from programs.edwards import BASE, ORDER, P, Point, hashed, of_order_8
+from programs.firmware_on_host import compile_host
+from session.profiles import cases
 
 # FIPS 180-4, the examples for SHA-512 that NIST publishes: message, digest.
 DIGESTS = (

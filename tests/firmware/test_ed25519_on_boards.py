@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from firmware_build import FLAGS, WARNINGS
+from programs.firmware_build import FLAGS, WARNINGS
+from programs.virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
 from virtual_stm32 import VirtualBoard, VirtualRig
 
 COMMON = Path(__file__).parents[2] / "firmware" / "common"

@@ -6,10 +6,10 @@ board sets the stack pointer as an exception does, and jumps to the handler.
 
 import pytest
 
-from shared_folder import made_once
+from programs.virtual_firmware import build
+from session.shared_folder import made_once
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.wire.protocol import ErrorCode
-from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig
 
 BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")
@@ -19,11 +19,11 @@ RESULT, WANTED = 0x20001000, 0x20001100  # code and program counter; stack point
 PC, GUARD = 0x08001234, 0x57AC4E4D
 PROGRAM = f"""#include "device.h"
 #include "faults.h"
-#include "host.h"
+#include "host_events.h"
 #include "mpu.h"
 __asm__(".global _spare_start; .set _spare_start, {SPARE}; .global _stack_start; .set _stack_start, {STACK};"
         ".global _estack; .set _estack, {STACK_END}");
-void host_send_fault(uint8_t code, uint32_t program_counter) {{
+void host_tell_fault(uint8_t code, uint32_t program_counter) {{
   *(volatile uint32_t *){RESULT + 4} = program_counter;
   *(volatile uint32_t *){RESULT} = code;
 }}

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from faulty_boards import MS_PS, FaultyBoards, build_small_network, faulty_boards
-from profiles import cases
-from shared_folder import made_once
+from rigs.faulty_boards import MS_PS, FaultyBoards, build_small_network, faulty_boards
+from session.profiles import cases
+from session.shared_folder import made_once
 from tinysplit.project.manifest import Project
 from tinysplit_hil.wire.protocol import ErrorCode
 from virtual_stm32 import ResetCause

@@ -1,7 +1,6 @@
 """The firmware of every board compiles without warnings; sections and vectors of its ELF are at the right addresses."""
 
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -10,16 +9,18 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
+from programs.firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_boards
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.board_files import SPARE_STACK_BYTES, STACK_BYTES, firmware_sources, render_board_files
 from tinysplit.common.errors import UsageError
+from tinysplit_hil.wire.protocol import IDENTIFY_NOTE, IDENTIFY_STACK, MessageType
 
 ROOT = Path(__file__).parents[2]
 CHECK_REGISTERS = ROOT / "firmware" / "check_registers"
 BOTH_LAYERS = (SubModel(1, 2),)
+G0_HEADERS = ("stm32g0xx.h", "dma_channels_registers.h", "usart_v2_registers.h")
 CORE_ENTRIES = 16
 
 
@@ -53,6 +54,20 @@ def test_every_board_builds_with_the_right_vectors(board: Board, tmp_path: Path)
         assert ram.start <= arena["sh_addr"] <= ram.start + ram.size_bytes - 128
         assert elf.get_section_by_name(".weights")["sh_size"] == 4
         assert elf["e_entry"] == names["startup_reset"]
+
+
+def test_the_table_has_each_request_of_the_program_once(tmp_path: Path) -> None:
+    board = load_board("nucleo_g071rb")
+    path = build(tmp_path, board, (), network_source(BOTH_LAYERS, 64))
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        names = symbols(elf)
+        first, end = names["__start_requests"], names["__stop_requests"]
+        text = elf.get_section_by_name(".text")
+        table = text.data()[first - text["sh_addr"] : end - text["sh_addr"]]
+    identify = [(MessageType.IDENTIFY, what) for what in (0, *IDENTIFY_NOTE, *IDENTIFY_STACK)]
+    others = [(kind, 0) for kind in MessageType if MessageType.IDENTIFY < kind < MessageType.BEGIN_WEIGHTS]
+    assert sorted((kind, what) for kind, what, *_ in struct.iter_unpack("<4B2I", table)) == identify + others
 
 
 @pytest.mark.parametrize(
@@ -128,11 +143,15 @@ def test_sources_are_those_of_the_family() -> None:
 
 
 def vendor_folder(folder: Path, replace: tuple[str, str] = ("", "")) -> Path:
-    """Substitutes for ST's headers: our registers in files with the names of ST's and Arm's."""
-    text = (ROOT / "firmware" / "stm32g0" / "stm32g0_registers.h").read_text()
-    assert replace[0] in text
-    (folder / "stm32g0xx.h").write_text(text.replace(*replace) if replace[0] else text)
-    shutil.copyfile(ROOT / "firmware" / "common" / "cortex_m.h", folder / "cortex_m.h")
+    """Substitutes for ST's headers: our registers in files with the names of ST's and Arm's, one text replaced."""
+    common = ROOT / "firmware" / "common"
+    texts = {path.name: path.read_text() for path in (*common.glob("*_registers.h"), common / "cortex_m.h")}
+    texts["stm32g0xx.h"] = (ROOT / "firmware" / "stm32g0" / "stm32g0_registers.h").read_text()
+    if replace[0]:
+        (name,) = (name for name, text in texts.items() if name in G0_HEADERS and replace[0] in text)
+        texts[name] = texts[name].replace(*replace)
+    for name, text in texts.items():
+        (folder / name).write_text(text)
     return folder
 
 
@@ -154,6 +173,9 @@ def test_check_registers_accepts_equal_headers(tmp_path: Path) -> None:
         ("0x40013800u", "0x40013C00u", "USART1_BASE is not 0x40013800"),
         ("uint32_t reserved_0[9]", "uint32_t reserved_0[8]", "offsetof(RCC_TypeDef, IOPENR) is not 0x34"),
         ("RCC_APBENR1_TIM2EN", "RCC_APBENR1_TIM9EN", "RCC_APBENR1_TIM2EN is in no header of the family"),
+        ("#define USART_CR1_UE (1u << 0)", "#define USART_CR1_UE (1u << 1)", "USART_CR1_UE is not 0x1"),
+        ("DMA1_BASE + 0x1Cu", "DMA1_BASE + 0x18u", "DMA1_Channel2_BASE is not 0x4002001c"),
+        ("  volatile uint32_t ICR;\n", "", "offsetof(USART_TypeDef, RDR) is not 0x24"),
     ],
 )
 def test_check_registers_finds_what_differs(ours: str, theirs: str, message: str, tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 import serial
 
-from firmware_build import SubModel, linked_elf, network_source, write_project
+from programs.firmware_build import SubModel, linked_elf, network_source, write_project
+from programs.virtual_firmware import address_of
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.wire.client import BoardClient
 from tinysplit_hil.wire.request_port import ReportedError
 from tinysplit_hil.wire.tasks import T, Task
-from virtual_firmware import address_of
 
 IDENTIFY, RESET, LOAD, START, READ_OUTPUT, READ_TIMES, STOP, DONE, TAKEN, ERROR = (*range(1, 8), 0xE0, 0xE1, 0xEE)
 REPLY = 0x80

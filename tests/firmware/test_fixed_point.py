@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from firmware_on_host import compile_host
+from programs.firmware_on_host import compile_host
 
 EXAMPLES = {
     "shift 5 1": 3,  # 2.5

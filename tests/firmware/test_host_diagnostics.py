@@ -4,8 +4,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-import example
-from command_line import BAD_INPUT, USAGE, run
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
+from example_folders.weights_folders import shared_binary
 from tinysplit.build.folder import build_folder
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
@@ -13,7 +14,6 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure.stream import stream
 from tinysplit_hil.rig.rig import open_rig
-from weights_folders import shared_binary
 
 BOARD = "nucleo_g071rb"
 

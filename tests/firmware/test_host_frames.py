@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import compile_host, frame
+from programs.firmware_on_host import compile_host, frame
 
 
 @pytest.fixture(scope="module")

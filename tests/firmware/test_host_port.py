@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import compile_host, frame
+from programs.firmware_on_host import RUN_SOURCES, compile_host, frame
 from tinysplit_hil.wire.frames import Frame, FrameDecoder
 from tinysplit_hil.wire.protocol import (
     IDENTIFY_STACK,
@@ -33,7 +33,8 @@ READ_CLOCK, READ_STAMPS = MessageType.READ_CLOCK, MessageType.READ_STAMPS
 DONE, TAKEN, ERROR = MessageType.DONE, MessageType.TAKEN, MessageType.ERROR
 INPUT = bytes(i % 199 for i in range(300))
 OUTPUT = bytes((x + 1) % 256 for x in INPUT[:260])
-SOURCES = ("host", "host_diagnostics", "host_send", "frames", "schedule", "run", "exchange", "times", "words", "crc32")
+HOST = ("host", "host_diagnostics", "host_events", "host_queue", "host_send", "frames")
+SOURCES = (*HOST, *RUN_SOURCES)
 Request = tuple[int, bytes]
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
-from hse_boards import with_osc_in
+from programs.firmware_build import SubModel, build, firmware_of, link_project, network_source, write_project
+from programs.virtual_firmware import address_of
+from rigs.hse_boards import with_osc_in
 from tinysplit.boards.board import Board, ClockSource
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit.codegen.platformio_ini import render_platformio_ini
-from virtual_firmware import address_of
 from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.clock import PS_PER_S
 

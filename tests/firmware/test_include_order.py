@@ -35,14 +35,19 @@ ORDER = (
     "sha512",
     "ed25519",
     "error_codes",
-    "text_out",
     "uart",
     "frames",
+    "requests",
+    "host_bytes",
+    "host_queue",
+    "text_out",
     "uart_host",
     "link_wire",
     "link",
     "uart_link",
     "board",
+    "host_send",
+    "host_events",
     "network",
     "mlperf_settings",
     "network_links",
@@ -50,11 +55,13 @@ ORDER = (
     "times",
     "run",
     "weights_file",
+    "weights_key",
     "weights_update",
     "transfers",
     "exchange",
     "schedule",
     "row_stream",
+    "wiring_frames",
     "wiring",
     "mlperf_infer",
     "host",
@@ -86,12 +93,11 @@ PARTS = {
     "pins": "board",
     "flash_family": "flash_memory",
     "host_diagnostics": "host",
+    "host_weights": "host",
     "flash_banks": "flash_memory",
     "flash_control": "flash_memory",
-    "host_send": "host",
-    "weights_key": "weights_file",
-    "weights_signature": "weights_file",
-    "no_transfers": "transfers",
+    "mlperf_events": "host_events",
+    "weights_signature": "weights_key",
     "transfers_status": "transfers",
     "mlperf_host": "host",
     "dsp_row_dual": "dsp_row",
@@ -109,8 +115,9 @@ SOURCES = sorted(path for path in FIRMWARE.glob("*/*.[ch]") if path.parent.name 
 
 
 def module_of(name: str) -> str:
-    """Return the module of a file name without its suffix; a module may have several files."""
-    if re.fullmatch(r"stm32\w+_registers", name):
+    """Return the module of a file name without its suffix; a module may have several files, or one in its place."""
+    name = name.removeprefix("no_")
+    if name.endswith("_registers"):
         return "device"
     return "dsp_conv" if name.startswith("dsp_conv_") else PARTS.get(name, name)
 

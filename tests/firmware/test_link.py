@@ -9,9 +9,9 @@ from statistics import mean
 
 import pytest
 
-from firmware_on_host import LINK_SOURCES, compile_host
-from profiles import cases
-from simulated_link import transfer_times
+from programs.firmware_on_host import LINK_SOURCES, compile_host
+from session.profiles import cases
+from splits.simulated_link import transfer_times
 from tinysplit.timing.loss import Loss
 
 SEEDS = cases(quick=3, full=20, nightly=300)

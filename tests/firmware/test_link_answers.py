@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import LINK_SOURCES, compile_host
-from link_end import (
+from programs.firmware_on_host import LINK_SOURCES, compile_host
+from programs.link_end import (
     ANSWERED,
     ASKED,
     CORRUPT,
@@ -45,7 +45,7 @@ from link_end import (
     says,
     tensor_out,
 )
-from link_frames import (
+from programs.link_frames import (
     ACK,
     CONFIRM,
     DAMAGED,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from faulty_boards import build_small_network, faulty_boards
+from rigs.faulty_boards import build_small_network, faulty_boards
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.measure.stream import stream
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import compile_host
+from programs.firmware_on_host import RUN_SOURCES, compile_host
 
 BANNER = ["m-timestamp-mode-performance", "m-lap-us-0", "m-init-done", "m-ready"]
-SOURCES = ("mlperf_host", "mlperf_infer", "text_out", "schedule", "run", "exchange", "times", "words", "crc32")
+SOURCES = ("mlperf_events", "mlperf_host", "mlperf_infer", "text_out", *RUN_SOURCES)
 RESET_NEIGHBOURS, UNPLUG_NEIGHBOURS, DAMAGE_INPUT = "\x01", "\x02", "\x03"
 LOAD = ["db load 6%", "db 6465%", "db 6a5e00ff%"]  # with the map of the test's board: 0, 1, 6, -6, -100, 155
 RESULTS = "m-results-[-0.500000,0.000000,2.500000,-3.500000,13.500000,13.000000]"

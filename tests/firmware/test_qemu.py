@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import serial
 
-from example import SAMPLES, shared_example
+from example_folders.example import SAMPLES, shared_example
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from firmware_on_host import compile_host
+from programs.firmware_on_host import compile_host
 
 
 def test_rows_are_taken_and_given_away(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from example import shared_example
+from example_folders.example import shared_example
 from tinysplit.project.manifest import Project
 from tinysplit_hil.rig.rig import open_rig
 from tinysplit_hil.wire.frames import Frame, FrameDecoder

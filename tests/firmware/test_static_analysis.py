@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from example import generate_example
-from shared_folder import made_once
+from example_folders.example import generate_example
+from session.shared_folder import made_once
 
 HERE = Path(__file__).parent
 FIRMWARE = HERE.parents[1] / "firmware"

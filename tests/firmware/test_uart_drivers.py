@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from firmware_build import firmware_of
+from programs.firmware_build import firmware_of
+from programs.uart_firmware import Traffic, build
+from programs.virtual_firmware import address_of
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import DRIVINGS, LinkDriver, LinkDriving, usual_driving
 from tinysplit.codegen.board_files import render_board_files
-from uart_firmware import Traffic, build
-from virtual_firmware import address_of
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 from virtual_stm32.peripherals.dma.controller import Channel
 

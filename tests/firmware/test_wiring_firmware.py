@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from firmware_build import link_project
+from programs.firmware_build import link_project
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import wiring_test_sources

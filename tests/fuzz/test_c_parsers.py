@@ -10,20 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from firmware_on_host import LINK_SOURCES, compile_files
-from profiles import cases
+from programs.firmware_on_host import LINK_SOURCES, RUN_SOURCES, compile_files
+from session.profiles import cases
 
 HERE = Path(__file__).parent
 N_INPUTS = cases(quick=2_000, full=50_000, nightly=1_000_000)
 SEED = 1
-RUN = ("schedule", "run", "exchange", "times", "words", "crc32")
-HOST = ("host", "host_diagnostics", "host_send", "frames", *RUN)
+HOST = ("host", "host_diagnostics", "host_events", "host_queue", "host_send", "frames", *RUN_SOURCES)
 PARSERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "host": ("host", tuple(f"{name}.c" for name in HOST), ("STAGED=1",)),
     "host-unstaged": ("host", tuple(f"{name}.c" for name in HOST), ("STAGED=0",)),
     "mlperf": (
         "mlperf",
-        tuple(f"{name}.c" for name in ("mlperf_host", "mlperf_infer", "text_out", *RUN)),
+        tuple(f"{name}.c" for name in ("mlperf_events", "mlperf_host", "mlperf_infer", "text_out", *RUN_SOURCES)),
         ("VALUE_BYTES=1", "MAPPED=1"),
     ),
     "links": ("links", LINK_SOURCES, ()),

@@ -12,7 +12,7 @@ import pytest
 from fuzzing.all_targets import all_targets
 from fuzzing.mutator import Mutator, read_corpus
 from fuzzing.target import CORPUS, FindingError, Target, run
-from profiles import cases
+from session.profiles import cases
 from tinysplit.common.errors import InputError
 
 N_INPUTS = cases(quick=50, full=250, nightly=100_000)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import address_of, build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import address_of, build
 from virtual_stm32 import VirtualBoard, VirtualRig
 
 BOARDS = ("nucleo_l4r5zi", "nucleo_h743zi")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dsp_layers import (
+from kernel_cases.dsp_layers import (
     Maker,
     average_pool,
     conv,
@@ -18,9 +18,9 @@ from dsp_layers import (
     quantized,
     tiled_conv,
 )
-from kernels_on_host import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
-from layer_cases import with_zero_points
-from profiles import cases
+from kernel_cases.kernels_on_host import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
+from kernel_cases.layer_cases import with_zero_points
+from session.profiles import cases
 from tinysplit.kernels import candidates, choose
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import Widths

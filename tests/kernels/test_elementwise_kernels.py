@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels_on_board import run_on_virtual_board
-from kernels_on_host import run_on_host
-from layer_cases import hard_inputs, quantize_one, with_zero_points
+from kernel_cases.kernels_on_board import run_on_virtual_board
+from kernel_cases.kernels_on_host import run_on_host
+from kernel_cases.layer_cases import hard_inputs, quantize_one, with_zero_points
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m.swar import Swar

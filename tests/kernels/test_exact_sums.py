@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels_on_board import run_on_virtual_board
-from kernels_on_host import all_kernels, run_on_host
+from kernel_cases.kernels_on_board import run_on_virtual_board
+from kernel_cases.kernels_on_host import all_kernels, run_on_host
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels.armv6m.packed import Packed, Packing
 from tinysplit.kernels.armv6m.unpacked import Unpacked

@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from kernels_on_host import all_kernels
-from layer_cases import MAKERS, random_quantized
+from kernel_cases.kernels_on_host import all_kernels
+from kernel_cases.layer_cases import MAKERS, random_quantized
 from tinysplit.codegen.layer_source import render_header, render_layer
 
 COLUMNS = 120

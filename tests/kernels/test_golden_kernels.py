@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layer_cases import quantize_one
+from kernel_cases.layer_cases import quantize_one
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m.packed import Packed

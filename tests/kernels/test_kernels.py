@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from average_cases import KINDS_OF_AVERAGES, global_average, in_tiles, inputs_of_tiles, random_tiles
-from kernels_on_host import CORES, all_kernels, assert_c_equals_the_reference, compile_all, write_layers
-from layer_cases import (
+from kernel_cases.average_cases import KINDS_OF_AVERAGES, global_average, in_tiles, inputs_of_tiles, random_tiles
+from kernel_cases.kernels_on_host import CORES, all_kernels, assert_c_equals_the_reference, compile_all, write_layers
+from kernel_cases.layer_cases import (
     KINDS_AND_BITS,
     MAKERS,
     quantize_one,
@@ -16,7 +16,7 @@ from layer_cases import (
     with_other_scales,
     with_zero_points,
 )
-from profiles import cases
+from session.profiles import cases
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.common import package_files
 from tinysplit.kernels import Direct, candidates

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels_on_board import DONE, OUTPUT, run_on_virtual_board
-from kernels_on_host import run_on_host
-from layer_cases import hard_inputs, quantize_one
-from m0plus_layers import MAKERS, allowed_inputs, common, floats, random_kernels, reference
+from kernel_cases.kernels_on_board import DONE, OUTPUT, run_on_virtual_board
+from kernel_cases.kernels_on_host import run_on_host
+from kernel_cases.layer_cases import hard_inputs, quantize_one
+from kernel_cases.m0plus_layers import MAKERS, allowed_inputs, common, floats, random_kernels, reference
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Direct, candidates
 from tinysplit.kernels.armv6m.common import UnsignedLayer

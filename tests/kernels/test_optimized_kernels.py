@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dsp_layers
-import m0plus_layers
-from kernels_on_host import all_kernels, assert_c_equals_the_reference, overlap, run_on_host
-from layer_cases import MAKERS, random_mixed, random_quantized
-from profiles import cases
+from kernel_cases import dsp_layers, m0plus_layers
+from kernel_cases.kernels_on_host import all_kernels, assert_c_equals_the_reference, overlap, run_on_host
+from kernel_cases.layer_cases import MAKERS, random_mixed, random_quantized
+from session.profiles import cases
 from tinysplit.kernels import candidates
 from tinysplit.network.bit_widths import Widths
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dsp_layers import conv as dsp_conv
-from dsp_layers import quantized as quantized_for_dsp
-from kernels_on_host import all_kernels
-from layer_cases import KINDS_AND_BITS, quantize_one, random_quantized
-from m0plus_layers import MAKERS as M0PLUS_MAKERS
-from m0plus_layers import random_kernels
-from profiles import cases
-from streamed_layers import StreamedCase, assert_streamed_equals_the_reference, row_bytes, with_hooks
+from kernel_cases.dsp_layers import conv as dsp_conv
+from kernel_cases.dsp_layers import quantized as quantized_for_dsp
+from kernel_cases.kernels_on_host import all_kernels
+from kernel_cases.layer_cases import KINDS_AND_BITS, quantize_one, random_quantized
+from kernel_cases.m0plus_layers import MAKERS as M0PLUS_MAKERS
+from kernel_cases.m0plus_layers import random_kernels
+from kernel_cases.streamed_layers import StreamedCase, assert_streamed_equals_the_reference, row_bytes, with_hooks
+from session.profiles import cases
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.codegen.row_hooks import RowHooks
 from tinysplit.kernels import Direct

@@ -5,8 +5,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from example import MODEL
-from layer_cases import MAKERS
+from example_folders.example import MODEL
+from kernel_cases.layer_cases import MAKERS
 from tinysplit.boards.catalog import load_board
 from tinysplit.cli.options import parse_kernels
 from tinysplit.codegen.memory_report import describe_memory

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from profiles import cases
+from session.profiles import cases
 from tinysplit.kernels.in_place import Lead
 from tinysplit.memory.arena import Arena, Buffer, FirstFit, allocate
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from onnxruntime.quantization import QuantFormat, quantize_static
 from rich.console import Console
 
-from example import MODEL, SAMPLES
-from firmware_build import build_folder
-from onnx_builder import OnnxBuilder, conv
-from qdq import Reader
+from example_folders.example import MODEL, SAMPLES
+from models.onnx_builder import OnnxBuilder, conv
+from models.qdq import Reader
+from programs.firmware_build import build_folder
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import Optimize

@@ -6,7 +6,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from profiles import cases
+from session.profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.memory.constants_in_ram import ByteRange, Decrypted, LayerConstants, PlacedConstants
 from tinysplit.memory.decryption import DecryptionRoom, NoRoomError, decrypt_cycles, place_decrypted

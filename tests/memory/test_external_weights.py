@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from profiles import cases
+from session.profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_constants
 from tinysplit.memory.external_weights import DRIVER_BYTES, Movable, choose_external

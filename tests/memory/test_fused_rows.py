@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from profiles import cases
+from session.profiles import cases
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import choose
 from tinysplit.kernels.cost_table import shipped_table

@@ -8,7 +8,7 @@ from operator import add
 import numpy as np
 import pytest
 
-from profiles import cases
+from session.profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.choices import Optimize

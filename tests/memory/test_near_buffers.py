@@ -10,8 +10,8 @@ import onnx
 import pytest
 from rich.console import Console
 
-from firmware_build import build_folder
-from onnx_builder import OnnxBuilder, conv
+from models.onnx_builder import OnnxBuilder, conv
+from programs.firmware_build import build_folder
 from tinysplit.boards.board import Device
 from tinysplit.boards.catalog import load_board, load_file
 from tinysplit.boards.devices import load_device

@@ -2,8 +2,8 @@
 
 from hypothesis import given, settings
 
-from distributed_networks import all_outputs, distributed, distributed_cases, quantized_randomly, random_inputs
-from profiles import cases
+from models.distributed_networks import all_outputs, distributed, distributed_cases, quantized_randomly, random_inputs
+from session.profiles import cases
 from tinysplit.memory.shared_memory import held_bytes, shared_memory, unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from onnx_builder import OnnxBuilder, conv, weights
-from shared_models import MOBILENET, shared_model
+from models.onnx_builder import OnnxBuilder, conv, weights
+from session.shared_models import MOBILENET, shared_model
 from tinysplit.network.analyze import analyze, print_analysis
 from tinysplit.onnx_import import import_model
 

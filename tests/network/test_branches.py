@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from onnx_builder import OnnxBuilder, conv
-from profiles import cases
-from shared_models import RESNET, shared_model
+from models.onnx_builder import OnnxBuilder, conv
+from models.value_ranges import value_ranges
+from session.profiles import cases
+from session.shared_models import RESNET, shared_model
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -19,7 +20,6 @@ from tinysplit.network.layers.joining import Alignment, product_requantization
 from tinysplit.network.quantized_graph import QuantizedLayer
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from value_ranges import value_ranges
 
 BEFORE_SOFTMAX = -2
 PAIR = Shape(1, 1, 2)

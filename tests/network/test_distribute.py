@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from distributed_networks import all_outputs, distributed, distributed_cases, quantized_randomly, random_inputs
-from profiles import cases
+from models.distributed_networks import all_outputs, distributed, distributed_cases, quantized_randomly, random_inputs
+from session.profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distribution, Distributions, Part, SliceAxis

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_builder import OnnxBuilder, conv, weights
-from shared_models import KWS, KWS_SAMPLES, shared_model
+from models.onnx_builder import OnnxBuilder, conv, weights
+from session.shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float, run_float_values
 from tinysplit.network.samples import load_samples

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
+from kernel_cases.layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 
-from onnx_builder import OnnxBuilder
+from models.onnx_builder import OnnxBuilder
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.float_reference import run_float, run_float_values
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layer_cases import one_layer_graph
+from kernel_cases.layer_cases import one_layer_graph
 from tinysplit.common.choices import MapLayout
 from tinysplit.common.errors import InputError, ToolError, UsageError
 from tinysplit.network import sample_images

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from layer_cases import one_layer_graph
+from kernel_cases.layer_cases import one_layer_graph
 from tinysplit.common.choices import MapLayout
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.network import sample_tables

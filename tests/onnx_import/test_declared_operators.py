@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.graph_builder import GraphBuilder

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from example import MODEL as TINY_CNN
+from example_folders.example import MODEL as TINY_CNN
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import make_problem

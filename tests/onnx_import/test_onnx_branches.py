@@ -6,10 +6,10 @@ import numpy as np
 import onnx
 import pytest
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
-from profiles import cases
-from shared_models import RESNET, shared_model
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from session.profiles import cases
+from session.shared_models import RESNET, shared_model
 from tinysplit.network.analyze import analyze
 from tinysplit.network.layers import Activation, Add, Concat, Conv, DepthwiseConv, MaxPool, Mul, Shape
 from tinysplit.onnx_import.memory_order import small_memory_order

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.operators import OPERATORS

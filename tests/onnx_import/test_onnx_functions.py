@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, conv, weights
-from profiles import cases
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, conv, weights
+from session.profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import (
     Add,

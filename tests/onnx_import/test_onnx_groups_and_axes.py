@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, conv
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, conv
 from tinysplit.network.layers import AveragePool, Conv, DepthwiseConv, MaxPool, Shape
 
 POOLS = {"ReduceMean": AveragePool, "ReduceMax": MaxPool}

@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, conv, weights
-from shared_models import KWS, MOBILENET, shared_model
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, conv, weights
+from session.shared_models import KWS, MOBILENET, shared_model
 from tinysplit.network.layers import Conv, Dense
 from tinysplit.onnx_import import import_model
 

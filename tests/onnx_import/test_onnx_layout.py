@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, conv, weights
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, conv, weights
+from models.value_ranges import value_ranges
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.network.layers import Conv, Dense, Layer, MaxPool, Pad, Permute, Shape, Softmax
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from value_ranges import value_ranges
 
 
 def test_network_with_channels_last_throughout(tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.backend.test.case.test_case import TestCase as NodeTest
 from onnx.reference.ops import op_pool_common
 
-import profiles
-from kernels_on_host import run_on_host
+from kernel_cases.kernels_on_host import run_on_host
+from models.value_ranges import value_ranges
+from session import profiles
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import InputError
 from tinysplit.kernels.cost_table import shipped_table
@@ -36,7 +37,6 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.quantize.choose_formats import choose_formats, quantize
-from value_ranges import value_ranges
 
 BITS = 16
 slow_pool = op_pool_common.pool

@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import Conv, Dense, MaxPool, Softmax, Upsample
 from tinysplit.onnx_import import import_model

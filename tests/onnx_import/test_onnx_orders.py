@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, conv
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, conv
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.network.layers import Concat, Conv, Permute, Shape, Softmax

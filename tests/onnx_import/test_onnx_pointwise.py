@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from tinysplit.network.layers import Activation, Conv, Dense, DepthwiseConv, MaxPool, Softmax
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from import_check import check
-from onnx_builder import OnnxBuilder, batch_normalization, conv, weights
-from profiles import cases
+from models.import_check import check
+from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
+from session.profiles import cases
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = [0, 3, 1, 2], [0, 2, 3, 1]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from float_layers import float_outputs
-from import_check import check, kinds
-from onnx_builder import OnnxBuilder, conv, weights
+from models.float_layers import float_outputs
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import run_integer

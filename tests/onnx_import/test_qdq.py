@@ -8,8 +8,9 @@ import onnx
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
-from onnx_builder import OnnxBuilder, conv, weights
-from qdq import Reader
+from models.onnx_builder import OnnxBuilder, conv, weights
+from models.qdq import Reader
+from models.value_ranges import clipped_ranges
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.graph import Graph
@@ -18,7 +19,6 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import value_statistics
-from value_ranges import clipped_ranges
 
 X = np.random.default_rng(3).normal(size=(40, 3, 8, 8)).astype(np.float32)
 

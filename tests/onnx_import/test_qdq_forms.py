@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from qdq_networks import (
+from models.qdq_networks import (
     CONTRIBUTED,
     EVALUATED_OPSET,
     SCALARS,

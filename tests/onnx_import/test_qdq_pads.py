@@ -7,12 +7,12 @@ import onnxruntime
 import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
-from calibrated import calibrated
-from onnx_builder import OnnxBuilder, conv
-from qdq import Reader
-from qdq_networks import Form, QdqBuilder, Step, check
-from qdq_networks import X as SQUARES
-from qdq_networks import conv as conv_4
+from models.calibrated import calibrated
+from models.onnx_builder import OnnxBuilder, conv
+from models.qdq import Reader
+from models.qdq_networks import Form, QdqBuilder, Step, check
+from models.qdq_networks import X as SQUARES
+from models.qdq_networks import conv as conv_4
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.onnx_import import import_model

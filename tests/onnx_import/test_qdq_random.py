@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from profiles import cases
-from qdq_networks import (
+from models.qdq_networks import (
     ACTIVATIONS,
     CONTRIBUTED,
     EVALUATED_OPSET,
@@ -23,6 +22,7 @@ from qdq_networks import (
     run_plain,
     run_reference,
 )
+from session.profiles import cases
 
 
 @pytest.mark.parametrize("seed", range(cases(quick=8, full=60, nightly=600)))

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_builder import batch_normalization
-from qdq_networks import (
+from models.onnx_builder import batch_normalization
+from models.qdq_networks import (
     ACTIVATIONS,
     LAYERS,
     Form,

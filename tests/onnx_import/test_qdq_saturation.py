@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onnx_builder import batch_normalization
-from qdq_networks import Form, QdqBuilder, Step, X, check, conv, normal, outputs, quantization, run_plain
+from models.onnx_builder import batch_normalization
+from models.qdq_networks import Form, QdqBuilder, Step, X, check, conv, normal, outputs, quantization, run_plain
 
 RELU = (0.05, -128)  # scale and zero point of a pair that is a ReLU, 0 to 12.75
 SATURATING = [RELU, (0.05, 0), (0.05, 100), (0.05, -100)]

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnx_builder import OnnxBuilder, conv, weights
+from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import CONSTANT_OPERATIONS
 from tinysplit.network.float_reference import run_float

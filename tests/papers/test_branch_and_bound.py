@@ -6,9 +6,9 @@ from math import isclose, isfinite
 import pytest
 from hypothesis import given, settings
 
-from brute_force import BruteForce
-from chain_problems import by_hand, chains, equal_links, random_chain
-from profiles import cases
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.chain_problems import by_hand, chains, equal_links, random_chain
 from tinysplit.common.errors import UsageError
 from tinysplit.papers.solvers.branch_and_bound import branch_and_bound
 from tinysplit.split.evaluate.evaluation import evaluate

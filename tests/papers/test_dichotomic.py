@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chain_problems import by_hand, chains, equal_links, random_chain
-from profiles import cases
+from session.profiles import cases
+from splits.chain_problems import by_hand, chains, equal_links, random_chain
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings

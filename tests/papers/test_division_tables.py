@@ -26,8 +26,8 @@ from tinysplit.papers.reproduce.division_models import (
     gpu_fpga_problem,
 )
 from tinysplit.papers.reproduce.division_tables import WHOLE_NETWORK, division_rows, figure_3, figure_5, figure_9
-from tinysplit.papers.reproduce.report import print_reproduction
 from tinysplit.papers.reproduce.reproduction import Row
+from tinysplit.papers.reproduce.reproduction_tables import print_reproduction
 from tinysplit.papers.reproduce.tables import reproduce
 from tinysplit.papers.solvers.geometric.exact import best_division
 from tinysplit.papers.solvers.geometric.problem import CHANNELS

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 from rich.console import Console
 
-from networks import tiny_cnn
+from models.networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError

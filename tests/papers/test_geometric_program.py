@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from profiles import cases
-from random_divisions import random_division_problem
+from session.profiles import cases
+from splits.random_divisions import random_division_problem
 from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.papers.solvers.geometric.exact import best_division
 from tinysplit.papers.solvers.geometric.posynomial import ZERO, Posynomial
@@ -26,9 +26,9 @@ from tinysplit.papers.solvers.geometric.problem import (
     PartModel,
 )
 from tinysplit.papers.solvers.geometric.program import Formulation, GeometricProgram
-from tinysplit.papers.solvers.geometric.report import network_table, tightening_json, tightening_table
 from tinysplit.papers.solvers.geometric.rounding import rounded_keeping_sums, rounded_to_nearest
 from tinysplit.papers.solvers.geometric.tightening import Settings, equal_parts, tighten
+from tinysplit.papers.solvers.geometric.tightening_tables import network_table, tightening_json, tightening_table
 from tinysplit.split.problem import Objective
 
 LINEAR = Posynomial.of_powers(CHANNELS, (1, 0))

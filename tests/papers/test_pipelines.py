@@ -8,8 +8,8 @@ from math import inf, isfinite
 import pytest
 from hypothesis import given, settings
 
-from chain_problems import by_hand, chains, equal_links
-from profiles import cases
+from session.profiles import cases
+from splits.chain_problems import by_hand, chains, equal_links
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.papers.ideal_arrivals import frames, on_whole_networks, through_split
 from tinysplit.papers.solvers.algorithm_1 import algorithm_1_least_repair

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from browser import page_in_browser
-from command_line import BAD_INPUT, USAGE, run
-from profiles import cases
+from commands.browser import page_in_browser
+from commands.command_line import BAD_INPUT, USAGE, run
+from session.profiles import cases
 from tinysplit.papers.plots.frame_rates import RATES, frame_rate_plots, latencies, stays_below
 from tinysplit.papers.plots.page import figures_page
 from tinysplit.papers.plots.plot import Work, bars_of

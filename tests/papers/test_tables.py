@@ -16,8 +16,8 @@ from tinysplit.papers.published_costs import published_of
 from tinysplit.papers.reproduce.costs import NETWORKS, counted_layers, published_problem
 from tinysplit.papers.reproduce.figures import EXPERIMENT, KNOWN_DIFFERENCES, TABLE_2, TABLE_4
 from tinysplit.papers.reproduce.networks import tiny_cnn
-from tinysplit.papers.reproduce.report import print_reproduction
 from tinysplit.papers.reproduce.reproduction import Convention, Reproduction
+from tinysplit.papers.reproduce.reproduction_tables import print_reproduction
 from tinysplit.papers.reproduce.santamaria_checks import formula_7_s
 from tinysplit.papers.reproduce.tables import reproduce
 from tinysplit.split.evaluate.evaluation import evaluate

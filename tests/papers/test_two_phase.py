@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from all_choices import AllChoices, all_choices
+from splits.all_choices import AllChoices, all_choices
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.rank_correlation import kendall_tau_b

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from firmware_build import build_folder
-from onnx_builder import OnnxBuilder, conv
-from shared_models import RESNET, shared_model
+from models.onnx_builder import OnnxBuilder, conv
+from programs.firmware_build import build_folder
+from session.shared_models import RESNET, shared_model
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode, LinkSetting

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from command_line import run
-from example import CALIBRATION, MODEL, SAMPLES
-from firmware_build import build_folder
+from commands.command_line import run
+from example_folders.example import CALIBRATION, MODEL, SAMPLES
+from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board

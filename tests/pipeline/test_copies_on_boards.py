@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL, SAMPLES
+from example_folders.example import CALIBRATION, MODEL, SAMPLES
 from tinysplit import pipeline
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import UsageError

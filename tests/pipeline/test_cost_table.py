@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from command_line import BAD_INPUT, run
-from example import CALIBRATION, MODEL, SAMPLES
+from commands.command_line import BAD_INPUT, run
+from example_folders.example import CALIBRATION, MODEL, SAMPLES
 from tinysplit import api, pipeline
 from tinysplit.boards.board import Power
 from tinysplit.boards.catalog import load_board

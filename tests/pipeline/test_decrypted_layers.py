@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from command_line import CHECK_FAILED, run
+from commands.command_line import CHECK_FAILED, run
+from example_folders.weights_folders import KEY, dense_chain, generate, other_model, shared_chain
 from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE
 from tinysplit.project.manifest import ConstantsIn, Project
 from tinysplit.weights_file.file import CRC_BYTES
 from tinysplit_hil.bench.update import update_boards
 from tinysplit_hil.rig.rig import open_rig
 from tinysplit_hil.wire.request_port import ClientError
-from weights_folders import KEY, dense_chain, generate, other_model, shared_chain
 
 G0, F4, H7 = "nucleo_g071rb", "nucleo_f446re", "nucleo_h743zi"
 CHAIN = (64, 64, 64, 10)

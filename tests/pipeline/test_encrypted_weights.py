@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-import example
-from command_line import BAD_INPUT, TOOL, USAGE, run
-from profiles import cases
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
+from example_folders import example
+from example_folders.weights_folders import KEY, generate, other_model, shared_binary, shared_encrypted
+from session.profiles import cases
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.secret_key import KEY_FILE_VARIABLE, KEY_VARIABLE, NONCE_BYTES, TAG_BYTES, Encrypted
 from tinysplit.weights_file.file import CRC_BYTES, SECURITY_BYTES, read_weights_file
 from tinysplit_hil.bench.update import update_boards
 from tinysplit_hil.rig.rig import open_rig
 from tinysplit_hil.wire.request_port import ClientError
-from weights_folders import KEY, generate, other_model, shared_binary, shared_encrypted
 
 F4, L4, G0 = "nucleo_f401re", "nucleo_l452re", "nucleo_g071rb"
 SAMPLES = ("--samples", str(example.SAMPLES), "--sample-count", "3")

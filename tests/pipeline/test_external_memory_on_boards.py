@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL, SAMPLES
-from firmware_build import build_folder
+from example_folders.example import CALIBRATION, MODEL, SAMPLES
+from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port

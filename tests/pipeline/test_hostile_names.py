@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 import onnx
 import pytest
 
-import example
-from command_line import run
-from hostile import HOSTILE, PROGRAM_NAMES
+from commands.command_line import run
+from commands.hostile import HOSTILE, PROGRAM_NAMES
+from example_folders import example
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.texts.quoting import toml_string

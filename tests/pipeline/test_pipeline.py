@@ -6,9 +6,9 @@ import onnx
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL, SAMPLES, shared_example
-from firmware_build import build_folder
-from shared_models import KWS, KWS_SAMPLES, shared_model
+from example_folders.example import CALIBRATION, MODEL, SAMPLES, shared_example
+from programs.firmware_build import build_folder
+from session.shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from example import MODEL
-from shared_models import KWS, RESNET, shared_model
+from example_folders.example import MODEL
+from session.shared_models import KWS, RESNET, shared_model
 from tinysplit import pipeline
 from tinysplit.common.choices import Copies
 from tinysplit.costs.settings import CostSettings

@@ -13,9 +13,18 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rich.console import Console
 
-import example
-from command_line import BAD_INPUT, USAGE, run
-from shared_folder import made_once
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
+from example_folders.weights_folders import (
+    KEY,
+    generate,
+    other_model,
+    pem_of,
+    shared_signed,
+    signer,
+)
+from rigs.updated_boards import board_of, one_board, with_one_slot
+from session.shared_folder import made_once
 from tinysplit.build.weights import checked_weights_file
 from tinysplit.cli.run import ProgramChoice
 from tinysplit.common.choices import WeightsIn
@@ -30,15 +39,6 @@ from tinysplit_hil.measure.report import LEAST_FREE_STACK_BYTES
 from tinysplit_hil.rig.rig import open_rig
 from tinysplit_hil.wire.client import BoardClient
 from tinysplit_hil.wire.tasks import Task
-from updated_boards import board_of, one_board, with_one_slot
-from weights_folders import (
-    KEY,
-    generate,
-    other_model,
-    pem_of,
-    shared_signed,
-    signer,
-)
 
 G0, L4 = "nucleo_g071rb", "nucleo_l452re"
 SMALL = 0  # index of the board with a weights file of 700 bytes

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from example import CALIBRATION, MODEL, SAMPLES
-from onnx_builder import OnnxBuilder
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import CALIBRATION, MODEL, SAMPLES
+from models.onnx_builder import OnnxBuilder
 
 G0 = ("--board", "nucleo_g071rb")
 FAST = ("--baud", "3000000")

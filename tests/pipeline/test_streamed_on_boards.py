@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from rich.console import Console
 
-from firmware_build import build_folder
-from onnx_builder import OnnxBuilder, conv
+from models.onnx_builder import OnnxBuilder, conv
+from programs.firmware_build import build_folder
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode

@@ -5,7 +5,7 @@ import numpy as np
 import onnx
 import pytest
 
-from example import FOLDER, MODEL
+from example_folders.example import FOLDER, MODEL
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings

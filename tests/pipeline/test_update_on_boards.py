@@ -10,10 +10,12 @@ import pytest
 import serial
 from rich.console import Console
 
-import example
-from command_line import BAD_INPUT, USAGE, run
-from failing_flash import FailingFlash
-from profiles import cases
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders import example
+from example_folders.weights_folders import generate, other_model, shared_binary
+from rigs.failing_flash import FailingFlash
+from rigs.updated_boards import board_of, one_board, with_one_slot
+from session.profiles import cases
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
@@ -28,10 +30,8 @@ from tinysplit_hil.wire.client import BoardClient
 from tinysplit_hil.wire.protocol import ErrorCode
 from tinysplit_hil.wire.request_port import RequestPort
 from tinysplit_hil.wire.tasks import Task
-from updated_boards import board_of, one_board, with_one_slot
 from virtual_stm32 import VirtualRig
 from virtual_stm32.peripherals.reset import ResetCause
-from weights_folders import generate, other_model, shared_binary
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"
 QUIET = Console(quiet=True)

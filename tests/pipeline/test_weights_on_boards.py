@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-import example
-from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
-from debugged_boards import debugged, need_openocd
+from commands.command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
+from example_folders import example
+from example_folders.weights_folders import generate, other_model, shared_binary
+from rigs.debugged_boards import debugged, need_openocd
 from tinysplit.project.structure import sources_of
 from tinysplit_hil.bench import images
 from tinysplit_hil.rig.project_rig import project_wires
-from weights_folders import generate, other_model, shared_binary
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 SAMPLES = ("--samples", str(example.SAMPLES), "--sample-count", "3")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-import built_release
 import tinysplit
+from session import built_release
 
 pytestmark = pytest.mark.slow
 

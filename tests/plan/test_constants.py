@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from example import MODEL
+from example_folders.example import MODEL
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem

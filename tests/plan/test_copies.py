@@ -7,7 +7,7 @@ import onnx
 import pytest
 from rich.console import Console
 
-from example import MODEL
+from example_folders.example import MODEL
 from tinysplit.boards.catalog import load_all
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import make_problem

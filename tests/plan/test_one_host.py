@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, chain, diamond, hops, problem, steps
+from models.planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, chain, diamond, hops, problem, steps
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.memory.staging import choose_stages

@@ -6,8 +6,22 @@ import numpy as np
 import pytest
 from typing_extensions import override
 
-from planned_networks import F4, G0, LINKS, RECEIVE, RUN, SEND, WIDTHS, chain, dense, diamond, hops, problem, steps
-from profiles import cases
+from models.planned_networks import (
+    F4,
+    G0,
+    LINKS,
+    RECEIVE,
+    RUN,
+    SEND,
+    WIDTHS,
+    chain,
+    dense,
+    diamond,
+    hops,
+    problem,
+    steps,
+)
+from session.profiles import cases
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings

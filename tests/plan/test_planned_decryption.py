@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from example import MODEL
+from example_folders.example import MODEL
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-import example
+from example_folders import example
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.project import plan_network

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from example import CALIBRATION, MODEL
+from example_folders.example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.common.errors import InputError
 from tinysplit.common.project_files import PARAMETERS_NAME

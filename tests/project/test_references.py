@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fake_rig import make_project
+from rigs.fake_rig import make_project
 from tinysplit.common.errors import InputError
 from tinysplit.common.project_files import MANIFEST_NAME
 from tinysplit.project.manifest import Project

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from networks import tiny_cnn
+from models.networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
 from tinysplit.costs.problem_builder import make_problem
@@ -109,6 +109,9 @@ def test_other_schema(path: Path, content: str, says: str) -> None:
     [
         ({"surprise": 1}, "surprise is no known key"),
         ({"bits": 7}, "bits has to be 8 or 16"),
+        ({"max_latency_s": -1.0}, "max_latency_s has to be more than 0"),
+        ({"frame_period_s": -1.0}, "frame_period_s has to be at least 0"),
+        ({"bits_per_byte": 13}, "bits_per_byte has to be at most 12"),
         ({"assignment": []}, "assignment needs 1 or more entries"),
         ({"assignment": [0] * 7}, "assignment 1 has to be at least 1"),
         ({"assignment": [3] * 7}, "the assignment has board 3 of 2"),

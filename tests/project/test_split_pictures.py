@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
-import example
-from command_line import USAGE, run
+from commands.command_line import USAGE, run
+from example_folders import example
 from tinysplit.common.output_file import check_output_file
 from tinysplit.network.float_reference import run_float
 from tinysplit.onnx_import import import_model

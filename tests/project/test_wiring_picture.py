@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-import example
-from command_line import USAGE, run
-from fake_rig import make_project
+from commands.command_line import USAGE, run
+from example_folders import example
+from rigs.fake_rig import make_project
 from tinysplit.boards.catalog import load_boards
 from tinysplit.boards.header_pins import header_pins
 from tinysplit.codegen.readme import write_readme

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from networks import chain, dense
+from models.networks import chain, dense
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import ValueFormat

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-import example
-from command_line import USAGE, run
+from commands.command_line import USAGE, run
+from example_folders import example
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
-from calibrated import calibrated
-from networks import dense
-from onnx_builder import OnnxBuilder
-from qdq import Reader
+from models.calibrated import calibrated
+from models.networks import dense
+from models.onnx_builder import OnnxBuilder
+from models.qdq import Reader
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from layer_cases import KINDS_AND_BITS, hard_inputs, one_layer_graph, quantize_one, random_quantized
-from networks import RELU, chain, dense
-from onnx_builder import OnnxBuilder
+from kernel_cases.layer_cases import KINDS_AND_BITS, hard_inputs, one_layer_graph, quantize_one, random_quantized
+from models.networks import RELU, chain, dense
+from models.onnx_builder import OnnxBuilder
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, Requantization
 from tinysplit.network.fixed_point.formats import QFormat

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from calibrated import calibrated
-from onnx_builder import OnnxBuilder, conv
+from models.calibrated import calibrated
+from models.onnx_builder import OnnxBuilder, conv
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.float_reference import run_float

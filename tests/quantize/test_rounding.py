@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from calibrated import calibrated
-from example import CALIBRATION, MODEL, SAMPLES
-from networks import chain, dense
-from onnx_builder import OnnxBuilder, conv, weights
+from example_folders.example import CALIBRATION, MODEL, SAMPLES
+from models.calibrated import calibrated
+from models.networks import chain, dense
+from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.layers import Conv, DepthwiseConv, Pads, Shape, Window

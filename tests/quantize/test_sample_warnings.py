@@ -8,8 +8,8 @@ import pytest
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-import example
-from command_line import CHECK_FAILED
+from commands.command_line import CHECK_FAILED
+from example_folders import example
 from tinysplit import pipeline
 from tinysplit.cli import quantize
 from tinysplit.cli.app import app

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrated import calibrated
-from onnx_builder import OnnxBuilder
+from models.calibrated import calibrated
+from models.onnx_builder import OnnxBuilder
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.quantize.warnings import softmax_warnings

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from layer_cases import quantize_one
-from networks import dense
-from shared_models import KWS, KWS_SAMPLES, shared_model
+from kernel_cases.layer_cases import quantize_one
+from models.networks import dense
+from models.value_ranges import clipped_ranges
+from session.shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.network.fixed_point.formats import QFormat
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import Statistics, value_statistics
-from value_ranges import clipped_ranges
 
 floats = st.lists(st.floats(-1e4, 1e4, width=32), min_size=1, max_size=50)
 

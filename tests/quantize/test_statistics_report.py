@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from layer_cases import one_layer_graph
+from kernel_cases.layer_cases import one_layer_graph
 from tinysplit.network.layers import Dense, Shape
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.choose_formats import choose_formats, quantize

@@ -9,10 +9,10 @@ import pytest
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 from rich.console import Console
 
-import example
-from command_line import BAD_INPUT, run
-from onnx_builder import OnnxBuilder, conv, weights
-from qdq import Reader
+from commands.command_line import BAD_INPUT, run
+from example_folders import example
+from models.onnx_builder import OnnxBuilder, conv, weights
+from models.qdq import Reader
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from calibrated import calibrated
-from onnx_builder import OnnxBuilder, conv, weights
+from models.calibrated import calibrated
+from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.quantize.read_errors import ReadError

@@ -15,11 +15,11 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-import built_release
 import make_release
 from dependencies import PROJECT, dependency_graph
 from licenses import read_list
 from make_release import build, check_committed, main, published_files, release_time
+from session import built_release
 from tinysplit import __version__
 from tinysplit.common.errors import CheckFailedError, ToolError
 
@@ -108,7 +108,8 @@ def test_times_and_texts_are_the_same_in_each_build() -> None:
     with tarfile.open(source) as archive:
         assert {entry.mtime for entry in archive} == {built_release.SECONDS}
     script = (
-        "from bill_of_materials import *; from licenses import read_list; import built_release as b, sys;"
+        "import sys; from session import built_release as b; "
+        "from licenses import read_list; from bill_of_materials import *;"
         "sys.stdout.write(bill_of_materials(read_list(), b.DEPENDENCIES, b.SECONDS))"
     )
     paths = f"{ROOT / 'release'}:{ROOT / 'tests' / 'support'}"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import example
-from command_line import BAD_INPUT, USAGE, has_marks, run
+from commands.command_line import BAD_INPUT, USAGE, has_marks, run
+from example_folders import example
 from tinysplit import api
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import CheckFailedError, TinysplitError, UsageError

@@ -5,18 +5,23 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from tinysplit import settings
+from tinysplit.api import CostSettings, ExploreSettings, Goal, LinkSetting, MeasureSettings, Search
 from tinysplit.cli.app import _COMMANDS, imported_command
 from tinysplit.common.errors import TinysplitError, UsageError
-from tinysplit.settings.boards_and_links import BOARD, LINK, MAX_BOARDS, USE_ALL
-from tinysplit.settings.fixed_point import BITS
-from tinysplit.settings.programs import DIAGNOSTICS, WEIGHTS
+from tinysplit.project.split_file import SplitFile
+from tinysplit.settings.boards_and_links import BAUD, BOARD, LINK, MAX_BOARDS, USE_ALL
+from tinysplit.settings.costs import BITS_PER_BYTE, MAX_ENERGY, MAX_LATENCY, MAX_PERIOD, MAX_PRICE
+from tinysplit.settings.fixed_point import BITS, MAX_ACCURACY_DROP
+from tinysplit.settings.measurement import SAMPLE_COUNT
+from tinysplit.settings.programs import DIAGNOSTICS, HOST_BAUD, WEIGHTS
 from tinysplit.settings.result_files import FORCE
-from tinysplit.settings.search import REPLICATE
+from tinysplit.settings.search import BEST, INPUT_AT, OUTPUT_AT, REPLICATE, TIME_LIMIT, TOTAL_TIME
 from tinysplit.settings.setting import SETTINGS, Setting, as_argument, begun_by, either, worded
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +52,61 @@ def test_a_setting_is_an_option_of_a_command(setting: Setting) -> None:
     assert beginning
     assert as_declared
     assert all(each.rich_help_panel == setting.heading for each in as_declared)
-    assert not setting.at_least or all(each.min == setting.at_least for each in as_declared)
+    assert all((each.min, each.max) == (setting.at_least, setting.at_most) for each in as_declared)
+
+
+RANGED = (
+    (CostSettings, BAUD, "baud"),
+    (CostSettings, HOST_BAUD, "host_baud"),
+    (CostSettings, BITS_PER_BYTE, "bits_per_byte"),
+    (CostSettings, MAX_LATENCY, "max_latency_s"),
+    (CostSettings, MAX_PERIOD, "max_period_s"),
+    (CostSettings, MAX_ENERGY, "max_energy_j"),
+    (LinkSetting, BAUD, "baud"),
+    (Search, TIME_LIMIT, "time_limit_s"),
+    (Search, INPUT_AT, "input_board"),
+    (Search, OUTPUT_AT, "output_board"),
+    (ExploreSettings, MAX_BOARDS, "max_boards"),
+    (ExploreSettings, BEST, "n_best"),
+    (ExploreSettings, MAX_PRICE, "max_price"),
+    (ExploreSettings, TIME_LIMIT, "time_limit_s"),
+    (ExploreSettings, TOTAL_TIME, "total_time_s"),
+    (MeasureSettings, SAMPLE_COUNT, "sample_count"),
+    (Goal, MAX_ACCURACY_DROP, "max_drop"),
+    (SplitFile, BITS_PER_BYTE, "bits_per_byte"),
+    (SplitFile, MAX_LATENCY, "max_latency_s"),
+    (SplitFile, MAX_PERIOD, "max_period_s"),
+    (SplitFile, MAX_ENERGY, "max_energy_j"),
+)
+
+
+@pytest.mark.parametrize(("kind", "setting", "field"), RANGED, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_scripts_and_files_take_the_range_of_a_setting(kind: type, setting: Setting, field: str) -> None:
+    values = TypeAdapter(get_type_hints(kind, include_extras=True)[field])
+    step = 1 if setting.above is None else 0.5
+    lowest = setting.at_least if setting.above is None else setting.above + step
+    assert lowest is not None
+    assert values.validate_python(lowest) == lowest
+    with pytest.raises(ValidationError):
+        values.validate_python(lowest - step)
+    if setting.at_most is not None:
+        assert values.validate_python(setting.at_most) == setting.at_most
+        with pytest.raises(ValidationError):
+            values.validate_python(setting.at_most + 1)
+
+
+def test_ranges_that_a_user_sees() -> None:
+    assert {setting.name for setting in SETTINGS.values() if setting.above == 0} == {
+        "max_latency",
+        "max_period",
+        "max_energy",
+        "frame_period",
+        "max_price",
+        "time_limit",
+        "total_time",
+        "frame_rate",
+    }
+    assert (BITS_PER_BYTE.at_least, BITS_PER_BYTE.at_most) == (8, 12)
 
 
 def test_a_second_setting_of_a_name_is_refused() -> None:

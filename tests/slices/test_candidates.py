@@ -2,7 +2,7 @@
 
 import pytest
 
-from networks import tiny_cnn
+from models.networks import tiny_cnn
 from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder

@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from networks import tiny_cnn
+from models.networks import tiny_cnn
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem

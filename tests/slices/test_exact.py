@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from fake_clock import fake_clock
-from profiles import cases
+from session.fake_clock import fake_clock
+from session.profiles import cases
 from tinysplit.slices.exact.labels import Labels
 from tinysplit.slices.exact.problem import Arrivals, DistributionProblem, Stage, Transition
 from tinysplit.slices.exact.search import best_choice, best_choices

@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from networks import tiny_cnn
+from models.networks import tiny_cnn
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Slices

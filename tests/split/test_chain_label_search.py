@@ -7,11 +7,11 @@ from math import isclose, isfinite
 import numpy as np
 import pytest
 
-from brute_force import BruteForce
-from chain_problems import large_chain, with_power
-from fake_clock import fake_clock
-from profiles import cases
-from random_problems import Kinds, random_problem
+from session.fake_clock import fake_clock
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.chain_problems import large_chain, with_power
+from splits.random_problems import Kinds, random_problem
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem

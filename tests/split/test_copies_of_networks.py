@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from example import MODEL
-from pipelines import program_of
+from example_folders.example import MODEL
+from splits.pipelines import program_of
 from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError

@@ -8,12 +8,12 @@ from math import inf, isclose, isfinite
 
 import pytest
 
-from brute_force import BruteForce
-from chain_problems import large_chain
-from fake_clock import fake_clock
-from profiles import cases
-from random_problems import random_problem
-from shared_models import RESNET, shared_model
+from session.fake_clock import fake_clock
+from session.profiles import cases
+from session.shared_models import RESNET, shared_model
+from splits.brute_force import BruteForce
+from splits.chain_problems import large_chain
+from splits.random_problems import random_problem
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings

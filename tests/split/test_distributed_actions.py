@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 
-from distributed_networks import distributed_cases
-from distributed_problems import made, overlapping
-from pipelines import graph_of, program_of
-from profiles import cases
+from models.distributed_networks import distributed_cases
+from session.profiles import cases
+from splits.distributed_problems import made, overlapping
+from splits.pipelines import graph_of, program_of
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.split.evaluate.actions import Action, BoardAction, actions

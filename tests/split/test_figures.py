@@ -6,9 +6,9 @@ from math import isclose, isfinite
 
 import pytest
 
-from brute_force import BruteForce
-from profiles import cases
-from random_problems import ALL_KINDS, random_problem
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.random_problems import ALL_KINDS, random_problem
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 

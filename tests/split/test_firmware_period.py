@@ -7,10 +7,10 @@ from math import inf, isclose, isfinite
 
 import pytest
 
-from brute_force import BruteForce
-from pipelines import ROOMY, TIGHT, graph_times, pipeline
-from profiles import cases
-from random_problems import Kinds, random_problem
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.pipelines import ROOMY, TIGHT, graph_times, pipeline
+from splits.random_problems import Kinds, random_problem
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.event_graph import Edge

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from brute_force import BruteForce
-from chain_problems import equal_links
+from splits.brute_force import BruteForce
+from splits.chain_problems import equal_links
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Problem
 from tinysplit.split.solve import solve

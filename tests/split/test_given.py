@@ -7,8 +7,8 @@ from math import inf, isfinite
 import pytest
 from hypothesis import given, settings
 
-from chain_problems import by_hand, chains
-from profiles import cases
+from session.profiles import cases
+from splits.chain_problems import by_hand, chains
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.given import assignment_text, given_split, parse_assignment

@@ -6,10 +6,10 @@ from math import isclose, isfinite
 
 import pytest
 
-from brute_force import BruteForce
-from chain_problems import large_chain
-from profiles import cases
-from random_problems import Kinds, random_problem
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.chain_problems import large_chain
+from splits.random_problems import Kinds, random_problem
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Objective, Period, Problem

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from brute_force import BruteForce
-from fake_clock import fake_clock
-from networks import tiny_cnn
+from models.networks import tiny_cnn
+from session.fake_clock import fake_clock
+from splits.brute_force import BruteForce
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from brute_force import BruteForce
-from chain_problems import large_chain
-from fake_clock import fake_clock
-from profiles import cases
-from random_problems import Kinds, random_problem
+from session.fake_clock import fake_clock
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.chain_problems import large_chain
+from splits.random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError

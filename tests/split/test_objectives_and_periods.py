@@ -6,9 +6,9 @@ from math import isclose, isfinite
 
 import pytest
 
-from brute_force import BruteForce
-from profiles import cases
-from random_problems import Kinds, random_problem
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.random_problems import Kinds, random_problem
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.problem_builder import make_problem

@@ -7,10 +7,10 @@ from math import inf, isclose
 import pytest
 from rich.console import Console
 
-from brute_force import BruteForce
-from networks import tiny_cnn
-from profiles import cases
-from random_problems import random_problem
+from models.networks import tiny_cnn
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.random_problems import random_problem
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import SecondObjective
 from tinysplit.common.errors import CheckFailedError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipelines import ROOMY, pipeline
+from splits.pipelines import ROOMY, pipeline
 from tinysplit.common.errors import InputError
 from tinysplit.split.problem import Period, Problem, check_currents
 from tinysplit.split.solution import Split

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 
-from distributed_networks import distributed_cases
-from distributed_problems import made, overlapping
-from pipelines import ROOMY, TIGHT, graph_of, graph_times, pipeline, program_of, simulated
-from profiles import cases
-from random_problems import Kinds, random_problem
+from models.distributed_networks import distributed_cases
+from session.profiles import cases
+from splits.distributed_problems import made, overlapping
+from splits.pipelines import ROOMY, TIGHT, graph_of, graph_times, pipeline, program_of, simulated
+from splits.random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph

@@ -6,11 +6,11 @@ from math import inf, isclose, isfinite
 
 import pytest
 
-from brute_force import BruteForce
-from chain_problems import by_hand, large_chain, random_chain, with_power
-from fake_clock import fake_clock
-from profiles import cases
-from random_problems import ALL_KINDS, random_problem
+from session.fake_clock import fake_clock
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.chain_problems import by_hand, large_chain, random_chain, with_power
+from splits.random_problems import ALL_KINDS, random_problem
 from tinysplit.common.choices import SOLVERS
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split.evaluate.evaluation import evaluate

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from brute_force import BruteForce
-from chain_problems import by_hand, chains, equal_links, random_chain
-from profiles import cases
+from session.profiles import cases
+from splits.brute_force import BruteForce
+from splits.chain_problems import by_hand, chains, equal_links, random_chain
 from tinysplit.common.choices import SOLVERS
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from debugged_boards import COUNTING, LIMIT_S, Debugged, address_of, debugged, need_openocd
-from gdb_client import GdbClient
+from programs.virtual_firmware import build
+from rigs.debugged_boards import COUNTING, LIMIT_S, Debugged, address_of, debugged, need_openocd
+from rigs.gdb_client import GdbClient
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import build
 
 PC = 15
 BOARDS = ("nucleo_g071rb", "nucleo_l452re", "nucleo_h743zi")  # breakpoint units of Cortex-M0+, M4 and M7

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from debugged_boards import COUNTING
+from programs.virtual_firmware import build
+from rigs.debugged_boards import COUNTING
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.debug.probe import open_probes
 

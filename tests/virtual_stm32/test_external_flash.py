@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import address_of, build
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import address_of, build
 from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.errors import BoardStoppedError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from virtual_snippets import Snippets
+from programs.virtual_snippets import Snippets
 
 WFI = 1
 # Setup code switches the FPU on.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from virtual_snippets import Snippets
+from programs.virtual_snippets import Snippets
 
 WFI = 1  # issues alone
 EARLY, LATE = 6, 8  # penalties of a mispredicted branch: flags known 3 cycles before, or later

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import address_of, assembler, build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import address_of, assembler, build
 from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
 
 G0, L4, L4PLUS, F4, H7 = "nucleo_g071rb", "nucleo_l452re", "nucleo_l4r5zi", "nucleo_f401re", "nucleo_h743zi"

@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-import example
-from fake_reports import make_report
+from example_folders import example
+from rigs.fake_reports import make_report
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import STACK_BYTES
 from tinysplit.common.errors import CheckFailedError

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import assembler, build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import assembler, build
 from virtual_stm32 import ResetCause, VirtualBoard, VirtualRig
 
 M0PLUS, M4, M7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"

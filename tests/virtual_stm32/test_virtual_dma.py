@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import build
 from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 
 MS_PS = 10**9

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import assembler, build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import assembler, build
 from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.peripherals.reset import ResetCause
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import address_of, build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import address_of, build
 from virtual_stm32 import HOST, LineFaults, ResetCause, VirtualBoard, VirtualRig, Wire
 from virtual_stm32.line_faults import FaultyLine, LineByte
 from virtual_stm32.peripherals.usart import FE, ORE

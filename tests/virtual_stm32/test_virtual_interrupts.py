@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from programs.virtual_firmware import build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.peripherals.bus import Bus
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shared_folder import made_once
+from programs.virtual_firmware import address_of, build
+from session.shared_folder import made_once
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import address_of, build
 from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 from virtual_stm32.peripherals.reset import ResetCause
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import serial
 
-from echo_firmware import BAUD, ECHO
+from programs.echo_firmware import BAUD, ECHO
+from programs.virtual_firmware import assembler, build
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
-from virtual_firmware import assembler, build
 from virtual_stm32 import VirtualBoard, VirtualRig, open_registered
 from virtual_stm32.core import native
 

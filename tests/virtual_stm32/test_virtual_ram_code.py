@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import address_of, build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import address_of, build
 from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
 from virtual_stm32.peripherals.reset import ResetCause
 

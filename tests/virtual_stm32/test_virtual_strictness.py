@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import assembler, build
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
-from virtual_firmware import assembler, build
 from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 
 G0, F4, H7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"

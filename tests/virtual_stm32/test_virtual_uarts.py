@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from programs.virtual_firmware import build
 from tinysplit.boards.catalog import load_board
-from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi"

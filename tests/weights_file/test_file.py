@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_on_host import compile_host
-from profiles import cases
+from example_folders.weights_folders import KEY, signer
+from programs.firmware_on_host import compile_host
+from session.profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.network.fixed_point.formats import IntArray
@@ -19,7 +20,6 @@ from tinysplit.network.layers import KINDS
 from tinysplit.weights_file.file import ArrayLayout, FileIdentity, decode, encode, read_weights_file
 from tinysplit.weights_file.layers import LayerEntry, decode_layers, encode_layers
 from tinysplit.weights_file.signing_key import is_signed_by
-from weights_folders import KEY, signer
 
 IDENTITY = FileIdentity(board_index=1, structure=0x12345678, counter=3, model=0xCAFE0001)
 LAYERS = (

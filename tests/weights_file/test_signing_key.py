@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, x25519
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from example_folders.weights_folders import pem_of
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.weights_file.signing_key import (
     SIGNING_KEY_FILE_VARIABLE,
@@ -17,7 +18,6 @@ from tinysplit.weights_file.signing_key import (
     is_signed_by,
     signing_key,
 )
-from weights_folders import pem_of
 
 KEY = ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PEM, PUBLIC = pem_of(KEY), KEY.public_key().public_bytes_raw()

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Self
 
-from pydantic import PositiveFloat, PositiveInt
+from typing_extensions import override
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts, takes
@@ -14,7 +14,9 @@ from tinysplit.api.given import GivenModel, GivenPath, context_of
 from tinysplit.api.programs import GivenSplit, split_file_of
 from tinysplit.api.result import Result
 from tinysplit.common.errors import UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, late_step
+from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
 from tinysplit.timing.loss import Loss
 
@@ -53,10 +55,12 @@ class ArrivalResult(Result):
         )
         return cls(tuple(placements), report.why_not, report)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit arrivals --json` prints."""
         return self.report.to_json()
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each placement."""
         return [asdict(each) for each in self.placements]
@@ -66,10 +70,10 @@ class ArrivalResult(Result):
 def arrivals(
     model: GivenModel,
     split: GivenSplit,
-    frame_rate: PositiveFloat | None = None,
+    frame_rate: Annotated[float, in_range(FRAME_RATE)] | None = None,
     *,
     times_s: GivenTimes = None,
-    input_count: PositiveInt = 50,
+    input_count: Annotated[int, in_range(INPUT_COUNT)] = 50,
     loss_rate: float = Loss.rate,
     loss_seed: int = Loss.seed,
     cost_table: GivenPath | None = None,
@@ -83,7 +87,8 @@ def arrivals(
     """
     if (frame_rate is None) == (times_s is None):
         raise UsageError("give either frame_rate or times_s")
-    inputs, loss = _inputs(frame_rate, times_s, input_count), Loss(loss_rate, loss_seed)
+    inputs = _inputs(frame_rate, times_s, input_count)
+    loss = Loss(loss_rate, loss_seed)
     file, title = split_file_of(split, model)
     context = context_of(model, file.board_names, file.settings, file.clock, cost_table, progress)
     with late_step(context.messages, f"simulating {context.title}"):

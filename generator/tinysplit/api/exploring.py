@@ -10,7 +10,8 @@ from threading import current_thread, main_thread
 from types import NoneType
 from typing import Annotated, Any, Self
 
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field
+from typing_extensions import override
 
 from tinysplit.api.arguments import for_scripts, takes, takes_settings, takes_some
 from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, boards_of, load_model
@@ -20,9 +21,10 @@ from tinysplit.boards.catalog import load_boards
 from tinysplit.calibration.conditions import table_for
 from tinysplit.common.choices import ALL_BOARDS
 from tinysplit.common.errors import UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, console_of, reading
 from tinysplit.common.settings_class import settings_class
-from tinysplit.costs.settings import Bits, CostSettings
+from tinysplit.costs.settings import Baud, Bits, CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis
 from tinysplit.explore.candidates import Space
 from tinysplit.explore.exploration import Exploration
@@ -35,6 +37,9 @@ from tinysplit.explore.request import ExploreRequest, check_asked
 from tinysplit.explore.workers import LocalProcesses, ThisProcess, Workers
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
+from tinysplit.settings.boards_and_links import MAX_BOARDS
+from tinysplit.settings.costs import MAX_PRICE
+from tinysplit.settings.search import BEST, TIME_LIMIT, TOTAL_TIME, WORKERS
 
 GivenPrices = Annotated[
     Prices | str | Path | None,
@@ -98,10 +103,12 @@ class ExploreResult(Result):
         stopped = exploration.stopped.value if exploration.stopped else None
         return cls(tuple(_sets(exploration)), exploration.n_candidates, stopped, exploration)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit explore --json` prints."""
         return exploration_json(self.exploration)
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each set."""
         return [{**asdict(each), "boards": " + ".join(each.boards)} for each in self.sets]
@@ -116,16 +123,16 @@ class ExploreSettings:
     solved within `time_limit_s`, everything within `total_time_s`.
     """
 
-    max_boards: PositiveInt = 2  # in a set, which may have several of one type
-    bauds: Annotated[Sequence[PositiveInt], Field(min_length=1)] = (CostSettings.baud,)
+    max_boards: Annotated[int, in_range(MAX_BOARDS)] = 2  # in a set, which may have several of one type
+    bauds: Annotated[Sequence[Baud], Field(min_length=1)] = (CostSettings.baud,)
     bits: Annotated[Sequence[Bits], Field(min_length=1)] = (CostSettings.bits,)
     axes: Sequence[Axis] = ()  # none: latency, energy and price
     ranked_by: Ranked | None = None
-    n_best: PositiveInt = N_BEST
+    n_best: Annotated[int, in_range(BEST)] = N_BEST
     prices: GivenPrices = None
-    max_price: PositiveFloat = inf
-    time_limit_s: PositiveFloat = ExploreRequest.time_limit_s
-    total_time_s: PositiveFloat = inf
+    max_price: Annotated[float, in_range(MAX_PRICE)] = inf
+    time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = ExploreRequest.time_limit_s
+    total_time_s: Annotated[float, in_range(TOTAL_TIME)] = inf
 
     def request(
         self, table: CycleTable, graphs: Sequence[Graph], boards: tuple[Board, ...], settings: CostSettings
@@ -153,7 +160,7 @@ def explore(
     exploring: Annotated[ExploreSettings, takes_settings(ExploreSettings)] = ExploreSettings(),
     settings: GivenCosts = CostSettings(),
     *,
-    workers: PositiveInt = 1,
+    workers: Annotated[int, in_range(WORKERS)] = 1,
     journal: GivenPath | None = None,
     cost_table: GivenPath | None = None,
     progress: Listener | None = None,

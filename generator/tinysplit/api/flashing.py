@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from typing_extensions import override
+
 from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenPath
 from tinysplit.api.result import Result
@@ -61,10 +63,12 @@ class FlashResult(Result):
         """Raise ToolError unless all boards run the image of the folder."""
         self.report.check()
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit flash --json` prints."""
         return self.report.to_json()
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [asdict(board) for board in self.boards]
@@ -107,10 +111,12 @@ class UpdateResult(Result):
         )
         return cls(tuple(boards), updated)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit update --json` prints."""
         return update_to_json(self.updated)
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board, with CRC-32 in hexadecimal digits."""
         return [
@@ -154,6 +160,7 @@ def flash(
     if str(rig) == VIRTUAL:
         raise UsageError(f"rig {rig}: {NOTHING_TO_FLASH}: give a rig file")
     project = Project.read(Path(folder))
-    chosen, console = PROGRAMMERS[programmer], console_of(progress)
+    chosen = PROGRAMMERS[programmer]
+    console = console_of(progress)
     report = flash_project(project, Path(folder), Path(rig), chosen, console, force=force, weights_only=weights_only)
     return FlashResult.of(report)

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from typing_extensions import override
+
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, GivenSearch, context_of
@@ -44,10 +46,12 @@ class ParetoResult(Result):
         """Return a front as scripts get it."""
         return cls(tuple(_points(front)), front.complete, front)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit pareto --json` prints."""
         return self.front.to_json()
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each point."""
         return [asdict(point) for point in self.points]

@@ -6,6 +6,7 @@ from types import NoneType
 from typing import Annotated, Any, Self
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.api.arguments import for_scripts, takes, takes_settings
 from tinysplit.api.given import GivenPath, GivenSamples
@@ -70,10 +71,12 @@ class MeasureResult(Result):
         """Raise CheckFailedError unless all outputs are there and bit-exact, and all stacks have enough left."""
         self.report.check()
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit measure --json` prints."""
         return self.report.to_json()
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for L, T, I, the period of a stream, each layer and each cut: statistics beside the estimate."""
         return [time.to_json() for time in self.report.times]

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import PositiveFloat, PositiveInt
+from typing_extensions import override
 
 from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenBoards, GivenModel, boards_of, graph_of
 from tinysplit.api.result import Result
 from tinysplit.boards.board import Board, check_baud
 from tinysplit.common.choices import AUTO
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import console_of
 from tinysplit.costs.problem_builder import make_problem
-from tinysplit.costs.settings import Bits, CostSettings
+from tinysplit.costs.settings import Baud, Bits, CostSettings
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.settings.search import TIME_LIMIT
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
@@ -50,11 +52,13 @@ class Prediction(Result):
     energy_j: float | None
     boards: tuple[BoardUse, ...]  # those that compute something, in the order in which they were given
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return all figures."""
         boards = [{**asdict(board), "layers": list(board.layers)} for board in self.boards]
         return {**asdict(self), "boards": boards}
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [asdict(board) for board in self.boards]
@@ -66,16 +70,17 @@ def predict(
     boards: GivenBoards,
     *,
     bits: Bits = CostSettings.bits,
-    baud: PositiveInt = CostSettings.baud,
+    baud: Baud = CostSettings.baud,
     objective: Objective = Objective.LATENCY,
-    time_limit_s: PositiveFloat = DEFAULT_TIME_LIMIT_S,
+    time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S,
 ) -> Prediction:
     """Return what the best split of a network over `boards`, or some of them, takes; weights and values have `bits`.
 
     Weights need not be trained: their values change 8-bit kernels of Cortex-M0+ a little. Raises CheckFailedError where
     the network does not fit, UsageError for a `baud` that a board cannot generate and for arguments that make no sense.
     """
-    graph, chosen = graph_of(model, console_of(None)), boards_of(boards)
+    graph = graph_of(model, console_of(None))
+    chosen = boards_of(boards)
     settings = CostSettings(bits=bits, baud=baud, objective=objective)
     for board in chosen:
         check_baud(board, board.link_uarts[0], baud)

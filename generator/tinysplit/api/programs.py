@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import PositiveInt
+from typing_extensions import override
 
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts, takes, takes_settings
@@ -17,13 +17,16 @@ from tinysplit.build.report import BuildReport
 from tinysplit.codegen.program_options import ProgramOptions, ProgramSettings
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, console_of
+from tinysplit.costs.settings import HostBaud
 from tinysplit.network.graph import Graph
 from tinysplit.network.sample_files import sample_source
 from tinysplit.pipeline import Context
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, read_split
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+from tinysplit.settings.samples import CALIBRATION_COUNT
 
 GivenSplit = Annotated[
     SplitResult | str | Path, takes("what split returns, or the path of a split file", SplitResult, str, Path)
@@ -71,10 +74,12 @@ class GenerateResult(Result):
         )
         return cls(folder, project.estimated_i_s, project.estimated_period_s, tuple(boards), project)
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return the manifest, which `tinysplit generate --json` prints."""
         return self.project.model_dump(mode="json")
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [_row(board) for board in self.boards]
@@ -109,10 +114,12 @@ class BuildResult(Result):
         """Raise CheckFailedError for a memory over budget, or a program that differs from its plan."""
         self.report.check()
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit build --json` prints."""
         return self.report.to_json()
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each board."""
         return [_row(board) for board in self.boards]
@@ -125,9 +132,9 @@ def generate(
     calibration: GivenSamples,
     out: GivenPath,
     *,
-    calibration_count: PositiveInt = DEFAULT_CALIBRATION_COUNT,
+    calibration_count: Annotated[int, in_range(CALIBRATION_COUNT)] = DEFAULT_CALIBRATION_COUNT,
     goal: Annotated[Goal, takes_settings(Goal)] | None = None,
-    host_baud: PositiveInt | None = None,
+    host_baud: HostBaud | None = None,
     cost_table: GivenPath | None = None,
     programs: Annotated[ProgramSettings, takes_settings(ProgramSettings)] = ProgramSettings(),
     force: bool = False,

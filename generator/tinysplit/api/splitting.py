@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from typing_extensions import override
+
 from tinysplit import pipeline
 from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, GivenSearch, context_of
@@ -77,10 +79,12 @@ class SplitResult(Result):
         """Number of the board of each layer; of a divided layer, that of its first part."""
         return self.file.assignment
 
+    @override
     def to_json(self) -> dict[str, Any]:
         """Return what `tinysplit split --json` prints."""
         return {**self.file.model_dump(mode="json"), **self.search}
 
+    @override
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each layer, or part of one."""
         return [asdict(layer) for layer in self.layers]

@@ -90,8 +90,8 @@ def board_path(name: str) -> Path:
 
 def own_board_paths(names: Iterable[str]) -> dict[str, Path]:
     """Return the files of those boards that do not come with this installation, by their names."""
-    own = _own_files()
-    return {name: own[name] for name in names if name in own}
+    paths = _own_files()
+    return {name: paths[name] for name in names if name in paths}
 
 
 def named_path(name: str) -> str | None:
@@ -159,8 +159,8 @@ def _check_only_one(name: str) -> None:
 def _unknown(given: str, name: str) -> str:
     names = board_names()
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    found = f"{'nearest' if near else 'known'}: {', '.join(near or names)}"
+    suggestion = f"{'nearest' if near else 'known'}: {', '.join(near or names)}"
     return (
-        f"there is no board {given!r}; {found} (`tinysplit boards` lists all; for another one, `tinysplit boards "
+        f"there is no board {given!r}; {suggestion} (`tinysplit boards` lists all; for another one, `tinysplit boards "
         f"{NEW.option} PART` writes a file that {BOARD} takes)"
     )

@@ -41,11 +41,11 @@ def load_board(name: str) -> Board:
 
     Raises UsageError with the nearest names if there is none, InputError if the file contradicts the device.
     """
-    own = board_name(name)
+    board = board_name(name)
     try:
-        return load_file(own, board_path(own))
+        return load_file(board, board_path(board))
     except InputError:
-        forget(own)
+        forget(board)
         raise
 
 

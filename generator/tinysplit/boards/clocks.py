@@ -32,21 +32,21 @@ def clock_tree(pll: PllRules, limits: BusLimits, core_hz: int, wait_state_limits
     )
 
 
-def check_limits(part: str, own: BusLimits, line: BusLimits) -> None:
+def check_limits(part: str, limits: BusLimits, line: BusLimits) -> None:
     """Raise InputError for limits of a board's file above those of its line of devices, or with other settings.
 
     `vddio2` is that of the board: it supplies pins that not every board connects.
     """
     for bus in ("ahb_max_hz", "apb1_max_hz", "apb2_max_hz"):
-        if (own_hz := getattr(own, bus)) > (highest_hz := getattr(line, bus)):
+        if (own_hz := getattr(limits, bus)) > (highest_hz := getattr(line, bus)):
             raise InputError(f"clock.{bus} is {own_hz}, {part} takes at most {highest_hz} ({line.source})")
-    for name in sorted({*own.settings, *line.settings}):
+    for name in sorted({*limits.settings, *line.settings}):
         needed = {line.settings[name]} | ({0, 1} if name == "vddio2" else set()) if name in line.settings else set()
-        if own.settings.get(name) not in needed:
+        if limits.settings.get(name) not in needed:
             wanted = (
                 f"{part} needs {' or '.join(map(str, sorted(needed)))}" if needed else f"{part} has no such setting"
             )
-            raise InputError(f"clock.settings.{name} is {own.settings.get(name, 'missing')}: {wanted}")
+            raise InputError(f"clock.settings.{name} is {limits.settings.get(name, 'missing')}: {wanted}")
 
 
 def best_pll(pll: PllRules, core_hz: int) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
@@ -62,20 +62,20 @@ def _drivers(part: str) -> Mapping[str, Any]:
     schema = device.findtext("naming-schema", "")
     choices = [value.split("|") for value in device.attrib.values()]
     named = (dict(zip(device.attrib, values, strict=True)) for values in product(*choices))
-    own = next(each for each in named if schema.format_map(defaultdict(str, each)) == part)
-    drivers = [node for node in device.iterfind("driver") if node.get("name") in _READ and _is_for(node, own)]
-    return {str(node.get("name")): _properties(node, own) for node in drivers}
+    identifiers = next(each for each in named if schema.format_map(defaultdict(str, each)) == part)
+    drivers = [node for node in device.iterfind("driver") if node.get("name") in _READ and _is_for(node, identifiers)]
+    return {str(node.get("name")): _properties(node, identifiers) for node in drivers}
 
 
-def _is_for(node: Element, own: Mapping[str, str]) -> bool:
-    """Return whether a node holds for a device with the properties `own`: its attributes device-* select some."""
+def _is_for(node: Element, identifiers: Mapping[str, str]) -> bool:
+    """Return whether a node holds for a device with these properties: its attributes device-* select some."""
     for key, value in node.attrib.items():
-        if key.startswith(_SELECTOR) and own[key.removeprefix(_SELECTOR)] not in value.split("|"):
+        if key.startswith(_SELECTOR) and identifiers[key.removeprefix(_SELECTOR)] not in value.split("|"):
             return False
     return True
 
 
-def _properties(node: Element, own: Mapping[str, str]) -> Any:  # noqa: ANN401 (text, or a dict of texts, lists and dicts)
+def _properties(node: Element, identifiers: Mapping[str, str]) -> Any:  # noqa: ANN401 (text, or a dict of texts, lists and dicts)
     """Return what a node says of a device, as modm-devices' own parser does, which takes ten times as long."""
     attributes = node.attrib
     if _SELECTOR in "".join(attributes):  # faster than to look at each of them
@@ -84,12 +84,12 @@ def _properties(node: Element, own: Mapping[str, str]) -> Any:  # noqa: ANN401 (
         return attributes["value"]
     children: dict[str, Any] = {}
     for child in node:
-        if not _is_for(child, own):
+        if not _is_for(child, identifiers):
             continue
         if child.tag.startswith(_ATTRIBUTE):
-            children[child.tag.removeprefix(_ATTRIBUTE)] = _properties(child, own)
+            children[child.tag.removeprefix(_ATTRIBUTE)] = _properties(child, identifiers)
         else:
-            children.setdefault(child.tag, []).append(_properties(child, own))
+            children.setdefault(child.tag, []).append(_properties(child, identifiers))
     return (children | attributes) or None
 
 
@@ -171,28 +171,29 @@ def wait_state_limits(part: str, corrections: Corrections = _NO_CORRECTIONS) -> 
 def uart_pins(part: str, uart: str) -> UartPins:
     """Return the pins of `part` that carry TX and RX of `uart` ("USART2"), with their alternate functions."""
     in_package = package_pins(part)
-    found: dict[str, list[Pin]] = {"tx": [], "rx": []}
+    pins: dict[str, list[Pin]] = {"tx": [], "rx": []}
     for raw in _drivers(part)["gpio"]["gpio"]:
         name = f"P{raw['port'].upper()}{raw['pin']}"
         for signal in raw.get("signal", ()):
             owner = f"{signal.get('driver')}{signal.get('instance', '')}".upper()
-            if owner == uart and signal["name"] in found and "af" in signal and name in in_package:
-                found[signal["name"]].append(Pin(name, int(signal["af"])))
-    return UartPins(tuple(found["tx"]), tuple(found["rx"]))
+            if owner == uart and signal["name"] in pins and "af" in signal and name in in_package:
+                pins[signal["name"]].append(Pin(name, int(signal["af"])))
+    return UartPins(tuple(pins["tx"]), tuple(pins["rx"]))
 
 
 def qspi_pins(part: str, signal: str) -> tuple[Pin, ...]:
     """Return the pins of `part` that carry a signal ("clk", "ncs", "io0") of bank 1 of the QUADSPI, if any."""
-    in_package, names = package_pins(part), (signal, f"bk1_{signal}")
-    found = []
+    in_package = package_pins(part)
+    names = (signal, f"bk1_{signal}")
+    pins = []
     for raw in _drivers(part)["gpio"]["gpio"]:
         name = f"P{raw['port'].upper()}{raw['pin']}"
-        found += [
+        pins += [
             Pin(name, int(each["af"]))
             for each in raw.get("signal", ())
             if each["driver"] == "quadspi" and each["name"] in names and name in in_package
         ]
-    return tuple(found)
+    return tuple(pins)
 
 
 def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
@@ -202,15 +203,29 @@ def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
     routes = _mux_routes(raw, uart, direction) if "mux-channels" in raw else _fixed_routes(raw, uart, direction)
     interrupts = _interrupts(part)
     channels = []
-    for controller, number, request, mux_channel in sorted(routes):
-        name = f"DMA{controller}_{kind}{number}"
-        interrupt = _dma_interrupt(interrupts, controller, number)
-        channel = DmaChannel(controller, number, name, request, mux_channel, interrupt.position, interrupt.name)
+    for route in sorted(routes):
+        name = f"DMA{route.controller}_{kind}{route.number}"
+        interrupt = _dma_interrupt(interrupts, route.controller, route.number)
+        channel = DmaChannel(
+            controller=route.controller,
+            number=route.number,
+            name=name,
+            request=route.request,
+            mux_channel=route.mux_channel,
+            irq_position=interrupt.position,
+            irq_name=interrupt.name,
+        )
         channels.append(channel)
     return tuple(channels)
 
 
-_Route = tuple[int, int, int, int | None]  # controller, number, request, channel of the DMAMUX
+class _Route(NamedTuple):
+    """A channel or stream of a DMA controller, and the request that selects a UART there."""
+
+    controller: int
+    number: int
+    request: int
+    mux_channel: int | None  # of the DMAMUX
 
 
 def _carries(raw: Mapping[str, Any], uart: str, direction: str) -> bool:
@@ -223,7 +238,7 @@ def _mux_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Rout
     """Every channel of the DMAMUX has the same requests."""
     requests = [int(each["position"]) for each in raw["requests"][0]["request"] if _carries(each, uart, direction)]
     return [
-        (int(channel["dma-instance"]), int(channel["dma-channel"]), request, int(channel["position"]))
+        _Route(int(channel["dma-instance"]), int(channel["dma-channel"]), request, int(channel["position"]))
         for channel in raw["mux-channels"][0]["mux-channel"]
         for request in requests
     ]
@@ -233,7 +248,7 @@ def _fixed_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Ro
     """F4: a stream selects one of its channels; L4: a channel selects one of its requests."""
     outer, inner = ("stream", "channel") if "streams" in raw else ("channel", "request")
     return [
-        (controller, int(channel["position"]), int(request["position"]), None)
+        _Route(controller, int(channel["position"]), int(request["position"]), mux_channel=None)
         for controller, instance in enumerate(raw[f"{outer}s"], 1)
         for channel in instance[outer]
         for request in channel[inner]

@@ -54,14 +54,14 @@ def last_slots(board: str, size_bytes: int) -> FlashSlots | None:
         return None
     active = Memory("weights", begin, starts[-1] - begin)
     before = active.start - active.size_bytes
-    own = _sizes(starts, active.start, active.end)
+    sizes = _sizes(starts, active.start, active.end)
     _, line = _facts(load_board(board).device)
     bank_bytes = (starts[-1] - starts[0]) // (line.flash_banks if line else 1)
-    if len(own) > 1:
+    if len(sizes) > 1:
         return FlashSlots(active, None, None, bank_bytes)
-    has_room = before > starts[0] and before in starts and _sizes(starts, before, active.start) == own
+    has_room = before > starts[0] and before in starts and _sizes(starts, before, active.start) == sizes
     staging = Memory("staging", before, active.size_bytes) if has_room else None
-    return FlashSlots(active, staging, min(own), bank_bytes)
+    return FlashSlots(active, staging, min(sizes), bank_bytes)
 
 
 def _sizes(starts: tuple[int, ...], begin: int, end: int) -> set[int]:

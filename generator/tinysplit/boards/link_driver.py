@@ -18,11 +18,54 @@ _FIFO_BYTES = {"stm32h7": 16}  # of UARTs with a FIFO; of other families 8
 
 
 class LinkDriver(StrEnum):
-    """How bytes get from a link's UART to the firmware and back."""
+    """How bytes get from a link's UART to the firmware and back; `uart_link_driver_t` in C."""
 
-    DMA = "dma"  # ring and chunks in RAM, an interrupt for each half of them and for an idle line
-    INTERRUPT = "interrupt"  # an interrupt for every byte, or for half a FIFO
-    POLLING = "polling"  # only while the firmware waits: no board computes and transfers at the same time
+    DMA = "dma"
+    INTERRUPT = "interrupt"
+    POLLING = "polling"
+
+    @property
+    def facts(self) -> "DriverFacts":
+        """What the tool knows of it."""
+        return _FACTS[self]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverFacts:
+    """A link driver: its C, and how it moves bytes.
+
+    With `uses_dma` there are a ring and two chunks in RAM, and an interrupt for each half of them and for an idle line.
+    One that `polls` moves bytes only while the firmware waits, so that no board computes and transfers at the same
+    time; it is there only where the user asks for it. Others take an interrupt for every byte, or for half a FIFO.
+
+    `buffers` are ring and chunk in bytes, the smaller ones for boards whose RAM is short; at `calibration_baud` links
+    are measured, as all boards keep up with it.
+    """
+
+    source: str  # in firmware/common/
+    buffers: tuple[tuple[int, int], ...]
+    calibration_baud: int
+    uses_dma: bool = False
+    polls: bool = False
+
+    @property
+    def has_byte_interrupts(self) -> bool:
+        """Whether the core is interrupted for bytes, not for what DMA has moved."""
+        return not (self.uses_dma or self.polls)
+
+
+# By preference.
+_FACTS = {
+    LinkDriver.DMA: DriverFacts(
+        source="uart_link_dma.c", buffers=((256, 128), (128, 32)), calibration_baud=921_600, uses_dma=True
+    ),
+    LinkDriver.INTERRUPT: DriverFacts(source="uart_link_bytes.c", buffers=((0, 16),), calibration_baud=115_200),
+    LinkDriver.POLLING: DriverFacts(
+        source="uart_link_bytes.c", buffers=((0, 16),), calibration_baud=57_600, polls=True
+    ),
+}
+OVERLAPPING = tuple(driver for driver, facts in _FACTS.items() if not facts.polls)  # with computing
+USUAL_DRIVER = OVERLAPPING[0]
 
 
 @dataclass(frozen=True)
@@ -36,16 +79,16 @@ class LinkDriving:
     @property
     def polls(self) -> bool:
         """Whether bytes move only while the board waits."""
-        return self.driver is LinkDriver.POLLING
+        return self.driver.facts.polls
 
     @property
     def buffer_bytes(self) -> int:
         """All buffers of a link."""
-        return self.ring_bytes + self.chunk_bytes * (2 if self.driver is LinkDriver.DMA else 1)
+        return self.ring_bytes + self.chunk_bytes * (2 if self.driver.facts.uses_dma else 1)
 
     def ram_bytes(self, board: Board, n_links: int) -> int:
         """Return what `n_links` links take of RAM of level 1, without link.c; DMA buffers of an H7 lie elsewhere."""
-        is_elsewhere = self.driver is LinkDriver.DMA and board.dma.memory != board.near_memory
+        is_elsewhere = self.driver.facts.uses_dma and board.dma.memory != board.near_memory
         return n_links * (_PORT_BYTES + (0 if is_elsewhere else self.buffer_bytes))
 
     def highest_baud(self, board: Board, uart: Uart) -> int:
@@ -54,18 +97,17 @@ class LinkDriving:
         The firmware looks at a ring or FIFO when half of it is full: the other half takes what comes meanwhile. Without
         both there is room for one byte.
         """
-        if self.driver is LinkDriver.DMA:
+        if self.driver.facts.uses_dma:
             room = self.ring_bytes // 2
         else:
             room = _FIFO_BYTES.get(board.device.family, 8) // 2 if uart.has_fifo else 1
         return room * BITS_PER_BYTE * board.clock.core_hz // _LONGEST_CYCLES[board.device.core]
 
 
-DRIVINGS = (  # by preference: the last ones where RAM is short
-    LinkDriving(LinkDriver.DMA, 256, 128),
-    LinkDriving(LinkDriver.DMA, 128, 32),
-    LinkDriving(LinkDriver.INTERRUPT, 0, 16),
-    LinkDriving(LinkDriver.POLLING, 0, 16),  # only where the user asks for it
+DRIVINGS = tuple(  # by preference: the last ones where RAM is short
+    LinkDriving(driver, ring_bytes, chunk_bytes)
+    for driver, facts in _FACTS.items()
+    for ring_bytes, chunk_bytes in facts.buffers
 )
 
 
@@ -79,10 +121,12 @@ class LinkChannels:
 
 def dma_channels(uarts: Sequence[Uart]) -> tuple[LinkChannels, ...] | None:
     """Return DMA channels for all `uarts` of a board, none of them twice; None if that cannot be."""
-    found = next(_assignments([candidates for uart in uarts for candidates in (uart.receive_dma, uart.send_dma)]), None)
-    if found is None:
+    channels = next(
+        _assignments([candidates for uart in uarts for candidates in (uart.receive_dma, uart.send_dma)]), None
+    )
+    if channels is None:
         return None
-    return tuple(LinkChannels(*pair) for pair in zip(found[::2], found[1::2], strict=True))
+    return tuple(LinkChannels(*pair) for pair in zip(channels[::2], channels[1::2], strict=True))
 
 
 def _assignments(wanted: Sequence[Sequence[DmaChannel]]) -> Iterator[tuple[DmaChannel, ...]]:
@@ -102,7 +146,7 @@ def usual_driving(driver: LinkDriver) -> LinkDriving:
 
 def possible_drivings(board: Board, uart: Uart, driver: LinkDriver | None, baud: int) -> tuple[LinkDriving, ...]:
     """Return how a link on `uart` of `board` can be driven at `baud`, the best first: by `driver`, None for any."""
-    drivers = (driver,) if driver else (LinkDriver.DMA, LinkDriver.INTERRUPT)
+    drivers = (driver,) if driver else OVERLAPPING
     return tuple(each for each in DRIVINGS if each.driver in drivers and each.highest_baud(board, uart) >= baud)
 
 
@@ -110,12 +154,12 @@ def check_rate(link: str, board: Board, uart: Uart, driver: LinkDriver | None, b
     """Raise UsageError unless `uart` of `board` loses no byte of `link`, its name in messages, at `baud`."""
     if possible_drivings(board, uart, driver, baud):
         return
-    own = driver or LinkDriver.DMA
-    highest = usual_driving(own).highest_baud(board, uart)
-    remedy = f"lower {BAUD}" if own is LinkDriver.DMA else f"use {LINK_DRIVER} {LinkDriver.DMA}, or lower {BAUD}"
+    wanted = driver or USUAL_DRIVER
+    highest = usual_driving(wanted).highest_baud(board, uart)
+    remedy = f"lower {BAUD}" if wanted is USUAL_DRIVER else f"use {LINK_DRIVER} {USUAL_DRIVER}, or lower {BAUD}"
     raise UsageError(
-        f"{link}: {board.name} would lose bytes at {baud} baud with the link driver {own}, which keeps up to {highest}"
-        f" baud: {remedy}"
+        f"{link}: {board.name} would lose bytes at {baud} baud with the link driver {wanted}, which keeps up to"
+        f" {highest} baud: {remedy}"
     )
 
 
@@ -134,7 +178,7 @@ def choose_driver(
     of_links = [possible_drivings(board, uart, requested, baud) for uart, baud in links]
     possible = [each for each in DRIVINGS if all(each in own for own in of_links)]
     if dma_channels(uarts) is None:
-        possible = [each for each in possible if each.driver is not LinkDriver.DMA]
+        possible = [each for each in possible if not each.driver.facts.uses_dma]
     if not possible:
         names = ", ".join(uart.name for uart in uarts)
         raise UsageError(

@@ -9,8 +9,18 @@ from tinysplit.settings.programs import HOST_BAUD
 
 # From the highest: whole fractions of most clocks down to 1 Mbaud, then the usual rates of serial ports.
 RATES = (
-    *(8_000_000, 6_000_000, 5_000_000, 4_000_000, 3_000_000, 2_000_000, 1_500_000, 1_000_000),
-    *(460_800, 230_400, 115_200, 57_600),
+    8_000_000,
+    6_000_000,
+    5_000_000,
+    4_000_000,
+    3_000_000,
+    2_000_000,
+    1_500_000,
+    1_000_000,
+    460_800,
+    230_400,
+    115_200,
+    57_600,
 )
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
 # Of host ports, whose interrupts may lose bytes at higher rates (docs/protocol.md).

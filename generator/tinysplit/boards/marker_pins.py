@@ -21,8 +21,8 @@ class MarkerPins:
     @classmethod
     def of(cls, board: str) -> Self:
         """Return the pins that the file of a board names. Raises UsageError for an unknown board."""
-        own = read_board_file(board).markers
-        return cls(own.layer, own.transfer, own.layer_connector, own.transfer_connector)
+        markers = read_board_file(board).markers
+        return cls(markers.layer, markers.transfer, markers.layer_connector, markers.transfer_connector)
 
     @property
     def by_kind(self) -> Mapping[str, str]:

@@ -35,11 +35,11 @@ def _check_sizes(device: Device) -> None:
     for memory in memories:
         if memory.size_bytes <= 0:
             raise InputError(f"{device.name}: {memory.name} at 0x{memory.start:08x} has {memory.size_bytes} bytes")
-    for one, other in pairwise(memories):
-        if _overlap(one, other):
+    for low, high in pairwise(memories):
+        if _overlap(low, high):
             raise InputError(
-                f"{device.name}: {other.name} at 0x{other.start:08x} overlaps {one.name}, {one.size_bytes} bytes at "
-                f"0x{one.start:08x}, by {min(one.end, other.end) - other.start} bytes"
+                f"{device.name}: {high.name} at 0x{high.start:08x} overlaps {low.name}, {low.size_bytes} bytes at "
+                f"0x{low.start:08x}, by {min(low.end, high.end) - high.start} bytes"
             )
 
 
@@ -99,5 +99,5 @@ def _contains(outer: Memory, inner: Memory) -> bool:
     return outer.start <= inner.start and inner.end <= outer.end
 
 
-def _overlap(one: Memory, other: Memory) -> bool:
-    return one.start < other.end and other.start < one.end
+def _overlap(first: Memory, second: Memory) -> bool:
+    return first.start < second.end and second.start < first.end

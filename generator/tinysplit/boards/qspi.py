@@ -77,11 +77,11 @@ def _pins(names: QspiPins, device: Device) -> list[Pin]:
     pins = []
     for signal, name in names.model_dump().items():
         candidates = qspi_pins(device.name, signal)
-        found = next((pin for pin in candidates if pin.name == name), None)
-        if found is None:
+        chosen = next((pin for pin in candidates if pin.name == name), None)
+        if chosen is None:
             possible = ", ".join(pin.name for pin in candidates)
             raise InputError(
                 f"external_memory.pins.{signal}: {name} does not carry this signal; these pins do: {possible}"
             )
-        pins.append(found)
+        pins.append(chosen)
     return pins

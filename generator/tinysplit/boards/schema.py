@@ -291,11 +291,11 @@ class BoardFile(FileModel):
 
 def _check_one_use(uses: Iterable[tuple[str, str]]) -> None:
     """Raise ValueError for the first name that is used for two things."""
-    found: dict[str, str] = {}
+    use_of: dict[str, str] = {}
     for name, use in uses:
-        if name in found:
-            raise ValueError(f"{name} is both {found[name]} and {use}: it can have one use only")
-        found[name] = use
+        if name in use_of:
+            raise ValueError(f"{name} is both {use_of[name]} and {use}: it can have one use only")
+        use_of[name] = use
 
 
 def read_toml(path: Path, model: type[FileT]) -> FileT:

@@ -120,13 +120,17 @@ def _layer_code_bytes(code: Sequence[Symbol]) -> dict[int, int]:
 
 def _shared_code_bytes(code: Sequence[Symbol]) -> dict[str, int]:
     """Return the sizes of weak functions, including parts that the compiler split off and helpers by name."""
-    functions = [each for each in code if each["st_info"]["type"] == "STT_FUNC"]
-    weak = {each.name for each in functions if each["st_info"]["bind"] == "STB_WEAK" and each.name.startswith(_KERNELS)}
+    functions = [function for function in code if function["st_info"]["type"] == "STT_FUNC"]
+    weak = {
+        function.name
+        for function in functions
+        if function["st_info"]["bind"] == "STB_WEAK" and function.name.startswith(_KERNELS)
+    }
     sizes = dict.fromkeys(sorted(weak), 0)
-    for each in functions:
-        name = next((name for name in weak if re.fullmatch(rf"{name}([._].*)?", each.name)), None)
+    for function in functions:
+        name = next((name for name in weak if re.fullmatch(rf"{name}([._].*)?", function.name)), None)
         if name:
-            sizes[name] += each["st_size"]
+            sizes[name] += function["st_size"]
     return sizes
 
 

@@ -126,8 +126,8 @@ def _started(directory: Path, environment: dict[str, str]) -> Iterator[subproces
     log_program(_log, command)
     with log.open("wb") as output:
         streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
-        own = environment | {"PLATFORMIO_BUILD_DIR": str((directory / SYSTEM_BUILD_IN_PROJECT).absolute())}
-        with child(command, env=own, **streams) as process:
+        variables = environment | {"PLATFORMIO_BUILD_DIR": str((directory / SYSTEM_BUILD_IN_PROJECT).absolute())}
+        with child(command, env=variables, **streams) as process:
             yield process
 
 

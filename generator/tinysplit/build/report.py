@@ -17,7 +17,7 @@ from tinysplit.build.elf import ElfSizes, check_memory, print_memory, read_elf
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project, ProjectBoard
-from tinysplit.project.report import code_memory_text
+from tinysplit.project.printing import code_memory_text
 
 ERROR_SHARE, ERROR_BYTES = 0.02, 256  # of a prediction, together
 

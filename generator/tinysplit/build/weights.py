@@ -15,10 +15,10 @@ def own_weights_file(board: ProjectBoard, folder: Path) -> WeightsFile | None:
     if board.weights_file is None:
         return None
     path = board.weights_path(folder)
-    found = read_weights_file(path)
-    if found.crc != board.weights_file.crc:
+    file = read_weights_file(path)
+    if file.crc != board.weights_file.crc:
         raise InputError(f"{path} is not the file of this project: generate the folder again")
-    return found
+    return file
 
 
 def checked_weights_file(project: Project, board: ProjectBoard, folder: Path) -> WeightsFile | None:
@@ -27,10 +27,10 @@ def checked_weights_file(project: Project, board: ProjectBoard, folder: Path) ->
     Raises InputError for one that is damaged, not that of the board, or not signed where files are; ToolError without
     the package that verifies signatures.
     """
-    found = own_weights_file(board, folder)
-    if not found or not project.signing_key or found.is_signed_by(bytes.fromhex(project.signing_key)):
-        return found
-    what = "its signature is wrong, or that of another key" if found.signature else "it has no signature"
+    file = own_weights_file(board, folder)
+    if not file or not project.signing_key or file.is_signed_by(bytes.fromhex(project.signing_key)):
+        return file
+    what = "its signature is wrong, or that of another key" if file.signature else "it has no signature"
     raise InputError(
         f"{board.weights_path(folder)} is not signed by the owner of the programs (public key {project.signing_key}): "
         f"{what}: generate the folder again"

@@ -38,8 +38,8 @@ def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
     with process_pool() as pool:
         cases = list(product(networks, BIT_WIDTHS, boards))
-        for found in pool.map(_network_samples, *zip(*cases, strict=True)):
-            for kind, sample in found:
+        for of_case in pool.map(_network_samples, *zip(*cases, strict=True)):
+            for kind, sample in of_case:
                 samples[kind].append(sample)
     kernels: dict[str, dict[str, dict[str, PartBytes]]] = defaultdict(lambda: defaultdict(dict))
     functions = {board.device.core: library_bytes(board) for board in boards}
@@ -61,19 +61,23 @@ def fit_bytes(samples: Samples) -> PartBytes:
 
 def _network_samples(graph: Graph, bits: int, board: Board) -> list[tuple[Kind, tuple[Work, int]]]:
     """Return the parts and bytes of all layers of a network, by each kernel that can compute them."""
-    core, quantized = board.device.core, quantize_randomly(graph, bits)[0]
-    found: list[tuple[Kind, tuple[Work, int]]] = []
+    core = board.device.core
+    quantized = quantize_randomly(graph, bits)[0]
+    samples: list[tuple[Kind, tuple[Work, int]]] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, layer in enumerate(quantized.layers, 1):
             widths = Widths.of(layer.formats)
             for kernel in candidates(layer.dequantized, core, widths) if not layer.layer.is_view else ():
                 source = LayerSource(layer, kernel)
-                code, sizes = kernel.exact_code(layer), _layer_sizes(source, number, board, Path(folder))
+                code = kernel.exact_code(layer)
+                sizes = _layer_sizes(source, number, board, Path(folder))
                 shared = {name: size for name, size in sizes.items() if name.startswith(_SHARED)}
                 own_bytes = sum(sizes.values()) - sum(shared.values())
-                found.append(((core, str(bits), kernel.cost_kind(layer.layer)), (code.own, own_bytes)))
-                found += [((core, "", each.kind), (each.parts, size)) for each, size in _generated(code.shared, shared)]
-    return found
+                samples.append(((core, str(bits), kernel.cost_kind(layer.layer)), (code.own, own_bytes)))
+                samples += [
+                    ((core, "", each.kind), (each.parts, size)) for each, size in _generated(code.shared, shared)
+                ]
+    return samples
 
 
 def _generated(
@@ -81,9 +85,9 @@ def _generated(
 ) -> Iterator[tuple[SharedFunction, int]]:
     """Yield the functions that a layer's file has for several layers, with the static ones that only these call."""
     for name, function in functions.items():
-        own = [size for symbol, size in sizes.items() if symbol == name or symbol.startswith(f"{name}_")]
+        copies = [size for symbol, size in sizes.items() if symbol == name or symbol.startswith(f"{name}_")]
         if name in sizes:
-            yield function, sum(own)
+            yield function, sum(copies)
 
 
 def _layer_sizes(source: LayerSource, number: int, board: Board, folder: Path) -> Mapping[str, int]:
@@ -116,7 +120,9 @@ def _compiled_sizes(source: Path, board: Board, folder: Path) -> Mapping[str, in
 
 def _sizes(arguments: Sequence[str], board: Board, folder: Path) -> Mapping[str, int]:
     """Return the bytes of every section that the compiler makes, but weights, by the end of the section's name."""
-    flags, out, sizes = Flags(), folder / "compiled.o", defaultdict[str, int](int)
+    flags = Flags()
+    out = folder / "compiled.o"
+    sizes = defaultdict[str, int](int)
     command = (COMPILER, f"-mcpu={board.device.core}", *flags.machine, *flags.compiler, *arguments, "-o", str(out))
     subprocess.run(command, check=True, capture_output=True)
     with out.open("rb") as stream:

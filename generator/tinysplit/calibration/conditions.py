@@ -91,15 +91,16 @@ def read_calibration(path: Path, boards: Sequence[Board]) -> CycleTable:
 
 def _differences(table: CycleTable, board: Board) -> Iterator[tuple[str, str, str]]:
     """Yield field, value, and that of the board, where a calibration is for another core, clock or memory."""
-    core, target = board.device.core, table.targets.get(board.device.core)
+    core = board.device.core
+    target = table.targets.get(board.device.core)
     if target is None:
         yield "core", " and ".join(sorted(table.targets)), core
     elif target.memory != IDEAL_MEMORY:
-        own = target_of(board, has_ideal_memory=False)
-        if target.core_hz != own.core_hz:
-            yield "a core clock of", f"{target.core_hz / 1e6:g} MHz", f"{own.core_hz / 1e6:g} MHz"
-        if target.memory != own.memory:
-            yield "memory with", target.memory, own.memory
+        current = target_of(board, has_ideal_memory=False)
+        if target.core_hz != current.core_hz:
+            yield "a core clock of", f"{target.core_hz / 1e6:g} MHz", f"{current.core_hz / 1e6:g} MHz"
+        if target.memory != current.memory:
+            yield "memory with", target.memory, current.memory
 
 
 def with_currents(base: CycleTable | None, board: Board, currents: MeasuredCurrents) -> CycleTable:

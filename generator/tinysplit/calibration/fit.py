@@ -48,7 +48,9 @@ def validated_fit(samples: Sequence[CostSample]) -> Validated:
     The errors on held-out shapes are those of costs that fit all others. The intervals are those of the percentile
     bootstrap (Efron 1979) over the layers.
     """
-    system, costs, held_out = _System.of(samples), fit(samples), held_out_of(samples)
+    system = _System.of(samples)
+    costs = fit(samples)
+    held_out = held_out_of(samples)
     drawn = np.random.default_rng(_SEED).integers(len(samples), size=(RESAMPLES, len(samples)))
     resampled = np.array([system.solve(rows) for rows in drawn])
     rest = (100 - CONFIDENCE_PERCENT) / 2
@@ -102,15 +104,15 @@ def held_out_of(samples: Sequence[CostSample]) -> frozenset[int]:
     left = Counter(part for shape in shapes for part, count in shape if count)
     order = sorted(shapes)
     np.random.default_rng(_SEED).shuffle(order)
-    found: list[int] = []
+    held_out: list[int] = []
     missing = int(HELD_OUT_SHARE * len(shapes))
     for shape in order:
         parts = [part for part, count in shape if count]
         if missing and all(left[part] > OTHER_SHAPES for part in parts):
-            found += shapes[shape]
+            held_out += shapes[shape]
             left.subtract(parts)
             missing -= 1
-    return frozenset(found)
+    return frozenset(held_out)
 
 
 def _errors(costs: Costs, samples: Sequence[CostSample]) -> FitErrors:

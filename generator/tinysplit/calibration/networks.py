@@ -194,9 +194,11 @@ def _moved() -> Graph:
 def random_network(seed: int) -> Graph:
     """Return a network of random layers on maps with decreasing size and increasing depth."""
     rng = np.random.default_rng(seed)
-    size, channels = int(rng.integers(16, 64)), int(rng.choice((1, 1, 2, 3, 3, 4)))
+    size = int(rng.integers(16, 64))
+    channels = int(rng.choice((1, 1, 2, 3, 3, 4)))
     net = NetworkBuilder(f"random {seed}", Shape(size, max(8, size - int(rng.integers(12))), channels))
-    kernel, width = FIRST_KERNELS[rng.integers(len(FIRST_KERNELS))], 4 * int(rng.integers(2, 5))
+    kernel = FIRST_KERNELS[rng.integers(len(FIRST_KERNELS))]
+    width = 4 * int(rng.integers(2, 5))
     net.conv(width, kernel, int(rng.integers(1, 3)) if size < LARGEST_FIRST else 2, activation=_activation(rng))
     for _ in range(5):
         width = min(int(width * rng.choice(WIDTHS)), MOST_CHANNELS) + int(rng.choice(ODD_WIDTHS))
@@ -208,8 +210,10 @@ def random_network(seed: int) -> Graph:
 
 def _random_block(net: NetworkBuilder, rng: np.random.Generator, width: int) -> None:
     """Add a separable convolution, a convolution with a pool, or a residual block."""
-    pixels, kernel = net.shape.height * net.shape.width, KERNELS[rng.integers(len(KERNELS))]
-    stride, block = 2 if pixels * width > LARGEST_MAP else int(rng.choice((1, 1, 1, 2))), rng.choice(tuple("spppr"))
+    pixels = net.shape.height * net.shape.width
+    kernel = KERNELS[rng.integers(len(KERNELS))]
+    stride = 2 if pixels * width > LARGEST_MAP else int(rng.choice((1, 1, 1, 2)))
+    block = rng.choice(tuple("spppr"))
     macc = pixels * width * max(net.shape.channels * kernel[0] * kernel[1], width * 9)
     if block == "s" or macc > MOST_MACC:
         net.depthwise((3, 3), stride, _activation(rng)).conv(width, activation=_activation(rng))

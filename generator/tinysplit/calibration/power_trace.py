@@ -79,8 +79,8 @@ def _column(path: Path, header: Sequence[str], name: str, units: dict[str, float
         raise InputError(f"{path} has no column {name!r}: its header is {','.join(header)!r}")
     if not units:
         return index, 1.0
-    found = _UNIT.search(header[index])
-    unit = found[1].replace("µ", "u") if found else ""
+    match = _UNIT.search(header[index])
+    unit = match[1].replace("µ", "u") if match else ""
     if unit not in units:
         raise InputError(f"{path}: the header {header[index]!r} needs a unit in parentheses: {', '.join(units)}")
     return index, units[unit]

@@ -108,6 +108,6 @@ def _computed_by(quantized: QuantizedGraph, board: Board, name: str, wanted: Con
     core = board.device.core
     for number, layer in enumerate(quantized.layers):
         every = candidates(layer.dequantized, core, Widths.of(layer.formats))
-        own = next((kernel for kernel in every if kernel.name == name), None)
-        if own and (wanted is None or own.cost_kind(layer.layer) in wanted):
+        wanted_kernel = next((kernel for kernel in every if kernel.name == name), None)
+        if wanted_kernel and (wanted is None or wanted_kernel.cost_kind(layer.layer) in wanted):
             yield number

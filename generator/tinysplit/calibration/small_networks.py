@@ -43,7 +43,8 @@ def _below(rng: np.random.Generator, largest: int) -> int:
 
 def _convolution(net: NetworkBuilder, rng: np.random.Generator, kind: str) -> None:
     activation = ACTIVATIONS[rng.integers(len(ACTIVATIONS))]
-    channels, kernel = _below(rng, MOST_CHANNELS), (_below(rng, LARGEST_WINDOW), _below(rng, LARGEST_WINDOW))
+    channels = _below(rng, MOST_CHANNELS)
+    kernel = (_below(rng, LARGEST_WINDOW), _below(rng, LARGEST_WINDOW))
     if kind == "depthwise":
         net.depthwise(kernel, activation=activation)
     elif kind == "pointwise":
@@ -75,7 +76,8 @@ def _join(net: NetworkBuilder, rng: np.random.Generator, kind: str) -> None:
 
 def _other(net: NetworkBuilder, rng: np.random.Generator, kind: str) -> None:
     """Add a layer of `kind` where the map is large or small enough for it, else a PRelu."""
-    shortest, pixels = min(net.shape[:2]), net.shape.height * net.shape.width
+    shortest = min(net.shape[:2])
+    pixels = net.shape.height * net.shape.width
     if kind == "max_pool" and shortest > 1:
         net.max_pool(2, 1 + int(rng.integers(2)))
     elif kind == "average_pool" and shortest > 1:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typing_extensions import override
 
 from tinysplit import __version__
 from tinysplit.cli.basic_options import CheckedCommand, CommandLineError, check_not_empty, messages, value_mistake
@@ -142,8 +143,8 @@ class _ImportedCommand(TyperCommand):
     def __init__(self, name: str) -> None:
         super().__init__(name, help=_help_of(*_COMMANDS[name]))
 
-    def make_context(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 (click's own signature)
-        """See click: reads the arguments of the command."""
+    @override
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
         return imported_command(str(self.name)).make_context(*arguments, **options)
 
 
@@ -152,7 +153,8 @@ def imported_command(name: str) -> Any:  # noqa: ANN401 (click's command)
     module, function = _COMMANDS[name]
     target = getattr(import_module(f"tinysplit.cli.{module}"), function)
     if not isinstance(target, typer.Typer):
-        function, target = target, typer.Typer(add_completion=False)
+        function = target
+        target = typer.Typer(add_completion=False)
         target.command(name, cls=CheckedCommand if name in _WITHOUT_CONFIG else ConfiguredCommand)(function)
     command = typer.main.get_command(target)
     command.name = name
@@ -178,12 +180,15 @@ def _help_of(module: str, function: str) -> str:
 class _Commands(Mapping[str, Any]):
     """The commands of click by their names, each made when it is asked for."""
 
+    @override
     def __getitem__(self, name: str) -> _ImportedCommand:
         return _ImportedCommand(name)
 
+    @override
     def __iter__(self) -> Iterator[str]:
         return iter(_COMMANDS)
 
+    @override
     def __len__(self) -> int:
         return len(_COMMANDS)
 
@@ -195,8 +200,8 @@ class _ErrorsAsLines(TyperGroup):
         super().__init__(**attributes)
         self.commands: Any = _Commands()
 
-    def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:  # noqa: ANN401
-        """See click: reads the options before the command."""
+    @override
+    def make_context(self, info_name: str | None, args: list[str], *others: Any, **options: Any) -> Any:
         _replace_what_stdout_lacks()
         has_arguments = bool(args)  # without any the help is shown
         try:
@@ -210,13 +215,13 @@ class _ErrorsAsLines(TyperGroup):
         except OSError as error:  # of --help
             raise _system_error(error) from None
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)
-        """See click: reads the options before the command, which may not be empty."""
+    @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         check_not_empty(self, ctx, args)
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (typer's own signature)
-        """See click: reads the arguments of the command and runs it."""
+    @override
+    def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except CommandLineError as error:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from typer.core import TyperCommand
+from typing_extensions import override
 
 from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.cli.option import option
@@ -19,8 +20,8 @@ from tinysplit.settings.result_files import FORCE
 class _Messages(PlainConsole):
     """Messages on stderr and in the log."""
 
-    def print(self, *objects: Any, **options: Any) -> None:  # noqa: ANN401 (rich's own signature)
-        """See rich."""
+    @override
+    def print(self, *objects: Any, **options: Any) -> None:
         super().print(*objects, **options)
         logging.getLogger(__name__).info(" ".join(map(str, objects)))
 
@@ -66,8 +67,8 @@ def check_not_empty(command: Any, ctx: Any, args: list[str]) -> None:  # noqa: A
 class CheckedCommand(TyperCommand):
     """A command that refuses empty values: paths would be the current folder, texts and names no choice."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)
-        """See click: reads the options."""
+    @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         check_not_empty(self, ctx, args)
         return super().parse_args(ctx, args)
 

@@ -65,11 +65,11 @@ def discover(
 ) -> None:
     """List the ST-LINKs that are plugged in, their serial ports and, through them, the parts of the boards."""
     check_output_file(out, force=force)
-    found = discover_boards(messages)
+    discovered = discover_boards(messages)
     if out:
-        write_rig(out, found)
+        write_rig(out, discovered)
         messages.print(f"wrote {out}: put its [[board]]s in the order of the project", soft_wrap=True)
-    emit(as_json, found.to_json(), lambda console: print_bench(found, console))
+    emit(as_json, discovered.to_json(), lambda console: print_bench(discovered, console))
 
 
 @bench.command(cls=ConfiguredCommand)
@@ -99,12 +99,12 @@ def check(
     text = "" if rig == VIRTUAL else _text(Path(rig))
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
     with locked_folder(folder):
-        found = check_bench(boards, rig, folder, programmer, messages, force=force)
-    emit(as_json, check_to_json(found), lambda console: print_check(found, console))
+        checked = check_bench(boards, rig, folder, programmer, messages, force=force)
+    emit(as_json, check_to_json(checked), lambda console: print_check(checked, console))
     if out:
-        write_links(out, text, found.rig_links)
-        messages.print(f"wrote {out} with {counted(len(found.rig_links), 'link')}", highlight=False, soft_wrap=True)
-    found.check()
+        write_links(out, text, checked.rig_links)
+        messages.print(f"wrote {out} with {counted(len(checked.rig_links), 'link')}", highlight=False, soft_wrap=True)
+    checked.check()
 
 
 def _text(rig: Path) -> str:
@@ -143,17 +143,17 @@ def reset(
     if str(rig) == VIRTUAL:
         raise UsageError(f"{RIG} {rig}: virtual boards start with each measurement: give a rig file")
     numbers = board or ()
-    found = {
+    boards = {
         ResetBy.PROBE: lambda: reset_by_probes(rig, numbers, ProgrammerName(programmer)),
         ResetBy.HOST: lambda: reset_by_host(rig, numbers, host_baud),
         ResetBy.POWER: lambda: reset_by_power(rig, numbers),
     }[by]()
 
     def show(console: Console) -> None:
-        for each in found:
+        for each in boards:
             console.print(f"{each.title}: reset by {each.by}", highlight=False, markup=False, soft_wrap=True)
 
-    emit(as_json, {"boards": [asdict(each) for each in found]}, show)
+    emit(as_json, {"boards": [asdict(each) for each in boards]}, show)
 
 
 @bench.command(cls=CheckedCommand)
@@ -179,7 +179,8 @@ def flash(
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
     if str(rig) == VIRTUAL:
         raise UsageError(f"{RIG} {rig}: {NOTHING_TO_FLASH}: give a rig file")
-    project, chosen = Project.read(folder), PROGRAMMERS[programmer]
+    project = Project.read(folder)
+    chosen = PROGRAMMERS[programmer]
     if dry_run:
         chosen = programmer_of(rig, read_rig_file(rig), chosen)
         targets = targets_of(project, folder, rig, weights_only=weights_only)

@@ -8,8 +8,8 @@ import typer
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.calibration.conditions import read_calibration, with_currents, write_calibration
+from tinysplit.calibration.fitted_kernels import calibration_to_json, print_calibration, print_currents
 from tinysplit.calibration.power_trace import fit_currents
-from tinysplit.calibration.report import calibration_to_json, print_calibration, print_currents
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, CostTableFile, ProgrammerOption, Rig, check_bits
@@ -85,10 +85,10 @@ def calibrate(
         kinds=frozenset(only) - others if only else None,
         others=others if board or only else frozenset(OtherCosts),
     )
-    found = calibrate_boards(request, base, messages)
-    write_calibration(out, found)
+    table = calibrate_boards(request, base, messages)
+    write_calibration(out, table)
     messages.print(f"{out} written", highlight=False, markup=False, soft_wrap=True)
-    emit(as_json, calibration_to_json(found), lambda console: print_calibration(found, console, has_parts=parts))
+    emit(as_json, calibration_to_json(table), lambda console: print_calibration(table, console, has_parts=parts))
 
 
 def _calibrate_power(trace: Path, names: list[str], base: CycleTable | None, out: Path, *, as_json: bool) -> None:

@@ -17,13 +17,13 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.split_graph import split_dot
 from tinysplit.settings.measurement import CHANNEL, SAMPLE_RATE
 from tinysplit.settings.result_files import OUT, SAVE
-from tinysplit_hil.html_report.report import write_report
+from tinysplit_hil.html_report.page import write_report
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, compare_files
 from tinysplit_hil.results.compare_report import print_comparison
 from tinysplit_hil.trace.files import read_trace
-from tinysplit_hil.trace.report import print_trace
 from tinysplit_hil.trace.times import times_of
+from tinysplit_hil.trace.trace_tables import print_trace
 
 _HELP = f"Measurement file: of `measure {SAVE.option}`, or what `measure --json` or `run --json` printed."
 Before = Annotated[Path, typer.Argument(help=_HELP)]

@@ -50,9 +50,7 @@ class ExploreOptions(SearchOptions):
 
     board: Annotated[list[str], option(BOARD, "Board type to choose from, or `all`. Repeat it for every type.")]
     max_boards: Annotated[int, option(MAX_BOARDS)] = 2
-    baud: Annotated[list[int] | None, option(BAUD, "Baud rate of the links. Repeat it to compare several.", min=1)] = (
-        None
-    )
+    baud: Annotated[list[int] | None, option(BAUD, "Baud rate of the links. Repeat it to compare several.")] = None
     bits: Annotated[
         list[int] | None, option(BITS, "Bit width of weights and activations: 8 or 16. Repeat it to compare both.")
     ] = None

@@ -6,6 +6,7 @@ import typer
 
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.basic_options import Folder, Json, Model, emit, messages
+from tinysplit.cli.option import option
 from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesOptions
 from tinysplit.cli.search_options import flattened
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
@@ -23,12 +24,11 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import measure_accuracy, print_quantization
 from tinysplit.quantize.sample_warnings import print_chance_warnings, print_reused_samples
 from tinysplit.quantize.validation import layer_errors
+from tinysplit.settings.measurement import SAMPLE_COUNT
 
 DEFAULT_LAYER_SAMPLES = 20
 
-LayerSamples = Annotated[
-    int, typer.Option("--sample-count", help="Number of samples to compare layer by layer, from the first.", min=1)
-]
+LayerSamples = Annotated[int, option(SAMPLE_COUNT, "Number of samples to compare layer by layer, from the first.")]
 
 
 @flattened
@@ -55,8 +55,8 @@ def quantize(
     calibration = all_samples.first(calibration_count)
     print_reused_samples(calibration, all_samples, "`tinysplit validate` takes others", messages)
     quantization = quantize_model(graph, model, calibration, widths, messages)
-    found = measure_accuracy(quantization, all_samples, messages)
-    emit(as_json, found.to_json(), lambda console: print_quantization(found, console, analysis=statistics))
+    report = measure_accuracy(quantization, all_samples, messages)
+    emit(as_json, report.to_json(), lambda console: print_quantization(report, console, analysis=statistics))
 
 
 @flattened
@@ -65,7 +65,8 @@ def validate(
 ) -> None:
     """Compare the integers of every layer with the float network, which is accuracy without boards."""
     project = Project.read(folder)
-    quantized, model = read_quantized(folder, project), folder / MODEL_NAME
+    quantized = read_quantized(folder, project)
+    model = folder / MODEL_NAME
     samples = load_samples(given.file, quantized.graph)
     first = samples.first(sample_count).x
     with steps(messages, f"float and integers of {len(first)} samples, layer by layer"):
@@ -74,6 +75,6 @@ def validate(
         floats = FloatScores.of(quantized.graph, model, samples)
         accuracy = Accuracy.of(quantized, floats)
     print_chance_warnings(floats, messages)
-    found = Validation.of(project, len(first), accuracy, errors)
-    found.write(folder)
-    emit(as_json, found.model_dump(mode="json"), lambda console: print_validation(found, console))
+    validation = Validation.of(project, len(first), accuracy, errors)
+    validation.write(folder)
+    emit(as_json, validation.model_dump(mode="json"), lambda console: print_validation(validation, console))

@@ -10,7 +10,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
 from tinysplit.papers.plots.page import figures_page
-from tinysplit.papers.reproduce.report import print_reproduction
+from tinysplit.papers.reproduce.reproduction_tables import print_reproduction
 from tinysplit.papers.reproduce.tables import Platform
 from tinysplit.papers.reproduce.tables import reproduce as reproduce_tables
 

@@ -50,10 +50,8 @@ from tinysplit.split.problem import Objective
 if TYPE_CHECKING:
     from tinysplit.codegen.mlperf import Mlperf
     from tinysplit.codegen.program_options import ProgramOptions
-    from tinysplit.pipeline import RunRequest
     from tinysplit.project.split_file import SplitFile
     from tinysplit.quantize.mixed_precision.bit_allocation import Goal
-    from tinysplit_hil.results.files import ResultFiles
     from tinysplit_hil.results.run_report import RunReport
 
 CalibrationSamplesOfRun = Annotated[Path | None, option(CALIBRATION_SAMPLES)]
@@ -121,7 +119,7 @@ def generate(
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
     from tinysplit import pipeline
-    from tinysplit.project.report import print_project
+    from tinysplit.project.printing import print_project
     from tinysplit.project.split_file import read_split
 
     goal = None if isinstance(precision.chosen, int) else precision.chosen
@@ -200,12 +198,15 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Split, generate, build, flash real boards, and measure."""
-    from tinysplit.pipeline import RunRequest
+    from tinysplit import pipeline
+    from tinysplit_hil.results.files import write_measurement
 
     files = measuring.files
-    goal, cost_bits = _goal_and_bits(precision)
+    chosen = precision.chosen
+    goal = None if isinstance(chosen, int) else chosen
+    cost_bits = chosen if isinstance(chosen, int) else CostSettings.bits
     costs = _costs(options, clock, measuring.rig, programs)
-    request = RunRequest(
+    request = pipeline.RunRequest(
         model=model,
         boards=tuple(options.board),
         samples=given.file,
@@ -222,25 +223,11 @@ def run(
         programs=programs.options,
         force=measuring.force,
     )
-    _run_and_report(request, files, as_json)
-
-
-def _run_and_report(request: "RunRequest", files: "ResultFiles", as_json: bool) -> None:
-    """Run all stages and show their results. Raises CheckFailedError unless all outputs are bit-exact."""
-    from tinysplit import pipeline
-    from tinysplit_hil.results.files import write_measurement
-
     report = pipeline.run(request, messages)
     files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     write_measurement(request.out / MEASUREMENT_NAME, report.measurement)
     report.check()
-
-
-def _goal_and_bits(precision: PrecisionOptions) -> "tuple[Goal | None, int]":
-    """Return the goal of mixed precision, if any, and the bits of the costs."""
-    chosen = precision.chosen
-    return (None, chosen) if isinstance(chosen, int) else (chosen, CostSettings.bits)
 
 
 def _costs(options: SplitOptions, clock: ClockSource, rig: str, programs: ProgramChoice) -> CostSettings:
@@ -272,7 +259,7 @@ def _search(options: SplitOptions, choice: ChoiceOptions, goal: "Goal | None") -
 def _print_run(report: "RunReport", console: Console) -> None:
     """Print the tables of all stages; the last one has L, T and I."""
     from tinysplit.build.report import print_build
-    from tinysplit.project.report import print_decryption, print_hand_offs
+    from tinysplit.project.printing import print_decryption, print_hand_offs
     from tinysplit.split.report.split import print_split
     from tinysplit_hil.bench.flash_report import print_flash
     from tinysplit_hil.measure.tables import print_measurement

@@ -13,6 +13,8 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
+from typing_extensions import override
+
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.cli.basic_options import messages
@@ -122,6 +124,7 @@ class SplitOptions(SearchOptions):
         """Whether the baud rates are those of a wiring test."""
         return self.baud == AUTO_BAUD
 
+    @override
     def settings(self, clock: ClockSource = ClockSource.HSI, tested: "WiringFile | None" = None) -> CostSettings:
         """Return the settings of the costs. With --baud auto, `tested` has the links, else the file --wiring.
 
@@ -137,7 +140,8 @@ class SplitOptions(SearchOptions):
         boards = [board.with_clock(clock) for board in load_all(self.board)]
         wiring = tested or read_wiring(self.wiring, boards)
         messages.print(wiring.summary, highlight=False, markup=False, soft_wrap=True)
-        links, driver = wiring.links_with(named), wiring.driver_with(self.link_driver)
+        links = wiring.links_with(named)
+        driver = wiring.driver_with(self.link_driver)
         return replace(settings, baud=wiring.lowest_baud, links=links, link_driver=driver)
 
 

@@ -27,7 +27,6 @@ from tinysplit.common.choices import SecondObjective, Slices
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
-from tinysplit.common.protocol_limits import MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.boards_and_links import BAUD, USE_ALL
 from tinysplit.settings.costs import BITS_PER_BYTE, PAPER
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     from tinysplit_hil.measure.timeline.spans import Timeline
 
 Paper = Annotated[bool, option(PAPER)]
-BitsPerByte = Annotated[int | None, option(BITS_PER_BYTE, min=MIN_BITS_PER_BYTE, max=MAX_BITS_PER_BYTE)]
+BitsPerByte = Annotated[int | None, option(BITS_PER_BYTE)]
 LinksOfRig = Annotated[
     Path | None,
     typer.Option(
@@ -118,7 +117,8 @@ def _print(
 
     print_split(found, console)
     for number, memory in predicted.items():
-        title, ram_bytes = board_title(number, boards[number - 1].name), memory.ram_bytes
+        title = board_title(number, boards[number - 1].name)
+        ram_bytes = memory.ram_bytes
         line = f"{title}: program of {memory.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
         console.print(f"{line} {ram_bytes} of static RAM without copies of constants", highlight=False)
 
@@ -213,7 +213,8 @@ def arrivals(
 
     for path in (timeline_svg, timeline_trace):
         check_output_file(path, force=force)
-    inputs, loss = _arrivals(frame_rate, arrival_times, input_count), Loss(loss_rate, loss_seed)
+    inputs = _arrivals(frame_rate, arrival_times, input_count)
+    loss = Loss(loss_rate, loss_seed)
     file = read_split(split_file)
     context = pipeline.Context.load(
         model, file.board_names, file.settings, messages, needs_weights=False, cost_table=cost_table
@@ -222,7 +223,8 @@ def arrivals(
     with late_step(messages, f"simulating {context.title}"):
         file = pipeline.reassign(context, file, title=str(split_file))
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
-    names, links = [board.name for board in context.boards], context.settings.link_settings
+    names = [board.name for board in context.boards]
+    links = context.settings.link_settings
     shown = timeline_of(report, context.title, names, links) if keeps_events else None
     if shown:
         write_timeline(shown, timeline_svg, timeline_trace)

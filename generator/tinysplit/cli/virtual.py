@@ -20,7 +20,7 @@ from tinysplit.common.output_file import check_output_file, version_mark, write_
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
-from tinysplit.project.report import mlperf_text
+from tinysplit.project.printing import mlperf_text
 from tinysplit.settings.result_files import OUT
 from tinysplit_hil.rig.programmers import gdb_server
 from tinysplit_hil.rig.rig_file import ServedBoard, served_rig_text

@@ -73,9 +73,9 @@ def wiring(
     check_output_file(out, force=force)
     request = wiring_request(board or (), link, baud, link_driver, clock, test_bytes)
     with locked_folder(folder):
-        found = run_wiring_test(request, rig, folder, messages, programmer, force=force)
-    write_wiring(out, found)
-    emit(as_json, found.model_dump(mode="json"), lambda console: print_wiring(found, console))
+        file = run_wiring_test(request, rig, folder, messages, programmer, force=force)
+    write_wiring(out, file)
+    emit(as_json, file.model_dump(mode="json"), lambda console: print_wiring(file, console))
 
 
 def _print_picture(project: Project, as_json: bool) -> None:

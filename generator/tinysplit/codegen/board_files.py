@@ -139,7 +139,7 @@ def render_board_files(firmware: BoardFirmware) -> dict[str, str]:
 
 def _link_ports(firmware: BoardFirmware) -> list[LinkPort]:
     """Return the links with their DMA channels, which `choose_driver` has found to exist."""
-    is_dma = firmware.driving.driver is LinkDriver.DMA
+    is_dma = firmware.driving.driver.facts.uses_dma
     channels = dma_channels([uart for uart, _ in firmware.links]) if is_dma else None
     return [
         LinkPort(uart, baud, channels[index] if channels else None) for index, (uart, baud) in enumerate(firmware.links)
@@ -159,21 +159,29 @@ def _with_parent(path: Path) -> Path:
     return path
 
 
-_DRIVER_SOURCES = {
-    LinkDriver.DMA: "uart_link_dma.c",
-    LinkDriver.INTERRUPT: "uart_link_bytes.c",
-    LinkDriver.POLLING: "uart_link_bytes.c",
-}
+_DRIVER_SOURCES = {driver: driver.facts.source for driver in LinkDriver}
 
 
 _TRANSFERS = {"transfers.c", "transfers_status.c"}
 LINK_SOURCES = ("link", "uart_link", "network_links", "row_stream")
 _HOST_SOURCES = {
-    HostProtocol.TINYSPLIT: {"host.c", "host_diagnostics.c", "host_send.c", "frames.c"},
-    HostProtocol.MLPERF: {
-        *("mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h", "mlperf_settings.h"),
-        *("text_out.c", "text_out.h"),
+    HostProtocol.TINYSPLIT: {
+        *("host.c", "host_diagnostics.c", "host_events.c", "host_queue.c", "host_send.c", "host_weights.c"),
+        "frames.c",
     },
+    HostProtocol.MLPERF: {
+        *("mlperf_events.c", "mlperf_events.h", "mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h"),
+        *("mlperf_settings.h", "text_out.c", "text_out.h"),
+    },
+}
+
+# Modules that a program may lack: what they consist of, and what then has no use. `no_<module>.c` takes their place.
+_OPTIONAL_SOURCES = {
+    "external_memory": {"external_memory.c"},
+    "weights_file": {"weights_file.c", "host_weights.c", "crc_unit.c", "flash_errors.c"},
+    "weights_update": {"weights_update.c", "flash_family.c"},
+    "weights_key": {"weights_key.c", "gcm.c", "aes.c"},
+    "weights_signature": {"weights_signature.c", "ed25519.c", "sha512.c"},
 }
 
 
@@ -187,14 +195,17 @@ def firmware_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
     sources = [*folder.glob("common/*.[ch]"), *folder.glob(f"{firmware.board.device.family}/*.[ch]")]
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
     unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[firmware.host]
-    unused |= set() if firmware.external_layers else {"external_memory.c"}
-    unused |= set() if weights else {"weights_file.c", "crc_unit.c", "flash_errors.c"}
-    is_updatable = bool(weights and weights.slots.sector_bytes) and firmware.host is HostProtocol.TINYSPLIT
-    is_encrypted, is_signed = bool(weights and weights.key), bool(weights and weights.signer)
-    unused |= set() if is_updatable else {"weights_update.c", "flash_family.c"}
     unused |= set() if firmware.has_diagnostics else {"host_diagnostics.c"}
-    unused |= set() if is_encrypted else {"weights_key.c", "gcm.c", "aes.c"}
-    unused |= set() if is_updatable and is_signed else {"weights_signature.c", "ed25519.c", "sha512.c"}
+    is_updatable = bool(weights and weights.slots.sector_bytes) and firmware.host is HostProtocol.TINYSPLIT
+    has = {
+        "external_memory": bool(firmware.external_layers),
+        "weights_file": weights is not None,
+        "weights_update": is_updatable,
+        "weights_key": bool(weights and weights.key),
+        "weights_signature": is_updatable and bool(weights and weights.signer),
+    }
+    for module, files in _OPTIONAL_SOURCES.items():
+        unused |= {f"no_{module}.c"} if has[module] else files
     used = [
         file
         for file in sorted(sources)
@@ -231,7 +242,7 @@ def _handlers(firmware: BoardFirmware, links: Sequence[LinkPort]) -> Handlers:
     for index, link in enumerate(links):
         call = f"transfers_interrupt({index})"
         names = [channel.irq_name for channel in link.channels]
-        if firmware.driving.driver is not LinkDriver.POLLING:
+        if not firmware.driving.polls:
             names.append(link.uart.irq_name)
         for name in dict.fromkeys(names):
             handlers.setdefault(name, []).append(call)

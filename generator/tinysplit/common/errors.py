@@ -1,5 +1,7 @@
 """Errors that a user can cause, one class per exit code. A message is one line with the cause and a remedy."""
 
+from typing_extensions import override
+
 from tinysplit.common.texts.quoting import printable
 from tinysplit.settings.setting import Setting, worded
 
@@ -20,6 +22,7 @@ class TinysplitError(Exception):
         """The text with marks of settings, for the text of another error."""
         return super().__str__()
 
+    @override
     def __str__(self) -> str:
         return printable(worded(self.message))
 

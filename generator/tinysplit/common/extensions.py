@@ -8,8 +8,8 @@ from tinysplit.common.errors import InputError
 
 def load_extension(group: str, name: str) -> Any:  # noqa: ANN401 (of the type that the group has)
     """Return the object of the entry point `name` of `group`. Raises InputError where none is installed."""
-    found = entry_points(group=group, name=name)
-    if not found:
+    matching = entry_points(group=group, name=name)
+    if not matching:
         known = ", ".join(sorted({each.name for each in entry_points(group=group)})) or "none"
         raise InputError(f"{group} has no {name!r}: installed are {known}; install tinysplit again")
-    return next(iter(found)).load()
+    return next(iter(matching)).load()

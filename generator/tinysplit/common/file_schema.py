@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.texts import read_json_file
+from tinysplit.settings.setting import Setting
 
 
 class FileModel(BaseModel):
@@ -27,6 +28,12 @@ Hertz = Annotated[int, Field(ge=1, le=10**11)]  # or baud
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 Watts = Annotated[float, Field(ge=0, le=1e6)]
 Figure = Annotated[float, Field(ge=-1e15, le=1e15)]
+
+
+def in_range(setting: Setting) -> Any:  # noqa: ANN401 (pydantic's own type)
+    """Return the check of a number, in Annotated, that has the range of a setting."""
+    return Field(ge=setting.at_least, gt=setting.above, le=setting.at_most)
+
 
 _WANTED = "wanted"  # our own type of error, with its words
 

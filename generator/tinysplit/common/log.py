@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from typing_extensions import override
+
 from tinysplit.common.errors import InputError
 from tinysplit.common.output_file import check_output_file, version_mark
 from tinysplit.common.texts.quoting import printable_lines, shell_line
@@ -23,8 +25,8 @@ def log_program(logger: logging.Logger, command: Sequence[str]) -> None:
 class _Printable(logging.Formatter):
     """Lines without what controls a terminal: outputs of programs, paths and names may have it."""
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
-        """See logging."""
         return printable_lines(worded(super().format(record)))
 
 

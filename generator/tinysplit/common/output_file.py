@@ -46,7 +46,8 @@ def write_whole_file(path: Path, content: str | bytes) -> None:
 
     Raises InputError when it cannot be written.
     """
-    target, data = path.resolve(), content.encode() if isinstance(content, str) else content
+    target = path.resolve()
+    data = content.encode() if isinstance(content, str) else content
     try:
         if target.exists() and not target.is_file():
             target.write_bytes(data)

@@ -34,12 +34,12 @@ def check_output_folder(out: Path, *, force: bool = False) -> None:
         raise InputError(f"{out} is a file: name a folder to generate into")
     if not out.is_dir() or (force and _is_generated(out)):
         return
-    own = list(islice(_own(out), _NAMED + 1 if _is_generated(out) else 1))
-    if own and not _is_generated(out):
+    files = list(islice(_own(out), _NAMED + 1 if _is_generated(out) else 1))
+    if files and not _is_generated(out):
         older = ", or remove it if it is of an older tinysplit" if (out / MANIFEST_NAME).is_file() else ""
-        raise InputError(f"{out} contains files that were not generated ({own[0]}): name a new folder{older}")
-    if own:
-        names = ", ".join(own[:_NAMED]) + (" and more" if len(own) > _NAMED else "")
+        raise InputError(f"{out} contains files that were not generated ({files[0]}): name a new folder{older}")
+    if files:
+        names = ", ".join(files[:_NAMED]) + (" and more" if len(files) > _NAMED else "")
         raise InputError(
             f"{out} has files that were changed or added since it was generated ({names}): name another folder, or "
             f"let {FORCE(True)} delete them"

@@ -10,6 +10,7 @@ from typing import IO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from typing_extensions import override
 
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.console import PlainConsole
@@ -90,6 +91,7 @@ class _Lines(TextIOBase):
         self._listener = listener
         self._rest = ""
 
+    @override
     def write(self, text: str) -> int:
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:

@@ -13,7 +13,6 @@ LINK_REPLY_BYTES = 11  # a frame without payload: GRANT, ACK
 TENSOR_CRC_BYTES = 4  # at the end of a tensor of several frames
 
 BITS_PER_BYTE = 10  # a start bit, 8 data bits, a stop bit
-MIN_BITS_PER_BYTE, MAX_BITS_PER_BYTE = 8, 12  # that estimates may count
 
 USUAL_HOST_BAUD = 921600
 LOAD_OFFSET_BYTES = 8  # number and offset before the data in a LOAD

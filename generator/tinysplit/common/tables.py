@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
+from typing_extensions import override
 
 from tinysplit.common.texts.quoting import printable_lines
 
@@ -37,6 +38,7 @@ class PlainTable(Table):
         for column in self._all_cells:
             self.add_column(column.cells[0], justify=column.justify, no_wrap=not column.is_text)
 
+    @override
     def add_row(self, *cells: RenderableType, style: str | None = None) -> None:  # type: ignore[override]
         """Add a row; columns behind its cells stay empty."""
         cells = tuple(printable_lines(each) if isinstance(each, str) else each for each in cells)
@@ -46,8 +48,8 @@ class PlainTable(Table):
             column.cells.append(cell)
         self._styles.append(style)
 
+    @override
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """See rich: prints the table."""
         room = options.max_width - _GAP * (len(self._all_cells) - 1)
         word_limit = self._word_limit(room, console, options)
         columns = [column.with_words_of(word_limit) for column in self._all_cells]

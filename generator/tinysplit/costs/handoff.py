@@ -6,7 +6,7 @@ from functools import partial
 from math import inf
 
 from tinysplit.boards.board import Board, Power, Uart
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_PAYLOAD_BYTES, line_bytes_of
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import (
@@ -38,7 +38,7 @@ def handoff_of(
     The first link UART of a board is used, with DMA unless chosen otherwise. Raises UsageError for impossible rates.
     """
     check_bauds(boards, settings)
-    driver, costs = settings.driver or LinkDriver.DMA, table.handoff
+    driver, costs = settings.driver or USUAL_DRIVER, table.handoff
     over_links, cpu_s = partial(_by_pair, boards, settings), partial(_cpu_seconds, boards)
     return Handoff(
         wire_s=tuple(over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte)) for n_bytes in out_bytes),
@@ -53,11 +53,11 @@ def handoff_of(
             *cpu_s(out_bytes, lambda family, n_bytes: costs[family].received(n_bytes, driver)),
             *cpu_s((in_bytes,), lambda family, n_bytes: costs[family].fed(n_bytes)),
         ),
-        overlaps=driver is not LinkDriver.POLLING,
+        overlaps=not driver.facts.polls,
         host_s=tuple(host_line_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards),
         taken_s=tuple(taken_seconds(board, host_baud) for board in boards),
         wake_s=cpu_s(
-            (*(n_bytes * (driver is LinkDriver.INTERRUPT) for n_bytes in out_bytes), in_bytes),
+            (*(n_bytes * driver.facts.has_byte_interrupts for n_bytes in out_bytes), in_bytes),
             lambda family, n_bytes: costs[family].wake * n_bytes,
         ),
         tick_shares=tuple(costs[board.device.family].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
@@ -69,8 +69,8 @@ def _transfer_w(table: CycleTable, power: Power, board: Board, driver: LinkDrive
 
     It runs for the cycles of driver and copies, and sleeps for the rest; a board that polls runs all the time.
     """
-    driver = driver or LinkDriver.DMA
-    if baud is None or driver is LinkDriver.POLLING:
+    driver = driver or USUAL_DRIVER
+    if baud is None or driver.facts.polls:
         return power.run_w
     costs, n_bytes = table.handoff[board.device.family], LINK_PAYLOAD_BYTES
     cycles = max(costs.sent(n_bytes, driver), costs.received(n_bytes, driver)) + costs.copying * n_bytes

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-
-from pydantic import PositiveInt
+from typing import Annotated
 
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.settings_class import settings_class
-from tinysplit.settings.boards_and_links import LINK
+from tinysplit.settings.boards_and_links import BAUD, LINK
 from tinysplit.timing.topology import Pair, pair_of
 
 _LINK = re.compile(r"(\d+)-(\d+):(?:(none)|(\d+)(:half)?)")
@@ -33,7 +33,7 @@ class LinkSetting:
     """
 
     boards: Pair
-    baud: PositiveInt | None
+    baud: Annotated[int, in_range(BAUD)] | None
     half_duplex: bool = False
     uarts: tuple[str, str] | None = None
 

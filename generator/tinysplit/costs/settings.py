@@ -5,20 +5,29 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import AfterValidator, NonNegativeFloat
 
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.common.choices import BIT_WIDTHS, SHORT_BITS, Optimize
-from tinysplit.common.file_schema import wanted
-from tinysplit.common.protocol_limits import BITS_PER_BYTE, MAX_BITS_PER_BYTE, MIN_BITS_PER_BYTE
+from tinysplit.common.file_schema import in_range, wanted
+from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.common.settings_class import settings_class
 from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
+from tinysplit.settings.boards_and_links import BAUD
+from tinysplit.settings.costs import BITS_PER_BYTE as BITS_PER_BYTE_SETTING
+from tinysplit.settings.costs import MAX_ENERGY, MAX_LATENCY, MAX_PERIOD
+from tinysplit.settings.programs import HOST_BAUD
 from tinysplit.split.problem import Objective, Period
 
-BitsPerByte = Annotated[int, Field(ge=MIN_BITS_PER_BYTE, le=MAX_BITS_PER_BYTE)]
+Baud = Annotated[int, in_range(BAUD)]
+HostBaud = Annotated[int, in_range(HOST_BAUD)]
+BitsPerByte = Annotated[int, in_range(BITS_PER_BYTE_SETTING)]
+MaxLatency = Annotated[float, in_range(MAX_LATENCY)]
+MaxPeriod = Annotated[float, in_range(MAX_PERIOD)]
+MaxEnergy = Annotated[float, in_range(MAX_ENERGY)]
 Bits = Annotated[int, AfterValidator(wanted("8 or 16", BIT_WIDTHS.__contains__))]
 
 
@@ -33,17 +42,17 @@ class CostSettings:
     """
 
     bits: Bits = SHORT_BITS
-    baud: PositiveInt = 115200
-    host_baud: PositiveInt | None = None  # None: the highest usual rate that all boards make
+    baud: Baud = 115200
+    host_baud: HostBaud | None = None  # None: the highest usual rate that all boards make
     returns_output: bool = False  # to the board that reads the input, which keeps that
     bits_per_byte: BitsPerByte = BITS_PER_BYTE
     objective: Objective = Objective.LATENCY
     use_all: bool = False
     cost_model: str | None = None
     period: Period | None = None
-    max_latency_s: PositiveFloat = inf
-    max_period_s: PositiveFloat = inf
-    max_energy_j: PositiveFloat = inf
+    max_latency_s: MaxLatency = inf
+    max_period_s: MaxPeriod = inf
+    max_energy_j: MaxEnergy = inf
     frame_period_s: NonNegativeFloat = 0.0  # time between inputs; 0: as fast as a split takes them
     links: tuple[LinkSetting, ...] = ()  # exceptions from `baud`
     link_driver: LinkDriver | None = None  # None: chosen for each board

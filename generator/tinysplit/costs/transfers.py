@@ -46,7 +46,7 @@ def idle_seconds(receiver: Uart, driver: LinkDriver, baud: int, bits_per_byte: i
 
     DMA, and a FIFO that is not half full, tell the core of the end when the line was idle for a byte.
     """
-    looks_at_once = driver is LinkDriver.POLLING or (driver is LinkDriver.INTERRUPT and not receiver.has_fifo)
+    looks_at_once = driver.facts.polls or (driver.facts.has_byte_interrupts and not receiver.has_fifo)
     return 0.0 if looks_at_once else bits_per_byte / receiver.actual_baud(baud)
 
 

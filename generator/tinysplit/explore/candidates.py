@@ -36,8 +36,6 @@ class Space:
 
         Raises UsageError for boards out of range or named twice, InputError for a network that is named twice.
         """
-        if self.max_boards < 1:
-            raise UsageError(f"{MAX_BOARDS} {self.max_boards}: a set has at least one board")
         if self.max_boards > MAX_DEVICES:
             raise UsageError(f"{MAX_BOARDS} {self.max_boards}: a split has at most {MAX_DEVICES} boards")
         if len({board.name for board in self.boards}) < len(self.boards):

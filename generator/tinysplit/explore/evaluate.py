@@ -73,8 +73,8 @@ def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outco
     try:
         if not solving.against:
             best = solve(problem, solving.time_limit_s)
-            found = [_point(best.figures, proved=best.proved), *_near(problem, best)]
-            return Outcome(candidate, tuple(found), complete=best.proved)
+            evaluated = [_point(best.figures, proved=best.proved), *_near(problem, best)]
+            return Outcome(candidate, tuple(evaluated), complete=best.proved)
         share_s = solving.time_limit_s / len(solving.against)
         fronts = [pareto_front(problem, against, solve, share_s) for against in solving.against]
     except CheckFailedError as error:

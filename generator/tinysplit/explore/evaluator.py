@@ -39,8 +39,12 @@ class Evaluator:
         """Evaluate `graphs` on sets of `boards`; what the journal has is not evaluated again."""
         self._cost_table = table
         self._graphs = {graph.sha256: graph for graph in graphs}
-        self._boards, self._settings, self._solving = boards, settings, solving
-        self._journal, self._workers, self._show = journal, workers, show
+        self._boards = boards
+        self._settings = settings
+        self._solving = solving
+        self._journal = journal
+        self._workers = workers
+        self._show = show
         self._tables: dict[TableKey, ProblemTable] = {}
         self._bounds: dict[SetCandidate, Figures] = {}
         self._simulated: dict[tuple[SetCandidate, EvaluatedSplit], Figures] = {}

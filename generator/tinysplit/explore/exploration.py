@@ -53,14 +53,15 @@ class Exploration:
 
     def front(self, graph: Graph, bits: int) -> tuple[FrontEntry, ...]:
         """Return the front of a network in one bit width over the axes of the request."""
-        goal, frame_period_s = self.request.goal, self.request.settings.frame_period_s
-        found = (
+        goal = self.request.goal
+        frame_period_s = self.request.settings.frame_period_s
+        entries = (
             FrontEntry(outcome.candidate, point, point.power_w(frame_period_s), goal.price(outcome.candidate.boards))
             for outcome in self.outcomes
             if (outcome.candidate.model, outcome.candidate.bits) == (graph.sha256, bits)
             for point in outcome.points
         )
-        return non_dominated(found, lambda entry: [entry.quantity(axis) for axis in self.request.axes])
+        return non_dominated(entries, lambda entry: [entry.quantity(axis) for axis in self.request.axes])
 
     def check(self) -> None:
         """Raise CheckFailedError if it ended without a feasible candidate."""
@@ -109,7 +110,10 @@ class _Answers:
         workers: Workers,
         show: Callable[[int, int], None],
     ) -> None:
-        self.request, self.candidates, self.journal, self.show = request, candidates, journal, show
+        self.request = request
+        self.candidates = candidates
+        self.journal = journal
+        self.show = show
         every = frozenset(candidates)
         self.evaluator = Evaluator(
             request.table,
@@ -153,8 +157,8 @@ class _Answers:
         request = self.request
         groups = [(graph.sha256, bits) for graph in request.graphs for bits in request.space.bits]
         for group in groups:
-            own = [each for each in self.candidates if (each.model, each.bits) == group]
-            self.searches[group] = TwoPhaseSearch(self.evaluator, request.goal, own, request.n_best)
+            candidates = [each for each in self.candidates if (each.model, each.bits) == group]
+            self.searches[group] = TwoPhaseSearch(self.evaluator, request.goal, candidates, request.n_best)
             self.searches[group].run()
         if len(request.space.bauds) > 1 and request.space.max_boards > 1 and request.goal.ranked_by is not Ranked.PRICE:
             for group in groups:
@@ -167,8 +171,8 @@ class _Answers:
         @cache
         def best(n_boards: int, baud: int) -> RankedSet | None:
             rate = at_rate(space, model, bits, baud or space.bauds[0])
-            own = [each for each in request.candidates(rate) if len(each.boards) == n_boards]
-            search = TwoPhaseSearch(self.evaluator, request.goal, own, n_best=1, n_kept=1)
+            candidates = [each for each in request.candidates(rate) if len(each.boards) == n_boards]
+            search = TwoPhaseSearch(self.evaluator, request.goal, candidates, n_best=1, n_kept=1)
             search.run()
             return next(iter(search.ranking().best), None)
 

@@ -37,19 +37,19 @@ def largest_networks(
         if goal.is_affordable(boards)
     ]
     known = frozenset(space.candidates())
-    found = {(bits, boards): Largest(bits, boards) for bits in space.bits for boards in sets}
+    largest = {(bits, boards): Largest(bits, boards) for bits in space.bits for boards in sets}
     for graph in sorted(graphs, key=lambda graph: graph.macc, reverse=True):
         for baud in sorted(space.bauds, reverse=True):
             without = [
                 SetCandidate(graph.sha256, each.bits, baud if len(each.boards) > 1 else 0, each.boards)
-                for each in found.values()
+                for each in largest.values()
                 if each.graph is None
             ]
             for candidate, point in _feasible([each for each in without if each in known], goal, evaluator):
-                found[candidate.bits, candidate.boards] = Largest(
+                largest[candidate.bits, candidate.boards] = Largest(
                     candidate.bits, candidate.boards, graph, candidate, point
                 )
-    return tuple(found.values())
+    return tuple(largest.values())
 
 
 def _feasible(

@@ -30,7 +30,7 @@ def prices_of(data: Mapping[str, object], boards: Sequence[Board], title: str) -
     Raises InputError, which begins with `title`, if a board has no price or an invalid one.
     """
     by_name = {normal_name(name): price for name, price in data.items()}
-    found = {}
+    prices = {}
     for board in boards:
         price = by_name.get(board.name)
         if price is None:
@@ -39,5 +39,5 @@ def prices_of(data: Mapping[str, object], boards: Sequence[Board], title: str) -
             raise InputError(
                 f"{title} has the price {price!r} for {board.name}: a price is a number of at least 0, like 11.20"
             )
-        found[board.name] = float(price)
-    return found
+        prices[board.name] = float(price)
+    return prices

@@ -50,39 +50,41 @@ class ProblemTable:
 
     def problem_of(self, boards: Sequence[str]) -> Problem:
         """Return the problem of the network on `boards`, by name; a name may occur several times."""
-        own = [self.names.index(name) for name in boards]
-        devices = range(len(own))
-        limits = tuple(self.problem.devices[index] for index in own)
+        indices = [self.names.index(name) for name in boards]
+        devices = range(len(indices))
+        limits = tuple(self.problem.devices[index] for index in indices)
 
         def pick(row: Sequence[float], i: int) -> tuple[float, ...]:
             """Return the times of a transfer from device `i` to each other device, which may be of the same type."""
-            second = own[i] + len(self.names)
-            return tuple(0.0 if h == i else row[second if own[h] == own[i] else own[h]] for h in devices)
+            second = indices[i] + len(self.names)
+            return tuple(0.0 if h == i else row[second if indices[h] == indices[i] else indices[h]] for h in devices)
 
         return replace(
             self.problem,
-            layers=tuple(layer.on(own) for layer in self.problem.layers),
-            fused=tuple(fused.on(own) for fused in self.problem.fused),
-            devices=limits if len(own) > 1 else (limits[0].without_links,),
+            layers=tuple(layer.on(indices) for layer in self.problem.layers),
+            fused=tuple(fused.on(indices) for fused in self.problem.fused),
+            devices=limits if len(indices) > 1 else (limits[0].without_links,),
             transfer_seconds=tuple(
-                tuple(pick(table[own[i]], i) for i in devices) for table in self.problem.transfer_seconds
+                tuple(pick(table[indices[i]], i) for i in devices) for table in self.problem.transfer_seconds
             ),
-            host_seconds=tuple(self.problem.host_seconds[index] for index in own) if self.problem.host_seconds else (),
-            handoff=_handoff_of(self.problem.handoff, own, pick) if self.problem.handoff else None,
+            host_seconds=tuple(self.problem.host_seconds[index] for index in indices)
+            if self.problem.host_seconds
+            else (),
+            handoff=_handoff_of(self.problem.handoff, indices, pick) if self.problem.handoff else None,
             must_use_all=True,
         )
 
 
 def _handoff_of(
-    parts: Handoff, own: Sequence[int], pick: Callable[[Sequence[float], int], tuple[float, ...]]
+    parts: Handoff, indices: Sequence[int], pick: Callable[[Sequence[float], int], tuple[float, ...]]
 ) -> Handoff:
-    """Return the parts of transfers between the devices `own` of the table; `pick` is that of `problem_of`."""
+    """Return the parts of transfers between the devices `indices` of the table; `pick` is that of `problem_of`."""
 
     def by_device(table: DeviceTable) -> DeviceTable:
-        return tuple(tuple(row[index] for index in own) for row in table)
+        return tuple(tuple(row[index] for index in indices) for row in table)
 
     def by_pair(table: DeviceTable) -> DeviceTable:
-        return tuple(pick(table[index], i) for i, index in enumerate(own))
+        return tuple(pick(table[index], i) for i, index in enumerate(indices))
 
     return Handoff(
         wire_s=tuple(map(by_pair, parts.wire_s)),
@@ -90,9 +92,9 @@ def _handoff_of(
         copy_s=by_device(parts.copy_s),
         send_s=by_device(parts.send_s),
         receive_s=by_device(parts.receive_s),
-        host_s=tuple(parts.host_s[index] for index in own),
-        taken_s=tuple(parts.taken_s[index] for index in own),
+        host_s=tuple(parts.host_s[index] for index in indices),
+        taken_s=tuple(parts.taken_s[index] for index in indices),
         overlaps=parts.overlaps,
         wake_s=by_device(parts.wake_s),
-        tick_shares=tuple(parts.tick_shares[index] for index in own),
+        tick_shares=tuple(parts.tick_shares[index] for index in indices),
     )

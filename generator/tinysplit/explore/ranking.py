@@ -91,10 +91,10 @@ class Ranking:
         moved = f"{self.n_moved} of the best {len(self.best)} moved" if len(self.best) > 1 else ""
         best = f"the best one {'changed' if self.is_best_changed else 'stayed'}" if self.best else ""
         correlation = "" if isnan(self.rank_correlation) else f"rank correlation {self.rank_correlation:.2f}"
-        found = ", ".join(filter(None, (moved, best, correlation)))
+        summary = ", ".join(filter(None, (moved, best, correlation)))
         phase_2 = (
             f"phase 2, simulation: {counted(self.n_splits, 'split')} of {counted(len(self.phase_1_ranks), 'set')} in "
-            f"{counted(self.rounds, 'round')}, {self.phase_2_s:.2f} s{': ' if found else ''}{found}"
+            f"{counted(self.rounds, 'round')}, {self.phase_2_s:.2f} s{': ' if summary else ''}{summary}"
         )
         lines = [phase_1, phase_2]
         if self.n_open:

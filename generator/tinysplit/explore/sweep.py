@@ -77,12 +77,13 @@ class _Rates:
     """Compares numbers of boards at a rate."""
 
     def __init__(self, goal: RankingGoal, best: Best) -> None:
-        self.goal, self.best = goal, best
+        self.goal = goal
+        self.best = best
 
     def fewer(self, n_boards: int, baud: int) -> RankedSet | None:
         """Return the best set of fewer boards."""
-        found = [self.best(count, baud if count > 1 else 0) for count in range(1, n_boards)]
-        return min((each for each in found if each), key=self._key, default=None)
+        smaller_sets = [self.best(count, baud if count > 1 else 0) for count in range(1, n_boards)]
+        return min((each for each in smaller_sets if each), key=self._key, default=None)
 
     def pays(self, n_boards: int, baud: int) -> bool:
         """Return whether a set of so many boards is better than all of fewer."""
@@ -99,7 +100,8 @@ def sweep(space: Space, goal: RankingGoal, best: Best) -> Sweep:
     Between two of them, of which only the higher one pays, the break-even is found among standard rates by bisection: a
     faster link does not harm.
     """
-    rates, bauds = _Rates(goal, best), tuple(sorted(space.bauds))
+    rates = _Rates(goal, best)
+    bauds = tuple(sorted(space.bauds))
     counts = range(2, space.max_boards + 1)
     cells = [Cell(1, 0, best(1, 0)), *(Cell(count, baud, best(count, baud)) for count in counts for baud in bauds)]
     return Sweep(bauds, tuple(cells), tuple(_break_even(space, rates, count, bauds) for count in counts))
@@ -112,10 +114,10 @@ def _break_even(space: Space, rates: _Rates, n_boards: int, bauds: Sequence[int]
     first = len(bauds) - next((number for number, pays in enumerate(reversed(paying)) if not pays), len(bauds))
     if first:
         tried = [*_between(space, bauds[first - 1], bauds[first]), bauds[first]]
-        found = tried[bisect_left(tried[:-1], x=True, key=lambda baud: rates.pays(n_boards, baud))]
+        lowest = tried[bisect_left(tried[:-1], x=True, key=lambda baud: rates.pays(n_boards, baud))]
     else:
-        found = bauds[0]
-    return BreakEven(n_boards, found, rates.best(n_boards, found), rates.fewer(n_boards, found))
+        lowest = bauds[0]
+    return BreakEven(n_boards, lowest, rates.best(n_boards, lowest), rates.fewer(n_boards, lowest))
 
 
 def _between(space: Space, low: int, high: int) -> Iterator[int]:

@@ -37,8 +37,11 @@ class TwoPhaseSearch:
         n_kept: int = N_KEPT,
     ) -> None:
         """Search for the `n_best` best sets of `candidates`, all of one network and bit width."""
-        self._evaluator, self._goal, self._candidates = evaluator, goal, candidates
-        self._n_best, self._n_kept = n_best, n_kept
+        self._evaluator = evaluator
+        self._goal = goal
+        self._candidates = candidates
+        self._n_best = n_best
+        self._n_kept = n_kept
         self._bounds = dict.fromkeys(candidates, FIRST)  # of those that may be feasible, ascending
         self._simulated: dict[Split, Key] = {}  # LAST where a limit is broken
         self._rounds = 0

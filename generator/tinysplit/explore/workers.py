@@ -18,6 +18,8 @@ from multiprocessing import active_children, forkserver, get_context, parent_pro
 from threading import Thread
 from typing import Protocol
 
+from typing_extensions import override
+
 from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
 from tinysplit.common.interrupts.signals import uninterrupted
@@ -44,26 +46,29 @@ class Workers(Protocol):
         """End what the workers still do."""
 
 
-class ThisProcess:
+class ThisProcess(Workers):
     """No other process, so that a script needs no guard against being imported by workers."""
 
+    @override
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of each batch as it finishes."""
         for batch in batches:
             yield evaluate_candidates(tables, batch, solving)
 
+    @override
     def close(self) -> None:
         """There is nothing to end."""
 
 
-class LocalProcesses:
+class LocalProcesses(Workers):
     """Worker processes on this machine, which end with this process, whatever ends it."""
 
     def __init__(self, count: int | None = None, work: Work = evaluate_candidates) -> None:
         """Use `count` processes, by default one per processor of this one. They start with the first batches."""
-        self.count, self.work = count or len(os.sched_getaffinity(0)), work
+        self.count = count or len(os.sched_getaffinity(0))
+        self.work = work
         self._pool: ProcessPoolExecutor | None = None
 
+    @override
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as it finishes; raises ToolError for a batch whose processes always die."""
         left = dict.fromkeys(batches)
@@ -77,6 +82,7 @@ class LocalProcesses:
                 deaths.update(islice(left, self.count * WAITING_BATCHES))
                 _check_deaths(deaths)
 
+    @override
     def close(self) -> None:
         """End all processes, even if they are processing a batch."""
         if self._pool:
@@ -141,7 +147,7 @@ def _tables_of(batch: Batch, tables: Tables) -> Tables:
     return {key: tables[key] for key in dict.fromkeys(map(key_of, batch))}
 
 
-class DaskCluster:
+class DaskCluster(Workers):
     """A running Dask cluster, whose workers need the same version of tinysplit."""
 
     def __init__(self, scheduler: str, work: Work = evaluate_candidates) -> None:
@@ -153,7 +159,8 @@ class DaskCluster:
             self._distributed = import_module("distributed")  # an optional extra
         except ImportError:
             raise ToolError(f"{SCHEDULER} needs Dask: {install_line('cluster')}") from None
-        self._scheduler, self._work = scheduler, work
+        self._scheduler = scheduler
+        self._work = work
         for logger in ("distributed", "distributed.client"):
             getLogger(logger).setLevel(CRITICAL)  # a lost scheduler is one line of ours
         try:
@@ -161,6 +168,7 @@ class DaskCluster:
         except (OSError, TimeoutError, ValueError):
             raise ToolError(f"no Dask scheduler responds at {scheduler}: start one with `dask scheduler`") from None
 
+    @override
     def run(self, tables: Tables, batches: Sequence[Batch], solving: Solving) -> Iterator[list[Outcome]]:
         """Yield the outcomes of each batch as it finishes.
 
@@ -194,6 +202,7 @@ class DaskCluster:
                 continue
             yield outcomes
 
+    @override
     def close(self) -> None:
         """Leave the cluster, which drops what it has not computed yet."""
         self._client.close()

@@ -10,6 +10,8 @@ from enum import Enum
 from itertools import chain
 from typing import NamedTuple, Self
 
+from typing_extensions import override
+
 from tinysplit.boards.board import Board
 from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.parts import Memory
@@ -215,6 +217,7 @@ class PlacedConstants:
             return 0.0
         return self.copy_cycles + self.copy_waits if self.is_copied else self.waits_in_flash
 
+    @override
     def __str__(self) -> str:
         """Return the reason, as text."""
         copying = self.copy_cycles + self.copy_waits

@@ -57,7 +57,8 @@ class _Divisions:
 
     def sums_parts(self, number: int) -> bool:
         """Return whether a layer averages a map of which several boards have rows: each sums its own."""
-        layer, divided = self.graph.layers[number], self.of(self.graph.predecessors[number][0])
+        layer = self.graph.layers[number]
+        divided = self.of(self.graph.predecessors[number][0])
         is_divided = divided.axis is SliceAxis.ROWS and not divided.is_whole
         return is_divided and can_sum_rows(layer, self.widths.of_layer(layer).x)
 
@@ -85,21 +86,22 @@ class _Divisions:
 
     def needed(self, tensor: int, board: int) -> range:
         """Return the rows of a tensor that the layers on a board read, from the first to the last."""
-        found = [
+        ranges = [
             self._needed_by(number, k, board)
             for number, sources in enumerate(self.graph.predecessors)
             for k, source in enumerate(sources)
             if source == tensor
         ]
         wanted = self.is_output(tensor) and board == self.output_board
-        return reduce(hull, found, range(self.graph.shape(tensor).height if wanted else 0))
+        return reduce(hull, ranges, range(self.graph.shape(tensor).height if wanted else 0))
 
     def is_output(self, tensor: int) -> bool:
         """Return whether a tensor is the network's output."""
         return tensor == len(self.graph.layers) - 1
 
     def _needed_by(self, number: int, k: int, board: int) -> range:
-        source, divided = self.graph.predecessors[number][k], self.of(number)
+        source = self.graph.predecessors[number][k]
+        divided = self.of(number)
         if self.sums_parts(number):
             return self.own(source, board)
         if not divided.parts[board]:
@@ -154,8 +156,8 @@ class _Divisions:
             top = bottom = 0
         ends = (own.start, own.start + top, own.stop - bottom, own.stop)
         middle = range(ends[1], ends[2])
-        found = [rows for rows in (range(ends[0], ends[1]), middle, range(ends[2], ends[3])) if rows]
-        return sorted(found, key=lambda rows: (not self.is_local(number, board, rows), rows == middle, rows.start))
+        segments = [rows for rows in (range(ends[0], ends[1]), middle, range(ends[2], ends[3])) if rows]
+        return sorted(segments, key=lambda rows: (not self.is_local(number, board, rows), rows == middle, rows.start))
 
 
 @dataclass
@@ -193,7 +195,8 @@ class _PartsBuilder:
 
     def add_output(self) -> None:
         """Add the whole output on the board where it is wanted, if that does not compute all of it."""
-        output, board = len(self.graph.layers) - 1, self.divisions.output_board
+        output = len(self.graph.layers) - 1
+        board = self.divisions.output_board
         self._rows(output, board, range(self.graph.out_shape.height))
 
     def _add_tiles(self, number: int) -> None:
@@ -227,7 +230,8 @@ class _PartsBuilder:
 
     def _add_average(self, number: int, board: int) -> None:
         """Add the sums of all boards' rows, and their average on one board."""
-        pool, (source,) = cast("AveragePool", self.graph.layers[number]), self.graph.predecessors[number]
+        pool = cast("AveragePool", self.graph.layers[number])
+        (source,) = self.graph.predecessors[number]
         divided, sums = self.divisions.of(source), []
         for owner in divided.owners:
             rows = divided.parts[owner]
@@ -308,11 +312,12 @@ class _PartsBuilder:
     def _slice(self, wanted: Part, name: str, rows: range) -> str:
         """Return a value with some of the rows of value `name`, or with all of them."""
         shape = self.graph.shape(wanted.tensor)
-        first, own = wanted.range.start - rows.start, self._name(wanted)
+        first = wanted.range.start - rows.start
+        name_of_slice = self._name(wanted)
         node = RowSlice(
-            name=own,
+            name=name_of_slice,
             inputs=(name,),
-            output=own,
+            output=name_of_slice,
             in_shape=shape._replace(height=len(rows)),
             first=first,
             end=first + len(wanted.range),
@@ -329,7 +334,8 @@ class _PartsBuilder:
         if len(slices) == 1:
             return self.values[slices[0]]
         shapes = [self.graph.shape(tensor)._replace(channels=len(part.range)) for part in slices]
-        names, name = [self.values[part] for part in slices], self._name(whole)
+        names = [self.values[part] for part in slices]
+        name = self._name(whole)
         node = Concat(name=name, inputs=tuple(names), output=name, in_shape=shapes[0], other_shapes=tuple(shapes[1:]))
         return self._add(node, whole, names)
 

@@ -64,8 +64,8 @@ class Distribution:
     def overlaps(self, wanted: range) -> Iterator[tuple[int, range]]:
         """Yield the boards that have some of `wanted`, in the order of the parts, and what they have of it."""
         for board in self.owners:
-            own = self.parts[board]
-            shared = range(max(own.start, wanted.start), min(own.stop, wanted.stop))
+            owned = self.parts[board]
+            shared = range(max(owned.start, wanted.start), min(owned.stop, wanted.stop))
             if shared:
                 yield board, shared
 

@@ -25,8 +25,8 @@ def reasons_against(graph: Graph, how: Distributions, n_boards: int) -> Iterator
     if uncovered:
         return
     for number, divided in enumerate(how.layers):
-        found = _against_slices if divided.axis is SliceAxis.CHANNELS else _against_tiles
-        yield from found(graph, how, number)
+        check = _against_slices if divided.axis is SliceAxis.CHANNELS else _against_tiles
+        yield from check(graph, how, number)
     last = how.layers[-1]
     if last.is_whole and last.owners != (how.output_board,):
         boards = _boards(last.owners)
@@ -36,7 +36,8 @@ def reasons_against(graph: Graph, how: Distributions, n_boards: int) -> Iterator
 def _uncovered(graph: Graph, how: Distributions, number: int, n_boards: int) -> Iterator[str]:
     """Yield what of a tensor is on no board, on several ones, or not in the tensor."""
     name, divided = _name(graph, number), how.layers[number]
-    axis, size = divided.axis, divided.axis.size(graph.shape(number))
+    axis = divided.axis
+    size = divided.axis.size(graph.shape(number))
     if len(divided.parts) != n_boards:
         yield f"{name}: it is divided over {len(divided.parts)} boards, and there are {n_boards}"
         return
@@ -56,7 +57,9 @@ def _uncovered(graph: Graph, how: Distributions, number: int, n_boards: int) -> 
 
 def _against_slices(graph: Graph, how: Distributions, number: int) -> Iterator[str]:
     """Yield why a layer cannot be divided by channels."""
-    layer, divided, name = graph.layers[number], how.layers[number], _name(graph, number)
+    layer = graph.layers[number]
+    divided = how.layers[number]
+    name = _name(graph, number)
     if not can_be_sliced(layer):
         yield f"{name}: {layer.kind} cannot be divided by channels, over {_boards(divided.owners)}"
         return
@@ -65,19 +68,21 @@ def _against_slices(graph: Graph, how: Distributions, number: int) -> Iterator[s
     for source in graph.predecessors[number]:
         given = None if source == NETWORK_INPUT else how.layers[source]
         for board in divided.owners:
-            own = _range(SliceAxis.CHANNELS, divided.parts[board])
+            computed = _range(SliceAxis.CHANNELS, divided.parts[board])
             if given is None or given.axis is not SliceAxis.CHANNELS:
-                yield f"{name}: board {board + 1} computes {own}, but {_tensor(graph, source)} is not divided so"
+                yield f"{name}: board {board + 1} computes {computed}, but {_tensor(graph, source)} is not divided so"
                 return
             if given.parts[board] != divided.parts[board]:
-                its = _range(SliceAxis.CHANNELS, given.parts[board]) if given.parts[board] else "none"
-                yield f"{name}: board {board + 1} computes {own}, but has {its} of {_tensor(graph, source)}"
+                present = _range(SliceAxis.CHANNELS, given.parts[board]) if given.parts[board] else "none"
+                yield f"{name}: board {board + 1} computes {computed}, but has {present} of {_tensor(graph, source)}"
                 return
 
 
 def _against_tiles(graph: Graph, how: Distributions, number: int) -> Iterator[str]:
     """Yield why a layer cannot be divided by rows."""
-    layer, divided, name = graph.layers[number], how.layers[number], _name(graph, number)
+    layer = graph.layers[number]
+    divided = how.layers[number]
+    name = _name(graph, number)
     if divided.is_whole:
         return
     if not has_rows(graph, number):

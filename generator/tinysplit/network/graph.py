@@ -27,11 +27,12 @@ def with_clamps(
     clamps: dict[str, Activation] = {}
     clamped = []
     for layer in layers:
-        x_clamp, own = clamps.get(layer.inputs[0], Activation()), layer.activation
+        x_clamp = clamps.get(layer.inputs[0], Activation())
+        clamp = layer.activation
         if layer.keeps_sign:
-            own = replace(own, low=max(own.low, x_clamp.low))
+            clamp = replace(clamp, low=max(clamp.low, x_clamp.low))
         has_zero_point = layer.output in qdq_formats and qdq_formats[layer.output].zero_point
-        clamps[layer.output] = Activation() if has_zero_point else own
+        clamps[layer.output] = Activation() if has_zero_point else clamp
         clamped.append(replace(layer, x_clamp=x_clamp))
     return tuple(clamped)
 

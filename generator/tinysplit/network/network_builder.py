@@ -59,7 +59,8 @@ class NetworkBuilder:
         groups: int = 1,
     ) -> Self:
         """Add a convolution; `padded` keeps the size of the map but for `stride`."""
-        weights, bias = self._weights(channels, *kernel, self.shape.channels // groups), self._random(channels)
+        weights = self._weights(channels, *kernel, self.shape.channels // groups)
+        bias = self._random(channels)
         strides = (stride, stride) if isinstance(stride, int) else stride
         pads = _pads(kernel, dilation) if padded else Pads()
         window = Window(kernel, strides, (dilation, dilation), pads)
@@ -68,10 +69,8 @@ class NetworkBuilder:
     def depthwise(self, kernel: tuple[int, int] = (3, 3), stride: int = 1, activation: Activation = RELU) -> Self:
         """Add a depthwise convolution that keeps the size of the map but for `stride`."""
         channels = self.shape.channels
-        weights, bias = (
-            self._random(*kernel, channels) / np.sqrt(np.prod(kernel), dtype=np.float32),
-            self._random(channels),
-        )
+        weights = self._random(*kernel, channels) / np.sqrt(np.prod(kernel), dtype=np.float32)
+        bias = self._random(channels)
         window = Window(kernel, (stride, stride), pads=_pads(kernel, 1))
         return self._add(DepthwiseConv, weights=weights, bias=bias, window=window, activation=activation)
 

@@ -125,8 +125,8 @@ def slice_of_formats(formats: LayerFormats, channels: range) -> LayerFormats:
     if requantization is None or len(requantization.factors) == 1:
         return formats
     factors = requantization.factors[channels.start : channels.stop]
-    own = Requantization(factors, requantization.post_shift, requantization.pre_shift)
-    return replace(formats, requantization=own)
+    sliced = Requantization(factors, requantization.post_shift, requantization.pre_shift)
+    return replace(formats, requantization=sliced)
 
 
 def slice_of_parameters(layer: Layer, parameters: IntegerParameters, channels: range) -> IntegerParameters:
@@ -148,7 +148,8 @@ def _keeps_rows(layer: Layer) -> bool:
 
 def _under_window(window: Window, rows: range) -> tuple[int, int]:
     """Return the begin and the end of the rows under the windows of output rows, padding included."""
-    stride, extent = window.stride[0], (window.kernel[0] - 1) * window.dilation[0] + 1
+    stride = window.stride[0]
+    extent = (window.kernel[0] - 1) * window.dilation[0] + 1
     return rows.start * stride - window.pads.top, (rows.stop - 1) * stride - window.pads.top + extent
 
 

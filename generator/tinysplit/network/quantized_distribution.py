@@ -22,9 +22,9 @@ def distribute_quantized(quantized: QuantizedGraph, distributed: Graph) -> Quant
     formats: dict[str, ValueFormat] = {quantized.graph.input_name: quantized.input_format}
     layers = []
     for node, part in zip(distributed.layers, distributed.parts, strict=True):
-        own = _quantized(quantized, node, part, tuple(formats[name] for name in node.inputs))
-        formats[node.output] = own.formats.y
-        layers.append(own)
+        layer = _quantized(quantized, node, part, tuple(formats[name] for name in node.inputs))
+        formats[node.output] = layer.formats.y
+        layers.append(layer)
     return replace(quantized, graph=distributed, layers=tuple(layers), whole=quantized)
 
 
@@ -46,7 +46,8 @@ def _quantized(quantized: QuantizedGraph, node: Layer, part: Part, inputs: tuple
     if node.is_view or part.tensor == NETWORK_INPUT or _is_gathering(quantized, node, part):
         return QuantizedLayer(layer=node, formats=LayerFormats(inputs, inputs[0]), parameters=None)
     whole = quantized.layers[part.tensor]
-    formats, parameters = replace(whole.formats, inputs=inputs), whole.parameters
+    formats = replace(whole.formats, inputs=inputs)
+    parameters = whole.parameters
     bounds = () if isinstance(node, AverageOfSums) else whole.bounds
     if part.axis is SliceAxis.CHANNELS:
         formats = slice_of_formats(formats, part.range)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer, IntegerParameters
@@ -39,15 +40,15 @@ class QuantizedLayer(IntegerLayer):
         return replace(self.layer, **changed)
 
     @cached_property
+    @override
     def constants(self) -> Mapping[str, IntArray]:
-        """Integer arrays that the kernel reads, by name."""
         if self.parameters is None:
             return self.layer.constants(self.formats)
         return self.layer.weight_constants(self.formats, self.parameters)
 
     @cached_property
+    @override
     def clamp(self) -> Bounds:
-        """Smallest and largest output integer: the range of `y`, narrowed by the fused activation."""
         y, activation = self.formats.y, self.layer.activation
         low = y.low if np.isneginf(activation.low) else int(y.quantize(np.array(activation.low)))
         high = y.high if np.isposinf(activation.high) else int(y.quantize(np.array(activation.high)))

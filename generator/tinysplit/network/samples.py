@@ -47,13 +47,13 @@ def _in_axes_of_input(graph: Graph, source: SampleSource, x: Array) -> Array:
     """
     height, width, channels = graph.in_shape
     shapes = {MapLayout.NHWC: (height, width, channels), MapLayout.NCHW: (channels, height, width)}
-    own = _map_layout(graph, shapes)
+    of_input = _map_layout(graph, shapes)
     axes = source.axes
-    if axes and own is None:
+    if axes and of_input is None:
         what = f"{source.title} has images" if source.has_images else f"{LAYOUT} {axes}"
         remedy = "give arrays" if source.has_images else f"leave {LAYOUT} out"
         raise InputError(f"{what}: the input of {graph.name} is no map of channels, {remedy}")
-    given = axes or own
+    given = axes or of_input
     shape = shapes[given] if given else graph.sample_shape
     if source.has_rows:
         x = _rows_in_shape(source, x, shape)
@@ -63,7 +63,7 @@ def _in_axes_of_input(graph: Graph, source: SampleSource, x: Array) -> Array:
             f"x of {source.title} has the shape {_text(x.shape)}, but the network wants {wanted}: "
             f"{_remedy(source, x.shape, shape, shapes if given else {})}"
         )
-    if given == own:
+    if given == of_input:
         return x
     return x.transpose(0, 3, 1, 2) if given is MapLayout.NHWC else x.transpose(0, 2, 3, 1)
 

@@ -89,10 +89,10 @@ class GraphBuilder:
 
         Raises InputError if the activation is not a map.
         """
-        found = node.tensor.layout.unpadded_map()
-        if found is None:
+        unpadded = node.tensor.layout.unpadded_map()
+        if unpadded is None:
             raise node.error(NO_MAP, node.tensor.layout)
-        order, pads = found
+        order, pads = unpadded
         shape = Shape(*order.shape)
         producer, order = self._resolve_order(node.tensor, order, order, shape)
         if not np.array_equal(order.ravel(), np.arange(shape.size)):
@@ -108,7 +108,8 @@ class GraphBuilder:
         key = (self.source(producer), order.tobytes())
         if key in self.moves:
             return self.moves[key]
-        name, inputs = node.name_of(tensor), (self.source(producer),)
+        name = node.name_of(tensor)
+        inputs = (self.source(producer),)
         in_shape = producer.out_shape if producer else Shape(1, 1, order.size)
         if not has_loops(order):
             between = self._onnx_order(producer)
@@ -116,7 +117,9 @@ class GraphBuilder:
             if not has_loops(between) or not has_loops(rest):
                 raise node.error(NO_LOOPS, name)
             first = self.moved(node, tensor, producer, between, Shape(1, 1, order.size))
-            inputs, in_shape, order = (first.output,), first.out_shape, rest
+            inputs = (first.output,)
+            in_shape = first.out_shape
+            order = rest
         added = self.unused(f"{name} moved")
         output, moves = self._named(added, self._onnx_value(producer) if tensor.layout.is_padded else name)
         layer = Permute(
@@ -134,9 +137,9 @@ class GraphBuilder:
     def unused(self, name: str) -> str:
         """Return a name that no value, node or layer has: this one, or one with a number behind it."""
         numbered = (f"{name} {number}" for number in count(2))
-        found = next(each for each in chain((name,), numbered) if each not in self.names)
-        self.names.add(found)
-        return found
+        unused = next(each for each in chain((name,), numbered) if each not in self.names)
+        self.names.add(unused)
+        return unused
 
     def _named(self, added: str, value: str) -> tuple[str, str | None]:
         """Return `output` and `moves` of an added layer with the numbers of an ONNX value, which another may have."""
@@ -162,7 +165,8 @@ class GraphBuilder:
             if tensor.layout.unpadded_map() is None:
                 raise node.error(OTHER_PADDING, name)
             producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
-            value, inputs = tensor.layout.pad_value, (self.source(producer),)
+            value = tensor.layout.pad_value
+            inputs = (self.source(producer),)
             added = self.unused(f"{name} padded")
             output, moves = self._named(added, tensor.padded or name)
             layer = Pad(name=added, inputs=inputs, output=output, moves=moves, in_shape=shape, pads=pads, value=value)
@@ -185,11 +189,12 @@ class GraphBuilder:
 
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
         """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
-        order, shape = tensor.layout.order, Shape(1, 1, tensor.layout.order.size)
+        order = tensor.layout.order
+        shape = Shape(1, 1, tensor.layout.order.size)
         wanted = order
-        found = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
-        if found:  # later readers of the network's input may need a map
-            wanted, shape = found[0], Shape(*found[0].shape)
+        unpadded = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
+        if unpadded:  # later readers of the network's input may need a map
+            wanted, shape = unpadded[0], Shape(*unpadded[0].shape)
         producer, order = self._resolve_order(tensor, order, wanted, shape)
         return producer, producer.out_shape if producer else shape, order
 

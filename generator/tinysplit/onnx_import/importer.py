@@ -31,8 +31,15 @@ CONTRADICTION = Refusal("has attributes or constants that contradict each other:
 CONSTANT_NOT_FINITE = Refusal("has values in '{}' that are not finite (NaN or infinity): export the network again")
 ATTRIBUTE_NOT_FINITE = Refusal("has the {} {}, which is not finite: export the network again")
 COMMON_REFUSALS = (
-    *(SEVERAL_ACTIVATIONS, CONTRADICTION, CONSTANT_NOT_FINITE, ATTRIBUTE_NOT_FINITE),
-    *(NO_MAP, NO_LOOPS, OTHER_PADDING, COMPUTED_OPERAND, NO_OPERAND),
+    SEVERAL_ACTIVATIONS,
+    CONTRADICTION,
+    CONSTANT_NOT_FINITE,
+    ATTRIBUTE_NOT_FINITE,
+    NO_MAP,
+    NO_LOOPS,
+    OTHER_PADDING,
+    COMPUTED_OPERAND,
+    NO_OPERAND,
 )  # of several operators
 
 
@@ -55,7 +62,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     whole = prepare(file.model)
     budget = ConstantBudget()
     constants = fold(whole, file.opset, budget)
-    float_model, own = extract_qdq(whole, constants)
+    float_model, qdq_formats = extract_qdq(whole, constants)
     model = prepare(float_model)
     added = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name not in constants}
     values: dict[str, Tensor | Constant] = {**constants, **added}
@@ -63,7 +70,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
     names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
-    builder = GraphBuilder(sample.name, names, own, budget)
+    builder = GraphBuilder(sample.name, names, qdq_formats, budget)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     name = model.graph.output[0].name
     readers[name] += 1
@@ -78,7 +85,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     output = values[name]
     if isinstance(output, Tensor) and output.layout.is_padded:
         output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
-    graph = _graph(path, file.sha256, builder, shape, output, own)
+    graph = _graph(path, file.sha256, builder, shape, output, qdq_formats)
     return graph if file.has_weights else replace(graph, has_weights=False)
 
 
@@ -89,6 +96,7 @@ def _shared(value: Tensor | Constant, n_readers: int) -> Tensor | Constant:
 def _computed(
     proto: NodeProto, values: dict[str, Tensor | Constant], builder: GraphBuilder, opset: int
 ) -> Tensor | Constant:
+    """Return the first output of a node. One that is constant, but not for `fold`, depends on the shape of a tensor."""
     attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in proto.attribute}
     unknown = [name for name in proto.input if name and name not in values]
     if unknown:
@@ -151,22 +159,27 @@ def _unsupported(node: Node, domain: str) -> InputError:
 
 
 def _graph(
-    path: Path, sha256: str, builder: GraphBuilder, shape: tuple[int, ...], output: Tensor | Constant, own: QdqFormats
+    path: Path,
+    sha256: str,
+    builder: GraphBuilder,
+    shape: tuple[int, ...],
+    output: Tensor | Constant,
+    qdq_formats: QdqFormats,
 ) -> Graph:
     if not isinstance(output, Tensor):
         raise InputError(f"the output of {path} does not depend on its input")
     _, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
-    layers = [replace(layer, activation=own.activation(layer)) for layer in builder.layers]
+    layers = [replace(layer, activation=qdq_formats.activation(layer)) for layer in builder.layers]
     return Graph(
         name=path.stem,
         sha256=sha256,
-        layers=with_clamps(small_memory_order(layers, builder.input_name), own.values),
+        layers=with_clamps(small_memory_order(layers, builder.input_name), qdq_formats.values),
         input_name=builder.input_name,
         sample_shape=shape[1:],
         input_order=builder.input_order,
         output_shape=order.shape[1:] if order.shape[:1] == (1,) else order.shape,
         output_order=order.ravel(),
-        qdq_formats=own.values,
+        qdq_formats=qdq_formats.values,
     )

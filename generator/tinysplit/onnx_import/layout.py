@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.layers import Pads, Shape
 from tinysplit.onnx_import.size_limits import check_value_size
@@ -26,6 +27,7 @@ class Layout:
     order: IndexArray
     pad_value: float = 0.0
 
+    @override
     def __str__(self) -> str:
         return "x".join(str(size) for size in self.shape) or "a scalar"
 
@@ -77,7 +79,10 @@ class Layout:
         order = self.order.reshape(channels, -1, width).transpose(1, 2, 0)
         real = order != PADDING
         rows, columns = np.flatnonzero(real.any(axis=(1, 2))), np.flatnonzero(real.any(axis=(0, 2)))
-        top, bottom, left, right = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+        top = rows[0]
+        bottom = rows[-1] + 1
+        left = columns[0]
+        right = columns[-1] + 1
         inner = order[top:bottom, left:right]
         if (inner == PADDING).any():
             return None

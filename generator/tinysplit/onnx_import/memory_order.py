@@ -52,7 +52,8 @@ class _Network:
     def followed(self, order: _Order, number: int) -> _Order:
         """Return `order` with one more layer, after which values that no later layer reads are dead."""
         layer, done = self.layers[number], order.done | 1 << number
-        alive, elements = order.alive | {layer.output}, order.elements + self.sizes[layer.output]
+        alive = order.alive | {layer.output}
+        elements = order.elements + self.sizes[layer.output]
         dead = {name for name in {*layer.inputs, layer.output} if name != self.kept and not self._later(name, done)}
         more = (each for each in self.readers[layer.output] if alive.issuperset(self.layers[each].inputs))
         return _Order(

@@ -95,8 +95,8 @@ def _check_borders(model: ModelProto, path: Path) -> None:
             names = ", ".join(f"'{value.name}'" for value in values)
             lacking = weight_inputs(model) if kind == "input" else []
             hint = f", {len(lacking)} of them weights (export it with them)" if lacking else ""
-            found = f"{len(values)} {kind}s ({names}){hint}"
-            raise InputError(f"{path} has {found}: networks with one {kind} are supported")
+            borders = f"{len(values)} {kind}s ({names}){hint}"
+            raise InputError(f"{path} has {borders}: networks with one {kind} are supported")
     element = inputs[0].type.tensor_type.elem_type
     if element != TensorProto.FLOAT:
         known = element in TensorProto.DataType.values()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import Layer
@@ -20,6 +21,7 @@ class Refusal:
 
     template: str
 
+    @override
     def __str__(self) -> str:
         return re.sub(r"\{.*?\}", "...", self.template)
 
@@ -38,6 +40,7 @@ class Tensor:
     padded: str | None = None  # name of the value that a Pad made, until a layer pads
     is_shared: bool = False  # several nodes read it, so that nothing may be folded into its producer
 
+    @override
     def __str__(self) -> str:
         return str(self.producer.out_shape if self.producer else self.layout)
 
@@ -54,6 +57,7 @@ class Node:
     attributes: dict[str, Any]
     opset: int
 
+    @override
     def __str__(self) -> str:
         return f"{self.op_type} '{self.name}'"
 

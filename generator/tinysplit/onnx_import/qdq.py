@@ -43,10 +43,12 @@ class QdqFormats:
 
     def activation(self, layer: Layer) -> Activation:
         """Return the clamp of a layer without the bounds that the format of its output has, except a ReLU."""
-        own, low, high = self.values.get(layer.output), layer.activation.low, layer.activation.high
-        if own is None or layer.keeps_format:
+        values = self.values.get(layer.output)
+        low = layer.activation.low
+        high = layer.activation.high
+        if values is None or layer.keeps_format:
             return layer.activation
-        lowest, highest = _ends(own)
+        lowest, highest = _ends(values)
         return Activation(-np.inf if low <= lowest < 0 else low, np.inf if high >= highest else high)
 
 
@@ -91,18 +93,18 @@ def _quantizers(network: Network) -> dict[str, NodeProto]:
     Raises InputError where pairs of one value have other formats.
     """
     chosen: dict[str, NodeProto] = {}
-    own: dict[str, _ByFormat] = {}  # of the pairs of each value, in any layout
+    pairs: dict[str, _ByFormat] = {}  # of the pairs of each value, in any layout
     for name in reversed([*network.inputs, *(node.output[0] for node in network.nodes)]):
-        own[name], behind, is_read_unquantized = _pairs_behind(network, name, chosen, own)
+        pairs[name], behind, is_read_unquantized = _pairs_behind(network, name, chosen, pairs)
         writer = network.writers.get(name)
         is_stored = writer is None or writer.op_type not in {*MOVING, "QuantizeLinear", "DequantizeLinear"}
-        lost = list(own[name].values())[1:]
-        if len(own[name]) == 1:
-            lost = [node for other, node in behind.items() if not _holds(next(iter(own[name])), other)]
+        lost = list(pairs[name].values())[1:]
+        if len(pairs[name]) == 1:
+            lost = [node for other, node in behind.items() if not _holds(next(iter(pairs[name])), other)]
         if is_stored and lost:
-            raise _contradiction(network, name, next(iter(own[name].values())), lost[0])
-        agreed = own[name] | behind
-        if len(own[name]) == 1 or (len(agreed) == 1 and not is_read_unquantized):
+            raise _contradiction(network, name, next(iter(pairs[name].values())), lost[0])
+        agreed = pairs[name] | behind
+        if len(pairs[name]) == 1 or (len(agreed) == 1 and not is_read_unquantized):
             own_format, quantize = next(iter(agreed.items()))
             if not is_read_unquantized or not network.drops_relu(name, own_format):
                 chosen[name] = quantize
@@ -110,30 +112,30 @@ def _quantizers(network: Network) -> dict[str, NodeProto]:
 
 
 def _pairs_behind(
-    network: Network, name: str, chosen: Mapping[str, NodeProto], own: Mapping[str, _ByFormat]
+    network: Network, name: str, chosen: Mapping[str, NodeProto], pairs: Mapping[str, _ByFormat]
 ) -> tuple[_ByFormat, _ByFormat, bool]:
     """Return the pairs of a value itself, those behind operators that keep formats, and whether others read it, too."""
-    found: _ByFormat = {}
+    of_value: _ByFormat = {}
     behind: _ByFormat = {}
     is_read_unquantized = name in network.outputs
     for reader in network.readers(name):
         kind, output = reader.op_type, reader.output[0]
         if kind == "QuantizeLinear":
-            found.setdefault(network.format(reader), reader)
+            of_value.setdefault(network.format(reader), reader)
         elif network.keeps_format(reader) and reader.input[0] == name and output in chosen:
             behind.setdefault(network.format(chosen[output]), chosen[output])
         else:
             is_read_unquantized |= kind != "Shape"
         if kind in MOVING and reader.input[0] == name:
-            found |= own[output]
-    return found, behind, is_read_unquantized
+            of_value |= pairs[output]
+    return of_value, behind, is_read_unquantized
 
 
-def _holds(own: ValueFormat, other: ValueFormat) -> bool:
-    """Return whether values of the format `other` lose little in the format `own`."""
+def _holds(values: ValueFormat, other: ValueFormat) -> bool:
+    """Return whether values of the format `other` lose little in the format `values`."""
     ends = other.dequantize(np.array([other.low, other.high]))
-    saturated = np.abs(own.dequantize(own.quantize(ends)) - ends).max()
-    return bool(saturated <= MOST_SATURATED * np.ptp(ends) and own.scale <= MOST_COARSE * other.scale)
+    saturated = np.abs(values.dequantize(values.quantize(ends)) - ends).max()
+    return bool(saturated <= MOST_SATURATED * np.ptp(ends) and values.scale <= MOST_COARSE * other.scale)
 
 
 def _contradiction(network: Network, name: str, first: NodeProto, second: NodeProto) -> InputError:
@@ -149,9 +151,9 @@ def _ends(values: ValueFormat) -> list[float]:
     return ends
 
 
-def _narrowed(own: ValueFormat, held: ValueFormat | None) -> tuple[float, float]:
-    """Return the bounds of `own` that clamp values of the format `held` (None: any), infinite where they do not."""
-    low, high = own.dequantize(np.array([own.low, own.high])).tolist()
+def _narrowed(values: ValueFormat, held: ValueFormat | None) -> tuple[float, float]:
+    """Return the bounds of `values` that clamp values of the format `held` (None: any), infinite where they do not."""
+    low, high = values.dequantize(np.array([values.low, values.high])).tolist()
     if held is None:
         return low, high
     return (
@@ -191,27 +193,29 @@ class _Pairs:
             if quantize is not None and node.op_type in IN_PAIRS:
                 self._integers[output] = quantize
                 if node.op_type == "Clip":
-                    own = self.network.format(quantize)
-                    low, high = (self.network.real_bound(node, index, own) for index in (1, 2))
-                    self._make_clip(node, source, low, high, own)
+                    values = self.network.format(quantize)
+                    low, high = (self.network.real_bound(node, index, values) for index in (1, 2))
+                    self._make_clip(node, source, low, high, values)
 
     def _dequantize(self, node: NodeProto, source: str, quantize: NodeProto | None) -> None:
         if quantize is None:
             writer = self.network.writers.get(node.input[0])
-            found = writer.op_type if writer else f"second output '{node.input[0]}'"
-            raise InputError(f"DequantizeLinear '{node.name}' reads a {found}: not supported")
-        output, own, held = node.output[0], self.network.format_of_pair(quantize, node), self._held.get(source)
-        low, high = _narrowed(own, held)
+            origin = writer.op_type if writer else f"second output '{node.input[0]}'"
+            raise InputError(f"DequantizeLinear '{node.name}' reads a {origin}: not supported")
+        output = node.output[0]
+        values = self.network.format_of_pair(quantize, node)
+        held = self._held.get(source)
+        low, high = _narrowed(values, held)
         if np.isfinite([low, high]).any():
-            self._make_clip(node, source, low, high, own)
+            self._make_clip(node, source, low, high, values)
         else:
             self.replaced[output] = source
 
-    def _make_clip(self, node: NodeProto, source: str, low: float, high: float, own: ValueFormat) -> None:
-        """Turn a node into a Clip of a value before quantization to `own`."""
+    def _make_clip(self, node: NodeProto, source: str, low: float, high: float, values: ValueFormat) -> None:
+        """Turn a node into a Clip of a value before quantization to `values`."""
         output = node.output[0]
         limits = {f"{output}_low": low, f"{output}_high": high}
         tensors = [numpy_helper.from_array(np.array(limit, np.float32), name) for name, limit in limits.items()]
         self.model.graph.initializer.extend(tensors)
         node.CopyFrom(onnx.helper.make_node("Clip", [source, *limits], [output], name=node.name))
-        self.formats[output] = self._held[output] = own
+        self.formats[output] = self._held[output] = values

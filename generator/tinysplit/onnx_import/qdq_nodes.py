@@ -46,11 +46,11 @@ class Network:
 
     def readers(self, name: str, passed: Collection[str] = ()) -> Iterator[NodeProto]:
         """Yield the nodes that read a value, directly or behind operators of the kinds `passed`."""
-        found = deque(self._readers[name])
-        while found:
-            node = found.popleft()
+        waiting = deque(self._readers[name])
+        while waiting:
+            node = waiting.popleft()
             if node.op_type in passed:
-                found.extend(self._readers[node.output[0]])
+                waiting.extend(self._readers[node.output[0]])
             else:
                 yield node
 
@@ -59,15 +59,15 @@ class Network:
         names = deque([quantize.output[0]])
         while names:
             name = names.popleft()
-            found = f"'{name}' is an output" if name in self.outputs else ""
+            problem = f"'{name}' is an output" if name in self.outputs else ""
             for node in self._readers[name]:
                 if node.op_type in IN_PAIRS:
                     names.append(node.output[0])
                 elif node.op_type != "DequantizeLinear":
-                    found = f"{node.op_type} '{node.name}' reads its integers"
-            if found:
+                    problem = f"{node.op_type} '{node.name}' reads its integers"
+            if problem:
                 raise InputError(
-                    f"QuantizeLinear '{quantize.name}' belongs to a quantized network, but to no pair: {found}; "
+                    f"QuantizeLinear '{quantize.name}' belongs to a quantized network, but to no pair: {problem}; "
                     "give the float network, or one with QuantizeLinear and DequantizeLinear pairs"
                 )
 
@@ -114,27 +114,28 @@ class Network:
             f"{node.op_type} '{node.name}'"
             for node in self.readers(quantize.output[0], {*IN_PAIRS, "DequantizeLinear"})
         ]
-        scale, zero = self._operand(quantize, 1).item(), int(self._operand(quantize, 2).sum())
+        scale = self._operand(quantize, 1).item()
+        zero = int(self._operand(quantize, 2).sum())
         element = self._element(quantize, UNSTATED_TYPE)
         return (
             f"{element} with scale {scale:g} and zero point {zero} for {', '.join(named) or 'the output'} "
             f"(QuantizeLinear '{quantize.name}')"
         )
 
-    def real_bound(self, clip: NodeProto, index: int, own: ValueFormat) -> float:
-        """Return the real value of a bound of a Clip on integers of the format `own`, infinite where it has none."""
+    def real_bound(self, clip: NodeProto, index: int, values: ValueFormat) -> float:
+        """Return the real value of a bound of a Clip on integers of the format `values`, infinite where it has none."""
         bound = self._operand(clip, index)
         if not bound.size:
             return -np.inf if index == 1 else np.inf
         offset = BITS[bound.dtype.name][1]
-        return float(own.dequantize(bound.astype(np.int64) - offset).item())
+        return float(values.dequantize(bound.astype(np.int64) - offset).item())
 
-    def drops_relu(self, name: str, own: ValueFormat) -> bool:
-        """Return whether the format `own` of a value that can have both signs holds one sign alone."""
+    def drops_relu(self, name: str, values: ValueFormat) -> bool:
+        """Return whether the format `values` of a value that can have both signs holds one sign alone."""
         while name in self.writers and self.writers[name].op_type in MOVING:
             name = self.writers[name].input[0]
         has_signs = name in self.writers and self.writers[name].op_type in WEIGHTED | AFFINE
-        return has_signs and own.zero_point in (own.low, own.high)
+        return has_signs and values.zero_point in (values.low, values.high)
 
     def weight_scale(self, node: NodeProto) -> NDArray[np.float64] | None:
         """Return the scale of weights of 8 bits or fewer, per output channel or one for all, None where there are none.

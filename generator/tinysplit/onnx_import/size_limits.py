@@ -13,8 +13,8 @@ from tinysplit.common.input_files.limits import CONSTANT_ELEMENTS, EXPANDED_ELEM
 def check_model_size(model: ModelProto, path: Path) -> None:
     """Raise InputError for too many nodes, or for sizes in the file that no board has the memory for."""
     if len(model.graph.node) > MODEL_NODES:
-        found = len(model.graph.node)
-        raise InputError(f"{path} has {found} nodes, the limit is {MODEL_NODES}: give a smaller network")
+        n_nodes = len(model.graph.node)
+        raise InputError(f"{path} has {n_nodes} nodes, the limit is {MODEL_NODES}: give a smaller network")
     count = 0
     for tensor in (*all_tensors(model), *(sparse.values for sparse in model.graph.sparse_initializer)):
         if min(tensor.dims, default=0) < 0:

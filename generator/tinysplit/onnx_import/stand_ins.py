@@ -30,9 +30,9 @@ def weight_inputs(model: ModelProto) -> list[ValueInfoProto]:
     as_weights: set[str] = set()
     as_values: set[str] = set()
     for node in model.graph.node:
-        own = WEIGHT_OPERANDS.get(node.op_type, ())
+        positions = WEIGHT_OPERANDS.get(node.op_type, ())
         for index, name in enumerate(node.input):
-            is_weight = index in own or (node.op_type in ELEMENTWISE and name in vectors)
+            is_weight = index in positions or (node.op_type in ELEMENTWISE and name in vectors)
             (as_weights if is_weight else as_values).add(name)
     wanted = as_weights - as_values - constants
     return [value for value in model.graph.input[1:] if value.name in wanted and _is_known(value)]
@@ -40,12 +40,12 @@ def weight_inputs(model: ModelProto) -> list[ValueInfoProto]:
 
 def fill_inputs(model: ModelProto) -> bool:
     """Make stand-ins of all inputs that are weights; return whether there were some."""
-    found = weight_inputs(model)
-    for value in found:
+    weights = weight_inputs(model)
+    for value in weights:
         shape = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
         model.graph.initializer.append(_stand_in(value.name, shape))
         model.graph.input.remove(value)
-    return bool(found)
+    return bool(weights)
 
 
 def fill_tensors(tensors: Iterable[TensorProto]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.kernels.cost_table import CycleTable
@@ -140,9 +139,9 @@ class StreamPlanner:
         sender, receiver = self.boards[cut.sender], self.boards[cut.receiver]
         send = sender.steps.index(PlanStep(StepKind.SEND, number, cut.after_layer))
         receive = receiver.steps.index(PlanStep(StepKind.RECEIVE, number, cut.after_layer))
-        gives = POLLS if sender.driving.driver is LinkDriver.POLLING else self._board_rows(sender).out_of(send)
+        gives = POLLS if sender.driving.polls else self._board_rows(sender).out_of(send)
         takes = POLLS
-        if receiver.driving.driver is not LinkDriver.POLLING:
+        if not receiver.driving.polls:
             takes = self._board_rows(receiver).into(receive, is_staged=number in receiver.stages.cuts)
         share = self._share(number, takes.steps) if takes.steps else 0
         return HandOff(gives.steps, takes.steps, _reason(gives, takes), share)

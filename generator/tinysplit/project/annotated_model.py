@@ -49,8 +49,8 @@ def _notes(project: Project, graph: Graph, number: int) -> Iterator[tuple[str, s
     if not number:
         return
     yield "layer", f"{number} {graph.layers[number - 1].name}"
-    own = (layer for layer in project.slowest.layers if layer_number(layer) == number)
-    boards = (f"{project.board(each.board).title}{f' {each.part}' if each.part else ''}" for each in own)
+    layers = (layer for layer in project.slowest.layers if layer_number(layer) == number)
+    boards = (f"{project.board(each.board).title}{f' {each.part}' if each.part else ''}" for each in layers)
     yield "board", ", ".join(boards)
     for cut in project.slowest.cuts:
         if cut_number(cut) == number:

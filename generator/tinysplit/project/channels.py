@@ -31,19 +31,19 @@ def parse_channels(project: Project, texts: list[str]) -> Mapping[Channel, str]:
     Raises UsageError for a marker that the project does not have.
     """
     names = {channel_name(*channel): channel for channel in channels_of(project)}
-    found = {channel: name for name, channel in names.items()}
+    channels = {channel: name for name, channel in names.items()}
     for text in texts:
         name, _, given = text.partition("=")
         if name not in names or not given:
             known = ", ".join(names)
             raise UsageError(f"{CHANNEL} {text}: expected MARKER=NAME as in board1_layer=D0, MARKER one of {known}")
-        if found[names[name]] != name:
-            raise UsageError(f"{CHANNEL} {text}: {name} has the channel {found[names[name]]} already: name it once")
-        found[names[name]] = given
-    twice = [name for name, count in Counter(found.values()).items() if count > 1]
+        if channels[names[name]] != name:
+            raise UsageError(f"{CHANNEL} {text}: {name} has the channel {channels[names[name]]} already: name it once")
+        channels[names[name]] = given
+    twice = [name for name, count in Counter(channels.values()).items() if count > 1]
     if twice:
         raise UsageError(f"{CHANNEL}: two markers have the channel {twice[0]}: give each its own")
-    return found
+    return channels
 
 
 def marker_lines(project: Project) -> list[str]:
@@ -51,7 +51,9 @@ def marker_lines(project: Project) -> list[str]:
     pins = {board.number: MarkerPins.of(board.name) for board in project.boards if board.has_markers}
     lines = []
     for number, kind in channels_of(project):
-        if own := pins.get(number):
-            header, pin = (own.layer_header, own.layer) if kind == LAYER else (own.transfer_header, own.transfer)
+        if markers := pins.get(number):
+            header, pin = (
+                (markers.layer_header, markers.layer) if kind == LAYER else (markers.transfer_header, markers.transfer)
+            )
             lines.append(f"{project.board(number).title} {header} ({pin}): {channel_name(number, kind)}")
     return lines

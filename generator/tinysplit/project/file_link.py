@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from typing_extensions import override
+
 from tinysplit.common.file_schema import FileModel, Number
 
 
@@ -11,6 +13,7 @@ class FileLinkEnd(NamedTuple):
     board: int
     uart: str
 
+    @override
     def __str__(self) -> str:
         return f"board {self.board} {self.uart}"
 

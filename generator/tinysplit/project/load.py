@@ -78,9 +78,10 @@ def _parameters_of(
     path: Path, number: int, layer: Layer, formats: LayerFormats, arrays: Mapping[str, NDArray[Any]]
 ) -> IntegerParameters:
     """Return the parameters of a layer. Raises InputError for other shapes or types than it has."""
-    trained, types = layer.parameters, {"weights": f"int{formats.weight_bits}", "bias": "int32"}
-    own = {name: arrays.get(f"{name}_{number}", np.zeros(0)) for name in types}
-    for name, found in own.items():
-        if name not in trained or (found.shape, found.dtype.name) != (trained[name].shape, types[name]):
+    trained = layer.parameters
+    types = {"weights": f"int{formats.weight_bits}", "bias": "int32"}
+    parameters = {name: arrays.get(f"{name}_{number}", np.zeros(0)) for name in types}
+    for name, values in parameters.items():
+        if name not in trained or (values.shape, values.dtype.name) != (trained[name].shape, types[name]):
             raise InputError(f"{path} has other {name} than layer {number} {layer.name!r}: generate again")
-    return IntegerParameters(own["weights"], own["bias"])
+    return IntegerParameters(parameters["weights"], parameters["bias"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
+from typing_extensions import override
 
 from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.board_files import use_folder_beside
@@ -108,6 +109,7 @@ class ProjectPart(FileModel):
         """Return a part as the manifest has it."""
         return cls(layer=part.tensor + 1, axis=part.axis, first=part.range.start + 1, last=part.range.stop)
 
+    @override
     def __str__(self) -> str:
         """Return what it is: `rows 1-12`."""
         return f"{self.axis} {self.first}-{self.last}" if self.last > self.first else f"{self.axis[:-1]} {self.first}"
@@ -323,8 +325,8 @@ class Project(FileModel):
         if bool(self.layers) != bool(self.copies):  # a wiring test has neither
             raise ValueError("a network has layers and copies of them")
         for boards in self.copies:
-            own = [self.board(number) for number in boards]
-            has_ends = any(board.takes_input for board in own) and any(board.gives_output for board in own)
+            members = [self.board(number) for number in boards]
+            has_ends = any(board.takes_input for board in members) and any(board.gives_output for board in members)
             if not (has_ends and any(layer.board in boards for layer in self.layers)):
                 raise ValueError("a copy of the network has no board with its input, its output or a layer")
         check_once("links", [link.pair for link in self.links])
@@ -338,7 +340,8 @@ class Project(FileModel):
         check_once("layers", [layer.number for layer in pipeline.layers])
         check_once("cuts", [cut.number for cut in pipeline.cuts])
         for number in pipeline.boards:
-            board, layers = self.board(number), [each for each in pipeline.layers if each.board == number]
+            board = self.board(number)
+            layers = [each for each in pipeline.layers if each.board == number]
             cuts = [cut.number for cut in pipeline.cuts if number in (cut.from_board, cut.to_board)]
             check_known("cut", cuts, [(f"board {number}", board.staged_cuts)])
             decrypted = board.weights_file.decryption.layers if board.weights_file else ()

@@ -6,7 +6,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from tinysplit import __version__
 from tinysplit.boards.board import Board, ClockSource, CodeMemory
@@ -18,7 +18,7 @@ from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, Second
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
-from tinysplit.costs.settings import BitsPerByte, CostSettings
+from tinysplit.costs.settings import BitsPerByte, CostSettings, MaxEnergy, MaxLatency, MaxPeriod
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
@@ -34,8 +34,17 @@ HASH_DIGITS = 12  # of a SHA-256, in messages
 
 # Fields of the split file that are those of its CostSettings, under the same names.
 _OF_SETTINGS = (
-    *("baud", "bits_per_byte", "use_all", "cost_model", "objective"),
-    *("frame_period_s", "host_transfers", "optimize", "link_driver", "hand_off", "code_memory"),
+    "baud",
+    "bits_per_byte",
+    "use_all",
+    "cost_model",
+    "objective",
+    "frame_period_s",
+    "host_transfers",
+    "optimize",
+    "link_driver",
+    "hand_off",
+    "code_memory",
 )
 
 
@@ -175,10 +184,10 @@ class SplitFile(FileModel):
     cost_model: str | None = None  # None: the costs of generated firmware
     objective: Objective
     period_definition: Period
-    max_latency_s: float | None
-    max_period_s: float | None
-    max_energy_j: float | None
-    frame_period_s: float
+    max_latency_s: MaxLatency | None
+    max_period_s: MaxPeriod | None
+    max_energy_j: MaxEnergy | None
+    frame_period_s: NonNegativeFloat
     links: tuple[SplitLink, ...]
     host_transfers: bool
     optimize: Optimize
@@ -287,8 +296,10 @@ class SplitFile(FileModel):
     def with_predictions(self, predicted: Mapping[int, PredictedMemory]) -> Self:
         """Return the file with the memory that programs are expected to take, by number of the board."""
         boards = (
-            board.model_copy(update={"predicted_flash_bytes": own.flash_bytes, "predicted_ram_bytes": own.ram_bytes})
-            if (own := predicted.get(board.number))
+            board.model_copy(
+                update={"predicted_flash_bytes": memory.flash_bytes, "predicted_ram_bytes": memory.ram_bytes}
+            )
+            if (memory := predicted.get(board.number))
             else board
             for board in self.boards
         )
@@ -318,7 +329,8 @@ class SplitFile(FileModel):
 
     def _follows(self, cut: SplitCut) -> bool:
         """Return whether `cut` goes from the board of its layer to another one that runs a later layer."""
-        before, later = self.assignment[: cut.after_layer], self.assignment[cut.after_layer :]
+        before = self.assignment[: cut.after_layer]
+        later = self.assignment[cut.after_layer :]
         crosses = before[-1] == cut.from_board != cut.to_board and cut.to_board in later
         return crosses and cut.route[:1] + cut.route[-1:] == (cut.from_board, cut.to_board)
 

@@ -20,7 +20,9 @@ def split_dot(project: Project, graph: Graph) -> str:
 
 class _SplitDrawing:
     def __init__(self, project: Project, graph: Graph) -> None:
-        self.project, self.graph, self.copy = project, graph, project.slowest
+        self.project = project
+        self.graph = graph
+        self.copy = project.slowest
         inputs = ((NETWORK_INPUT_NUMBER, board) for board in self.copy.input_boards)
         places = ((layer_number(layer), layer.board) for layer in self.copy.layers)
         self.places = frozenset((*inputs, *places))  # number and board of each layer or part
@@ -51,8 +53,8 @@ class _SplitDrawing:
 
     def _detail(self, number: int, board: int) -> str:
         """Return the parts of a layer on a board, or the shape of its output."""
-        own = (layer for layer in self.copy.layers if (layer_number(layer), layer.board) == (number, board))
-        return ", ".join(str(layer.part) for layer in own if layer.part) or str(self.graph.shape(number - 1))
+        layers = (layer for layer in self.copy.layers if (layer_number(layer), layer.board) == (number, board))
+        return ", ".join(str(layer.part) for layer in layers if layer.part) or str(self.graph.shape(number - 1))
 
     def _readers(self, number: int) -> list[int]:
         return [reader for reader, inputs in enumerate(self.graph.predecessors, 1) if number - 1 in inputs]

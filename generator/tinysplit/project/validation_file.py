@@ -97,20 +97,20 @@ def read_validation(folder: Path, project: Project) -> Validation | None:
     path = folder / VALIDATION_NAME
     if not path.is_file():
         return None
-    found = validate(path, read_json(path, _REMEDY), Validation, _REMEDY)
-    if found.parameters_sha256 != project.model.parameters_sha256:
+    validation = validate(path, read_json(path, _REMEDY), Validation, _REMEDY)
+    if validation.parameters_sha256 != project.model.parameters_sha256:
         raise InputError(f"{path} is of other parameters than {folder}: {_REMEDY}")
-    return found
+    return validation
 
 
 def print_validation(validation: Validation, console: Console) -> None:
     """Print a row for each layer, which one adds most noise, and the accuracy."""
     table = plain_table("\n#", "\nlayer", "\nkind", numbers=("SQNR\ndB", "own\ndB", "worst\nchannel", "its\ndB"))
     for layer in validation.layers:
-        own = "exact" if layer.adds_nothing else _text(layer.own_sqnr_db)
+        own_sqnr = "exact" if layer.adds_nothing else _text(layer.own_sqnr_db)
         sqnr = "exact" if layer.is_exact else _text(layer.sqnr_db)
         channel = "-" if layer.worst_channel is None else str(layer.worst_channel)
-        cells = (sqnr, own, channel, _text(layer.worst_channel_sqnr_db))
+        cells = (sqnr, own_sqnr, channel, _text(layer.worst_channel_sqnr_db))
         table.add_row(str(layer.number), shortened(layer.name), layer.kind, *cells)
     console.print(table)
     for line in validation_lines(validation):
@@ -120,15 +120,15 @@ def print_validation(validation: Validation, console: Console) -> None:
 def validation_lines(validation: Validation) -> list[str]:
     """Return which layer adds most noise, and the accuracy, in a line each."""
     layer = next((each for each in validation.layers if each.number == validation.loses_most), None)
-    found = validation.accuracy
+    accuracy = validation.accuracy
     lines = [f"SQNR over {counted(validation.samples, 'sample')}, float32 of ONNX Runtime against the integers"]
     if layer:
         lines.append(f"layer {layer.number} {layer.name} adds most noise: {_text(layer.own_sqnr_db)} dB of its own")
-    scores = "without noise" if found.sqnr_db is None else f"{found.sqnr_db:.1f} dB"
-    agreement = f"agreement with float {PERCENT * found.agreement:.2f} %"
-    lines.append(f"{counted(found.samples, 'sample')}: SQNR before the softmax {scores}, {agreement}")
-    if found.top1 is not None:
-        lines[-1] += f", top-1 {found.top1:.4f}, float {found.float_top1:.4f}"
+    scores = "without noise" if accuracy.sqnr_db is None else f"{accuracy.sqnr_db:.1f} dB"
+    agreement = f"agreement with float {PERCENT * accuracy.agreement:.2f} %"
+    lines.append(f"{counted(accuracy.samples, 'sample')}: SQNR before the softmax {scores}, {agreement}")
+    if accuracy.top1 is not None:
+        lines[-1] += f", top-1 {accuracy.top1:.4f}, float {accuracy.float_top1:.4f}"
     return lines
 
 

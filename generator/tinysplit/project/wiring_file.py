@@ -142,7 +142,8 @@ def wiring_command(boards: Sequence[Board]) -> str:
 
 
 def _check_boards(path: Path, wiring: WiringFile, boards: Sequence[Board]) -> None:
-    tested, wanted = [board.name for board in wiring.boards], [board.name for board in boards]
+    tested = [board.name for board in wiring.boards]
+    wanted = [board.name for board in boards]
     again = f"test the wiring with `{wiring_command(boards)}`"
     if tested != wanted:
         raise InputError(f"{path} is of {', '.join(tested)}, not of {', '.join(wanted)}: {again}")

@@ -64,7 +64,8 @@ class Accuracy:
     @classmethod
     def of_scores(cls, scores: NDArray[np.float64], floats: FloatScores) -> Self:
         """Compare the outputs of any network before a softmax (N x outputs) with those of the float network."""
-        noise, signal = float(((scores - floats.scores) ** 2).sum()), float((floats.scores**2).sum())
+        noise = float(((scores - floats.scores) ** 2).sum())
+        signal = float((floats.scores**2).sum())
         return cls(
             samples=len(scores),
             sqnr_db=decibels(signal, noise),
@@ -83,7 +84,8 @@ class Accuracy:
 
 def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the dequantized values before a softmax (N x outputs), in ONNX's order."""
-    graph, index = quantized.graph, scores_layer(quantized.graph)
+    graph = quantized.graph
+    index = scores_layer(quantized.graph)
     parts: list[NDArray[np.float64]] = []
     for start in range(0, len(x), CHUNK):
         outputs = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK])))

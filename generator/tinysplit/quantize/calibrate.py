@@ -43,11 +43,13 @@ class Calibration:
         """
         onnx_values = graph.onnx_values
         with steps(messages, f"calibrating on {len(samples.x)} samples"):
-            found = value_statistics(model, onnx_values.values(), samples.x, graph.qdq_formats)
+            statistics = value_statistics(model, onnx_values.values(), samples.x, graph.qdq_formats)
         for layer in graph.layers:
-            _check_size(layer, found[layer.onnx_value].count // len(samples.x))
-        without_place = {name: replace(found[own], extremes=None) for name, own in onnx_values.items() if name != own}
-        return cls(graph, model, samples, {**found, **without_place})
+            _check_size(layer, statistics[layer.onnx_value].count // len(samples.x))
+        without_place = {
+            name: replace(statistics[own], extremes=None) for name, own in onnx_values.items() if name != own
+        }
+        return cls(graph, model, samples, {**statistics, **without_place})
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network in the formats of least error, with weights and biases rounded to nearest.

@@ -36,19 +36,19 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
     graph = quantized.graph
     if graph.qdq_formats or (reference is None and not any(map(few_weight_bits, quantized.layers))):
         return quantized
-    own = _LayerRun(quantized, x[:MOST_SAMPLES])
-    exact = own if reference is None else _LayerRun(reference, x[:MOST_SAMPLES])
+    integers = _LayerRun(quantized, x[:MOST_SAMPLES])
+    exact = integers if reference is None else _LayerRun(reference, x[:MOST_SAMPLES])
     layers = []
     for index, layer in enumerate(quantized.layers):
         model = layer if reference is None else reference.layers[index]
         better = layer
         if reference is not None or few_weight_bits(layer):
             keeps_weights = layer.layer.qdq_scales is not None
-            inputs = own.inputs(index)[0], exact.inputs(index)[0]
+            inputs = integers.inputs(index)[0], exact.inputs(index)[0]
             better = _calibrated(layer, *inputs, model.formats.x, keeps_weights=keeps_weights)
         layers.append(better)
-        own.step(index, better)
-        if exact is not own:
+        integers.step(index, better)
+        if exact is not integers:
             exact.step(index, model)
     return replace(quantized, layers=tuple(layers))
 
@@ -78,9 +78,14 @@ class _LayerRun:
 
 
 def _calibrated(
-    quantized: QuantizedLayer, own: IntArray, exact: IntArray, exact_format: ValueFormat, *, keeps_weights: bool
+    quantized: QuantizedLayer,
+    inputs: IntArray,
+    exact_inputs: IntArray,
+    exact_format: ValueFormat,
+    *,
+    keeps_weights: bool,
 ) -> QuantizedLayer:
-    """Return a layer with calibrated weights and bias for its inputs `own`, which should be `exact`.
+    """Return a layer with calibrated weights and bias for its inputs `inputs`, which should be `exact_inputs`.
 
     It stays as it is where it has no windows, and where its accumulators would not fit 32 bits any more.
     """
@@ -92,13 +97,13 @@ def _calibrated(
     rounded = layer.by_channel(quantized.parameters.weights).astype(np.float64)
     is_short = quantized.parameters.weights.itemsize * 8 <= WEIGHT_BITS or few_weight_bits(quantized) > 0
     if keeps_weights or not is_short or weights.shape[1] > MOST_COVARIANCES:
-        means = input_means(layer, own, formats.x.zero_point)
+        means = input_means(layer, inputs, formats.x.zero_point)
     else:
-        moments = InputMoments.of(layer, own, formats.x.zero_point)
+        moments = InputMoments.of(layer, inputs, formats.x.zero_point)
         means, groups = moments.means, len(moments.means)
         parts = zip(np.split(weights, groups), moments.covariances, strict=True)
         rounded = np.concatenate([round_weights(part, covariance) for part, covariance in parts])
-    wanted = input_means(layer, exact, exact_format.zero_point) * (exact_format.scale / formats.x.scale)
+    wanted = input_means(layer, exact_inputs, exact_format.zero_point) * (exact_format.scale / formats.x.scale)
     correction = mean_error(weights, wanted, rounded, means) * formats.sum_scales
     bias = (layer.bias + correction).astype(np.float32)
     integers = layer.from_channels(rounded).astype(quantized.parameters.weights.dtype)

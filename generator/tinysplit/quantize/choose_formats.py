@@ -74,14 +74,14 @@ def keep_structure(graph: Graph, formats: Sequence[LayerFormats]) -> tuple[Layer
         has_weights = "weights" in layer.parameters
         if len(layer.inputs) != len(before.inputs) or has_weights != (before.weight_bits is not None):
             raise InputError(f"layer {number} {layer.name!r} is of another kind than that of the structure")
-        found = refit(layer, before, bounds[layer.inputs[0]]) if has_weights else before
-        if found is None:
+        kept = refit(layer, before, bounds[layer.inputs[0]]) if has_weights else before
+        if kept is None:
             raise InputError(
                 f"layer {number} {layer.name!r}: its weights are too large for the formats of the structure: generate "
                 "a structure of its own"
             )
-        bounds[layer.output] = _output_bounds(QuantizedLayer.of(layer, found, [bounds[name] for name in layer.inputs]))
-        chosen.append(found)
+        bounds[layer.output] = _output_bounds(QuantizedLayer.of(layer, kept, [bounds[name] for name in layer.inputs]))
+        chosen.append(kept)
     return tuple(chosen)
 
 
@@ -98,7 +98,8 @@ def quantize(
     """
     layers = []
     x = formats[0].x
-    values, bounds = {graph.input_name: x}, {graph.input_name: (x.low, x.high)}
+    values = {graph.input_name: x}
+    bounds = {graph.input_name: (x.low, x.high)}
     for layer, chosen in zip(graph.layers, formats, strict=True):
         _check_formats(layer, chosen, [values[name] for name in layer.inputs], bits)
         quantized = QuantizedLayer.of(layer, chosen, [bounds[name] for name in layer.inputs])
@@ -191,12 +192,12 @@ def _fit(
     return quantized
 
 
-def _check_kept(layer: Layer, wanted: ValueFormat, found: ValueFormat) -> None:
+def _check_kept(layer: Layer, wanted: ValueFormat, output: ValueFormat) -> None:
     """Raise InputError for a layer whose sums allow only a coarser format than that of its pair."""
-    if found.scale > wanted.scale and not layer.keeps_format:
+    if output.scale > wanted.scale and not layer.keeps_format:
         raise InputError(
             f"layer {layer.name!r}: the pair behind it has the scale {wanted.scale:g}, but its sums allow "
-            f"{found.scale:g} or more: quantize the model again, with samples that cover its values"
+            f"{output.scale:g} or more: quantize the model again, with samples that cover its values"
         )
 
 

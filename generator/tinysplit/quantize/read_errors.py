@@ -35,9 +35,9 @@ def functions(graph: Graph, name: str) -> tuple[Function, ...]:
 
     Look-up tables count only where nothing else reads the value: a gate, for one, often reads what it is multiplied by.
     """
-    found = dict.fromkeys(_functions(graph, name))
-    others = tuple(function for function in found if not _is_table(function))
-    return others or tuple(found)
+    functions = dict.fromkeys(_functions(graph, name))
+    others = tuple(function for function in functions if not _is_table(function))
+    return others or tuple(functions)
 
 
 def _functions(graph: Graph, name: str) -> Iterator[Function]:
@@ -46,8 +46,8 @@ def _functions(graph: Graph, name: str) -> Iterator[Function]:
         if isinstance(reader, Lookup):
             yield (reader,)
         elif reader.keeps_format:
-            own = () if reader.activation == Activation() else (reader,)
-            yield from ((*own, *rest) for rest in _functions(graph, reader.output))
+            clamp = () if reader.activation == Activation() else (reader,)
+            yield from ((*clamp, *rest) for rest in _functions(graph, reader.output))
         else:
             yield ()
     if not readers:
@@ -80,7 +80,8 @@ class ReadError:
     @classmethod
     def of(cls, graph: Graph, name: str, statistics: Mapping[str, Statistics]) -> Self:
         """Return the error of a value, by the statistics of all values."""
-        read, pad = functions(graph, name), next((layer for layer in graph.layers if layer.output == name), None)
+        read = functions(graph, name)
+        pad = next((layer for layer in graph.layers if layer.output == name), None)
         if not isinstance(pad, Pad):
             return cls(statistics[name], read)
         source = statistics[pad.inputs[0]]  # whose bins are not as wide as a large constant makes them

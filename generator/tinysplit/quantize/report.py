@@ -53,11 +53,14 @@ class QuantizeReport:
     @property
     def warnings(self) -> list[str]:
         """Warnings about the values and weights of layers, about the whole network, and about the samples."""
-        found, sqnr_db = list(quantization_warnings(self.quantized, self.statistics)), self.accuracy.sqnr_db
-        found += softmax_warnings(self.quantized, self.calibration.samples.x)
+        warnings = list(quantization_warnings(self.quantized, self.statistics))
+        sqnr_db = self.accuracy.sqnr_db
+        warnings += softmax_warnings(self.quantized, self.calibration.samples.x)
         if sqnr_db < LOW_SQNR_DB:
-            found.append(f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise; use more bits")
-        return [*found, *self.sample_warnings]
+            warnings.append(
+                f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise; use more bits"
+            )
+        return [*warnings, *self.sample_warnings]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -93,8 +96,8 @@ def measure_accuracy(quantization: Quantization, samples: Samples, messages: Con
     with steps(messages, f"measuring the accuracy on {len(samples.x)} samples"):
         floats = FloatScores.of(calibration.graph, calibration.model, samples)
         accuracy = Accuracy.of(quantized, floats)
-    found = tuple(chance_warnings(floats))
-    return QuantizeReport(quantized, calibration, accuracy, quantization.mixed_precision, found)
+    warnings = tuple(chance_warnings(floats))
+    return QuantizeReport(quantized, calibration, accuracy, quantization.mixed_precision, warnings)
 
 
 def print_quantization(report: QuantizeReport, console: Console, *, analysis: bool) -> None:

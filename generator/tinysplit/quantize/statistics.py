@@ -149,9 +149,9 @@ def value_statistics(
     `pairs` are those of `run_float_values`. Raises InputError where ONNX Runtime cannot run the model on them.
     """
     wanted = tuple(dict.fromkeys(names))
-    found: dict[str, Statistics] = {}
+    statistics: dict[str, Statistics] = {}
     for run in run_samples(model, x, wanted, pairs):
         for name, value in zip(wanted, run, strict=True):
             seen = replace(Statistics.of(value), extremes=np.stack([value, value]))
-            found[name] = found[name] + seen if name in found else seen
-    return found
+            statistics[name] = statistics[name] + seen if name in statistics else seen
+    return statistics

@@ -65,14 +65,14 @@ def _numbers(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) ->
     table = plain_table("tensor", "format", numbers=MOMENTS)
     formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
     for number, (name, values) in enumerate(zip(quantized.graph.value_names, formats, strict=True)):
-        own = statistics[name]
+        seen = statistics[name]
         shown = str(values) if isinstance(values, QFormat) else f"{values.scale:.3g}"  # the scale: names are longer
         sqnr_db = ReadError.of(quantized.graph, name, statistics).sqnr_db(values)
-        table.add_row(_value_label(number), shown, *_moments(own, sqnr_db))
+        table.add_row(_value_label(number), shown, *_moments(seen, sqnr_db))
     for number, layer in _weighted(quantized):
-        own = Statistics.of(layer.layer.parameters["weights"])
+        seen = Statistics.of(layer.layer.parameters["weights"])
         text = f"{layer.formats.weight_bits} bits"
-        table.add_row(f"weights of {number}", text, *_moments(own, weights_sqnr_db(layer)))
+        table.add_row(f"weights of {number}", text, *_moments(seen, weights_sqnr_db(layer)))
     return table
 
 

@@ -54,14 +54,14 @@ def layer_errors(quantized: QuantizedGraph, model: Path, x: NDArray[np.float32])
     values = run_float_values(model, x, names, graph.qdq_formats)
     inputs = x.reshape(len(x), -1)[:, graph.input_order].reshape(len(x), *graph.in_shape).astype(np.float64)
     floats: dict[int, Floats | None] = {NETWORK_INPUT: inputs}
-    for index, (layer, own) in enumerate(zip(graph.layers, integers, strict=True)):
+    for index, (layer, output) in enumerate(zip(graph.layers, integers, strict=True)):
         before = floats[graph.predecessors[index][0]]
         if isinstance(layer, Permute):
             floats[index] = None if before is None else layer.moved(before)
         else:
-            rounded = quantized.layers[index].formats.y.dequantize(own)
+            rounded = quantized.layers[index].formats.y.dequantize(output)
             floats[index] = _as_on_board(values[layer.onnx_value].astype(np.float64), layer.out_shape, rounded)
-    return tuple(_error(quantized, index, own, floats) for index, own in enumerate(integers))
+    return tuple(_error(quantized, index, output, floats) for index, output in enumerate(integers))
 
 
 def loses_most(errors: Sequence[LayerError]) -> LayerError | None:
@@ -94,15 +94,15 @@ def _error(quantized: QuantizedGraph, index: int, integers: IntArray, floats: di
     inputs = [floats[source] for source in quantized.graph.predecessors[index]]
     if value is None:
         return LayerError(*about, None, None, None, None)
-    expected, found = (_as_read(quantized, index, each) for each in (value, layer.formats.y.dequantize(integers)))
-    channels = [_sqnr_db(expected[..., k], found[..., k]) for k in range(value.shape[3])]
+    expected, actual = (_as_read(quantized, index, each) for each in (value, layer.formats.y.dequantize(integers)))
+    channels = [_sqnr_db(expected[..., k], actual[..., k]) for k in range(value.shape[3])]
     worst = int(np.argmin(channels))
     has_worst = len(channels) > 1 and channels[worst] < inf
     known = [each for each in inputs if each is not None]
     own_db = _own_sqnr_db(quantized, index, known, expected) if len(known) == len(inputs) else None
     return LayerError(
         *about,
-        _sqnr_db(expected, found),
+        _sqnr_db(expected, actual),
         own_db,
         worst + 1 if has_worst else None,
         channels[worst] if has_worst else None,
@@ -122,12 +122,12 @@ def _own_sqnr_db(quantized: QuantizedGraph, index: int, inputs: Sequence[Floats]
         values.quantize(each).reshape(len(each), *shape)
         for each, values, shape in zip(inputs, layer.formats.inputs, layer.layer.in_shapes, strict=True)
     )
-    own = layer.layer.integer_reference(layer, *rounded)
-    return _sqnr_db(expected, _as_read(quantized, index, layer.formats.y.dequantize(own)))
+    output = layer.layer.integer_reference(layer, *rounded)
+    return _sqnr_db(expected, _as_read(quantized, index, layer.formats.y.dequantize(output)))
 
 
-def _sqnr_db(expected: Floats, found: Floats) -> float:
-    return decibels(_power(expected), _power(found - expected))
+def _sqnr_db(expected: Floats, actual: Floats) -> float:
+    return decibels(_power(expected), _power(actual - expected))
 
 
 def _power(values: Floats) -> float:

@@ -32,18 +32,18 @@ def best_formats(graph: Graph, errors: Mapping[str, ReadError], x: FloatArray) -
     Left out are values that are added or concatenated, outputs of a softmax, and ranges with NaN or infinity.
     """
     powers_of_two = set(_powers_of_two(graph))
-    found = {}
+    formats = {}
     for name in graph.value_names:
         error = errors[name]
         low, high = error.range
         if name in powers_of_two or not np.isfinite([low, high]).all() or low == high == 0:
             continue
         if name == graph.input_name:
-            found[name] = _on_grid(x) or _least_error(error, is_symmetric=False)
+            formats[name] = _on_grid(x) or _least_error(error, is_symmetric=False)
         else:
             has_zero_point = error.is_of_tables or (low >= 0 and _only_for_vectors(graph, name))
-            found[name] = _least_error(error, is_symmetric=not has_zero_point)
-    return found
+            formats[name] = _least_error(error, is_symmetric=not has_zero_point)
+    return formats
 
 
 def _powers_of_two(graph: Graph) -> Iterator[str]:

@@ -84,19 +84,20 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
     needs = _needs(layer, formats.x, bounds, bits) if bits else None
     if before is None or needs is None:
         return None
-    own, packed = _integer_steps(layer), _packed_steps(layer, formats, bounds)
+    steps = _integer_steps(layer)
+    packed = _packed_steps(layer, formats, bounds)
     factor_of_one = formats.x.scale / formats.y.scale * 2.0 ** (before.pre_shift + before.post_shift)
-    if own is None or bits != KEPT_BITS:
+    if steps is None or bits != KEPT_BITS:
         least = before.factors[0] if len(before.factors) == 1 else 1
         factors = np.maximum(np.ceil(np.maximum(needs.steps, packed) * factor_of_one), least)
     else:
-        factors = np.maximum(_whole(own * factor_of_one), np.ceil(packed * factor_of_one))
+        factors = np.maximum(_whole(steps * factor_of_one), np.ceil(packed * factor_of_one))
     if len(before.factors) == 1:
         factors = factors.max(keepdims=True)
     if factors.max() > LARGEST_FACTOR:
         return None
-    found = replace(formats, requantization=replace(before, factors=tuple(factors.astype(np.int64).tolist())))
-    return found if largest_sum(QuantizedLayer.of(layer, found, (bounds,))) <= ACCUMULATOR_MAX else None
+    refitted = replace(formats, requantization=replace(before, factors=tuple(factors.astype(np.int64).tolist())))
+    return refitted if largest_sum(QuantizedLayer.of(layer, refitted, (bounds,))) <= ACCUMULATOR_MAX else None
 
 
 def _integer_steps(layer: Layer) -> NDArray[np.float64] | None:
@@ -222,9 +223,9 @@ def _whole(factors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(_keeps_weights(nearest, factors), nearest, np.maximum(np.ceil(factors), 1.0))
 
 
-def _keeps_weights(found: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _keeps_weights(factors: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each channel whether weights of 8 bits are the same integers in scales of these ratios."""
-    kept: NDArray[np.bool_] = np.abs(found - wanted) <= wanted / (2 * SMALLEST_NEAREST)
+    kept: NDArray[np.bool_] = np.abs(factors - wanted) <= wanted / (2 * SMALLEST_NEAREST)
     return kept
 
 
@@ -260,7 +261,8 @@ def _reduced(wide: NDArray[np.float64], shift: int) -> Requantization:
 
 def largest_sum(quantized: QuantizedLayer) -> int:
     """Return the largest absolute value that the kernel's 32-bit integers can take."""
-    sums, formats = quantized.layer.sum_bounds(quantized), quantized.formats
+    sums = quantized.layer.sum_bounds(quantized)
+    formats = quantized.formats
     if formats.requantization:
         return formats.requantization.largest(sums, formats.y.zero_point)
     return int(sums.max())

@@ -20,6 +20,7 @@ BAUD = Setting(
     "baud",
     "Baud rate of the links between boards, or auto: for each link the highest one that has passed the wiring test.",
     Heading.BOARDS,
+    at_least=1,
 )
 WIRING = Setting(
     "wiring", f"With {BAUD('auto')}: file of the wiring test, written by `tinysplit wiring`.", Heading.BOARDS

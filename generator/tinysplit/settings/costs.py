@@ -23,10 +23,14 @@ PERIOD = Setting(
 COST_TABLE = Setting(
     "cost_table", "Cost table written by `tinysplit calibrate`; by default that of this installation.", Heading.COSTS
 )
-MAX_LATENCY = Setting("max_latency", "Upper limit of the latency in seconds.", Heading.COSTS, argument="max_latency_s")
-MAX_PERIOD = Setting("max_period", "Upper limit of the period in seconds.", Heading.COSTS, argument="max_period_s")
+MAX_LATENCY = Setting(
+    "max_latency", "Upper limit of the latency in seconds.", Heading.COSTS, argument="max_latency_s", above=0
+)
+MAX_PERIOD = Setting(
+    "max_period", "Upper limit of the period in seconds.", Heading.COSTS, argument="max_period_s", above=0
+)
 MAX_ENERGY = Setting(
-    "max_energy", "Upper limit of the energy per inference in joules.", Heading.COSTS, argument="max_energy_j"
+    "max_energy", "Upper limit of the energy per inference in joules.", Heading.COSTS, argument="max_energy_j", above=0
 )
 FRAME_PERIOD = Setting(
     "frame_period",
@@ -34,8 +38,11 @@ FRAME_PERIOD = Setting(
     "Without it, inputs arrive at the rate that the split sustains.",
     Heading.COSTS,
     argument="frame_period_s",
+    above=0,
 )
-BITS_PER_BYTE = Setting("bits_per_byte", "Bit times per byte on a link; 10 (8N1) by default.", Heading.COSTS)
+BITS_PER_BYTE = Setting(
+    "bits_per_byte", "Bit times per byte on a link; 10 (8N1) by default.", Heading.COSTS, at_least=8, at_most=12
+)
 PAPER = Setting(
     "paper",
     "Use the cost model of Santamaria 2021: float32, the cycles per MAC of its Table 3, 8 bit times per byte, "
@@ -43,7 +50,7 @@ PAPER = Setting(
     Heading.COSTS,
     is_switch=True,
 )
-MAX_PRICE = Setting("max_price", "Upper limit of the price of a set.", Heading.COSTS)
+MAX_PRICE = Setting("max_price", "Upper limit of the price of a set.", Heading.COSTS, above=0)
 PRICES = Setting(
     "prices", "TOML file with the price of every board; without it, the number of boards is the price.", Heading.COSTS
 )

@@ -8,6 +8,7 @@ TIME_LIMIT = Setting(
     "Time limit of the search in seconds; then the best result so far is used.",
     Heading.SEARCH,
     argument="time_limit_s",
+    above=0,
 )
 SLICES = Setting(
     "slices",
@@ -71,11 +72,12 @@ TOTAL_TIME = Setting(
     "Time limit of the whole exploration in seconds; then the results so far are shown.",
     Heading.SEARCH,
     argument="total_time_s",
+    above=0,
 )
 WORKERS = Setting("workers", "Number of processes; by default one per processor.", Heading.SEARCH, at_least=1)
 SCHEDULER = Setting(
     "scheduler", "Address of a Dask scheduler (tcp://host:8786) whose workers are used.", Heading.SEARCH
 )
-FRAME_RATE = Setting("frame_rate", "Inputs per second, at equal intervals.")
+FRAME_RATE = Setting("frame_rate", "Inputs per second, at equal intervals.", above=0)
 INPUT_COUNT = Setting("input_count", "Number of inputs at a rate.", at_least=1)
 LOSS_RATE = Setting("loss_rate", "Share of the bytes on links that are lost.")

@@ -1,7 +1,7 @@
 """One choice of a user, and its names: of an option, of a key of tinysplit.toml, and of an argument of a script.
 
-A message names a choice by the choice itself, f"{MAX_BOARDS} 0: a set has at least one board", which puts a mark there.
-Whoever shows the message replaces the marks by the names of its face (`worded`): an option for the command line,
+A message names a choice by the choice itself, f"{MAX_BOARDS} 65: a split has at most 64 boards", which puts a mark
+there. Whoever shows the message replaces the marks by the names of its face (`worded`): an option for the command line,
 `max_boards` for scripts. `WEIGHTS("binary")` is a choice with its value: an option and its value, or
 `weights="binary"`. What scripts do in another way than commands is said twice (`either`).
 """
@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from typing_extensions import override
 
 _BEGIN, _VALUE, _END = "\uf8f0", "\uf8f1", "\uf8f2"  # of private use: in no text of a user
 _MARK = re.compile(f"{_BEGIN}(\\w+)(?:{_VALUE}([^{_END}]*))?{_END}")
@@ -35,7 +37,7 @@ class Setting:
 
     `help` may name other choices. `argument` is the name in scripts, where it is another one, and `values_in_scripts`
     has what they do in place of values. A switch with `has_off` can be turned off by an option, too. Numbers are
-    `at_least` that, if anything.
+    `at_least`, `above` and `at_most` these, in all faces and in files.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Setting:
     is_switch: bool = False
     has_off: bool = False
     at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
     values_in_scripts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,6 +58,7 @@ class Setting:
             raise ValueError(f"{self.name} is declared twice")
         SETTINGS[self.name] = self
 
+    @override
     def __str__(self) -> str:
         """Return its mark in a message."""
         return f"{_BEGIN}{self.name}{_END}"
@@ -99,14 +104,14 @@ def as_argument(setting: Setting, value: str | None) -> str:
 
 def worded(text: str, face: Face = as_option) -> str:
     """Return a message with the names of a face in place of marks; it has no marks then."""
-    text = _EITHER.sub(lambda found: found[2 if face is as_argument else 1], text)
-    return _MARK.sub(lambda found: face(SETTINGS[found[1]], found[2]) if found[1] in SETTINGS else found[1], text)
+    text = _EITHER.sub(lambda match: match[2 if face is as_argument else 1], text)
+    return _MARK.sub(lambda match: face(SETTINGS[match[1]], match[2]) if match[1] in SETTINGS else match[1], text)
 
 
 def begun_by(text: str) -> tuple[Setting, str] | None:
     """Return the choice that a message begins with, and what follows its name; None for one that begins otherwise."""
-    found = _MARK.match(text)
-    setting = SETTINGS.get(found[1]) if found else None
-    if not found or not setting:
+    match = _MARK.match(text)
+    setting = SETTINGS.get(match[1]) if match else None
+    if not match or not setting:
         return None
-    return setting, f"{'' if found[2] is None else f' {found[2]}'}{text[found.end() :]}"
+    return setting, f"{'' if match[2] is None else f' {match[2]}'}{text[match.end() :]}"

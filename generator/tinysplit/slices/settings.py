@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator, PositiveFloat, PositiveInt
+from pydantic import AfterValidator
 
 from tinysplit.common.choices import (
     AUTO,
@@ -15,6 +15,7 @@ from tinysplit.common.choices import (
     check_solver,
 )
 from tinysplit.common.errors import UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.settings_class import settings_class
 from tinysplit.settings.search import ASSIGN, INPUT_AT, OUTPUT_AT, REPLICATE, SLICES, SOLVER, TIME_LIMIT
 
@@ -29,12 +30,12 @@ class Search:
     """
 
     solver: Annotated[str, AfterValidator(check_solver)] = AUTO
-    time_limit_s: PositiveFloat = DEFAULT_TIME_LIMIT_S
+    time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S
     copies: Copies = Copies.NEVER
     slices: Slices | None = None
     slice_solver: SliceSolver | None = None
-    input_board: PositiveInt = 1  # number of the board, of a distributed network
-    output_board: PositiveInt = 1
+    input_board: Annotated[int, in_range(INPUT_AT)] = 1  # number of the board, of a distributed network
+    output_board: Annotated[int, in_range(OUTPUT_AT)] = 1
     assignment: str | None = None
 
     @property

@@ -17,15 +17,15 @@ Kernels = Mapping[tuple[str, int], tuple[str, ...]]  # by core and bits, the fas
 
 def kernels_by_kind() -> dict[str, Kernels]:
     """Return the names of kernels by kind of layer, for all cores with measured costs."""
-    found: dict[str, dict[tuple[str, int], set[str]]] = {}
+    by_kind: dict[str, dict[tuple[str, int], set[str]]] = {}
     layers = [layer for graph in (*calibration_networks(), *shape_networks()) for layer in graph.layers]
     for core in shipped_table().cores:
         for bits in BITS:
             for layer in layers:
                 names = {kernel.name for kernel in candidates(layer, core, Widths.all(bits))}
-                found.setdefault(layer.kind, {}).setdefault((core, bits), set()).update(names)
+                by_kind.setdefault(layer.kind, {}).setdefault((core, bits), set()).update(names)
     order = [kernel.name for kernel in KERNELS]
     return {
         kind: {case: tuple(sorted(names, key=order.index)) for case, names in by_case.items()}
-        for kind, by_case in sorted(found.items())
+        for kind, by_case in sorted(by_kind.items())
     }

@@ -98,9 +98,9 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
 
 
 def _operator_row(operator: Operator) -> tuple[str, ...]:
-    own = _operator_to_json(operator)
-    lists = (_code(own["attributes"]), _code(own["ignored"]), _code(own["kinds"]))
-    return (operator.name, operator.meaning, *lists, "<br>".join(own["refused"]))
+    entry = _operator_to_json(operator)
+    lists = (_code(entry["attributes"]), _code(entry["ignored"]), _code(entry["kinds"]))
+    return (operator.name, operator.meaning, *lists, "<br>".join(entry["refused"]))
 
 
 def _cells(kernels: Kernels) -> Iterable[str]:

@@ -5,6 +5,7 @@ from math import inf
 from typing import NamedTuple
 
 from simpy import Environment
+from typing_extensions import override
 
 from tinysplit.common.protocol_limits import LINK_BLOCK_BYTES, LINK_REPLY_BYTES
 from tinysplit.timing.channel_end import ChannelEnd
@@ -194,6 +195,7 @@ class Receiver(ChannelEnd):
             self._awaits_confirm = False
             self._report()
 
+    @override
     def _note(self, what: Say) -> Note:
         if what is Say.MISSING:
             hole, self._hole = frozenset(self._hole & self._missing), set()

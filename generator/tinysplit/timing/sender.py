@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 
 from simpy import Environment
+from typing_extensions import override
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import (
@@ -102,6 +103,7 @@ class Sender(ChannelEnd):
         self._stop_asking()
         self.line.wake()
 
+    @override
     def waits_before(self, number: int, order: int) -> bool:
         """Return whether a tensor waits here that comes before that one in the program."""
         waits = self._state is _State.QUEUED or (self._state is _State.MOVING and self._position == 0)
@@ -132,6 +134,7 @@ class Sender(ChannelEnd):
         limit = -(-frame_limit(left_bytes, self._stream.frame_share) // LINK_BLOCK_BYTES)
         return range(self._position, min(self._position + min(most, limit), self._ready_blocks(chosen_s)))
 
+    @override
     def next_data(self) -> SimulatedFrame | None:
         """Take the next frame of the tensor: blocks to send again come first."""
         if not self._has_data():
@@ -218,9 +221,11 @@ class Sender(ChannelEnd):
         self._await_answer()
         self.line.wake()
 
+    @override
     def _note(self, what: Say) -> Note:
         return Note(what, self._number, payload_bytes=CONFIRM_BYTES if what is Say.CONFIRM else 0)
 
+    @override
     def _left(self, what: Say) -> None:
         if what in {Say.OFFER, Say.QUERY} and self._state in {_State.QUEUED, _State.MOVING}:
             self._ask_after(min((self._attempts + 1) * RETRY_MS, MOST_RETRY_MS))

@@ -13,13 +13,13 @@ def describe(file: WeightsFile, signing_key: str | None = None) -> dict[str, Any
     `signing_key` is the public key of the owner in hexadecimal digits, if it is known. Raises ToolError without the
     package that verifies signatures.
     """
-    own = file.identity
+    identity = file.identity
     return {
         "weights_file": VERSION,
-        "board": own.board_index + 1,
-        "project_hash": f"{own.structure:08x}",
-        "counter": own.counter,
-        "model_sha256": f"{own.model:08x}...",
+        "board": identity.board_index + 1,
+        "project_hash": f"{identity.structure:08x}",
+        "counter": identity.counter,
+        "model_sha256": f"{identity.model:08x}...",
         "bytes": file.size_bytes,
         "weights_bytes": len(file.data),
         "encrypted": "AES-GCM" if file.is_encrypted else "no",

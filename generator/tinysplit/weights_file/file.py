@@ -165,9 +165,9 @@ def decode(data: bytes) -> WeightsFile:
     if size != len(data):
         raise ValueError(f"the weights file has {len(data)} bytes, its header says {size}: copy or generate it again")
     (crc,) = _CRC.unpack_from(data, len(data) - _CRC.size)
-    found = zlib.crc32(data[: -_CRC.size])
-    if crc != found:
-        raise ValueError(f"the weights file has changed: its CRC-32 is {found:08x} instead of {crc:08x}")
+    computed_crc = zlib.crc32(data[: -_CRC.size])
+    if crc != computed_crc:
+        raise ValueError(f"the weights file has changed: its CRC-32 is {computed_crc:08x} instead of {crc:08x}")
     end = size - _CRC.size - (SIGNATURE_BYTES if flags & _SIGNED else 0)  # of the arrays
     if not _HEADER.size <= first_array <= end or flags & ~(_ENCRYPTED | _SIGNED):
         raise ValueError("the weights file has a header that this version does not know")

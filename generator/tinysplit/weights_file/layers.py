@@ -43,14 +43,14 @@ class LayerEntry:
 def layer_entries(quantized: QuantizedGraph, layers: Iterable[int]) -> Iterator[LayerEntry]:
     """Yield the entries of layers, by their numbers from 0 in rising order; views are none."""
     for index in layers:
-        own = quantized.layers[index]
-        if own.layer.is_view:
+        layer = quantized.layers[index]
+        if layer.layer.is_view:
             continue
-        formats = own.formats
+        formats = layer.formats
         requantization = formats.requantization
         yield LayerEntry(
             number=index + 1,
-            kind=own.layer.kind,
+            kind=layer.layer.kind,
             inputs=tuple(source + 1 for source in quantized.graph.predecessors[index]),
             bits=formats.y.bits,
             scale=formats.y.scale,

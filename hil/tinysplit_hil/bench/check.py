@@ -64,10 +64,10 @@ class BenchCheck:
     @property
     def faults(self) -> tuple[str, ...]:
         """All that is wrong with the wires, each with what to do."""
-        found = (*self._crossed(), *self._one_way(), *self._noise(), *self._bad_links())
-        if not found and not self.links:
+        faults = (*self._crossed(), *self._one_way(), *self._noise(), *self._bad_links())
+        if not faults and not self.links:
             return ("no link UART hears another one: connect TX to RX in both directions, and ground",)
-        return found
+        return faults
 
     def check(self) -> None:
         """Raise CheckFailedError with all faults."""
@@ -178,7 +178,7 @@ def check_boards(boards: Sequence[Board], project: Project, rig: Rig, messages: 
 
 def _find_crossed(client: WiringClient, bauds: Mapping[End, int], heard: Mapping[End, Count]) -> tuple[Ends, ...]:
     """Return the TX pins that are wired to TX pins: one board after the other listens where it has heard nothing."""
-    found: dict[frozenset[End], Ends] = {}
+    crossed: dict[frozenset[End], Ends] = {}
     for board in sorted({end.board for end in heard}):
         silent = {end for end, count in heard.items() if end.board == board and count.sender is None}
         if not silent:
@@ -186,8 +186,8 @@ def _find_crossed(client: WiringClient, bauds: Mapping[End, int], heard: Mapping
         counts = client.exchange(bauds, FINDING_FRAMES, FINDING_BYTES, at_tx=silent)
         for end in sorted(silent, key=lambda end: end.uart):
             if sender := counts[end].sender:
-                found.setdefault(frozenset((end, sender)), (end, sender))
-    return tuple(found.values())
+                crossed.setdefault(frozenset((end, sender)), (end, sender))
+    return tuple(crossed.values())
 
 
 def _try_rates(

@@ -25,10 +25,11 @@ def print_check(check: BenchCheck, console: Console) -> None:
         console.print(f"\nlink between {first} and {second}: {best}", highlight=False, soft_wrap=True)
         table = plain_table("", numbers=("baud", "frames lost or damaged", "bit errors", "bits", "line errors"))
         for trial in link.trials:
-            for each in trial.directions:
-                bad, bits = each.sent_frames - each.good_frames, each.sent_frames * BITS_PER_FRAME
-                values = (trial.baud, bad, each.bit_errors, bits, each.line_errors)
-                table.add_row(f"to board {each.to_board}", *map(str, values))
+            for direction in trial.directions:
+                bad = direction.sent_frames - direction.good_frames
+                bits = direction.sent_frames * BITS_PER_FRAME
+                values = (trial.baud, bad, direction.bit_errors, bits, direction.line_errors)
+                table.add_row(f"to board {direction.to_board}", *map(str, values))
         console.print(table)
     clocks = plain_table("clock", numbers=("core MHz", "fast by ppm", "+- ppm"))
     for number, error in check.clocks.items():

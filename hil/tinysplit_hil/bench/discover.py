@@ -110,13 +110,13 @@ def _boards_of(ports: Iterable[DebugPort], address: int, device_id: int, program
     return [port.board for port in at_address if port.device_id == device_id]
 
 
-def _block(found: FoundBoard) -> str:
-    lines = ["[[board]]", f"serial_number = {toml_string(found.probe.serial_number)}"]
-    first, *others = map(_lasting_name, found.probe.ports)
+def _block(board: FoundBoard) -> str:
+    lines = ["[[board]]", f"serial_number = {toml_string(board.probe.serial_number)}"]
+    first, *others = map(_lasting_name, board.probe.ports)
     if others:
         lines += [f"port = {toml_string(first)}", f"# other ports: {line_comment(', '.join(others))}"]
-    lines += [f"name = {toml_string(found.boards[0])}"] if len(found.boards) == 1 else []
-    lines += [f"# one of {', '.join(found.boards)}"] if len(found.boards) > 1 else []
+    lines += [f"name = {toml_string(board.boards[0])}"] if len(board.boards) == 1 else []
+    lines += [f"# one of {', '.join(board.boards)}"] if len(board.boards) > 1 else []
     return "\n".join(lines) + "\n"
 
 
@@ -133,8 +133,8 @@ def write_rig(path: Path, bench: Bench) -> None:
 def print_bench(bench: Bench, console: Console) -> None:
     """Print a row for each probe."""
     table = plain_table("probe", "product", "ports", "device id", "can be")
-    for each in bench.boards:
-        device_id = "" if each.device_id is None else f"{each.device_id:#x}"
-        can_be = ", ".join(each.boards) or each.note
-        table.add_row(each.probe.serial_number, each.probe.product, " ".join(each.probe.ports), device_id, can_be)
+    for board in bench.boards:
+        device_id = "" if board.device_id is None else f"{board.device_id:#x}"
+        can_be = ", ".join(board.boards) or board.note
+        table.add_row(board.probe.serial_number, board.probe.product, " ".join(board.probe.ports), device_id, can_be)
     console.print(table)

@@ -289,9 +289,9 @@ def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int,
     else:
         with locked_folder(folder):
             built = build_folder(project, folder, messages).boards
-    for each in built:
-        check_memory(each.board.title, each.sizes)
-    return {each.board.number: each.sizes.flash.used_bytes for each in built}
+    for program in built:
+        check_memory(program.board.title, program.sizes)
+    return {program.board.number: program.sizes.flash.used_bytes for program in built}
 
 
 def _is_built(board: ProjectBoard, folder: Path) -> bool:
@@ -321,7 +321,8 @@ def _reason_against(target: FlashTarget, programmer: Programmer) -> str | None:
         words = programmer.read_words(target.probe, target.registers)
     except ToolError as error:
         return error.message
-    port, (idcode, options) = target.port, (words.get(address) for address in target.registers)
+    port = target.port
+    idcode, options = (words.get(address) for address in target.registers)
     if idcode is None:
         return f"its device id cannot be read: is it a {port.board}? (`tinysplit bench discover` tells the part)"
     if not port.is_part(idcode):

@@ -99,7 +99,9 @@ class FlashReport:
 def print_flash(report: FlashReport, console: Console) -> None:
     """Print a row for each board."""
     table = plain_table("board", "probe", "runs", "verified", numbers=("image bytes", "time (s)"))
-    for each in report.boards:
-        time = "skipped" if each.is_skipped else f"{each.seconds:.1f}"
-        table.add_row(each.board.title, each.probe.title, each.runs, each.verified, str(each.image_bytes), time)
+    for flashed in report.boards:
+        time = "skipped" if flashed.is_skipped else f"{flashed.seconds:.1f}"
+        table.add_row(
+            flashed.board.title, flashed.probe.title, flashed.runs, flashed.verified, str(flashed.image_bytes), time
+        )
     console.print(table)

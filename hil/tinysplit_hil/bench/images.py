@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from serial import SerialException
+from typing_extensions import override
 
 from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project, ProjectBoard
@@ -45,8 +46,8 @@ def running_images(project: Project, rig: Rig, numbers: Iterable[int], wait_s: f
     clients = {number: client for number, client in rig.clients(project).items() if number in set(numbers)}
     states: dict[int, _Asked] = {}
     for number, client in clients.items():
-        own = (project, project.board(number), client, rig.clock)
-        states[number] = _AskedInLines(rig.ports[number], *own) if project.speaks_mlperf(number) else _Asked(*own)
+        whom = (project, project.board(number), client, rig.clock)
+        states[number] = _AskedInLines(rig.ports[number], *whom) if project.speaks_mlperf(number) else _Asked(*whom)
 
     def poll() -> None:
         for state in states.values():
@@ -61,7 +62,10 @@ class _Asked:
 
     def __init__(self, project: Project, board: ProjectBoard, client: BoardClient, clock: Clock) -> None:
         self.image = RunningImage(is_new=False, project_hash=None, problem="")
-        self._project, self._board, self._client, self._clock = project, board, client, clock
+        self._project = project
+        self._board = board
+        self._client = client
+        self._clock = clock
         self._port_failure: ToolError | None = None
 
     def poll(self) -> None:
@@ -98,8 +102,8 @@ class _Asked:
         self.image = RunningImage(has_program and has_weights, project_hash, problem, has_program)
 
     def _is_own(self, identity: Identity) -> bool:
-        own = (self._project.project_hash, self._board.number - 1)
-        return (identity.project_hash, identity.board_index) == own
+        expected = (self._project.project_hash, self._board.number - 1)
+        return (identity.project_hash, identity.board_index) == expected
 
 
 class _AskedInLines(_Asked):
@@ -110,12 +114,14 @@ class _AskedInLines(_Asked):
         self._lines = port
         self._received = b""
 
+    @override
     def poll(self) -> None:
         try:
             self._received += self._lines.read(BYTES_AT_ONCE)
         except SerialException as error:
             self._port_failure = ToolError(f"{self._client.name}: the port failed ({error})")
 
+    @override
     def _ask_once(self) -> Task[None]:
         self._received = b""
         self._lines.write(NOTE_COMMAND)
@@ -125,9 +131,9 @@ class _AskedInLines(_Asked):
             yield
             text = note_in(self._received)
         problem = "" if text else str(self._port_failure or f"{self._client.name} does not answer `note%`")
-        found = parse_note(text, self._client.name) if text else {}
-        hash_text = str(found.get("project_hash", ""))
-        own = (f"{self._project.project_hash:08x}", self._board.number)
-        is_new = (hash_text, found.get("board")) == own
+        note = parse_note(text, self._client.name) if text else {}
+        hash_text = str(note.get("project_hash", ""))
+        expected = (f"{self._project.project_hash:08x}", self._board.number)
+        is_new = (hash_text, note.get("board")) == expected
         project_hash = int(hash_text, 16) if _HASH.fullmatch(hash_text) else None
         self.image = RunningImage(is_new, project_hash, problem, is_new)

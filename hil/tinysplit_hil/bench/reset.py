@@ -82,7 +82,8 @@ def reset_commands(path: Path, numbers: Sequence[int], programmer: ProgrammerNam
     rig = read_rig_file(path)
     commands = {}
     for number in _wanted(path, rig, numbers):
-        board, probe = rig.board[number - 1], _probe(path, rig, number)
+        board = rig.board[number - 1]
+        probe = _probe(path, rig, number)
         if not board.name:
             raise InputError(
                 f"{path} has no name for board {number}, which tells the part: add it, or use {BY('host')}"
@@ -147,14 +148,14 @@ def reset_by_host(path: Path, numbers: Sequence[int], host_baud: int | None) -> 
             f"{path} has virtual boards of another process, whose time only a measurement shares: use {BY('probe')}"
         )
     baud = host_baud or host_baud_of(load_all([board.name for board in rig.board if board.name]))
-    found = []
+    boards = []
     with board_ports(path, rig) as ports:
         for number in _wanted(path, rig, numbers):
             with open_port(ports[number - 1], baud) as port:
                 client = BoardClient(port, _title(rig, number))
                 client.run(client.reboot())
-            found.append(ResetBoard(number, _title(rig, number), f"itself, asked on {ports[number - 1]}"))
-    return found
+            boards.append(ResetBoard(number, _title(rig, number), f"itself, asked on {ports[number - 1]}"))
+    return boards
 
 
 def _title(rig: RigFile, number: int) -> str:

@@ -76,8 +76,8 @@ def update_boards(
     updates = [_Update(project, board, files[board.number], clients[board.number]) for board in project.boards]
 
     def poll() -> None:
-        for each in updates:
-            each.client.poll()
+        for update in updates:
+            update.client.poll()
 
     def run(tasks: Iterable[Task[None]]) -> None:
         run_tasks(rig.clock, poll, map(_repeatable, tasks))
@@ -127,7 +127,8 @@ class _Update:
 
     def __init__(self, project: Project, board: ProjectBoard, file: bytes, client: BoardClient) -> None:
         self.client = client
-        self._project, self._board = project, board
+        self._project = project
+        self._board = board
         self._file = file
         self._before = self._after = WeightsIdentity(0, 0)
         self._staging = Staging(0, UNIT_BYTES)
@@ -136,8 +137,8 @@ class _Update:
     @property
     def is_wanted(self) -> bool:
         """Whether the board has another file, or a damaged one."""
-        own = self._board.weights_file
-        return self._is_damaged or own is None or self._before.crc != own.crc
+        file = self._board.weights_file
+        return self._is_damaged or file is None or self._before.crc != file.crc
 
     @property
     def result(self) -> UpdatedBoard:
@@ -187,11 +188,11 @@ class _Update:
 
     def restart(self) -> Task[None]:
         """Let the board start again, which copies the file, until it has it."""
-        clock, own = self.client.clock, self._board.weights_file
+        clock, file = self.client.clock, self._board.weights_file
         yield from self.client.reboot()
         self._after = WeightsIdentity(0, 0)  # a board with one slot has the new file already, and is to start again
         end_s = clock.now_s() + RESTART_S
-        while own is None or self._after.crc != own.crc:
+        while file is None or self._after.crc != file.crc:
             yield from pause(clock, ASK_AGAIN_S)
             try:
                 self._after = yield from self.client.weights()
@@ -206,9 +207,9 @@ class _Update:
 def print_update(boards: Iterable[UpdatedBoard], console: Console) -> None:
     """Print a row for each board: the counters and CRC-32 of its files, and the slots of its flash."""
     table = plain_table("board", "weights before", "weights now", "slots")
-    for each in boards:
-        now = "unchanged" if each.is_skipped else _name(each.after)
-        table.add_row(each.board.title, _name(each.before), now, "2" if each.staging_bytes else "1")
+    for updated in boards:
+        now = "unchanged" if updated.is_skipped else _name(updated.after)
+        table.add_row(updated.board.title, _name(updated.before), now, "2" if updated.staging_bytes else "1")
     console.print(table)
 
 

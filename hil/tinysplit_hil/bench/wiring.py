@@ -20,7 +20,7 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import check_connected
 from tinysplit.plan.wiring import Link, wire_all
 from tinysplit.project.manifest import Project, ProjectLink
-from tinysplit.project.report import wiring_text
+from tinysplit.project.printing import wiring_text
 from tinysplit.project.wiring_file import Direction, Trial, WiringBoard, WiringFile, WiringLink
 from tinysplit_hil.bench.flash import flash_rig
 from tinysplit_hil.measure.wiring_client import Count, End, WiringClient, ends_of

@@ -123,7 +123,8 @@ def _kinds(graph: Graph, core: str, bits: int) -> set[str]:
 
 def _check(request: CalibrationRequest) -> None:
     """Raise UsageError or the errors of the rig before anything is built."""
-    rig, names = request.bench.rig, [board.name for board in request.boards]
+    rig = request.bench.rig
+    names = [board.name for board in request.boards]
     if rig != VIRTUAL and (len(names) != 1 or request.others):
         what = ", ".join(sorted(request.others)) or f"{len(names)} boards"
         raise UsageError(
@@ -145,14 +146,14 @@ def _kernel_costs(request: CalibrationRequest, table: CycleTable, messages: Cons
     groups: dict[tuple[str, int, str], list[MeasuredLayer]] = defaultdict(list)
     for layer in _measured_layers(request, table, messages):
         groups[layer.core, layer.bits, layer.kind].append(layer)
-    found: Cores = defaultdict(lambda: defaultdict(dict))
+    costs: Cores = defaultdict(lambda: defaultdict(dict))
     with steps(messages, f"fitting {counted(len(groups), 'kernel')}", len(groups)) as advance:
         for number, ((core, bits, kind), layers) in enumerate(sorted(groups.items()), 1):
-            found[core][str(bits)][kind] = _fitted(layers)
+            costs[core][str(bits)][kind] = _fitted(layers)
             advance(number)
     for kind in sorted((request.kinds or frozenset()) - {kind for _, _, kind in groups}):
         raise CheckFailedError(f"{kind} was not measured: no network that has it fits the board")
-    return found
+    return costs
 
 
 def _fitted(layers: Sequence[MeasuredLayer]) -> KernelCosts:
@@ -216,10 +217,10 @@ def _other_costs(table: CycleTable, request: CalibrationRequest, messages: Conso
         OtherCosts.CODE: ("code", _code_costs),
         OtherCosts.FIRMWARE: ("firmware", lambda: firmware_bytes(table)),
     }
-    found = {}
+    costs = {}
     for other in OtherCosts:
         if other in request.others:
             key, measure = measured[other]
             with steps(messages, f"measuring {other}"):
-                found[key] = measure()
-    return found
+                costs[key] = measure()
+    return costs

@@ -98,8 +98,8 @@ def fit_waits(measured: Sequence[WaitingLayer]) -> Waits:
     groups: dict[tuple[str, int, str], list[CostSample]] = defaultdict(list)
     for layer in measured:
         groups[layer.family, layer.bits, layer.kind].append(layer.sample)
-    found: Waits = defaultdict(lambda: defaultdict(dict))
+    waits: Waits = defaultdict(lambda: defaultdict(dict))
     for (family, bits, kind), samples in sorted(groups.items()):
         costs = {part: float(f"{cost:.{DIGITS}g}") for part, cost in fit(samples).items()}
-        found[family][str(bits)][kind] = PartCycles(cycles=costs)
-    return {family: dict(by_bits) for family, by_bits in found.items()}
+        waits[family][str(bits)][kind] = PartCycles(cycles=costs)
+    return {family: dict(by_bits) for family, by_bits in waits.items()}

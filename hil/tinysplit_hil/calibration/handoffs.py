@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tinysplit.boards.board import Board, CodeMemory
-from tinysplit.boards.link_driver import LinkDriver, usual_driving
+from tinysplit.boards.link_driver import OVERLAPPING, USUAL_DRIVER, LinkDriver, usual_driving
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
@@ -80,8 +80,8 @@ class HandoffCycles:
 
 def measure_handoffs(table: CycleTable, board: Board) -> Iterator[HandoffCycles]:
     """Yield the cycles of all networks on boards of a type, at both ends of a link by both drivers, and between two."""
-    for driver in (LinkDriver.DMA, LinkDriver.INTERRUPT):
-        n_sizes = len(AT_SENDER) if driver is LinkDriver.DMA else 2
+    for driver in OVERLAPPING:
+        n_sizes = len(AT_SENDER) if driver is USUAL_DRIVER else 2
         for sends, sizes in ((True, AT_SENDER), (False, AT_RECEIVER)):
             for each in sizes[:n_sizes]:
                 yield _measure(table, board, driver, each, receives=not sends, sends=sends)
@@ -102,9 +102,10 @@ def _measure(
     quantized, x = quantize_randomly(net.graph(), 8)
     code = CodeMemory.RAM if board.code_ram else CodeMemory.FLASH
     settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE, code_memory=code)
-    boards, number = (board,) * (1 + receives + sends), int(receives)
-    own = busy + 1  # the last of them computes the tensor that is sent, or the output
-    assignment = (0,) * receives + (number,) * own + (number + 1,) * sends
+    boards = (board,) * (1 + receives + sends)
+    number = int(receives)
+    n_layers = busy + 1  # the last of them computes the tensor that is sent, or the output
+    assignment = (0,) * receives + (number,) * n_layers + (number + 1,) * sends
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
         project, _ = plan_network(table, quantized, boards, assignment, settings).build(folder)
@@ -157,23 +158,22 @@ def _tick_cycles(rig: Rig) -> float:
 
 def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[int, float]]) -> HandoffCosts:
     """Return the costs that fit the measurements of one core best."""
-    found = list(measured)
-    drivers = (LinkDriver.DMA, LinkDriver.INTERRUPT)
-    names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in drivers)]
-    rows = np.zeros((len(found), len(names)))
-    beyond = np.zeros(len(found))
-    for row, each in zip(rows, found, strict=True):
-        n_ends = each.receives + each.sends
-        row[names.index("frame")] = n_ends * each.frames
-        row[names.index("input")] = not each.receives
-        row[names.index("output")] = not each.sends
-        row[names.index("feeding")] = each.in_bytes
-        row[names.index("reading")] = each.out_bytes
-        for end, is_there in zip(ENDS, (each.sends, each.receives), strict=True):
-            row[names.index(f"{end} {each.driver}")] = each.cut_bytes * is_there
-    for number, each in enumerate(found):
-        n_ends = each.receives + each.sends
-        beyond[number] = each.cycles - COPYING * (n_ends * each.cut_bytes + each.in_bytes + each.out_bytes)
+    handoffs = list(measured)
+    names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in OVERLAPPING)]
+    rows = np.zeros((len(handoffs), len(names)))
+    beyond = np.zeros(len(handoffs))
+    for row, handoff in zip(rows, handoffs, strict=True):
+        n_ends = handoff.receives + handoff.sends
+        row[names.index("frame")] = n_ends * handoff.frames
+        row[names.index("input")] = not handoff.receives
+        row[names.index("output")] = not handoff.sends
+        row[names.index("feeding")] = handoff.in_bytes
+        row[names.index("reading")] = handoff.out_bytes
+        for end, is_there in zip(ENDS, (handoff.sends, handoff.receives), strict=True):
+            row[names.index(f"{end} {handoff.driver}")] = handoff.cut_bytes * is_there
+    for number, handoff in enumerate(handoffs):
+        n_ends = handoff.receives + handoff.sends
+        beyond[number] = handoff.cycles - COPYING * (n_ends * handoff.cut_bytes + handoff.in_bytes + handoff.out_bytes)
     fitted, _ = nnls(rows, beyond)
     costs = {name: _rounded(cost) for name, cost in zip(names, fitted, strict=True)}
     return HandoffCosts(
@@ -181,11 +181,11 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[i
         input=costs["input"],
         output=costs["output"],
         copying=COPYING,
-        sending={driver: costs[f"{ENDS[0]} {driver}"] for driver in drivers},
-        receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in drivers},
+        sending={driver: costs[f"{ENDS[0]} {driver}"] for driver in OVERLAPPING},
+        receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in OVERLAPPING},
         feeding=costs["feeding"],
         reading=costs["reading"],
-        tick=_rounded(sum(each.tick for each in found) / len(found)),
+        tick=_rounded(sum(handoff.tick for handoff in handoffs) / len(handoffs)),
         wake=fit_wake(fed_asleep, costs["feeding"]),
     )
 

@@ -111,7 +111,8 @@ def check_plausible(title: str, cycles: Sequence[float]) -> None:
 
 def kernel_of(planned: PlannedNetwork, index: int) -> tuple[Kernel, QuantizedLayer, Work]:
     """Return the kernel of a layer (from 0) of a network on one board, the layer, and the work of the kernel."""
-    kernel, quantized = planned.plan.boards[0].memory.kernels[index], planned.quantized.layers[index]
+    kernel = planned.plan.boards[0].memory.kernels[index]
+    quantized = planned.quantized.layers[index]
     work = kernel.exact_work(kernel.work(quantized.layer, Widths.of(quantized.formats)), quantized)
     return kernel, quantized, work
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
@@ -32,7 +32,7 @@ from tinysplit_hil.rig.rig import open_rig
 SIDE = 8  # maps of 64 values
 WIDE = 32  # channels before the tensor
 SIZES = ((4, 3), (2, 4), (1, 1), (1, 7), (1, 29), (1, 61))  # stride to the tensor, its channels: 12 to 3904 bytes
-BAUDS = {LinkDriver.DMA: 921_600, LinkDriver.INTERRUPT: 115_200, LinkDriver.POLLING: 57_600}
+BAUDS = {driver: driver.facts.calibration_baud for driver in LinkDriver}
 DIGITS = 3
 
 
@@ -73,24 +73,29 @@ def _measure(
 
 def fit_links(measured: Iterable[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
     """Return the cycles at both ends that fit the measurements best, by family and driver."""
-    found = list(measured)
-    by_driver = {driver: _fit([each for each in found if each.driver is driver]) for driver in BAUDS}
+    transfers = list(measured)
+    by_driver = {driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in BAUDS}
     return {
-        family: {driver.value: own[family] for driver, own in by_driver.items()} for family in by_driver[LinkDriver.DMA]
+        family: {driver.value: by_family[family] for driver, by_family in by_driver.items()}
+        for family in by_driver[USUAL_DRIVER]
     }
 
 
-def _fit(found: Sequence[TransferExcess]) -> dict[str, LinkCycles]:
-    families = sorted({each.sender.device.family for each in found})
+def _fit(transfers: Sequence[TransferExcess]) -> dict[str, LinkCycles]:
+    families = sorted({transfer.sender.device.family for transfer in transfers})
     names = [(family, part) for family in families for part in ("sending", "receiving", "last_frame", "joining")]
-    rows = np.zeros((len(found), len(names)))
-    for row, each in zip(rows, found, strict=True):
-        sender, receiver = each.sender, each.receiver
+    rows = np.zeros((len(transfers), len(names)))
+    for row, transfer in zip(rows, transfers, strict=True):
+        sender, receiver = transfer.sender, transfer.receiver
         row[names.index((sender.device.family, "sending"))] = 1 / sender.clock.core_hz
         row[names.index((receiver.device.family, "receiving"))] = 1 / receiver.clock.core_hz
-        row[names.index((receiver.device.family, "last_frame"))] = last_frame_of(each.n_bytes) / receiver.clock.core_hz
-        row[names.index((receiver.device.family, "joining"))] = (frames_of(each.n_bytes) > 1) / receiver.clock.core_hz
-    fitted, _ = nnls(rows, np.array([each.seconds for each in found]))
+        row[names.index((receiver.device.family, "last_frame"))] = (
+            last_frame_of(transfer.n_bytes) / receiver.clock.core_hz
+        )
+        row[names.index((receiver.device.family, "joining"))] = (
+            frames_of(transfer.n_bytes) > 1
+        ) / receiver.clock.core_hz
+    fitted, _ = nnls(rows, np.array([transfer.seconds for transfer in transfers]))
     costs = {name: float(f"{cost:.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
     return {
         family: LinkCycles(**{part: cost for (own, part), cost in costs.items() if own == family})

@@ -58,13 +58,15 @@ class CutRow:
 def cards(sources: Sources) -> Iterator[Card]:
     """Yield the figures at the head of the report."""
     project, measurement, measured = sources.project, sources.measurement, sources.measured
-    own = measurement.latency["measured"] if measurement else None
-    latency = f"{measured} {MS * own.I:.2f} ms" if own else "not measured"
+    times = measurement.latency["measured"] if measurement else None
+    latency = f"{measured} {MS * times.I:.2f} ms" if times else "not measured"
     yield Card("I, latency", f"{MS * project.estimated_i_s:.2f} ms", f"estimated; {latency}")
-    layers = f"{measured} {MS * own.L:.2f} ms" if own else "estimated"
-    yield Card("L, layers", f"{MS * project.estimated_l_s:.2f} ms", f"estimated; {layers}" if own else layers)
-    transfers = f"{measured} {MS * own.T:.2f} ms" if own else "estimated"
-    yield Card("T, transfers", f"{MS * project.estimated_t_s:.2f} ms", f"estimated; {transfers}" if own else transfers)
+    layers = f"{measured} {MS * times.L:.2f} ms" if times else "estimated"
+    yield Card("L, layers", f"{MS * project.estimated_l_s:.2f} ms", f"estimated; {layers}" if times else layers)
+    transfers = f"{measured} {MS * times.T:.2f} ms" if times else "estimated"
+    yield Card(
+        "T, transfers", f"{MS * project.estimated_t_s:.2f} ms", f"estimated; {transfers}" if times else transfers
+    )
     period_s = measurement.measured_period_s if measurement else None
     period = "estimated" if period_s is None else f"estimated; {measured} {MS * period_s:.2f} ms"
     yield Card("period", f"{MS * project.estimated_period_s:.2f} ms", period)
@@ -78,12 +80,12 @@ def board_rows(sources: Sources, colors: Mapping[int, int]) -> Iterator[BoardRow
     """Yield the boards with their layers and times."""
     measurement = sources.measurement
     for board in sources.project.boards:
-        own = [layer for layer in sources.project.layers if layer.board == board.number]
-        numbers = sorted({layer_number(layer) for layer in own})
+        layers = [layer for layer in sources.project.layers if layer.board == board.number]
+        numbers = sorted({layer_number(layer) for layer in layers})
         measured = "-"
         if measurement:
             measured = f"{MS * sum(each.measured_s for each in measurement.layers if each.board == board.number):.3f}"
-        estimated = f"{MS * sum(layer.estimated_s for layer in own):.3f}"
+        estimated = f"{MS * sum(layer.estimated_s for layer in layers):.3f}"
         yield BoardRow(board.number, colors[board.number], board.name, _runs(numbers), estimated, measured)
 
 
@@ -127,10 +129,10 @@ def timeline_of(project: Project, measurement: MeasurementFile | None, measured:
 
 
 def _spans(rows: Mapping[str, TimelineRow], spans: Sequence[FileSpan]) -> Iterator[Span]:
-    for each in spans:
-        label = each.label or (each.title.split()[1] if each.kind is SpanKind.LAYER else "")
-        if each.row in rows:
-            yield Span(rows[each.row], each.kind, label, each.title, each.start_s, each.end_s)
+    for span in spans:
+        label = span.label or (span.title.split()[1] if span.kind is SpanKind.LAYER else "")
+        if span.row in rows:
+            yield Span(rows[span.row], span.kind, label, span.title, span.start_s, span.end_s)
 
 
 def _search(split: SplitFile) -> Iterator[str]:
@@ -142,8 +144,8 @@ def _search(split: SplitFile) -> Iterator[str]:
         yield "It was given, not searched for."
     else:
         picked = f" ({split.picked_because})" if split.picked_because else ""
-        found = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
-        yield f"Minimises {what}: {split.solver}{picked}, {found}."
+        effort = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
+        yield f"Minimises {what}: {split.solver}{picked}, {effort}."
     figures = split.figures
     if split.proved:
         yield f"No split of whole layers has a better {what.removeprefix('the ')}: proved, by the estimates."

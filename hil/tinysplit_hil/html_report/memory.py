@@ -128,7 +128,9 @@ def _built(board: ProjectBoard, sizes: ElfSizes) -> Iterator[MemoryMap]:
         parts = stacks if use.memory == near else {}
         rest = use.used_bytes - sum(parts.values())
         if arena_bytes and rest >= arena_bytes:
-            parts, rest, arena_bytes = {"arena": arena_bytes} | parts, rest - arena_bytes, 0
+            parts = {"arena": arena_bytes} | parts
+            rest = rest - arena_bytes
+            arena_bytes = 0
         if use.used_bytes:
             yield _map(use, parts | {"variables": rest}, is_predicted=False)
 
@@ -171,7 +173,9 @@ def _arena(layers: Sequence[ProjectLayer], numbers: Mapping[int, int], is_near: 
 
 class _ArenaDrawing:
     def __init__(self, layers: Sequence[ProjectLayer], numbers: Mapping[int, int], is_near: bool) -> None:
-        self.layers, self.numbers, self.is_near = layers, numbers, is_near
+        self.layers = layers
+        self.numbers = numbers
+        self.is_near = is_near
         self.begin = NEAR_BEGIN if is_near else 0
         self.live = [
             {each: None for each in layer.memory.live if (each.offset >= NEAR_BEGIN) is is_near} for layer in layers
@@ -208,7 +212,8 @@ class _ArenaDrawing:
                     yield self._block(buffer, list(run))
 
     def _block(self, buffer: ProjectBuffer, columns: Sequence[int]) -> BufferBlock:
-        scale, first = _HEIGHT / self.size_bytes, buffer.offset - self.begin
+        scale = _HEIGHT / self.size_bytes
+        first = buffer.offset - self.begin
         number = self.numbers.get(buffer.tensor)
         what = "parts of a tensor" if number is None else f"output of layer {number}" if number else "input"
         if buffer.is_scratch:

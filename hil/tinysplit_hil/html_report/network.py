@@ -111,7 +111,8 @@ def ram_bytes(layer: ProjectLayer) -> int:
     """Return the bytes of the arena in use while a layer runs: tensors may lie one over the other."""
     used = end = 0
     for buffer in sorted(layer.memory.live, key=lambda each: each.offset):
-        begin, last = max(buffer.offset, end), buffer.offset + buffer.size_bytes
+        begin = max(buffer.offset, end)
+        last = buffer.offset + buffer.size_bytes
         used += max(0, last - begin)
         end = max(end, last)
     return used
@@ -119,7 +120,8 @@ def ram_bytes(layer: ProjectLayer) -> int:
 
 class _Drawing:
     def __init__(self, sources: Sources) -> None:
-        self.graph, self.project = sources.graph, sources.project
+        self.graph = sources.graph
+        self.project = sources.project
         self.copy = sources.project.slowest
         self.lanes = dict(self._lanes())
         self.rows = tuple(self._rows())
@@ -167,25 +169,26 @@ class _Drawing:
     def _boxes(self, row: _Row) -> Iterator[Box]:
         boards = self.copy.input_boards if row.number == NETWORK_INPUT_NUMBER else sorted({p.board for p in row.parts})
         for number in boards:
-            lane, own = self.lanes[number], row.of(number)
-            x, width = lane.x + _MARGIN + _SIDE, lane.width - 2 * (_MARGIN + _SIDE)
-            name, detail, tooltip = self._texts(row, own, width)
-            color = lane.color if own else 0
+            lane, layers = self.lanes[number], row.of(number)
+            x = lane.x + _MARGIN + _SIDE
+            width = lane.width - 2 * (_MARGIN + _SIDE)
+            name, detail, tooltip = self._texts(row, layers, width)
+            color = lane.color if layers else 0
             yield Box(x, row.y, width, _BOX_HEIGHT, color, name, detail, tooltip)
 
-    def _texts(self, row: _Row, own: Sequence[ProjectLayer], width: float) -> tuple[str, str, str]:
+    def _texts(self, row: _Row, layers: Sequence[ProjectLayer], width: float) -> tuple[str, str, str]:
         """Return name and detail of a box, as far as they fit its width, and its tooltip."""
-        if not own:
+        if not layers:
             shape = str(self.graph.in_shape)
             return "input", shape, f"input {shape}, from the host"
         layer = self.graph.layers[row.number - 1]
-        parts = ", ".join(str(each.part) for each in own if each.part)
-        kernels = ", ".join(dict.fromkeys(each.memory.kernel for each in own))
+        parts = ", ".join(str(each.part) for each in layers if each.part)
+        kernels = ", ".join(dict.fromkeys(each.memory.kernel for each in layers))
         lines = [
             f"layer {row.number} {layer.name}: {_kind(layer)}{f' ({parts})' if parts else ''}",
             f"{layer.in_shape} to {layer.out_shape}",
-            f"kernel {kernels}, {sum(each.macc for each in own)} MACC, {own[0].formats.output.bits} bits",
-            *(f"fused with layer {each.memory.fused_with}" for each in own if each.memory.fused_with),
+            f"kernel {kernels}, {sum(each.macc for each in layers)} MACC, {layers[0].formats.output.bits} bits",
+            *(f"fused with layer {each.memory.fused_with}" for each in layers if each.memory.fused_with),
         ]
         name = shortened(layer.name, max(1, int(width / _LETTER) - len(f"{row.number} ")))
         details = (
@@ -214,11 +217,11 @@ class _Drawing:
     def _edges(self) -> Iterator[tuple[_Row, _Row, int]]:
         """Yield producer, reader and board of tensors within boards; of divided layers, the boards' rows in turn."""
         for number in self.copy.boards:
-            own = [row for row in self.rows if self._is_on(row, number)]
+            rows = [row for row in self.rows if self._is_on(row, number)]
             if self.project.is_distributed:
-                yield from ((before, row, number) for before, row in pairwise(own))
+                yield from ((before, row, number) for before, row in pairwise(rows))
                 continue
-            for row in own:
+            for row in rows:
                 for layer in row.of(number):
                     sources = (self.row_of[source] for source in dict.fromkeys(layer.inputs))
                     yield from ((source, row, number) for source in sources if self._is_on(source, number))
@@ -241,19 +244,20 @@ class _Drawing:
 
     def _arrival(self, source: _Row, board: int) -> str:
         """Return the path to the first layer of a board that reads a tensor: from above, or past others beside them."""
-        lane, below = self.lanes[board], [row for row in self.rows if row.y > source.y]
-        own = [row for row in below if row.of(board)]
-        target = next((row for row in own if self._reads(row, source, board)), None)
+        lane = self.lanes[board]
+        below = [row for row in self.rows if row.y > source.y]
+        rows = [row for row in below if row.of(board)]
+        target = next((row for row in rows if self._reads(row, source, board)), None)
         if target is None:  # the board relays the tensor
             return f"H{lane.center:g}"
-        if target is own[0]:
+        if target is rows[0]:
             return f"H{lane.center:g}V{target.y:g}"
         left = lane.x + _MARGIN + _SIDE
         return f"H{left - _SIDE - 2:g}V{target.y + _BOX_HEIGHT / 2:g}H{left:g}"
 
     def _reads(self, row: _Row, source: _Row, board: int) -> bool:
-        own = row.of(board)
-        return bool(own) and (self.project.is_distributed or any(source.number in layer.inputs for layer in own))
+        layers = row.of(board)
+        return bool(layers) and (self.project.is_distributed or any(source.number in layer.inputs for layer in layers))
 
     def _bars(self, x: float, step: float) -> Iterator[FigureBar]:
         rows = [row for row in self.rows if row.parts]

@@ -49,22 +49,22 @@ class EnergyCase:
 
 def ratios(validation: Validation) -> Iterator[Ratio]:
     """Yield the layers with the noise of their outputs."""
-    known = [db for each in validation.layers for db in (each.sqnr_db, each.own_sqnr_db) if db is not None]
+    known = [db for layer in validation.layers for db in (layer.sqnr_db, layer.own_sqnr_db) if db is not None]
     largest = max([*known, 1.0])
-    for each in validation.layers:
+    for layer in validation.layers:
         worst = (
-            "-" if each.worst_channel is None else f"channel {each.worst_channel}: {_db(each.worst_channel_sqnr_db)}"
+            "-" if layer.worst_channel is None else f"channel {layer.worst_channel}: {_db(layer.worst_channel_sqnr_db)}"
         )
         yield Ratio(
-            number=each.number,
-            name=each.name,
-            kind=each.kind,
-            sqnr="exact" if each.is_exact else _db(each.sqnr_db),
-            own=_own(each),
+            number=layer.number,
+            name=layer.name,
+            kind=layer.kind,
+            sqnr="exact" if layer.is_exact else _db(layer.sqnr_db),
+            own=_own(layer),
             worst=worst,
-            width=_BAR * max(each.sqnr_db or 0.0, 0.0) / largest,
-            own_width=_BAR * max(each.own_sqnr_db or 0.0, 0.0) / largest,
-            loses_most=each.number == validation.loses_most,
+            width=_BAR * max(layer.sqnr_db or 0.0, 0.0) / largest,
+            own_width=_BAR * max(layer.own_sqnr_db or 0.0, 0.0) / largest,
+            loses_most=layer.number == validation.loses_most,
         )
 
 
@@ -83,20 +83,20 @@ def accuracy_lines(sources: Sources) -> Iterator[str]:
 def energy_cases(sources: Sources, colors: Mapping[int, int]) -> tuple[EnergyCase, ...]:
     """Return the energy of an inference on boards at rest, estimated and, of virtual boards, by their account."""
     project = sources.project
-    found = {"estimated, one inference alone": project.estimated_alone}
+    cases = {"estimated, one inference alone": project.estimated_alone}
     energy = sources.measurement.energy.get("one_alone") if sources.measurement else None
     if energy and energy.measured:
-        found[f"{sources.measured}, one inference alone"] = energy.measured.boards
+        cases[f"{sources.measured}, one inference alone"] = energy.measured.boards
     stream = sources.measurement.energy.get("in_a_stream") if sources.measurement else None
     if stream and stream.estimated and stream.measured:
-        found["estimated, in a stream"] = stream.estimated.boards
-        found[f"{sources.measured}, in a stream"] = stream.measured.boards
-    joules = {name: tuple(_joules(project, each)) for name, each in found.items() if each}
+        cases["estimated, in a stream"] = stream.estimated.boards
+        cases[f"{sources.measured}, in a stream"] = stream.measured.boards
+    joules = {name: tuple(_joules(project, each)) for name, each in cases.items() if each}
     if not joules or any(None in own for own in joules.values()):
         return ()
     known = {name: [each for each in own if each] for name, own in joules.items()}
     largest = max((run + sleep for own in known.values() for run, sleep in own), default=0.0)
-    return tuple(_case(name, found[name], own, colors, largest) for name, own in known.items())
+    return tuple(_case(name, cases[name], own, colors, largest) for name, own in known.items())
 
 
 def _case(
@@ -121,16 +121,16 @@ def _case(
 
 def _joules(project: Project, activities: Sequence[BoardActivity]) -> Iterator[tuple[float, float] | None]:
     """Yield the joules of each board while it runs and while it sleeps, None where its currents are not known."""
-    for each in activities:
-        board = project.board(each.board)
+    for activity in activities:
+        board = project.board(activity.board)
         if board.run_w is None or board.idle_w is None:
             yield None
         else:
-            yield board.run_w * each.run_s, board.idle_w * each.sleep_s
+            yield board.run_w * activity.run_s, board.idle_w * activity.sleep_s
 
 
-def _own(each: FileLayerError) -> str:
-    return "exact" if each.adds_nothing else _db(each.own_sqnr_db)
+def _own(layer: FileLayerError) -> str:
+    return "exact" if layer.adds_nothing else _db(layer.own_sqnr_db)
 
 
 def _db(db: float | None) -> str:

@@ -41,17 +41,18 @@ class Sources:
         """
         project = Project.read(folder)
         path = measurement or folder / MEASUREMENT_NAME
-        found = read_measurement(path) if measurement or path.is_file() else None
+        measured = read_measurement(path) if measurement or path.is_file() else None
         why_not = ""
-        if found and found.project_hash != project.project_hash:
-            found, why_not = None, f"{path.name} is of other programs: measure again"
+        if measured and measured.project_hash != project.project_hash:
+            measured = None
+            why_not = f"{path.name} is of other programs: measure again"
         split = folder / SPLIT_NAME
         return cls(
             folder=folder,
             project=project,
             graph=import_model(folder / MODEL_NAME),
             split=read_split(split) if split.is_file() else None,
-            measurement=found,
+            measurement=measured,
             validation=read_validation(folder, project),
             sizes=_sizes(folder, project),
             old_measurement=why_not,

@@ -115,11 +115,11 @@ class Boards:
 
     def stacks(self) -> dict[int, StackUse]:
         """Return how much of its stack each board has used since its reset, by number, without those that fail."""
-        found = {}
+        stacks = {}
         for number, client in self.clients.items():
             with suppress(ToolError):
-                found[number] = self._run_one(client.stack())
-        return found
+                stacks[number] = self._run_one(client.stack())
+        return stacks
 
     def check_flash(self) -> None:
         """Raise ReportedError when code or weights of a board have changed: outputs since its RESET may be wrong.
@@ -132,8 +132,9 @@ class Boards:
         """Return an error with the cause of a failed run, as far as the boards know it, else `error` itself."""
         if not isinstance(error, ClientError):
             return error
-        before, self.identities = self.identities, self._identities_of_replying()
-        errors = {number: found for number in self.clients if (found := self._error_of(number))}
+        before = self.identities
+        self.identities = self._identities_of_replying()
+        errors = {number: board_error for number in self.clients if (board_error := self._error_of(number))}
         evidence = Evidence(self.current_run, before, self.identities, errors)
         self.identities = {**before, **self.identities}
         return ClientError(error.board, diagnose(self.project, evidence, error.message))
@@ -143,14 +144,14 @@ class Boards:
             self.identities[number] = self._run_one(client.identify())
 
     def _identities_of_replying(self) -> dict[int, Identity]:
-        found = {}
+        identities = {}
         self._run_one(pause(self.clock, SETTLE_S))
         for number, client in self.clients.items():
             try:
-                found[number] = self._run_one(client.identify())
+                identities[number] = self._run_one(client.identify())
             except ToolError:
                 continue
-        return found
+        return identities
 
     def _error_of(self, number: int) -> BoardError | None:
         """Return the error that ended the run on a board; its event may have been lost."""
@@ -259,13 +260,13 @@ def check_identity(project: Project, board: ProjectBoard, identity: Identity, na
         )
 
 
-def check_weights(board: ProjectBoard, found: WeightsIdentity, name: str) -> None:
+def check_weights(board: ProjectBoard, identity: WeightsIdentity, name: str) -> None:
     """Raise ToolError unless the configuration file in the flash of `board` is that of the project."""
-    if board.weights_file and found == WeightsIdentity(0, 0):
+    if board.weights_file and identity == WeightsIdentity(0, 0):
         raise ToolError(f"{name}: {weights_reason(WEIGHTS_MISSING)}")
-    if board.weights_file and found.crc != board.weights_file.crc:
+    if board.weights_file and identity.crc != board.weights_file.crc:
         raise ToolError(
-            f"{name} has another weights file (counter {found.counter}, CRC-32 {found.crc:08x}) than the folder "
+            f"{name} has another weights file (counter {identity.counter}, CRC-32 {identity.crc:08x}) than the folder "
             f"({board.weights_file.crc:08x}): replace it (`tinysplit update`, or "
             f"`tinysplit flash {WEIGHTS_ONLY.option}`)"
         )

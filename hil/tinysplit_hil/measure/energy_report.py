@@ -42,11 +42,11 @@ class Energy:
     def energy_j(self, activities: Sequence[BoardActivity]) -> float | None:
         """Return the joules of an inference, None without activities, and without the currents of all boards."""
         total_j = 0.0
-        for each in activities:
-            board = self.project.board(each.board)
+        for activity in activities:
+            board = self.project.board(activity.board)
             if board.run_w is None or board.idle_w is None:
                 return None
-            total_j += each.energy_j(board.run_w, board.idle_w, board.external_power)
+            total_j += activity.energy_j(board.run_w, board.idle_w, board.external_power)
         return total_j if activities else None
 
     def to_json(self) -> dict[str, Any]:
@@ -71,8 +71,8 @@ class Energy:
 
     def rows(self, title: str) -> Iterator[tuple[str, ...]]:
         """Yield what of a table is estimated and measured, and their difference."""
-        found = [(name, each) for name, each in (("estimated", self.estimated), ("measured", self.measured)) if each]
-        for name, activities in found:
+        known = [(name, each) for name, each in (("estimated", self.estimated), ("measured", self.measured)) if each]
+        for name, activities in known:
             energy_j = self.energy_j(activities)
             span_s = max(each.span_s for each in activities)
             shares = ", ".join(f"{max(0.0, PERCENT * each.sleep_s / each.span_s):.1f}" for each in activities)

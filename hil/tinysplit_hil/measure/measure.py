@@ -158,8 +158,8 @@ def outputs_of(project: Project, outputs: Sequence[bytes]) -> IntArray:
     output_type = np.dtype(f"<i{project.layers[-1].formats.output.bits // 8}")
     sizes = {len(output) for output in outputs}
     if len(sizes) > 1 or any(size % output_type.itemsize or not size for size in sizes):
-        found = ", ".join(map(str, sorted(sizes)))
-        raise ToolError(f"the outputs have {found} bytes: generate, build and flash the project again")
+        lengths = ", ".join(map(str, sorted(sizes)))
+        raise ToolError(f"the outputs have {lengths} bytes: generate, build and flash the project again")
     return np.frombuffer(b"".join(outputs), output_type).reshape(len(outputs), -1)
 
 
@@ -205,11 +205,11 @@ def _by_copy(
     """Return the inferences of each copy of the network, by its boards. Raises ToolError when one has none."""
     of_copies = {}
     for index, copy in enumerate(project.copies):
-        own = [inference for sample, inference in done.items() if sample % len(project.copies) == index]
-        if not own:
+        inferences = [inference for sample, inference in done.items() if sample % len(project.copies) == index]
+        if not inferences:
             on = f" on board{'s' * (len(copy) > 1)} {', '.join(map(str, copy))}" if len(project.copies) > 1 else ""
             raise ToolError(f"no sample succeeded{on}: {failures[0].reason}")
-        of_copies[copy] = own
+        of_copies[copy] = inferences
     return of_copies
 
 
@@ -256,15 +256,16 @@ def read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[Time
 
 
 def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
-    client, expected = boards.clients[number], sorted(expected_records(boards.project, number))
-    found: list[Sequence[TimeRecord]] = []
+    client = boards.clients[number]
+    expected = sorted(expected_records(boards.project, number))
+    times: list[Sequence[TimeRecord]] = []
 
     def read() -> Task[None]:
         for pause_s in (*SETTLE_S, 0.0):
             records = yield from client.read_times()
             measured = [r for r in records if r.kind in MEASURED]
             if sorted((r.kind, r.index) for r in measured if r.ticks) == expected:
-                found.append([record for record in measured if record.ticks])
+                times.append([record for record in measured if record.ticks])
                 return
             yield from pause(boards.clock, pause_s)
         if sorted((r.kind, r.index) for r in measured) == expected:
@@ -275,7 +276,7 @@ def _times_of_board(boards: Boards, number: int) -> Sequence[TimeRecord]:
         )
 
     boards.run([read()])
-    return found[0]
+    return times[0]
 
 
 def _zero_times(records: Iterable[TimeRecord]) -> str:

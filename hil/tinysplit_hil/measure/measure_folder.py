@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
-from pydantic import PositiveInt
 from rich.console import Console
 
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
 from tinysplit.common.errors import UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import references, steps
 from tinysplit.common.project_files import MODEL_NAME
 from tinysplit.common.settings_class import settings_class
@@ -21,7 +22,7 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.accuracy import FloatScores
 from tinysplit.quantize.sample_warnings import print_chance_warnings
-from tinysplit.settings.measurement import IDEAL_MEMORY, RIG
+from tinysplit.settings.measurement import IDEAL_MEMORY, RIG, SAMPLE_COUNT
 from tinysplit.settings.result_files import VCD
 from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.measure.measure import check_sample_count, measure
@@ -45,7 +46,7 @@ class MeasureSettings:
     """
 
     rig: str = VIRTUAL
-    sample_count: PositiveInt = DEFAULT_SAMPLE_COUNT
+    sample_count: Annotated[int, in_range(SAMPLE_COUNT)] = DEFAULT_SAMPLE_COUNT
     is_pipelined: bool = False
     fail_fast: bool = False
     has_ideal_memory: bool = False
@@ -107,7 +108,8 @@ def measure_boards(
     print_chance_warnings(FloatScores(samples, floats.reshape(len(floats), -1).astype(np.float64)), messages)
     indices, outputs = measurement.samples, measurement.outputs
     if streamed:
-        indices, outputs = indices + streamed.samples, np.concatenate([outputs, streamed.outputs])
+        indices = indices + streamed.samples
+        outputs = np.concatenate([outputs, streamed.outputs])
     check = check_outputs(quantized, indices, outputs, integers, floats, samples.y)
     return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks)
 

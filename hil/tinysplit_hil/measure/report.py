@@ -64,9 +64,9 @@ class MeasureReport:
     @property
     def measured(self) -> Latency:
         """Latency on the boards, mean over samples."""
-        own = self.measurement
-        l_s, t_s = own.l_s.mean, own.t_s.mean
-        return Latency(l_s, t_s, l_s + t_s - own.i_s.mean if self.project.overlaps else 0.0)
+        measurement = self.measurement
+        l_s, t_s = measurement.l_s.mean, measurement.t_s.mean
+        return Latency(l_s, t_s, l_s + t_s - measurement.i_s.mean if self.project.overlaps else 0.0)
 
     @property
     def energies(self) -> tuple[tuple[str, Energy], ...]:

@@ -67,13 +67,17 @@ def print_measurement(report: MeasureReport, console: Console) -> None:
 
 def _layer_table(report: MeasureReport) -> Table:
     """Return a table with a row per layer and per board."""
-    project, measured = report.project, report.measurement.layers
+    project = report.project
+    measured = report.measurement.layers
     table = _table(report, f"Computation: L of {project.model.name} by layer and board")
     _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
     for time in measured:
         layer = time.layer
         table.add_row(
-            *(str(layer.number), _layer_name(layer), layer.kind, str(layer.board)),
+            str(layer.number),
+            _layer_name(layer),
+            layer.kind,
+            str(layer.board),
             *_cycles(time.cycles.mean, layer.macc),
             *_times(layer.estimated_s, time.seconds.mean),
         )
@@ -108,8 +112,8 @@ def _part_table(report: MeasureReport) -> Table:
         table.add_row(str(row.layer or ""), name, str(row.board), str(row.part or ""), *_part_times([row]))
     table.add_section()
     for board in report.project.boards:
-        own = [row for row in report.parts if row.board == board.number]
-        table.add_row("", "all", str(board.number), "", *_part_times(own))
+        rows = [row for row in report.parts if row.board == board.number]
+        table.add_row("", "all", str(board.number), "", *_part_times(rows))
     return table
 
 
@@ -134,10 +138,14 @@ def _cut_table(report: MeasureReport) -> Table:
     for time in report.measurement.cuts:
         cut = time.cut
         table.add_row(
-            *(str(cut.number), _tensor(cut), f"{cut.from_board}->{cut.to_board}"),
+            str(cut.number),
+            _tensor(cut),
+            f"{cut.from_board}->{cut.to_board}",
             _grouped(cut.payload_bytes),
             *_times(cut.estimated_s, time.seconds.mean, is_comparable=not cut.is_streamed),
-            *(f"{MS * time.seconds.smallest:.2f}", f"{MS * time.seconds.largest:.2f}", str(time.repeats)),
+            f"{MS * time.seconds.smallest:.2f}",
+            f"{MS * time.seconds.largest:.2f}",
+            str(time.repeats),
         )
     return table
 
@@ -189,12 +197,13 @@ def _statistics_table(report: MeasureReport) -> Table:
     table.caption = None
     _columns(table, "", "n", "median", "95 % interval", "5 %", "95 %", "min", "max", labels=("",))
     for time in report.times:
-        own = time.seconds
+        seconds = time.seconds
         if time.number == 0:
             median, low, high, *others = (
-                f"{MS * each:.3f}" for each in (own.median, *own.interval, *own.tails, own.smallest, own.largest)
+                f"{MS * each:.3f}"
+                for each in (seconds.median, *seconds.interval, *seconds.tails, seconds.smallest, seconds.largest)
             )
-            table.add_row(time.title, str(len(own.values)), median, f"{low} .. {high}", *others)
+            table.add_row(time.title, str(len(seconds.values)), median, f"{low} .. {high}", *others)
     return table
 
 

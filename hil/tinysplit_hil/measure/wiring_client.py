@@ -132,8 +132,8 @@ class WiringClient:
         reports = self._ask(_Round(bauds, frames, frame_bytes, 1.1 * line_s + MARGIN_S, at_tx))
         counts = {}
         for number, report in reports.items():
-            each = _COUNT.iter_unpack(report[_TIME.size :])
-            for uart, (good, damaged, line_errors, bit_errors, board, its_uart) in enumerate(each):
+            uarts = _COUNT.iter_unpack(report[_TIME.size :])
+            for uart, (good, damaged, line_errors, bit_errors, board, its_uart) in enumerate(uarts):
                 sender = End(board, its_uart) if good else None
                 if sender and sender not in bauds:
                     raise ToolError(

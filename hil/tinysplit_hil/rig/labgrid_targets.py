@@ -44,8 +44,8 @@ def board_ports(path: Path, rig: RigFile) -> Iterator[list[str]]:
         with _errors_of_labgrid(file):
             environment = _opened(file)
             stack.callback(environment.cleanup)
-            found = {name: _port(environment, name) for name in targets}
-        yield [board.port or found.get(board.target or "") or board.port_name() for board in rig.board]
+            port_of = {name: _port(environment, name) for name in targets}
+        yield [board.port or port_of.get(board.target or "") or board.port_name() for board in rig.board]
 
 
 def _environment_file(path: Path, rig: RigFile) -> Path:
@@ -64,7 +64,8 @@ def programmer_of(path: Path, rig: RigFile, programmer: Programmer) -> Programme
         raise UsageError(f"{path} has targets of labgrid, which are flashed with openocd: leave out {PROGRAMMER}")
     if not all(board.target for board in rig.board):
         raise UsageError(f"{path} has boards with and without `target`: flash the latter by themselves")
-    environment, openocd = _environment_file(path, rig), PROGRAMMERS[ProgrammerName.OPENOCD]
+    environment = _environment_file(path, rig)
+    openocd = PROGRAMMERS[ProgrammerName.OPENOCD]
 
     def flash(port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:
         return tuple(_on_target(environment, probe.title, each, elf) for each in openocd.flash(port, elf, probe))

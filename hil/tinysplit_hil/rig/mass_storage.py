@@ -25,7 +25,7 @@ def find_drive(serial_number: str) -> Path | None:
     disks = {str(link.resolve()) for link in DISKS.glob(f"usb-*{serial_number}*")} if DISKS.is_dir() else set()
     mounts = [line.split()[:2] for line in _read(MOUNTS).splitlines()]
     places = [place for disk, place in mounts if disk in disks]
-    return Path(_OCTAL.sub(lambda each: chr(int(each[1], 8)), places[0])) if places else None
+    return Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), places[0])) if places else None
 
 
 def _read(path: Path) -> str:

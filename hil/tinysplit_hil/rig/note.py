@@ -64,8 +64,8 @@ def _asked_in_lines(port: serial.SerialBase) -> bytes | None:
 
 def note_in(received: bytes) -> bytes | None:
     """Return the note in lines of MLPerf's protocol, None while there is none."""
-    found = _NOTE_LINE.search(received)
-    return found[1] if found else None
+    match = _NOTE_LINE.search(received)
+    return match[1] if match else None
 
 
 def parse_note(text: bytes, source: str) -> dict[str, Any]:

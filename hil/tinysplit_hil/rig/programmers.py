@@ -83,10 +83,10 @@ class Programmer:
         if not (self.read and self.words):
             return {}
         done = run_command(self.read(probe, addresses), READ_LIMIT_S)
-        found = self.words(done.output, str(probe.serial_number), addresses)
-        if not found and (reason := known_failure(done.output)):
+        words = self.words(done.output, str(probe.serial_number), addresses)
+        if not words and (reason := known_failure(done.output)):
             raise ToolError(reason)
-        return found
+        return words
 
 
 # What the messages of the programmers mean. The first that has one of them counts.
@@ -283,10 +283,10 @@ def _st_info(_probe: ProbeChoice, _addresses: Sequence[int]) -> Command:
 
 def _chip_id(output: str, serial_number: str, addresses: Sequence[int]) -> dict[int, int]:
     """Find the probe among all that st-info lists; it tells the device id, and no other word."""
-    found = re.search(
+    match = re.search(
         rf"serial:\s*{re.escape(serial_number)}\b(?:(?!serial:).)*?chipid:\s*(0x[0-9a-fA-F]+)\b", output, re.DOTALL
     )
-    return {addresses[0]: int(found[1], 16)} if found else {}
+    return {addresses[0]: int(match[1], 16)} if match else {}
 
 
 # STM32CubeProgrammer

@@ -65,19 +65,19 @@ class RigBoard(FileModel):
     @property
     def probe(self) -> ProbeChoice | None:
         """What the board is flashed by; a target of labgrid stands for the serial number of its probe."""
-        found = ProbeChoice(self.serial_number or self.target, self.openocd_adapter)
-        return found if found.serial_number or found.openocd_adapter else None
+        choice = ProbeChoice(self.serial_number or self.target, self.openocd_adapter)
+        return choice if choice.serial_number or choice.openocd_adapter else None
 
     def port_name(self) -> str:
         """Return the board's port. Raises ToolError where the probe is not connected, or has several ports."""
         if self.port:
             return self.port
         connected = [(port.serial_number, port.device) for port in usb_ports() if port.serial_number]
-        own = [device for number, device in connected if number == self.serial_number]
-        if len(own) == 1:
-            return own[0]
-        if own:
-            raise ToolError(f"probe {self.serial_number} has the ports {', '.join(own)}: add `port` to its [[board]]")
+        ports = [device for number, device in connected if number == self.serial_number]
+        if len(ports) == 1:
+            return ports[0]
+        if ports:
+            raise ToolError(f"probe {self.serial_number} has the ports {', '.join(ports)}: add `port` to its [[board]]")
         others = ", ".join(f"{number} ({device})" for number, device in connected) or "none"
         raise ToolError(
             f"no serial port has the USB serial number {self.serial_number} (connected: {others}): connect the board,"

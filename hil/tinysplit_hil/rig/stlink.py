@@ -53,7 +53,7 @@ class UsbPort:
 
 def usb_ports() -> tuple[UsbPort, ...]:
     """Return all serial ports, by the serial number of their device on the USB and by name."""
-    found = (
+    ports = (
         UsbPort(
             str(port.device),
             port.serial_number or "",
@@ -62,16 +62,17 @@ def usb_ports() -> tuple[UsbPort, ...]:
         )
         for port in list_ports.comports()
     )
-    return tuple(sorted(found, key=lambda port: (port.serial_number, port.device)))
+    return tuple(sorted(ports, key=lambda port: (port.serial_number, port.device)))
 
 
 def check_single(serial_number: str, ports: Iterable[UsbPort]) -> None:
     """Raise ToolError where several devices have that serial number: no programmer can tell them apart."""
-    own = [port for port in ports if port.serial_number == serial_number]
-    if len({port.place for port in own}) > 1:
+    places = [port for port in ports if port.serial_number == serial_number]
+    if len({port.place for port in places}) > 1:
         raise ToolError(
-            f"{len({port.place for port in own})} probes have the USB serial number {serial_number}"
-            f" ({', '.join(port.device for port in own)}), by which they cannot be told apart: plug in one of them only"
+            f"{len({port.place for port in places})} probes have the USB serial number {serial_number}"
+            f" ({', '.join(port.device for port in places)}), by which they cannot be told apart: plug in one of them"
+            " only"
         )
 
 
@@ -102,21 +103,21 @@ def connected_probes() -> tuple[Probe, ...]:
 
     Raises ToolError if there are none, or several of one number.
     """
-    found = [port for port in usb_ports() if port.product]
-    for port in found:
+    ports = [port for port in usb_ports() if port.product]
+    for port in ports:
         if port.serial_number and not is_serial_number(port.serial_number):
             raise ToolError(
                 f"the {port.product} at {port.device} has the USB serial number {port.serial_number!r}, which is none"
                 " of ST: it would go into scripts; unplug it"
             )
-    if not found:
+    if not ports:
         raise ToolError(
             "no ST-LINK with a serial port is plugged in: connect the boards by USB, with cables that carry data"
             f" (`lsusb -d {VENDOR_ID:04x}:` lists them)"
         )
     devices: dict[tuple[str, str], list[str]] = {}
-    for port in found:
+    for port in ports:
         if port.serial_number:
-            check_single(port.serial_number, found)
+            check_single(port.serial_number, ports)
         devices.setdefault((port.serial_number, port.product), []).append(port.device)
     return tuple(Probe(number, product, tuple(own)) for (number, product), own in devices.items())

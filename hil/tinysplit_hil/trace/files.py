@@ -103,7 +103,8 @@ def _read_vcd(path: Path, lines: Iterator[str]) -> Trace:
         if line.endswith(_END_OF_HEAD):
             break
     text = " ".join(head)
-    scale, signals = _TIMESCALE.search(text), dict(_SIGNAL.findall(text))
+    scale = _TIMESCALE.search(text)
+    signals = dict(_SIGNAL.findall(text))
     if not (scale and signals and text.endswith(_END_OF_HEAD)):
         raise InputError(f"{path} is no whole VCD file: its head has no time scale, no signals or no end")
     changes: dict[str, list[Change]] = {name: [] for name in signals.values()}

@@ -118,12 +118,12 @@ def times_of(project: Project, trace: Trace, names: Mapping[Channel, str]) -> Tr
     pulses: dict[Step, list[list[float]]] = {}  # of each inference
     inferences = overlapping = left_out = 0
     for copy in project.copies:
-        found = _inferences_of(project, copy, trace, names)
-        alone = _alone(found)
-        used = alone or found
+        traced = _inferences_of(project, copy, trace, names)
+        alone = _alone(traced)
+        used = alone or traced
         inferences += len(used)
         overlapping += len(used) - len(alone)
-        left_out += len(found) - len(used)
+        left_out += len(traced) - len(used)
         for inference in used:
             for step, seconds in inference.pulses.items():
                 pulses.setdefault(step, []).append(seconds)
@@ -168,8 +168,8 @@ def _inferences_of(
                 channels[name] = (pulses, steps)
     counts = {name: len(pulses) // len(steps) for name, (pulses, steps) in channels.items()}
     if len(set(counts.values())) > 1:
-        found = ", ".join(f"{name} has {counted(count, 'inference')}" for name, count in counts.items())
-        raise InputError(f"{trace.path}: {found}: record all channels from idle to idle")
+        numbers = ", ".join(f"{name} has {counted(count, 'inference')}" for name, count in counts.items())
+        raise InputError(f"{trace.path}: {numbers}: record all channels from idle to idle")
     inferences = [_TracedInference() for _ in range(max(counts.values(), default=0))]
     for pulses, steps in channels.values():
         for index, inference in enumerate(inferences):
@@ -225,9 +225,9 @@ def _fitting_steps(project: Project, channel: Channel, trace: Trace, name: str, 
 
 def _layers_of(project: Project, number: int) -> list[list[Step]]:
     """Return the layers of a board, and those without the second ones of fused pairs, whose pulses are very short."""
-    own = [layer for layer in project.layers if layer.board == number]
-    alone = [each for each in own if each.memory.fused_with is None or each.memory.fused_with > each.number]
-    return [[(LAYER, number, layer.number) for layer in each] for each in (own, alone)]
+    layers = [layer for layer in project.layers if layer.board == number]
+    alone = [each for each in layers if each.memory.fused_with is None or each.memory.fused_with > each.number]
+    return [[(LAYER, number, layer.number) for layer in each] for each in (layers, alone)]
 
 
 def _transfers_of(project: Project, number: int) -> list[Step]:

@@ -48,7 +48,8 @@ def diagnose(project: Project, evidence: Evidence, symptom: str) -> str:
 
 def _restarts(project: Project, evidence: Evidence) -> Iterator[str]:
     for board in project.boards:
-        before, after = evidence.before[board.number], evidence.after.get(board.number)
+        before = evidence.before[board.number]
+        after = evidence.after.get(board.number)
         if after is None or (after.boot_count == before.boot_count and after.run == evidence.run):
             continue
         remedy = REMEDIES.get(after.cause)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
+from typing_extensions import override
+
 from tinysplit.common import protocol_limits
 from tinysplit_hil.wire.weights_protocol import weights_reason
 
@@ -288,6 +290,7 @@ class BoardError:
         """Return the payload of an ERROR frame."""
         return _ERROR.pack(self.code, self.detail)
 
+    @override
     def __str__(self) -> str:
         try:
             code = ErrorCode(self.code)

@@ -215,12 +215,12 @@ class RequestPort:
     def _take_error(self, frame: Frame, error: BoardError, now_s: float) -> None:
         request = self._requests.get(frame.sequence)
         if error.code == ErrorCode.BAD_CRC:  # its sequence may be damaged, too; all requests may be repeated
-            for each in [request] if request else list(self._requests.values()):
-                each.damaged += 1
-                each.error = error if each.damaged >= DAMAGED_ATTEMPTS else None
-                if not each.error:
-                    each.attempts = 0
-                    self._transmit(each)
+            for repeated in [request] if request else list(self._requests.values()):
+                repeated.damaged += 1
+                repeated.error = error if repeated.damaged >= DAMAGED_ATTEMPTS else None
+                if not repeated.error:
+                    repeated.attempts = 0
+                    self._transmit(repeated)
         elif request:
             request.error = error
         elif error.code == ErrorCode.INPUT_CORRUPT:

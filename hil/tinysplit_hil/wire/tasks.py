@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Protocol, TypeVar
 
+from typing_extensions import override
+
 T = TypeVar("T")
 Task = Generator[None, None, T]
 
@@ -29,17 +31,18 @@ class WaitingPort(Protocol):
         """Number of bytes that have arrived."""
 
 
-class RealClock:
+class RealClock(Clock):
     """The host's monotonic clock."""
 
     def __init__(self, ports: Sequence[WaitingPort]) -> None:
         """`ports` are all ports of the rig."""
         self._ports = ports
 
+    @override
     def now_s(self) -> float:
-        """Return the time in seconds."""
         return time.monotonic()
 
+    @override
     def wait(self, timeout_s: float) -> None:
         """Look at all ports every POLL_S: select() does not work on all kinds of ports that pyserial knows."""
         end_s = self.now_s() + timeout_s

@@ -44,40 +44,41 @@ class Address:
 
 def possible_waits(block: Sequence[Instruction], waits: Waits) -> dict[Address, tuple[int, ...]]:
     """Return the additional cycles of all loads from the same address, by the address modulo 4."""
-    if not any(each.id in waits for each in block):
+    if not any(instruction.id in waits for instruction in block):
         return {}
     values: dict[int, Value | None] = {}
     total: dict[Address, list[int]] = defaultdict(lambda: [0] * _WORD_BYTES)
-    for each in block:
-        if each.id in waits and (address := _address(each, values)):
+    for instruction in block:
+        if instruction.id in waits and (address := _address(instruction, values)):
             cycles = total[address]
-            cycles[:] = [old + new for old, new in zip(cycles, waits[each.id], strict=True)]
-        values |= {register: _value(each, register, values) for register in each.writes}
+            cycles[:] = [old + new for old, new in zip(cycles, waits[instruction.id], strict=True)]
+        values |= {register: _value(instruction, register, values) for register in instruction.writes}
     return {address: tuple(cycles) for address, cycles in total.items()}
 
 
-def _address(each: Instruction, values: Mapping[int, Value | None]) -> Address | None:
+def _address(instruction: Instruction, values: Mapping[int, Value | None]) -> Address | None:
     """Return the address of a load, None if it is not known or always aligned."""
-    base = values.get(each.base, Value(each.base))
-    index = values.get(each.index, Value(each.index))
-    if base is None or index is None or each.base == arm.ARM_REG_PC:
+    base = values.get(instruction.base, Value(instruction.base))
+    index = values.get(instruction.index, Value(instruction.index))
+    if base is None or index is None or instruction.base == arm.ARM_REG_PC:
         return None
-    offset = base.added + each.displacement + (index.added << each.index_shift)
-    if base.register == arm.ARM_REG_SP and not each.index and offset % _WORD_BYTES == 0:
+    offset = base.added + instruction.displacement + (index.added << instruction.index_shift)
+    if base.register == arm.ARM_REG_SP and not instruction.index and offset % _WORD_BYTES == 0:
         return None
-    return Address(base.register, index.register, each.index_shift, offset % _WORD_BYTES)
+    return Address(base.register, index.register, instruction.index_shift, offset % _WORD_BYTES)
 
 
-def _value(each: Instruction, register: int, values: Mapping[int, Value | None]) -> Value | None:
+def _value(instruction: Instruction, register: int, values: Mapping[int, Value | None]) -> Value | None:
     """Return the value that an instruction writes, None if it is not a sum of a register and a constant."""
-    if each.is_conditional or register == each.target:
+    if instruction.is_conditional or register == instruction.target:
         return None
-    if each.step is not None and register == each.base:
-        source, added = register, each.step
-    elif each.name in ("add", "addw", "sub", "subw") and each.immediate and not each.base:
-        source, added = each.registers[-1], each.immediate if each.name.startswith("add") else -each.immediate
-    elif each.name == "mov" and len(each.registers) > 1 and not each.has_shift:
-        source, added = each.registers[-1], 0
+    if instruction.step is not None and register == instruction.base:
+        source, added = register, instruction.step
+    elif instruction.name in ("add", "addw", "sub", "subw") and instruction.immediate and not instruction.base:
+        source = instruction.registers[-1]
+        added = instruction.immediate if instruction.name.startswith("add") else -instruction.immediate
+    elif instruction.name == "mov" and len(instruction.registers) > 1 and not instruction.has_shift:
+        source, added = instruction.registers[-1], 0
     else:
         return None
     value = values.get(source, Value(source))

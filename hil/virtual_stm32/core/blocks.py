@@ -115,7 +115,8 @@ class BlockTable:
         while address in self._blocks:
             block, instructions = self._blocks[address]
             context = self._context(address)
-            cost, alone = _cost(self._core, context, instructions), _cost(self._core, (), instructions)
+            cost = _cost(self._core, context, instructions)
+            alone = _cost(self._core, (), instructions)
             self._store(block, instructions, cost)
             block.entered = self._core.refetch(instructions[0]) + alone.cycles - cost.cycles
             block.longest = _longest(block, instructions)

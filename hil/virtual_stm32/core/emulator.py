@@ -34,7 +34,6 @@ from virtual_stm32.core.native import (
 _PAGE = 0x1000
 _PROTECTED_PAGE = 1024  # of Unicorn's M profile
 _MARKS = 4096  # recorded at most
-_ALL = (1, 0)  # begin and end of a hook on every address
 _READ, _WRITE = unicorn.UC_HOOK_MEM_READ, unicorn.UC_HOOK_MEM_WRITE
 _HOOKS = (
     (unicorn.UC_HOOK_BLOCK, "on_block"),
@@ -86,8 +85,9 @@ class Emulator:
         self._uc.mem_map_ptr(memory.start, memory.size_bytes, unicorn.UC_PROT_READ, ctypes.addressof(buffer))
         self.external.start, self.external.size = memory.start, memory.size_bytes
         self.state.external = ctypes.addressof(self.external)
-        function, user = ctypes.cast(library().on_external, c_void_p), ctypes.cast(ctypes.pointer(self.state), c_void_p)
-        self._add_hook(_READ, function, user, (memory.start, memory.end - 1))
+        function = ctypes.cast(library().on_external, c_void_p)
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        self._add_hook(_READ, function, user, memory.start, memory.end - 1)
 
     def _map_memories(self, board: Board, ram: Mapping[str, bytes], code: Collection[int]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
@@ -127,7 +127,8 @@ class Emulator:
         for number, each in enumerate(protected):
             denied = (Access.READ | Access.WRITE) & ~each.allowed
             self._protected[number] = ProtectedBytes(each.start, each.end - each.start, denied.value)
-        self.state.protected, self.state.protected_count = self._protected, len(protected)
+        self.state.protected = self._protected
+        self.state.protected_count = len(protected)
         for mapped, before in self._mapped.items():
             runs = tuple(_permissions(*mapped, protected))
             if runs != before:
@@ -140,10 +141,11 @@ class Emulator:
         """Return the addresses of flash: also mapped at 0, except on Cortex-M7."""
         return (device.flash.start,) if device.core == "cortex-m7" else (device.flash.start, 0)
 
-    def _add_hook(self, kind: int, function: c_void_p, user: c_void_p, addresses: tuple[int, int] = _ALL) -> None:
+    def _add_hook(self, kind: int, function: c_void_p, user: c_void_p, first: int = 1, last: int = 0) -> None:
+        """Call `function` with `user` at the addresses from `first` to `last`, by default (an empty range) at all."""
         handle = ctypes.c_size_t()
-        first, last = map(ctypes.c_uint64, addresses)
-        _check(uclib.uc_hook_add(self._handle, ctypes.byref(handle), kind, function, user, first, last))
+        first_address, last_address = ctypes.c_uint64(first), ctypes.c_uint64(last)
+        _check(uclib.uc_hook_add(self._handle, ctypes.byref(handle), kind, function, user, first_address, last_address))
 
     def use_memory(self, memory: IdealMemory) -> None:
         """Let accesses take the time of `memory`."""
@@ -151,10 +153,11 @@ class Emulator:
             return
         self._kept.append(memory)
         self.state.memory = ctypes.addressof(memory.model)
-        function, user = ctypes.cast(library().on_data, c_void_p), ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        function = ctypes.cast(library().on_data, c_void_p)
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
         for each in memory.hooked():
             kind = _READ | _WRITE if each.is_writable else _READ
-            self._add_hook(kind, function, user, (each.start, each.start + each.size_bytes - 1))
+            self._add_hook(kind, function, user, each.start, each.start + each.size_bytes - 1)
 
     def watch_torn(self, device: Device, torn: bytearray, failed: Callable[[int], bool]) -> None:
         """Call `failed` with the address of each read of a byte of flash that is 1 in `torn`.
@@ -170,7 +173,7 @@ class Emulator:
             watched = TornWords(ctypes.pointer(self.state), start, (ctypes.c_uint8 * len(torn)).from_buffer(torn))
             self._kept.append(watched)
             user = ctypes.cast(ctypes.pointer(watched), c_void_p)
-            self._add_hook(_READ, function, user, (start + first, start + last))
+            self._add_hook(_READ, function, user, start + first, start + last)
 
     def time_divisions(self, divisions: Mapping[int, Operands]) -> None:
         """Add the cycles that the operands of a division require to its shortest duration, for those at addresses."""
@@ -179,7 +182,7 @@ class Emulator:
             division = Division(ctypes.pointer(self.state), dividend, divisor, is_signed)
             self._kept.append(division)
             user = ctypes.cast(ctypes.pointer(division), c_void_p)
-            self._add_hook(unicorn.UC_HOOK_CODE, function, user, (address, address))
+            self._add_hook(unicorn.UC_HOOK_CODE, function, user, address, address)
 
     def connect(
         self,
@@ -204,7 +207,8 @@ class Emulator:
     def record_marks(self) -> None:
         """Record when marked blocks begin, from now on."""
         self._marks = (CMark * _MARKS)()
-        self.state.marks, self.state.mark_limit = self._marks, _MARKS
+        self.state.marks = self._marks
+        self.state.mark_limit = _MARKS
 
     def marks(self) -> Iterator[tuple[int, int, Stalls]]:
         """Yield what was recorded: address, cycles and stalls since the start."""

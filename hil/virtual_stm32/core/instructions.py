@@ -1,5 +1,6 @@
 """Thumb instructions, decoded by capstone, with the properties that the cycle models use."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -67,6 +68,10 @@ _SPECIAL_READABLE = frozenset(("apsr", "primask", "msp", "control"))
 _SPECIAL_WRITABLE = frozenset(("apsr", "apsr_nzcvq", "apsr_nzcvqg", "primask", "faultmask"))
 
 
+_NARROW_BYTES, _WIDE_BYTES = 2, 4
+_PREFIX_SHIFT, _WIDE_PREFIXES = 11, (0b11101, 0b11110, 0b11111)  # of the first halfword of a wide instruction
+_IT, _IT_MASK = 0xBF00, 0xFF00  # and of hints
+
 KEPT = 1 << 14  # blocks, of which results are kept for the next start of a board and for other boards
 
 
@@ -132,7 +137,7 @@ def _decoder() -> capstone.Cs:
 @lru_cache(maxsize=KEPT)
 def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
-    instructions = tuple(replace(each, address=address + each.address) for each in _decoded(code))
+    instructions = tuple(replace(each, address=address + offset) for offset, each in _instructions(code))
     for each in instructions:
         _check_special(each)
     end = instructions[-1].address + instructions[-1].size if instructions else address
@@ -142,35 +147,56 @@ def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     return instructions
 
 
-@lru_cache(maxsize=KEPT)  # boards share most of their firmware, wherever it lies
-def _decoded(code: bytes) -> tuple[Instruction, ...]:
-    """Return the instructions that capstone knows before the first that it does not, as if they began at 0."""
-    return tuple(map(_instruction, _decoder().disasm(code, 0)))
+def _instructions(code: bytes) -> Iterator[tuple[int, Instruction]]:
+    """Yield offset and instruction for those that capstone knows before the first that it does not.
+
+    Each is decoded once, wherever it stands, but for those that depend on others: of an IT block, and direct branches,
+    whose target counts from the start of `code` and which mostly end it.
+    """
+    offset = 0
+    while offset < len(code):
+        halfword = int.from_bytes(code[offset : offset + 2], "little")
+        end = offset + (_WIDE_BYTES if halfword >> _PREFIX_SHIFT in _WIDE_PREFIXES else _NARROW_BYTES)
+        is_last = halfword & _IT_MASK == _IT or end >= len(code)
+        alone = () if is_last else _decoded(code[offset:end], 0)
+        if not alone or alone[0].is_direct:
+            yield from ((each.address, each) for each in _decoded(code[offset:], offset))
+            return
+        yield offset, alone[0]
+        offset = end
 
 
-def _instruction(each: capstone.CsInsn) -> Instruction:
-    operands = each.operands
+@lru_cache(maxsize=KEPT)
+def _decoded(code: bytes, start: int) -> tuple[Instruction, ...]:
+    """Return the instructions that capstone knows before the first that it does not, as if they began at `start`."""
+    return tuple(map(_instruction, _decoder().disasm(code, start)))
+
+
+def _instruction(instruction: capstone.CsInsn) -> Instruction:
+    operands = instruction.operands
     memory = next((op for op in operands if op.type == arm.ARM_OP_MEM), None)
     immediates = [op.imm for op in operands if op.type == arm.ARM_OP_IMM]
-    is_compare_branch = each.id in _COMPARE_BRANCHES
-    is_conditional = is_compare_branch or (each.id != arm.ARM_INS_IT and each.cc not in _ALWAYS)
+    is_compare_branch = instruction.id in _COMPARE_BRANCHES
+    is_conditional = is_compare_branch or (instruction.id != arm.ARM_INS_IT and instruction.cc not in _ALWAYS)
     registers = tuple(op.reg for op in operands if op.type == arm.ARM_OP_REG)
-    reads, writes = _accesses(each, registers, is_conditional=is_conditional and not is_compare_branch)
-    displacement, step = _offsets(each, memory, immediates)
+    reads, writes = _accesses(instruction, registers, is_conditional=is_conditional and not is_compare_branch)
+    displacement, step = _offsets(instruction, memory, immediates)
     return Instruction(
-        address=each.address,
-        size=each.size,
-        id=each.id,
-        name=each.insn_name(),
-        text=f"{each.mnemonic} {each.op_str}".strip(),
+        address=instruction.address,
+        size=instruction.size,
+        id=instruction.id,
+        name=instruction.insn_name(),
+        text=f"{instruction.mnemonic} {instruction.op_str}".strip(),
         is_conditional=is_conditional,
-        writes_pc=is_compare_branch or each.id in _BRANCHES or arm.ARM_REG_PC in writes,
-        is_store=each.id in SINGLE_STORES or each.id in MULTIPLE_STORES or each.id in _OTHER_STORES,
-        accesses_memory=bool(memory) or each.id in MULTIPLE_LOADS or each.id in MULTIPLE_STORES,
-        is_floating=each.mnemonic.startswith("v"),
-        is_double=each.mnemonic.startswith("v") and each.group(arm.ARM_GRP_DPVFP),
-        register_count=(len(operands) - (each.id in _WITH_BASE)) * (2 if _is_double_register(registers) else 1),
-        target=operands[0].reg if each.id in SINGLE_LOADS else 0,
+        writes_pc=is_compare_branch or instruction.id in _BRANCHES or arm.ARM_REG_PC in writes,
+        is_store=instruction.id in SINGLE_STORES
+        or instruction.id in MULTIPLE_STORES
+        or instruction.id in _OTHER_STORES,
+        accesses_memory=bool(memory) or instruction.id in MULTIPLE_LOADS or instruction.id in MULTIPLE_STORES,
+        is_floating=instruction.mnemonic.startswith("v"),
+        is_double=instruction.mnemonic.startswith("v") and instruction.group(arm.ARM_GRP_DPVFP),
+        register_count=(len(operands) - (instruction.id in _WITH_BASE)) * (2 if _is_double_register(registers) else 1),
+        target=operands[0].reg if instruction.id in SINGLE_LOADS else 0,
         registers=registers,
         immediate=immediates[-1] if immediates else 0,
         has_shift=any(op.type == arm.ARM_OP_REG and op.shift.type for op in operands),
@@ -179,35 +205,35 @@ def _instruction(each: capstone.CsInsn) -> Instruction:
         index_shift=memory.shift.value if memory else 0,
         displacement=displacement,
         step=step,
-        is_post_indexed=bool(each.writeback and immediates),
+        is_post_indexed=bool(instruction.writeback and immediates),
         reads=reads,
         writes=writes,
     )
 
 
 def _accesses(
-    each: capstone.CsInsn, registers: tuple[int, ...], *, is_conditional: bool
+    instruction: capstone.CsInsn, registers: tuple[int, ...], *, is_conditional: bool
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Return the registers that are read and written; capstone forgets flags and some sources."""
-    listed_reads, listed_writes = each.regs_access()
+    listed_reads, listed_writes = instruction.regs_access()
     reads, writes = set(listed_reads), set(listed_writes)
-    is_load = each.id in SINGLE_LOADS or each.id in MULTIPLE_LOADS or each.id == arm.ARM_INS_LDRD
+    is_load = instruction.id in SINGLE_LOADS or instruction.id in MULTIPLE_LOADS or instruction.id == arm.ARM_INS_LDRD
     if not is_load:
         reads.update(register for register in registers[1:] if register not in writes)
         reads.update(registers[2:])
-    if each.insn_name().startswith(LONG_ACCUMULATIONS):
+    if instruction.insn_name().startswith(LONG_ACCUMULATIONS):
         reads.update(registers[:2])
-    if each.update_flags:
+    if instruction.update_flags:
         writes.add(arm.ARM_REG_CPSR)
     if is_conditional:
         reads.add(arm.ARM_REG_CPSR)
     return frozenset(reads), frozenset(writes)
 
 
-def _offsets(each: capstone.CsInsn, memory: ArmOp | None, immediates: list[int]) -> tuple[int, int | None]:
+def _offsets(instruction: capstone.CsInsn, memory: ArmOp | None, immediates: list[int]) -> tuple[int, int | None]:
     """Return what an access adds to its base for the address, and for good."""
     displacement = memory.mem.disp if memory else 0
-    if not memory or not each.writeback:
+    if not memory or not instruction.writeback:
         return displacement, None
     return (0, immediates[-1]) if immediates else (displacement, displacement)
 
@@ -216,17 +242,17 @@ def _is_double_register(registers: tuple[int, ...]) -> bool:
     return bool(registers) and arm.ARM_REG_D0 <= registers[-1] <= arm.ARM_REG_D31
 
 
-def _multiple_base(each: Instruction) -> int:
-    return each.registers[0] if each.id in _WITH_BASE else int(arm.ARM_REG_SP)
+def _multiple_base(instruction: Instruction) -> int:
+    return instruction.registers[0] if instruction.id in _WITH_BASE else int(arm.ARM_REG_SP)
 
 
-def _check_special(each: Instruction) -> None:
-    mnemonic, _, operands = each.text.lower().partition(" ")
+def _check_special(instruction: Instruction) -> None:
+    mnemonic, _, operands = instruction.text.lower().partition(" ")
     is_bad = mnemonic in _NOT_MODELLED
-    if each.id in _SPECIAL:
+    if instruction.id in _SPECIAL:
         names = [part.strip() for part in operands.split(",")]
-        is_bad |= each.id == arm.ARM_INS_MRS and names[1] not in _SPECIAL_READABLE
-        is_bad |= each.id == arm.ARM_INS_MSR and names[0] not in _SPECIAL_WRITABLE
-        is_bad |= each.id == arm.ARM_INS_CPS and not operands.endswith("i")
+        is_bad |= instruction.id == arm.ARM_INS_MRS and names[1] not in _SPECIAL_READABLE
+        is_bad |= instruction.id == arm.ARM_INS_MSR and names[0] not in _SPECIAL_WRITABLE
+        is_bad |= instruction.id == arm.ARM_INS_CPS and not operands.endswith("i")
     if is_bad:
-        raise NotModelledError(f"the instruction `{each.text}` at 0x{each.address:08x} is not modelled")
+        raise NotModelledError(f"the instruction `{instruction.text}` at 0x{instruction.address:08x} is not modelled")

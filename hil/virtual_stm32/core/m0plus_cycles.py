@@ -37,11 +37,11 @@ def m0plus_cost(_context: Sequence[Instruction], block: Sequence[Instruction]) -
     return sum_up([_cycles(each) for each in block], block[-1])
 
 
-def _cycles(each: Instruction) -> int:
-    if each.id in _LACKS or (each.size == _WIDE_BYTES and each.id not in _WIDE):
-        raise NotModelledError(f"ARMv6-M has no instruction `{each.text}` (0x{each.address:08x})")
-    if each.id in MULTIPLE_LOADS | MULTIPLE_STORES:
-        return each.register_count + (3 if each.writes_pc else 1)
-    if each.id in _CYCLES:
-        return _CYCLES[each.id]
-    return 2 if each.writes_pc or each.text == "wfi" else 1
+def _cycles(instruction: Instruction) -> int:
+    if instruction.id in _LACKS or (instruction.size == _WIDE_BYTES and instruction.id not in _WIDE):
+        raise NotModelledError(f"ARMv6-M has no instruction `{instruction.text}` (0x{instruction.address:08x})")
+    if instruction.id in MULTIPLE_LOADS | MULTIPLE_STORES:
+        return instruction.register_count + (3 if instruction.writes_pc else 1)
+    if instruction.id in _CYCLES:
+        return _CYCLES[instruction.id]
+    return 2 if instruction.writes_pc or instruction.text == "wfi" else 1

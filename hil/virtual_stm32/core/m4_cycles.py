@@ -59,12 +59,14 @@ def m4_cost(context: Sequence[Instruction], block: Sequence[Instruction]) -> Blo
     """
     costs, stalls = [], []
     previous = context[-1] if context else None
-    for each in block:
-        if each.is_double:
-            raise NotModelledError(f"the FPU of Cortex-M4 has no instruction `{each.text}` (0x{each.address:08x})")
-        stalls.append(_stall(each, previous))
-        costs.append(stalls[-1] + _cycles(each, previous) + _refill(each))
-        previous = each
+    for instruction in block:
+        if instruction.is_double:
+            raise NotModelledError(
+                f"the FPU of Cortex-M4 has no instruction `{instruction.text}` (0x{instruction.address:08x})"
+            )
+        stalls.append(_stall(instruction, previous))
+        costs.append(stalls[-1] + _cycles(instruction, previous) + _refill(instruction))
+        previous = instruction
     cost = sum_up(costs, block[-1])
     return replace(cost, before=tuple(map(sum, zip(cost.before, stalls, strict=True))))
 
@@ -77,30 +79,30 @@ def m4_refetch(target: Instruction) -> int:
     return 1 if target.size == _WIDE_BYTES and target.address % _WIDE_BYTES else 0
 
 
-def _cycles(each: Instruction, previous: Instruction | None) -> int:
+def _cycles(instruction: Instruction, previous: Instruction | None) -> int:
     """Return the cycles of one instruction; loads pipeline with a load before them, and so do stores."""
-    if each.id in SINGLE_LOADS or each.id in EXCLUSIVE_STORES:
-        return 1 if _is_pipelined(each, previous) else 2
-    if each.id in _PIPELINED_STORES:  # "STR Rx,[Ry,#imm] is always one cycle"; [jnk0le]: with write-back, too
-        return 2 if each.index and not _is_pipelined(each, previous) else 1
-    if each.id in MULTIPLE_LOADS | MULTIPLE_STORES:
-        return 1 + each.register_count
-    is_long_move = each.id == arm.ARM_INS_VMOV and len(each.registers) > _MOVED_REGISTERS
-    is_long_access = each.id in (arm.ARM_INS_VLDR, arm.ARM_INS_VSTR) and each.has_double_register
-    return _CYCLES.get(each.id, 1) + (1 if is_long_move or is_long_access else 0)
+    if instruction.id in SINGLE_LOADS or instruction.id in EXCLUSIVE_STORES:
+        return 1 if _is_pipelined(instruction, previous) else 2
+    if instruction.id in _PIPELINED_STORES:  # "STR Rx,[Ry,#imm] is always one cycle"; [jnk0le]: with write-back, too
+        return 2 if instruction.index and not _is_pipelined(instruction, previous) else 1
+    if instruction.id in MULTIPLE_LOADS | MULTIPLE_STORES:
+        return 1 + instruction.register_count
+    is_long_move = instruction.id == arm.ARM_INS_VMOV and len(instruction.registers) > _MOVED_REGISTERS
+    is_long_access = instruction.id in (arm.ARM_INS_VLDR, arm.ARM_INS_VSTR) and instruction.has_double_register
+    return _CYCLES.get(instruction.id, 1) + (1 if is_long_move or is_long_access else 0)
 
 
-def _is_pipelined(each: Instruction, previous: Instruction | None) -> bool:
+def _is_pipelined(instruction: Instruction, previous: Instruction | None) -> bool:
     """Return whether the address phase overlaps with the data phase of a load before.
 
     Not if the load gives the address, be it by writing back the base ([jnk0le]); with another base, it pipelines.
     """
     if previous is None or (previous.id not in SINGLE_LOADS and previous.id not in EXCLUSIVE_STORES):
         return False
-    return not previous.writes_pc and not previous.writes & each.address_registers
+    return not previous.writes_pc and not previous.writes & instruction.address_registers
 
 
-def _stall(each: Instruction, previous: Instruction | None) -> int:
+def _stall(instruction: Instruction, previous: Instruction | None) -> int:
     """Return the interlocks: an address from the instruction before, or the result of the FPU's arithmetic.
 
     "Any load or store that generates an address dependent on the result of a preceding data processing operation
@@ -111,13 +113,13 @@ def _stall(each: Instruction, previous: Instruction | None) -> int:
         return 0
     is_load = previous.id in SINGLE_LOADS | MULTIPLE_LOADS or previous.id == arm.ARM_INS_LDRD
     takes_longer = is_load or previous.id in MULTIPLE_STORES or previous.id == arm.ARM_INS_STRD
-    if not takes_longer and previous.writes & each.address_registers:
+    if not takes_longer and previous.writes & instruction.address_registers:
         return 1
     is_arithmetic = previous.is_floating and not takes_longer and previous.id not in _NOT_ARITHMETIC
-    return 1 if is_arithmetic and previous.writes & each.reads - {arm.ARM_REG_CPSR} else 0
+    return 1 if is_arithmetic and previous.writes & instruction.reads - {arm.ARM_REG_CPSR} else 0
 
 
-def _refill(each: Instruction) -> int:
-    if not each.writes_pc:
+def _refill(instruction: Instruction) -> int:
+    if not instruction.writes_pc:
         return 0
-    return _REFILL_FROM_MEMORY if each.loads_pc else _REFILL
+    return _REFILL_FROM_MEMORY if instruction.loads_pc else _REFILL

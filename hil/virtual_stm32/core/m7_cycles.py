@@ -34,23 +34,23 @@ class _Pipeline:
     ready: dict[int, Results] = field(default_factory=dict)  # cycles by register
     flags_at: int = 0
 
-    def issue(self, each: Instruction) -> int:
+    def issue(self, instruction: Instruction) -> int:
         """Issue the next instruction and return its cycle."""
-        earliest = max((self._at(register, stage) for register, stage in accesses(each)), default=0)
+        earliest = max((self._at(register, stage) for register, stage in accesses(instruction)), default=0)
         older = self.older
-        if older is not None and earliest < self.cycle and may_pair(older, each):
+        if older is not None and earliest < self.cycle and may_pair(older, instruction):
             start, self.older = self.cycle - 1, None
         else:
             start, older = max(self.cycle, earliest), None
-            self.cycle = start + issue_cycles(each)
-            self.older = each
-        goes_early = may_go_early(each, older) and all(
-            self._at(register, PipelineStage.EARLY) <= start for register, _ in accesses(each)
+            self.cycle = start + issue_cycles(instruction)
+            self.older = instruction
+        goes_early = may_go_early(instruction, older) and all(
+            self._at(register, PipelineStage.EARLY) <= start for register, _ in accesses(instruction)
         )
-        done = start + issue_cycles(each) - 1
-        for register in each.writes:
-            self.ready[register] = results(each, register, goes_early=goes_early).after(done)
-        if arm.ARM_REG_CPSR in each.writes:
+        done = start + issue_cycles(instruction) - 1
+        for register in instruction.writes:
+            self.ready[register] = results(instruction, register, goes_early=goes_early).after(done)
+        if arm.ARM_REG_CPSR in instruction.writes:
             self.flags_at = start
         return start
 
@@ -71,10 +71,10 @@ def m7_cost(context: Sequence[Instruction], block: Sequence[Instruction]) -> Blo
     with it, and finds all results: both are assumptions.
     """
     pipeline = _Pipeline()
-    for each in context:
-        pipeline.issue(each)
+    for instruction in context:
+        pipeline.issue(instruction)
     begin = pipeline.cycle
-    starts = [pipeline.issue(each) for each in block]
+    starts = [pipeline.issue(instruction) for instruction in block]
     before = tuple(max(0, start - begin) for start in starts)
     last = block[-1]
     wait = pipeline.drained - pipeline.cycle if last.writes_pc else 0

@@ -87,108 +87,114 @@ _HALFWORD_BYTES = 2
 _WORD_BYTES, _BANKS_BYTES = 4, 8
 
 
-def issue_cycles(each: Instruction) -> int:
+def issue_cycles(instruction: Instruction) -> int:
     """Return for how many cycles nothing else issues. LDM, STM: two words a cycle, aligned to eight bytes: assumed."""
-    if each.id in _MULTIPLE:
-        return (each.register_count + 1) // 2
-    if each.is_floating:
-        if each.name in _LONG_FPU:
-            return _LONG_FPU[each.name][each.is_double]
-        return _DOUBLE_FPU.get(each.name, 1) if each.is_double else 1
-    return _SLOW.get(each.id, 1)
+    if instruction.id in _MULTIPLE:
+        return (instruction.register_count + 1) // 2
+    if instruction.is_floating:
+        if instruction.name in _LONG_FPU:
+            return _LONG_FPU[instruction.name][instruction.is_double]
+        return _DOUBLE_FPU.get(instruction.name, 1) if instruction.is_double else 1
+    return _SLOW.get(instruction.id, 1)
 
 
-def _is_multiply(each: Instruction) -> bool:
-    return _MULTIPLY.match(each.name) is not None
+def _is_multiply(instruction: Instruction) -> bool:
+    return _MULTIPLY.match(instruction.name) is not None
 
 
-def _is_load(each: Instruction) -> bool:
-    return bool(each.target) or each.id in (arm.ARM_INS_VLDR, arm.ARM_INS_PLD)
+def _is_load(instruction: Instruction) -> bool:
+    return bool(instruction.target) or instruction.id in (arm.ARM_INS_VLDR, arm.ARM_INS_PLD)
 
 
-def _is_fpu_arithmetic(each: Instruction) -> bool:
-    return each.is_floating and each.id not in (arm.ARM_INS_VLDR, arm.ARM_INS_VSTR)
+def _is_fpu_arithmetic(instruction: Instruction) -> bool:
+    return instruction.is_floating and instruction.id not in (arm.ARM_INS_VLDR, arm.ARM_INS_VSTR)
 
 
-def _is_shifted_constant(each: Instruction) -> bool:
+def _is_shifted_constant(instruction: Instruction) -> bool:
     """Return whether a 32-bit instruction makes its constant from eight bits by a shift, and not by repeating them."""
-    value = each.immediate & 0xFFFFFFFF
-    if value <= _BYTE or each.size == _HALFWORD_BYTES or each.id in _SHIFTS or each.base or each.writes_pc:
+    value = instruction.immediate & 0xFFFFFFFF
+    if (
+        value <= _BYTE
+        or instruction.size == _HALFWORD_BYTES
+        or instruction.id in _SHIFTS
+        or instruction.base
+        or instruction.writes_pc
+    ):
         return False
-    return each.name not in _LONG_CONSTANTS and value & 0xFFFF != value >> 16
+    return instruction.name not in _LONG_CONSTANTS and value & 0xFFFF != value >> 16
 
 
-def _uses_shifter(each: Instruction) -> bool:
-    return each.has_shift or _SHIFTING.match(each.name) is not None or _is_shifted_constant(each)
+def _uses_shifter(instruction: Instruction) -> bool:
+    return instruction.has_shift or _SHIFTING.match(instruction.name) is not None or _is_shifted_constant(instruction)
 
 
-def may_go_early(each: Instruction, older: Instruction | None) -> bool:
+def may_go_early(instruction: Instruction, older: Instruction | None) -> bool:
     """Return whether the early ALU may execute an instruction; `older` is that of its pair.
 
     ADD, SUB and MOV only without a partner before them; shifts also with one that does not use the shifter.
     """
-    if each.is_conditional or _uses_shifter(each):
+    if instruction.is_conditional or _uses_shifter(instruction):
         return False
     if older is None:
-        return each.name in _EARLY or each.id in _SHIFTS
-    return each.id in _SHIFTS and not _uses_shifter(older)
+        return instruction.name in _EARLY or instruction.id in _SHIFTS
+    return instruction.id in _SHIFTS and not _uses_shifter(older)
 
 
-def accesses(each: Instruction) -> Iterator[tuple[int, PipelineStage]]:
+def accesses(instruction: Instruction) -> Iterator[tuple[int, PipelineStage]]:
     """Yield the registers that an instruction reads, with the stage that needs them."""
-    addresses = each.address_registers
-    for register in each.reads:
+    addresses = instruction.address_registers
+    for register in instruction.reads:
         if register in addresses:
             yield register, PipelineStage.EARLY
         elif register == arm.ARM_REG_CPSR:
-            if not each.writes_pc:  # a branch is predicted, and does not wait
+            if not instruction.writes_pc:  # a branch is predicted, and does not wait
                 yield register, PipelineStage.LATE
         else:
-            yield register, _stage(each, register)
+            yield register, _stage(instruction, register)
 
 
-def _stage(each: Instruction, register: int) -> PipelineStage:
-    if each.is_store and each.id not in _MULTIPLE:
+def _stage(instruction: Instruction, register: int) -> PipelineStage:
+    if instruction.is_store and instruction.id not in _MULTIPLE:
         return PipelineStage.STORED
-    if _is_multiply(each) or each.name in _FUSED | _CHAINED:
-        return PipelineStage.ACCUMULATED if register in _accumulators(each) else PipelineStage.MULTIPLIED
-    is_shifted = each.has_shift or _SHIFTING.match(each.name) is not None
-    return PipelineStage.EARLY if is_shifted and register == each.registers[-1] else PipelineStage.LATE
+    if _is_multiply(instruction) or instruction.name in _FUSED | _CHAINED:
+        return PipelineStage.ACCUMULATED if register in _accumulators(instruction) else PipelineStage.MULTIPLIED
+    is_shifted = instruction.has_shift or _SHIFTING.match(instruction.name) is not None
+    return PipelineStage.EARLY if is_shifted and register == instruction.registers[-1] else PipelineStage.LATE
 
 
-def _accumulators(each: Instruction) -> tuple[int, ...]:
+def _accumulators(instruction: Instruction) -> tuple[int, ...]:
     """Return the registers that are added to the product, unless they are factors, too."""
-    operands = each.registers
-    if each.is_floating:
+    operands = instruction.registers
+    if instruction.is_floating:
         sums, factors = operands[:1], operands[1:]
-    elif each.name.startswith(LONG_ACCUMULATIONS):
+    elif instruction.name.startswith(LONG_ACCUMULATIONS):
         sums, factors = operands[:2], operands[2:]
     else:
         sums, factors = operands[3:], operands[1:3]
     return tuple(register for register in sums if register not in factors)
 
 
-def results(each: Instruction, register: int, *, goes_early: bool) -> Results:
+def results(instruction: Instruction, register: int, *, goes_early: bool) -> Results:
     """Return when the register that an instruction writes can be used."""
     if register == arm.ARM_REG_CPSR:
         return _FLAGS
-    if each.is_floating:
-        return _fpu_results(each, register)
-    if register in each.address_registers and register != each.target:
+    if instruction.is_floating:
+        return _fpu_results(instruction, register)
+    if register in instruction.address_registers and register != instruction.target:
         return _BASE
-    if each.target or each.id in MULTIPLE_LOADS or each.id == arm.ARM_INS_LDRD:
-        return _PART if each.target and each.id not in WORD_ACCESSES else _WORD
-    if _is_multiply(each) or _SLOW_DSP.match(each.name):
+    if instruction.target or instruction.id in MULTIPLE_LOADS or instruction.id == arm.ARM_INS_LDRD:
+        return _PART if instruction.target and instruction.id not in WORD_ACCESSES else _WORD
+    if _is_multiply(instruction) or _SLOW_DSP.match(instruction.name):
         return _MULTIPLIER
     return _EARLY_ALU if goes_early else _ALU
 
 
-def _fpu_results(each: Instruction, register: int) -> Results:
-    if each.id == arm.ARM_INS_VLDR or each.id in MULTIPLE_LOADS:
-        return _BASE if register in each.address_registers else _FPU_LOAD
-    if each.name in _FUSED:
+def _fpu_results(instruction: Instruction, register: int) -> Results:
+    if instruction.id == arm.ARM_INS_VLDR or instruction.id in MULTIPLE_LOADS:
+        return _BASE if register in instruction.address_registers else _FPU_LOAD
+    if instruction.name in _FUSED:
         return _FPU_FUSED
-    if each.name in _CHAINED:
+    if instruction.name in _CHAINED:
         return _FPU_CHAINED
     return _ALU if _is_integer(register) else _FPU_ALU
 
@@ -197,12 +203,14 @@ def _is_integer(register: int) -> bool:
     return bool(arm.ARM_REG_R0 <= register <= arm.ARM_REG_R12) or register == arm.ARM_REG_LR
 
 
-def _is_single(each: Instruction) -> bool:
+def _is_single(instruction: Instruction) -> bool:
     """Return whether an instruction issues alone."""
-    if each.is_floating and (each.name in _LONG_FPU or each.is_double or each.has_double_register):
+    if instruction.is_floating and (
+        instruction.name in _LONG_FPU or instruction.is_double or instruction.has_double_register
+    ):
         return True
-    is_core_move = each.id == arm.ARM_INS_VMOV and any(map(_is_integer, each.registers))
-    return each.id in _SINGLE or is_core_move or each.text == "wfi"
+    is_core_move = instruction.id == arm.ARM_INS_VMOV and any(map(_is_integer, instruction.registers))
+    return instruction.id in _SINGLE or is_core_move or instruction.text == "wfi"
 
 
 def may_pair(older: Instruction, younger: Instruction) -> bool:

@@ -7,6 +7,8 @@ from functools import reduce
 from itertools import pairwise
 from operator import or_
 
+from typing_extensions import override
+
 from virtual_stm32.core.cores import Core
 from virtual_stm32.errors import NotModelledError
 
@@ -51,6 +53,7 @@ class Protected:
     allowed: Access
     region: int
 
+    @override
     def __str__(self) -> str:
         data = self.allowed & (Access.READ | Access.WRITE)
         title = _TITLES.get(data, "")
@@ -164,7 +167,8 @@ class Mpu:
         self._number = number
 
     def _update(self) -> None:
-        before, self.protected = self.protected, tuple(self._protect()) if self._control & _ENABLE else ()
+        before = self.protected
+        self.protected = tuple(self._protect()) if self._control & _ENABLE else ()
         self.has_changed = self.has_changed or self.protected != before
 
     def _protect(self) -> Iterator[Protected]:

@@ -47,7 +47,8 @@ class DebugPortRegisters:
         if not self._control & _DEBUG_POWER:
             self._control |= _STICKY_ERROR
             return 0
-        port, register = self._ports.get(self._select >> 24), self._select & _AP_BANK | address
+        port = self._ports.get(self._select >> 24)
+        register = self._select & _AP_BANK | address
         if port is None:
             return 0
         try:

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+from typing_extensions import override
+
 from tinysplit.boards.board import Board
 from tinysplit.boards.debug_port import load_debug_port
+from virtual_stm32.debug.access_port import MemoryBus
 from virtual_stm32.debug.breakpoints import BASE as BREAKPOINTS
 from virtual_stm32.debug.breakpoints import SIZE as BREAKPOINTS_BYTES
 from virtual_stm32.debug.breakpoints import BreakpointUnit
@@ -21,7 +24,7 @@ class BusFaultError(Exception):
     """An access that the bus does not answer."""
 
 
-class DebuggedPart:
+class DebuggedPart(MemoryBus):
     """The part behind a debug port: what its access port reads and writes.
 
     `reset` resets the board at once, `now_ps` returns the time of the rig. `powered_up` is called after power-up,
@@ -57,7 +60,8 @@ class DebuggedPart:
         self.programmed()
 
     def _hold_watchdog(self) -> None:
-        watchdog, now = self.machine.chip.watchdog, self.machine.cycles
+        watchdog = self.machine.chip.watchdog
+        now = self.machine.cycles
         if self.run_control.is_halted and self._words.stops_watchdog:
             watchdog.hold(now)
         else:
@@ -83,8 +87,8 @@ class DebuggedPart:
         except BoardResetError as error:  # by the watchdog
             self._reset(error.cause)
 
+    @override
     def read(self, address: int, size: int) -> int:
-        """Return 1, 2 or 4 bytes. Raises BusFaultError."""
         self._catch_up()
         word = address & ~3
         if (value := self._debug_word(word)) is not None:
@@ -121,8 +125,8 @@ class DebuggedPart:
         flash = self.board.device.flash
         return address - flash.start if flash.start <= address < flash.end else None
 
+    @override
     def write(self, address: int, size: int, value: int) -> None:
-        """Write 1, 2 or 4 bytes. Raises BusFaultError."""
         self._catch_up()
         if address in CoreDebug.REGISTERS:
             self.core.write(address, value)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from typing_extensions import override
+
 from tinysplit.boards.board import Board
 from virtual_stm32.clock import PS_PER_S
-from virtual_stm32.debug.access_port import AccessPort
+from virtual_stm32.debug.access_port import AccessPort, MemoryBus
 from virtual_stm32.debug.debug_port import DebugPortRegisters
 from virtual_stm32.debug.device import DBGMCU_BYTES
 from virtual_stm32.debug.jtag import JtagChain
@@ -92,19 +94,19 @@ def _access_ports(part: DebuggedPart, board: Board) -> Iterator[tuple[int, Acces
         yield _DEBUG_APB, AccessPort(_APB_PORT, _DebugApb(part))
 
 
-class _DebugApb:
+class _DebugApb(MemoryBus):
     """The debug bus of the H7: DBGMCU. What else is there (trace) reads as 0."""
 
     def __init__(self, part: DebuggedPart) -> None:
         self._part = part
 
+    @override
     def read(self, address: int, size: int) -> int:
-        """See MemoryBus."""
         place = self._place(address)
         return 0 if place is None else self._part.read(place, size)
 
+    @override
     def write(self, address: int, size: int, value: int) -> None:
-        """See MemoryBus."""
         place = self._place(address)
         if place is not None:
             self._part.write(place, size, value)

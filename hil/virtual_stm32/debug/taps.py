@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 
+from typing_extensions import override
+
 from virtual_stm32.debug.debug_port import DebugPortRegisters
+from virtual_stm32.debug.jtag import Tap
 
 _ABORT, _DPACC, _APACC, _IDCODE = 0b1000, 0b1010, 0b1011, 0b1110
 _IDCODE_BITS, _ACCESS_BITS = 32, 35
@@ -11,7 +14,7 @@ _ACK_OK = 0b010
 _READ = 1
 
 
-class DebugTap:
+class DebugTap(Tap):
     """The JTAG debug port. `access` is called before each transfer: it takes time until it happens."""
 
     ir_bits = 4
@@ -22,25 +25,27 @@ class DebugTap:
         self._access = access
         self.reset()
 
+    @override
     def reset(self) -> None:
-        """See Tap."""
         self._instruction = _IDCODE
         self._result = 0
 
+    @override
     def select(self, instruction: int) -> None:
-        """See Tap."""
         self._instruction = instruction
 
+    @override
     def capture(self) -> tuple[int, int]:
-        """See Tap: the result of the last transfer, which always is there in time."""
+        """Return the result of the last transfer, which always is there in time."""
         if self._instruction == _IDCODE:
             return self._idcode, _IDCODE_BITS
         if self._instruction in (_DPACC, _APACC):
             return self._result << 3 | _ACK_OK, _ACCESS_BITS
         return (0, _ACCESS_BITS) if self._instruction == _ABORT else _BYPASS
 
+    @override
     def update(self, value: int) -> None:
-        """See Tap: begin the transfer."""
+        """Begin the transfer."""
         if self._instruction not in (_DPACC, _APACC):
             return
         is_access_port = self._instruction == _APACC
@@ -50,7 +55,7 @@ class DebugTap:
         self._result = self._port.transfer((value & 0b110) << 1, data, is_access_port=is_access_port)
 
 
-class BoundaryScanTap:
+class BoundaryScanTap(Tap):
     """The boundary scan TAP: only its IDCODE can be read."""
 
     ir_bits = 5
@@ -60,17 +65,18 @@ class BoundaryScanTap:
         self._idcode = idcode
         self.reset()
 
+    @override
     def reset(self) -> None:
-        """See Tap."""
         self._instruction = self._IDCODE
 
+    @override
     def select(self, instruction: int) -> None:
-        """See Tap."""
         self._instruction = instruction
 
+    @override
     def capture(self) -> tuple[int, int]:
-        """See Tap."""
         return (self._idcode, _IDCODE_BITS) if self._instruction == self._IDCODE else _BYPASS
 
+    @override
     def update(self, value: int) -> None:
-        """See Tap."""
+        """Take nothing: no other register is selected."""

@@ -135,7 +135,8 @@ class Chip:
         return self._clock.cycle(self._clock.ps(now) + ps)
 
     def _clocks_changed(self, now: int) -> None:
-        frequencies, before = self.rcc.frequencies(), self._frequencies
+        frequencies = self.rcc.frequencies()
+        before = self._frequencies
         self._frequencies = frequencies
         if frequencies.core_hz != before.core_hz:
             self._clock.change(frequencies.core_hz, now, is_hse=self.rcc.runs_from_hse)

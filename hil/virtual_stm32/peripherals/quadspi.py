@@ -51,7 +51,8 @@ class SerialFlash:
             self._is_enabled = True
         elif instruction == _WRITE_STATUS and self._is_enabled:
             self.status[: len(data)] = data
-            self._is_enabled, self._busy_until = False, now + _WRITING_CLOCKS * self.facts.clock_cycles
+            self._is_enabled = False
+            self._busy_until = now + _WRITING_CLOCKS * self.facts.clock_cycles
         elif instruction not in (*_RESET, _WRITE_STATUS):
             raise NotModelledError(f"the command 0x{instruction:02X} of {self.facts.part} is not modelled")
 
@@ -69,7 +70,9 @@ class Quadspi(Registers):
     def __init__(self, facts: ExternalMemory, mapping: CExternalFlash, is_connected: Callable[[], bool]) -> None:
         super().__init__("QUADSPI", dict.fromkeys((_CR, _DCR, _SR, _FCR, _DLR, _CCR, _AR, _ABR, _LPTR), 0))
         self.flash = SerialFlash(facts)
-        self._facts, self._mapping, self._is_connected = facts, mapping, is_connected
+        self._facts = facts
+        self._mapping = mapping
+        self._is_connected = is_connected
         self._received = bytearray()
         self._sent = bytearray()
         mapping.fifo_bytes = facts.controller.fifo_bytes
@@ -130,8 +133,10 @@ class Quadspi(Registers):
 
     def _finish(self, now: int) -> None:
         """Exchange the data of a command; it ends when its bits have passed and what it has read is taken."""
-        instruction, count = self.words[_CCR] & 0xFF, self.words[_DLR] + 1
-        has_data, is_read = bool(self.field(_CCR, 24, 2)), self.field(_CCR, 26, 2) == _INDIRECT_READ
+        instruction = self.words[_CCR] & 0xFF
+        count = self.words[_DLR] + 1
+        has_data = bool(self.field(_CCR, 24, 2))
+        is_read = self.field(_CCR, 26, 2) == _INDIRECT_READ
         clocks = 8 * (1 + has_data * count) + self.field(_DCR, 8, 3) + 1
         end = now + clocks * self._prescaler * self._facts.core_cycles
         if is_read:

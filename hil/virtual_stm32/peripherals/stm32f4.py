@@ -76,7 +76,9 @@ class RccF4(Rcc):
     def source_hz(self, selection: int) -> int:
         if selection == _SELECTS_HSI:
             return HSI_HZ
-        m, n, p = self.field(_PLLCFGR, 0, 6), self.field(_PLLCFGR, 6, 9), 2 * (self.field(_PLLCFGR, 16, 2) + 1)
+        m = self.field(_PLLCFGR, 0, 6)
+        n = self.field(_PLLCFGR, 6, 9)
+        p = 2 * (self.field(_PLLCFGR, 16, 2) + 1)
         return pll_hz(self.pll_source_hz(HSI_HZ), max(m, 1), n, p, (950_000, 2_100_000), (100_000_000, 432_000_000))
 
     @override
@@ -145,7 +147,8 @@ def _dma(builder: DmaBuilder) -> DmaSystem:
 
 def stm32f4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
     """Return the peripherals of an STM32F4."""
-    rcc, flash = RccF4(cycle_after, board.hse_hz), FlashF4(cells, cycle_after)
+    rcc = RccF4(cycle_after, board.hse_hz)
+    flash = FlashF4(cells, cycle_after)
     pwr = PwrF4(board.device.max_hz)
     return Family(
         rcc=rcc,

@@ -86,7 +86,9 @@ class RccG0(Rcc):
     def source_hz(self, selection: int) -> int:
         if selection == _SELECTS_HSI:
             return HSI_HZ >> self.field(_CR, 11, 3)
-        m, n, r = self.field(_PLLCFGR, 4, 3) + 1, self.field(_PLLCFGR, 8, 7), self.field(_PLLCFGR, 29, 3) + 1
+        m = self.field(_PLLCFGR, 4, 3) + 1
+        n = self.field(_PLLCFGR, 8, 7)
+        r = self.field(_PLLCFGR, 29, 3) + 1
         return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (96_000_000, 344_000_000))
 
     @override
@@ -108,7 +110,8 @@ def _dma(builder: DmaBuilder) -> DmaSystem:
 
 def stm32g0(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
     """Return the peripherals of an STM32G0."""
-    rcc, flash = RccG0(cycle_after, board.hse_hz), FlashG0(cells, cycle_after)
+    rcc = RccG0(cycle_after, board.hse_hz)
+    flash = FlashG0(cells, cycle_after)
     pwr = Registers("PWR", {0x00: 0x200})
     syscfg = Registers("SYSCFG", {0x00: 0})
     return Family(

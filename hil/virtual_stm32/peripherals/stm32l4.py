@@ -117,7 +117,8 @@ class RccL4(Rcc):
             return _MSI_KHZ[selected] * _KHZ
         if selection == _SELECTS_HSI:
             return HSI_HZ
-        m, n = self.field(_PLLCFGR, 4, self._m_bits) + 1, self.field(_PLLCFGR, 8, 7)
+        m = self.field(_PLLCFGR, 4, self._m_bits) + 1
+        n = self.field(_PLLCFGR, 8, 7)
         r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
         return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
 

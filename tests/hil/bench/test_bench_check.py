@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from command_line import BAD_INPUT, USAGE, run
-from example import MODEL
-from fake_rig import make_project
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import MODEL
+from rigs.fake_rig import make_project
+from rigs.wiring_boards import bench_check_of
 from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit_hil.bench import check
 from tinysplit_hil.bench.check import BenchCheck
@@ -19,7 +20,6 @@ from tinysplit_hil.measure.wiring_client import End, Stamp
 from tinysplit_hil.rig.rig_file import RigLink, read_rig_file
 from tinysplit_hil.rig.rig_links import read_rig_of_project, write_links
 from virtual_stm32 import LineFaults
-from wiring_boards import bench_check_of
 
 TWO = ("nucleo_g071rb", "nucleo_f401re")
 FIRST, SECOND = (0, "USART1"), (1, "USART1")

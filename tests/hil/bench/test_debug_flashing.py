@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from debugged_boards import COUNTING, debugged, need_openocd
+from programs.virtual_firmware import build
+from rigs.debugged_boards import COUNTING, debugged, need_openocd
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.rig.programmers import OBJCOPY, failure
-from virtual_firmware import build
 from virtual_stm32 import ResetCause, VirtualRig
 
 # One board for each flash controller: double words, words, double words in two banks, flash words of 256 bits.

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from serial.tools import list_ports
 
-from bench import SERIALS, Desk, desk_in
-from command_line import BAD_INPUT, TOOL, USAGE, run
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
+from rigs.bench import SERIALS, Desk, desk_in
 from tinysplit_hil.bench import discover
 from tinysplit_hil.rig.rig_file import read_rig_file
 from tinysplit_hil.rig.stlink import PRODUCTS

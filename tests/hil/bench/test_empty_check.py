@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from debugged_boards import COUNTING, LIMIT_S, Debugged, debugged, need_openocd
+from programs.virtual_firmware import build
+from rigs.debugged_boards import COUNTING, LIMIT_S, Debugged, debugged, need_openocd
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import EmptyFlag, load_debug_port
@@ -13,7 +14,6 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.rig.commands import run_command
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
-from virtual_firmware import build
 from virtual_stm32 import ResetCause
 
 L4_SR, G0_ACR = EmptyFlag(0x40022010, 1 << 17, is_toggled=True), EmptyFlag(0x40022000, 1 << 16, is_toggled=False)

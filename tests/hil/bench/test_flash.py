@@ -11,10 +11,11 @@ from rich.console import Console
 from serial.tools import list_ports
 from typer.testing import CliRunner
 
-from bench import ACR, EMPTY, IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
-from command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
-from example import CALIBRATION, MODEL
-from fake_rig import HASH
+from commands.command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
+from example_folders.example import CALIBRATION, MODEL
+from programs.virtual_firmware import build
+from rigs.bench import ACR, EMPTY, IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
+from rigs.fake_rig import HASH
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.report import BuildReport
 from tinysplit.cli.app import app
@@ -22,7 +23,6 @@ from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
 from tinysplit_hil.bench.empty_check import UNPLUG
 from tinysplit_hil.rig.rig_file import read_rig_file
-from virtual_firmware import build
 
 FIRST, SECOND = SERIALS
 TWO_G0 = ("-b", "nucleo_g071rb", "-b", "nucleo_g071rb")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bench import SERIALS, Answers, Desk, desk_in
-from command_line import run
-from example import MODEL, SAMPLES, shared_example
+from commands.command_line import run
+from example_folders.example import MODEL, SAMPLES, shared_example
+from rigs.bench import SERIALS, Answers, Desk, desk_in
 from tinysplit.boards.catalog import load_board
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import check, flash

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from serial.tools import list_ports
 
-from bench import SERIALS, Desk, desk_in
-from command_line import BAD_INPUT, TOOL, USAGE, run
-from fake_rig import HASH
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
+from rigs.bench import SERIALS, Desk, desk_in
+from rigs.fake_rig import HASH
 from tinysplit.common.choices import ProgrammerName
 from tinysplit_hil.bench.reset import reset_commands
 from tinysplit_hil.rig.rig_file import read_rig_file

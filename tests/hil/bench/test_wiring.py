@@ -4,13 +4,13 @@ from itertools import combinations_with_replacement, pairwise
 
 import pytest
 
+from rigs.wiring_boards import wiring_of
 from tinysplit.boards.catalog import load_all, load_board, load_boards
 from tinysplit.boards.link_rates import common_rates
 from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit_hil.measure.wiring_client import MOST_LINKS
 from virtual_stm32 import LineFaults
-from wiring_boards import wiring_of
 
 G0, F4, L4, H7 = FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
 TWO = (G0, F4)

@@ -4,7 +4,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from fake_rig import make_project
+from rigs.fake_rig import make_project
 from tinysplit.project.activity import BoardActivity
 from tinysplit_hil.measure.energy_report import NOTE, TOO_SHORT, Energy, print_energy
 

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from fake_rig import FakeRig, make_inputs, make_project
+from rigs.fake_rig import FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.project.manifest import Project, ProjectPart

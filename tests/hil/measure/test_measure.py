@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fake_boards import ALL, CORE_HZ
-from fake_rig import COPY_TICKS, CUT_TICKS, FIRST_S, LAST_S, LAYER_TICKS, FakeRig, make_inputs, make_project
+from rigs.fake_boards import ALL, CORE_HZ
+from rigs.fake_rig import COPY_TICKS, CUT_TICKS, FIRST_S, LAST_S, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW, Failure, measure
 from tinysplit_hil.wire.frames import Frame

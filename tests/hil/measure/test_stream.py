@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fake_boards import ALL
-from fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
+from rigs.fake_boards import ALL
+from rigs.fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW
 from tinysplit_hil.measure.stream import Stream, stream

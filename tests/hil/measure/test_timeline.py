@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from fake_boards import CORE_HZ
-from fake_rig import COPY_TICKS, CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, make_project
+from rigs.fake_boards import CORE_HZ
+from rigs.fake_rig import COPY_TICKS, CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.project.manifest import EstimatedSpan, Project, ProjectPart

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from example import CALIBRATION, MODEL, SAMPLES
-from fake_rig import make_project
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import CALIBRATION, MODEL, SAMPLES
+from rigs.fake_rig import make_project
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.marker_pins import MarkerPins

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from command_line import BAD_INPUT, USAGE, run
-from example import SAMPLES, shared_example
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.compiler import compiler_version
 from tinysplit.build.report import BuildReport

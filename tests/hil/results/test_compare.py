@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from command_line import BAD_INPUT
-from fake_reports import GOOD, make_report, with_first_layer
+from commands.command_line import BAD_INPUT
+from rigs.fake_reports import GOOD, make_report, with_first_layer
 from tinysplit.cli.app import app
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.results.files import ResultFiles

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from browser import layout_in_browser, page_in_browser
-from command_line import BAD_INPUT, run
-from example import CALIBRATION, MODEL, shared_example
-from measured_example import BOARD, shared_measured_example
+from commands.browser import layout_in_browser, page_in_browser
+from commands.command_line import BAD_INPUT, run
+from example_folders.example import CALIBRATION, MODEL, shared_example
+from example_folders.measured_example import BOARD, shared_measured_example
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.output_folder import check_output_folder
 

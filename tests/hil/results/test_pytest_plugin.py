@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from example import CALIBRATION, MODEL, SAMPLES, shared_example
-from fake_rig import make_project
-from served_boards import served
+from commands.served_boards import served
+from example_folders.example import CALIBRATION, MODEL, SAMPLES, shared_example
+from rigs.fake_rig import make_project
 from tinysplit.common.host_protocol import HostProtocol
 
 pytest_plugins = ["pytester"]

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fake_reports import GOOD, make_report
-from fake_rig import FIRST_S, LAST_S, PERIOD_S, FakeRig, make_inputs, make_project
+from rigs.fake_reports import GOOD, make_report
+from rigs.fake_rig import FIRST_S, LAST_S, PERIOD_S, FakeRig, make_inputs, make_project
 from tinysplit_hil.measure.measure import Failure
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.measure.stream import stream

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import OTHER_HASH, SERIALS, Answers, Desk, FakeAnswers, Foreign, OtherBaud, desk_in
-from fake_rig import HASH
+from rigs.bench import OTHER_HASH, SERIALS, Answers, Desk, FakeAnswers, Foreign, OtherBaud, desk_in
+from rigs.fake_rig import HASH
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.rig.rig import open_rig

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from command_line import BAD_INPUT, TOOL, USAGE, run
-from fake_rig import make_project
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
+from rigs.fake_rig import make_project
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import TinysplitError

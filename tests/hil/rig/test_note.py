@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import example
-from command_line import BAD_INPUT, TOOL, USAGE, run
-from served_boards import served
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
+from commands.served_boards import served
+from example_folders import example
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
 from tinysplit.project.manifest import Project

@@ -8,8 +8,8 @@ import pytest
 import serial
 from serial.tools import list_ports
 
-from command_line import BAD_INPUT, run
-from fake_rig import make_project
+from commands.command_line import BAD_INPUT, run
+from rigs.fake_rig import make_project
 from tinysplit.common.errors import InputError, TinysplitError, ToolError
 from tinysplit_hil.rig.rig import Rig, open_rig
 

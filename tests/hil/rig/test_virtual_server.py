@@ -12,14 +12,14 @@ from types import SimpleNamespace
 import pytest
 import serial
 
-from echo_firmware import BAUD, ECHO
+from programs.echo_firmware import BAUD, ECHO
+from programs.virtual_firmware import build
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit_hil.rig import virtual_server as server
 from tinysplit_hil.rig.virtual_server import HOLD_S, Server
 from tinysplit_hil.wire.frames import Frame
 from tinysplit_hil.wire.simulated_time import SharedTime, share_time
-from virtual_firmware import build
 from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.clock import PS_PER_S
 from virtual_stm32.os_ports import OsPort, Pty, Tcp, open_ports

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from serial import SerialException
 
-from fake_boards import ALL, FakeBoard, FakePort, FakeTime, make_identity
+from rigs.fake_boards import ALL, FakeBoard, FakePort, FakeTime, make_identity
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.wire.client import LOST_EVENT_S, BoardClient
 from tinysplit_hil.wire.frames import Frame

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from example import SAMPLES, shared_example
+from example_folders.example import SAMPLES, shared_example
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.project_files import ELF_IN_PROJECT

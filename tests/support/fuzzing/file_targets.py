@@ -11,11 +11,11 @@ from unittest.mock import patch
 import numpy as np
 from PIL import Image
 
-from fake_rig import make_project
 from fuzzing.files import from_file, scratch_folder
 from fuzzing.json_changes import changed_json
 from fuzzing.target import Target
 from fuzzing.weights_target import weights_target
+from rigs.fake_rig import make_project
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board, load_file
 from tinysplit.boards.family_schema import FamilyFile

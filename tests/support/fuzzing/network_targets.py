@@ -13,7 +13,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from fuzzing.files import from_file, scratch_folder
 from fuzzing.target import Target
-from onnx_builder import OnnxBuilder
+from models.onnx_builder import OnnxBuilder
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.operators import OPERATORS
 

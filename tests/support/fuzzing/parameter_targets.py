@@ -6,11 +6,11 @@ from hashlib import sha256
 
 import numpy as np
 
-from fake_rig import make_project
 from fuzzing.files import scratch_folder
 from fuzzing.json_changes import changed_json
 from fuzzing.target import Target
-from onnx_builder import OnnxBuilder
+from models.onnx_builder import OnnxBuilder
+from rigs.fake_rig import make_project
 from tinysplit.common.errors import InputError
 from tinysplit.common.project_files import MANIFEST_NAME, MODEL_NAME, PARAMETERS_NAME
 from tinysplit.network.quantized_graph import QuantizedGraph

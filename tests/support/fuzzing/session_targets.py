@@ -15,10 +15,10 @@ from random import Random
 import numpy as np
 from rich.console import Console
 
-from fake_boards import BAUD, FakePort
-from fake_rig import FakeRig, make_inputs, make_project
 from fuzzing.files import scratch_folder
 from fuzzing.target import Target
+from rigs.fake_boards import BAUD, FakePort
+from rigs.fake_rig import FakeRig, make_inputs, make_project
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError
 from tinysplit.common.host_protocol import HostProtocol

@@ -7,13 +7,13 @@ from random import Random
 
 import numpy as np
 
+from example_folders.weights_folders import signer
 from fuzzing.files import from_file
 from fuzzing.target import FindingError, Target
 from tinysplit.weights_file.description import describe
 from tinysplit.weights_file.file import FileIdentity, encode, read_weights_file
 from tinysplit.weights_file.layers import LayerEntry
 from tinysplit.weights_file.signing_key import SigningKey
-from weights_folders import signer
 
 _STRANGER = signer(2).public_key
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typing_extensions import override
 
 from tinysplit.cli.basic_options import CheckedCommand, messages, value_mistake
 from tinysplit.common.choices import AUTO
@@ -41,8 +42,9 @@ def config_path(given: Mapping[str, Any]) -> Path | None:
 class ConfiguredCommand(CheckedCommand):
     """Takes what the command line leaves out from the config file, and says so on stderr."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (click's own signature)
-        """See click: reads the options. Raises InputError for a mistake in the config file."""
+    @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options, and others from the config file. Raises InputError for a mistake in the file."""
         given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         given = {name: value for name, value in given.items() if isinstance(value, bool | str | list | tuple)}
         path = config_path(given)
@@ -51,8 +53,9 @@ class ConfiguredCommand(CheckedCommand):
             ctx.default_map = self._defaults(ctx, path, set(given))
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (click's own signature)
-        """See click: runs the command. Raises InputError for a value of the config file that makes no sense."""
+    @override
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Raises InputError for a value of the config file that makes no sense."""
         try:
             return super().invoke(ctx)
         except UsageError as error:

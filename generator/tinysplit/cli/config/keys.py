@@ -98,7 +98,7 @@ class Key:
     def as_argument(self, value: object) -> Argument:
         """Return a value of the file as it would be on the command line.
 
-        Raises ValueError for one of a wrong type, one that is empty, and a number that is too small.
+        Raises ValueError for one of a wrong type, one that is empty, and a number that is too small or too large.
         """
         if self._type is bool:
             is_right = isinstance(value, bool)
@@ -112,9 +112,12 @@ class Key:
             raise ValueError(f"has to be {self.expected}")
         if value in ("", []) or (isinstance(value, list) and "" in value):
             raise ValueError("is empty: give it a value, or leave the line out")
-        lowest = self._option.min
-        if lowest is not None and not float(str(value)) >= lowest:
-            raise ValueError(f"{value} has to be at least {lowest:g}")
+        if isinstance(value, int | float):
+            lowest, highest = self._option.min, self._option.max
+            if lowest is not None and not value >= lowest:
+                raise ValueError(f"{value} has to be at least {lowest:g}")
+            if highest is not None and not value <= highest:
+                raise ValueError(f"{value} has to be at most {highest:g}")
         return value if isinstance(value, bool | list) else str(value)
 
     def moved(self, value: Argument, move: Callable[[str], str]) -> Argument:

@@ -13,6 +13,7 @@ from typing import IO, Any, cast
 
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.common.input_files.limits import ARRAY_BYTES, MIB, size_text
 
@@ -27,6 +28,7 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 class _Reader(BufferedReader):
     """A file of which not more than `_LARGEST_READ` bytes are read at once."""
 
+    @override
     def read(self, size: int | None = -1, /) -> bytes:
         is_all = size is None or size < 0
         contents = super().read(_LARGEST_READ + 1 if is_all else min(size or 0, _LARGEST_READ + 1))

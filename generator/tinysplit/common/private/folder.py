@@ -35,17 +35,17 @@ def private_folder(path: Path, *, make: bool = True) -> Path:
         path = path.parent.resolve() / path.name
         if make:
             _make(path)
-        found = path.lstat()
+        status = path.lstat()
         above = [each.stat() for each in path.parents]
     except OSError as error:
         raise ToolError(f"{path} cannot be used ({error.strerror}): make it a folder of your own") from None
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise ToolError(f"{path} is a link or a file, and has to be a folder of your own: remove it")
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise ToolError(
-            f"{path} belongs to another user (id {found.st_uid}): remove it, or set TMPDIR to another folder"
+            f"{path} belongs to another user (id {status.st_uid}): remove it, or set TMPDIR to another folder"
         )
-    if found.st_mode & _OTHERS_WRITE:
+    if status.st_mode & _OTHERS_WRITE:
         raise ToolError(f"other users can write in {path}, and change programs that are run from there: remove it")
     for folder, each in zip(path.parents, above, strict=True):
         if each.st_mode & _OTHERS_WRITE and not each.st_mode & stat.S_ISVTX:

@@ -4,6 +4,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+from typing_extensions import override
 
 from tinysplit.common.texts.quoting import printable_lines
 from tinysplit.settings.setting import Face, as_option, worded
@@ -21,6 +22,7 @@ class PlainConsole(Console):
         super().__init__(markup=False, emoji=False, **options)
         self._face = face
 
-    def render_str(self, text: str, **options: Any) -> Text:  # noqa: ANN401 (those of rich)
-        """See rich: everything that is printed as a string comes here, in tables, too."""
+    @override
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return what is printed: rich calls this for all strings, those of tables, too."""
         return super().render_str(printable_lines(worded(text, self._face)), **options)

@@ -50,7 +50,7 @@ def tcl_word(text: str) -> str:
     """Return a text as one word of Tcl, which OpenOCD reads: nothing in it is a variable, a command or an end."""
     if not text:
         return "{}"
-    return _SAFE_IN_TCL.sub(lambda each: each[0] if each[0] > "\x7f" else _tcl_character(each[0]), text)
+    return _SAFE_IN_TCL.sub(lambda match: match[0] if match[0] > "\x7f" else _tcl_character(match[0]), text)
 
 
 def _tcl_character(character: str) -> str:
@@ -73,7 +73,7 @@ def c_comment(text: str) -> str:
 
 def c_string(text: str) -> str:
     """Return a text of ASCII characters for the inside of a string literal of C."""
-    return re.sub(r'[\\"?]|[^\x20-\x7e]', lambda each: _c_character(each[0]), text)
+    return re.sub(r'[\\"?]|[^\x20-\x7e]', lambda match: _c_character(match[0]), text)
 
 
 def _c_character(character: str) -> str:

@@ -30,8 +30,8 @@ def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: Ranki
         price = "price" if goal.prices else "count"
         numbers = ("baud", "I ms", "period\nms", "mJ", "mW", price, "phase\n1")
         table = plain_table("", "boards", "layers", numbers=numbers)
-        for place, each in enumerate(ranking.best, 1):
-            table.add_row(str(place), *_cells(each, goal))
+        for place, ranked in enumerate(ranking.best, 1):
+            table.add_row(str(place), *_cells(ranked, goal))
         console.print(table)
     for line in ranking.lines():
         console.print(line, highlight=False, soft_wrap=True)
@@ -60,7 +60,8 @@ def layer_counts(candidate: SetCandidate, assignment: Assignment) -> str:
 
 def print_bit_widths(exploration: Exploration, console: Console) -> None:
     """Print for each network what its best set takes in more bits, beside the fewest that were tried."""
-    goal, widths = exploration.request.goal, sorted(exploration.request.space.bits)
+    goal = exploration.request.goal
+    widths = sorted(exploration.request.space.bits)
     unit = _unit(goal)
     for graph in exploration.request.graphs if goal.ranked_by is not Ranked.PRICE else ():
         rankings = [(bits, exploration.rankings.get((graph.sha256, bits))) for bits in widths]
@@ -84,8 +85,8 @@ def _print_sweep(title: str, sweep: Sweep, goal: RankingGoal, console: Console) 
             boards, str(cell.n_boards), str(cell.baud or "-"), f"{_value(cell.best, goal):.2f}" if cell.best else ""
         )
     console.print(table)
-    for each in sweep.break_evens:
-        console.print(_line(each, sweep, goal), highlight=False, soft_wrap=True)
+    for break_even in sweep.break_evens:
+        console.print(_line(break_even, sweep, goal), highlight=False, soft_wrap=True)
 
 
 def _heading(goal: RankingGoal) -> str:
@@ -97,20 +98,21 @@ def _value(ranked: RankedSet, goal: RankingGoal) -> float:
     return MILLI * goal.value(ranked.simulated)
 
 
-def _line(found: BreakEven, sweep: Sweep, goal: RankingGoal) -> str:
+def _line(break_even: BreakEven, sweep: Sweep, goal: RankingGoal) -> str:
     """Return "from 460 800 baud on, 2 boards (...) are faster than fewer (...)", or that they never are."""
     better = BETTER[goal.ranked_by or Ranked.LATENCY]
-    several, fewer = f"{found.n_boards} boards", "one" if found.n_boards == 2 else "fewer"  # noqa: PLR2004 (a pair)
-    if found.best is None:
+    several = f"{break_even.n_boards} boards"
+    fewer = "one" if break_even.n_boards == 2 else "fewer"  # noqa: PLR2004 (a pair)
+    if break_even.best is None:
         return f"no set of {several} is feasible at {_grouped(sweep.bauds[-1])} baud"
-    if found.fewer is None:
-        return f"only sets of {several} or more are feasible, from {_grouped(found.baud or 0)} baud on"
-    ends = (_named(found.best, goal), _named(found.fewer, goal))
-    if found.baud is None:
+    if break_even.fewer is None:
+        return f"only sets of {several} or more are feasible, from {_grouped(break_even.baud or 0)} baud on"
+    ends = (_named(break_even.best, goal), _named(break_even.fewer, goal))
+    if break_even.baud is None:
         last = _grouped(sweep.bauds[-1])
         return f"up to {last} baud, no {several} {better} than {fewer}: {ends[0]}, against {ends[1]}"
-    at = "already at" if found.baud == sweep.bauds[0] else "from"
-    return f"{at} {_grouped(found.baud)} baud, {several} ({ends[0]}) {better} than {fewer} ({ends[1]})"
+    at = "already at" if break_even.baud == sweep.bauds[0] else "from"
+    return f"{at} {_grouped(break_even.baud)} baud, {several} ({ends[0]}) {better} than {fewer} ({ends[1]})"
 
 
 def _named(ranked: RankedSet, goal: RankingGoal) -> str:

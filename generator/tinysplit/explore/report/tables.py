@@ -83,12 +83,18 @@ def _print_front(front: Sequence[FrontEntry], exploration: Exploration, console:
 def _print_largest(exploration: Exploration, console: Console) -> None:
     console.print("\nlargest network that each set of boards can run", highlight=False)
     table = plain_table("boards", "network", numbers=("bits", "macc", "baud", "I ms"))
-    for each in exploration.largest:
-        cells = ("none", str(each.bits), "", "", "")
-        if each.graph and each.candidate and each.point:
-            latency = f"{each.point.latency_s * MS:.2f}"
-            cells = (each.graph.name, str(each.bits), f"{each.graph.macc:,}", str(each.candidate.baud or "-"), latency)
-        table.add_row(" + ".join(each.boards), *cells)
+    for largest in exploration.largest:
+        cells = ("none", str(largest.bits), "", "", "")
+        if largest.graph and largest.candidate and largest.point:
+            latency = f"{largest.point.latency_s * MS:.2f}"
+            cells = (
+                largest.graph.name,
+                str(largest.bits),
+                f"{largest.graph.macc:,}",
+                str(largest.candidate.baud or "-"),
+                latency,
+            )
+        table.add_row(" + ".join(largest.boards), *cells)
     console.print(table)
 
 

@@ -68,7 +68,8 @@ def _entry(entry: FrontEntry, goal: RankingGoal) -> dict[str, Any]:
 
 
 def _ranked(ranked: RankedSet, goal: RankingGoal) -> dict[str, Any]:
-    frame_period_s, point = goal.settings.frame_period_s, ranked.point
+    frame_period_s = goal.settings.frame_period_s
+    point = ranked.point
     return {
         **_set(ranked.candidate, goal.price(ranked.candidate.boards)),
         **_figures(ranked.simulated, ranked.simulated.power_w(frame_period_s), goal),

@@ -203,7 +203,14 @@ class _SameWeights:
 def _expected_groups(weights: _SameWeights) -> int:
     magnitudes = _expected_magnitudes(weights.layer)
     inputs, unroll = padded_inputs(weights.layer)
-    return len(_fewest_groups(_padded(magnitudes, inputs).reshape(-1, unroll), weights.x_high, EXPECTED_ORDERS))
+    rows = _padded(magnitudes, inputs).reshape(-1, unroll)
+    return _count_of_groups(rows.astype(np.int32).tobytes(), unroll, weights.x_high)
+
+
+@lru_cache(maxsize=1024)  # parts of a layer that are cut anew have other arrays of the same weights
+def _count_of_groups(magnitudes: bytes, unroll: int, x_high: int) -> int:
+    rows = np.frombuffer(magnitudes, np.int32).reshape(-1, unroll)
+    return len(_fewest_groups(rows, x_high, EXPECTED_ORDERS))
 
 
 def _expected_magnitudes(layer: Layer) -> Integers:
@@ -314,7 +321,7 @@ def _padded(weights: Integers, inputs: int) -> Integers:
     return padded
 
 
-def _fewest_groups(magnitudes: Integers, x_high: int, tries: int) -> tuple[Group, ...]:
+def _fewest_groups(magnitudes: Integers | NDArray[np.int32], x_high: int, tries: int) -> tuple[Group, ...]:
     """Return the fewest groups over the given and `tries` random orders of the inputs (columns)."""
     unroll, most = magnitudes.shape[1], HALF_WORD // max(x_high, 1)
     rng = np.random.default_rng(0)

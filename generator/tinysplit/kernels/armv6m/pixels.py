@@ -1,5 +1,7 @@
 """Shapes, work and code of the Cortex-M0+ kernels that compute all channels of a window, four at a time."""
 
+from functools import cache
+
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.code_parts import usual_code
@@ -84,7 +86,11 @@ def windows_bytes(layer: Layer, widths: Widths) -> int:
 
 def padded_inputs(layer: Layer) -> tuple[int, int]:
     """Return the inputs of an output, padded for the fastest inner loop, and how many of them an iteration takes."""
-    used = inputs_of(layer)
+    return _padded(inputs_of(layer))
+
+
+@cache
+def _padded(used: int) -> tuple[int, int]:
     choices = [
         (inputs, unroll)
         for inputs in range(used + used % 2, used + LONGEST_UNROLL, 2)

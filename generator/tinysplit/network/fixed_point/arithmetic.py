@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray
 
@@ -25,6 +26,7 @@ class Requantization:
     post_shift: int
     pre_shift: int = 0
 
+    @override
     def __str__(self) -> str:
         low, high = min(self.factors), max(self.factors)
         factor = f"factor {low}" if low == high else f"factor {low} to {high}"

@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 FloatArray = NDArray[np.float32] | NDArray[np.float64]
 IntArray = NDArray[np.signedinteger]
@@ -21,6 +22,7 @@ class ValueFormat:
     scale: float
     zero_point: int = 0
 
+    @override
     def __str__(self) -> str:
         """Name the next coarser Q format, the factor of its step, and the zero point: 0.585*Q7.0 at 83."""
         fraction, exponent = frexp(self.scale)
@@ -69,6 +71,7 @@ class QFormat(ValueFormat):
     def __init__(self, bits: int, fraction_bits: int) -> None:
         super().__init__(bits, 2.0**-fraction_bits)
 
+    @override
     def __str__(self) -> str:
         return f"Q{self.bits - 1 - self.fraction_bits}.{self.fraction_bits}"
 

@@ -26,8 +26,25 @@ from tinysplit.network.layers.window import Pads, Window
 KINDS: dict[str, type[Layer]] = {
     kind.kind: kind
     for kind in (
-        *(Conv, DepthwiseConv, Dense, ConvTranspose, MaxPool, AveragePool, Add, Mul, Concat, Softmax, Lookup, PRelu),
-        *(Pad, Permute, Upsample, RowSlice, RowJoin, PartialSum, AverageOfSums),
+        Conv,
+        DepthwiseConv,
+        Dense,
+        ConvTranspose,
+        MaxPool,
+        AveragePool,
+        Add,
+        Mul,
+        Concat,
+        Softmax,
+        Lookup,
+        PRelu,
+        Pad,
+        Permute,
+        Upsample,
+        RowSlice,
+        RowJoin,
+        PartialSum,
+        AverageOfSums,
     )
 }
 

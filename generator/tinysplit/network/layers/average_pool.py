@@ -70,7 +70,8 @@ class AveragePool(Pool):
         """
         if self.needs_64_bits(formats):
             return None
-        (multiplier, divisor), elements = self.ratio(formats), self.window.elements
+        multiplier, divisor = self.ratio(formats)
+        elements = self.window.elements
         count = elements * divisor
         addend = count // 2 - elements * formats.x.zero_point * multiplier + count * formats.y.zero_point
         return ProductQuotient.of(multiplier, addend, count, (elements * formats.x.low, elements * formats.x.high))

@@ -52,7 +52,8 @@ class ConvTranspose(WeightedLayer):
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         (x,) = inputs
-        weights, constants = quantized.constants["weights"], quantized.constants
+        weights = quantized.constants["weights"]
+        constants = quantized.constants
         height, width, channels = self.out_shape
         (s_h, s_w), (d_h, d_w) = self.stride, self.dilation
         rows, columns = height + self.pads.top + self.pads.bottom, width + self.pads.left + self.pads.right

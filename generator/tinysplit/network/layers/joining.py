@@ -92,7 +92,8 @@ class Alignment(NamedTuple):
         shift = min(floor(log2((ACCUMULATOR_MAX - spare) / (reach + abs(y_zero_point) + 1))), MAX_SHIFT)
         factors = [round(ratio * 2.0**shift) for ratio in (*ratios, *instead)]
         while shift > 0 and not any(factor % 2 for factor in factors):
-            factors, shift = [factor // 2 for factor in factors], shift - 1
+            factors = [factor // 2 for factor in factors]
+            shift = shift - 1
         factors = factors[: len(ratios)]
         zeros = sum(factor * zero for factor, zero in zip(factors, zero_points, strict=True))
         return cls(tuple(factors), (y_zero_point << shift) + ((1 << shift) >> 1) - zeros, shift)
@@ -106,10 +107,12 @@ def product_requantization(ratio: float, y: ValueFormat, largest: int) -> Requan
     ratio = max(ratio, LEAST_REACH / largest)
     most = min(y.high + abs(y.zero_point), ratio * largest)
 
-    def error(found: Requantization) -> float:
+    def error(candidate: Requantization) -> float:
         """Return how many steps a product is off at most, before it is rounded."""
-        step = ratio * 2.0**found.pre_shift
-        return (step / 2 if found.pre_shift else 0.0) + most * abs(found.factors[0] * 2.0**-found.post_shift / step - 1)
+        step = ratio * 2.0**candidate.pre_shift
+        return (step / 2 if candidate.pre_shift else 0.0) + most * abs(
+            candidate.factors[0] * 2.0**-candidate.post_shift / step - 1
+        )
 
     candidates = (_shifted_product(ratio, y, largest, pre_shift) for pre_shift in range(MAX_SHIFT + 1))
     return min((found for found in candidates if found.post_shift >= 0 and found.factors[0]), key=error)
@@ -117,7 +120,8 @@ def product_requantization(ratio: float, y: ValueFormat, largest: int) -> Requan
 
 def _shifted_product(ratio: float, y: ValueFormat, largest: int, pre_shift: int) -> Requantization:
     """Return the factor with most bits after a first shift; its other shift is below 0 where there is none."""
-    shifted, step = (largest >> pre_shift) + 2, ratio * 2.0**pre_shift
+    shifted = (largest >> pre_shift) + 2
+    step = ratio * 2.0**pre_shift
     room = max(ACCUMULATOR_MAX - shifted, 1) / (shifted * step + abs(y.zero_point) + 1)
     shift = min(floor(log2(min(room, (MAX_FACTOR - 1) / step))), MAX_SHIFT)
     factor = round(step * 2.0**shift)

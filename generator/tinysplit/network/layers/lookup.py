@@ -71,7 +71,8 @@ class Lookup(Layer):
         if quantized.formats.x.bits == BYTE_BITS:
             return quantized.clamped(table[x])
         position = x.astype(np.int64) - quantized.formats.x.low
-        low, between = position >> STEP_BITS, position & ((1 << STEP_BITS) - 1)
+        low = position >> STEP_BITS
+        between = position & ((1 << STEP_BITS) - 1)
         rise = (table[low + 1] - table[low]) * between + (1 << (STEP_BITS - 1))
         return quantized.clamped(table[low] + (rise >> STEP_BITS))
 

@@ -1,6 +1,7 @@
 """The sliding window that convolutions and pools share: kernel, stride, dilation, padding."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -84,8 +85,11 @@ def layer_window(layer: Layer) -> Window | None:
     return window
 
 
+@lru_cache
 def _covered(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> IntArray:
     begins = np.arange(-pads[0], size + pads[1] - dilation * (kernel - 1), stride)
-    before, inside = -(begins // dilation), -((begins - size) // dilation)  # positions before the map and its end
+    before = -(begins // dilation)
+    inside = -((begins - size) // dilation)  # positions before the map and its end
     covered: IntArray = inside.clip(0, kernel) - before.clip(0, kernel)
+    covered.flags.writeable = False
     return covered

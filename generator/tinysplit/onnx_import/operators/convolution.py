@@ -111,7 +111,8 @@ def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
 def _ungrouped(weights: Constant, groups: int) -> Constant:
     """Return weights in_channels x out_channels x k_h x k_w of one group that is equal to `groups` groups."""
     whole = np.zeros((weights.shape[0], groups * weights.shape[1], *weights.shape[2:]), np.float32)
-    inputs, outputs = weights.shape[0] // groups, weights.shape[1]
+    inputs = weights.shape[0] // groups
+    outputs = weights.shape[1]
     for group in range(groups):
         rows = slice(group * inputs, (group + 1) * inputs)
         whole[rows, group * outputs : (group + 1) * outputs] = weights[rows]
@@ -140,6 +141,7 @@ def _cut(
         raise node.error(TRANSPOSED_GAPS, *stride, *kernel)
     total = [max(size - end, 0) for size, end in zip(whole, ends, strict=True)]
     more_rows, more_columns = (max(end - size, 0) for size, end in zip(whole, ends, strict=True))
-    small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+    small = [t // 2 for t in total]
+    large = [t - t // 2 for t in total]
     begin, end = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
     return Pads(*begin, *end), (growth[0] + more_rows, growth[1] + more_columns)

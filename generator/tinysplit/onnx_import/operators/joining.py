@@ -59,12 +59,12 @@ def concat(node: Node, builder: GraphBuilder) -> Tensor:
     size = sum(tensor.layout.shape[axis] for tensor in node.tensors)
     check_value_size([size if k == axis else n for k, n in enumerate(node.tensor.layout.shape)])
     operands = _operands(node, builder)
-    found = next((own for own in _divided(operands, axis) if _is_in_order(_by_pixel(own, axis))), None)
-    if found is None:
+    joined = next((own for own in _divided(operands, axis) if _is_in_order(_by_pixel(own, axis))), None)
+    if joined is None:
         whole = [replace(operand, shape=Shape(1, 1, operand.order.size)) for operand in operands]
         has_order = has_loops(_by_pixel(whole, axis).ravel())
-        found = whole if has_order else _in_onnx_order(node, builder, operands, axis)
-    return Tensor(Layout(_by_pixel(found, axis)), builder.append(Concat(**_fields(node, found))))
+        joined = whole if has_order else _in_onnx_order(node, builder, operands, axis)
+    return Tensor(Layout(_by_pixel(joined, axis)), builder.append(Concat(**_fields(node, joined))))
 
 
 def _divided(operands: list[_Operand], axis: int) -> Iterator[list[_Operand]]:
@@ -80,15 +80,15 @@ def _divided(operands: list[_Operand], axis: int) -> Iterator[list[_Operand]]:
 def _in_onnx_order(node: Node, builder: GraphBuilder, operands: list[_Operand], axis: int) -> list[_Operand]:
     """Return the operands of a concatenation stored as ONNX has them, each after a layer that moves it there."""
     pixels = prod(operands[0].order.shape[:axis])
-    found = []
+    ordered = []
     for operand in operands:
         size = operand.order.size
         shape = Shape(1, pixels, size // pixels)
         name = operand.name
         if not np.array_equal(operand.order.ravel(), np.arange(size)):
             name = builder.moved(node, operand.tensor, operand.producer, operand.order.ravel(), shape).output
-        found.append(replace(operand, name=name, shape=shape, order=np.arange(size).reshape(operand.order.shape)))
-    return found
+        ordered.append(replace(operand, name=name, shape=shape, order=np.arange(size).reshape(operand.order.shape)))
+    return ordered
 
 
 def _sum(node: Node, builder: GraphBuilder, signs: list[int]) -> Tensor:
@@ -138,7 +138,8 @@ def _by_vectors(first: _Operand, operands: list[_Operand]) -> _Operand:
 
 def _as_first(node: Node, builder: GraphBuilder, operand: _Operand, first: _Operand) -> _Operand:
     """Return an operand in the shape that it has beside `first`: the same one, or a vector of its channels."""
-    order, channels = np.broadcast_to(operand.order, first.order.shape), first.shape.channels
+    order = np.broadcast_to(operand.order, first.order.shape)
+    channels = first.shape.channels
     if operand.order.size == first.order.size:
         if not np.array_equal(order, first.order):
             wanted = np.empty(order.size, np.int64)
@@ -164,8 +165,8 @@ def _by_pixel(operands: list[_Operand], axis: int) -> IndexArray:
 
 def _is_in_order(order: IndexArray) -> bool:
     """Whether a value of this order is stored as ONNX has it, or as a map of height x width x channels."""
-    found = Layout(order).unpadded_map()
-    stored = [order, *([found[0]] if found else [])]
+    unpadded = Layout(order).unpadded_map()
+    stored = [order, *([unpadded[0]] if unpadded else [])]
     return any(np.array_equal(each.ravel(), np.arange(order.size)) for each in stored)
 
 

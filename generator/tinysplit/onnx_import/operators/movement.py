@@ -68,7 +68,8 @@ def reshape(node: Node, builder: GraphBuilder) -> Tensor:
 @operator("Flatten", attributes=("axis",), taken_pad=TakenPad.ANY)
 def flatten(node: Node, builder: GraphBuilder) -> Tensor:
     """Flatten to two dimensions."""
-    layout, axis = node.tensor.layout, node.attributes.get("axis", 1)
+    layout = node.tensor.layout
+    axis = node.attributes.get("axis", 1)
     return node.moved(layout.reshape((prod(layout.shape[:axis]), -1)))
 
 

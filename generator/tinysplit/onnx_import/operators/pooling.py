@@ -71,8 +71,10 @@ def average_pool(node: Node, builder: GraphBuilder) -> Tensor:
     counted = _flooring_window(node, in_shape, padded).pads if node.attributes.get("count_include_pad", 0) else padded
     if any(counted) and counted != window.pads:
         producer = builder.zeros_around(node, producer, in_shape, counted)
-        own = Pads(*(whole - part for whole, part in zip(window.pads, counted, strict=True)))
-        window, in_shape, counted = replace(window, pads=own), producer.out_shape, Pads()
+        pads = Pads(*(whole - part for whole, part in zip(window.pads, counted, strict=True)))
+        window = replace(window, pads=pads)
+        in_shape = producer.out_shape
+        counted = Pads()
     layer = _average_pool(node, builder.source(producer), in_shape, window, counts=any(counted))
     return _appended(node, builder, layer)
 
@@ -178,6 +180,6 @@ def _pool_window(node: Node, in_shape: Shape, padded: Pads) -> Window:
         if (windows - 1) * stride >= begin + size + before:
             windows -= 1
         more.append(max((windows - 1) * stride + extent - (begin + size + end), 0))
-    own = window.pads
-    extended = replace(window, pads=own._replace(bottom=own.bottom + more[0], right=own.right + more[1]))
+    pads = window.pads
+    extended = replace(window, pads=pads._replace(bottom=pads.bottom + more[0], right=pads.right + more[1]))
     return fitting(node, extended, in_shape)

@@ -42,7 +42,8 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
 
     Raises InputError for other factors, and where a pixel of the output is no copy of the one that repetition takes.
     """
-    shape, resized = node.tensor.layout.shape, tuple(_resized(node))
+    shape = node.tensor.layout.shape
+    resized = tuple(_resized(node))
     factors = tuple(new / size for size, (new, _) in zip(shape, resized, strict=True))
     if node.rank not in MAP_RANKS or any(factor != 1 for factor in factors[:2]):
         raise node.error(OTHER_AXES, node.tensor.layout, factors)
@@ -71,14 +72,15 @@ def _resized(node: Node) -> Iterator[tuple[int, float]]:
     shape, axes = node.tensor.layout.shape, _axes(node)
     scales, sizes = node.optional(SCALES), node.optional(SIZES)
     if sizes is not None and sizes.size:
-        own = [new / shape[axis] for new, axis in zip(sizes.tolist(), axes, strict=True)]
+        given = [new / shape[axis] for new, axis in zip(sizes.tolist(), axes, strict=True)]
         policy = node.attributes.get("keep_aspect_ratio_policy", b"stretch")
         if policy != b"stretch":
-            own = [min(own) if policy == b"not_larger" else max(own)] * len(own)
+            given = [min(given) if policy == b"not_larger" else max(given)] * len(given)
         rounding = 0.5
     else:
-        own, rounding = (scales.tolist() if scales is not None else []), 0.0
-    by_axis = dict(zip(axes, own, strict=True))
+        given = scales.tolist() if scales is not None else []
+        rounding = 0.0
+    by_axis = dict(zip(axes, given, strict=True))
     for axis, size in enumerate(shape):
         scale = by_axis.get(axis, 1.0)
         yield floor(size * scale + rounding), scale
@@ -113,7 +115,8 @@ def _positions(node: Node, axis: int, new: int, scale: float, transformation: st
     begin, end = 0.0, 1.0
     if transformation == "tf_crop_and_resize":
         axes, roi = _axes(node), node.constant(ROI).tolist()
-        begin, end = roi[axes.index(axis)], roi[len(axes) + axes.index(axis)]
+        begin = roi[axes.index(axis)]
+        end = roi[len(axes) + axes.index(axis)]
     cropped = np.linspace(begin, end, new) if new > 1 else np.array([(begin + end) / 2])
     known: dict[str, FloatArray] = {
         "half_pixel": half_pixel,

@@ -18,7 +18,8 @@ def softmax(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `Softmax`, after a reordering where the elements of one softmax are not contiguous in memory."""
     shape = node.tensor.layout.shape
     if node.opset >= ONE_AXIS_OPSET:
-        view, axis = shape, node.attributes.get("axis", -1) % node.rank
+        view = shape
+        axis = node.attributes.get("axis", -1) % node.rank
     else:
         first = node.attributes.get("axis", 1) % node.rank
         view, axis = (prod(shape[:first]), prod(shape[first:])), 1

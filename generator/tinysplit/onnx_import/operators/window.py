@@ -21,12 +21,12 @@ def window_of(node: Node, in_shape: Shape, padded: Pads, kernel: tuple[int, int]
     window = Window(kernel, node.pair("strides", 1), node.pair("dilations", 1), padded)
     auto_pad = node.attributes.get("auto_pad", b"NOTSET").decode()
     if auto_pad == "NOTSET":
-        own = _explicit_pads(node)
+        node_pads = _explicit_pads(node)
     elif auto_pad == "VALID":
-        own = Pads()
+        node_pads = Pads()
     else:
-        own = _same_pads(node, window, in_shape, at_end=auto_pad == "SAME_UPPER")
-    pads = Pads(*(a + b for a, b in zip(padded, own, strict=True)))
+        node_pads = _same_pads(node, window, in_shape, at_end=auto_pad == "SAME_UPPER")
+    pads = Pads(*(a + b for a, b in zip(padded, node_pads, strict=True)))
     return Window(kernel, window.stride, window.dilation, pads)
 
 
@@ -61,7 +61,8 @@ def _same_pads(node: Node, window: Window, in_shape: Shape, *, at_end: bool) -> 
     if min(needed) < (-1 if at_end else -2):
         raise node.error(GAPS, *window.stride, *window.kernel)
     total = [max(pads, 0) for pads in needed]
-    small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+    small = [t // 2 for t in total]
+    large = [t - t // 2 for t in total]
     begin, end = (small, large) if at_end else (large, small)
     return Pads(*begin, *end)
 

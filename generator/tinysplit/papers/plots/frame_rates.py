@@ -77,8 +77,8 @@ def frame_rate_rows() -> Iterator[Row]:
             yield Row(MUKHERJEE, SWEEP, name, quantity, "", texts[0], (STAGES, GREEDY), DRAWN, replicated=texts[1])
     means = [[sum(values) / len(values) for values in latencies(rate)] for rate in RATES]
     first = stays_below(*zip(*means, strict=True))
-    found = "" if first is None else f"{RATES[first]:g}"
-    yield Row(MUKHERJEE, SWEEP, "pipeline", "better from, frames/s", "", found, (STAGES, GREEDY), CROSSING)
+    crossing = "" if first is None else f"{RATES[first]:g}"
+    yield Row(MUKHERJEE, SWEEP, "pipeline", "better from, frames/s", "", crossing, (STAGES, GREEDY), CROSSING)
 
 
 def _schedule_rows() -> Iterator[Row]:
@@ -87,7 +87,8 @@ def _schedule_rows() -> Iterator[Row]:
     on_nano_s = next(each.passage for each in deal(problem, (0.0,), devices=(0,))).latency_s
     better = stays_below(_means(through), _means(greedy))
     image = "" if better is None else str(better + 1)
-    pipeline, nano = f"{through[0] * MS:.0f}", f"{on_nano_s * MS:.0f}"
+    pipeline = f"{through[0] * MS:.0f}"
+    nano = f"{on_nano_s * MS:.0f}"
     for name, quantity, published, ours, why, conventions in (
         ("pipeline", "first image, ms", PIPELINE_IN_FIGURE_4, pipeline, "", (STAGES,)),
         ("pipeline", "last layer on the Nano", "15", "", LAST_LAYER, ()),
@@ -113,7 +114,8 @@ def frame_rate_plots() -> tuple[Plot, Plot]:
 
 def _schedules_caption() -> str:
     row = MUKHERJEE_TABLE_2[0]
-    pipeline, copies = MS / max(row.nano_stage_ms, row.tpu_stage_ms), MS / row.nano_ms + MS / row.tpu_ms
+    pipeline = MS / max(row.nano_stage_ms, row.tpu_stage_ms)
+    copies = MS / row.nano_ms + MS / row.tpu_ms
     return (
         f"{row.model} at {FRAME_RATE:g} frames per second with the milliseconds of Table 2: {row.nano_stage_ms} and "
         f"{row.tpu_stage_ms} for the stages, {row.nano_ms} and {row.tpu_ms} for the whole network. Bars have the "

@@ -68,8 +68,8 @@ def busiest(problem: Problem, assignment: Assignment) -> int:
 def layers_between(problem: Problem, assignment: Assignment) -> str:
     """Return the "intermediate" layers between the sub-models of the busiest device, numbered from 1."""
     device = busiest(problem, assignment)
-    own = [run for run in sub_models(assignment) if run.device == device]
-    between = [n for n in range(own[0].first, own[-1].last + 1) if assignment[n] != device]
+    runs = [run for run in sub_models(assignment) if run.device == device]
+    between = [n for n in range(runs[0].first, runs[-1].last + 1) if assignment[n] != device]
     return ", ".join(str(number + 1) for number in between)
 
 

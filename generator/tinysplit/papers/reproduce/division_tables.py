@@ -81,36 +81,36 @@ def _row(
 
 
 def _abstract() -> Iterator[Row]:
-    found = figure_3()
-    saved = 1 - found.cost / found.problem.cost(equal_parts(found.problem))
+    tightening = figure_3()
+    saved = 1 - tightening.cost / tightening.problem.cost(equal_parts(tightening.problem))
     row = "against equal parts"
     yield _row("Abstract", row, "latency saved, %", "20", f"{PERCENT * saved:.0f}", *FIGURE_3)
     yield _row("Abstract", row, "energy saved, %", "15", "", why=NO_ENERGY)
 
 
 def _figure_3() -> Iterator[Row]:
-    found, row = figure_3(), "C = 16"
-    yield _row("Figure 3", row, "alpha", "170", f"{found.accepted.weights[0]:g}", *FIGURE_3)
-    yield _row("Figure 3", row, "step", "17", str(len(found.steps)), *FIGURE_3)
-    yield _row("Figure 3", row, "FPGA + GPU", "14 + 2", _parts(found.channels[0]), *FIGURE_3)
-    yield _row("Figure 3", row, "ms", "", f"{found.cost:.1f}", *FIGURE_3)
-    printed = tighten(found.problem, replace(ONE_LAYER, formulation=Formulation(is_formula_8=True)))
+    tightening, row = figure_3(), "C = 16"
+    yield _row("Figure 3", row, "alpha", "170", f"{tightening.accepted.weights[0]:g}", *FIGURE_3)
+    yield _row("Figure 3", row, "step", "17", str(len(tightening.steps)), *FIGURE_3)
+    yield _row("Figure 3", row, "FPGA + GPU", "14 + 2", _parts(tightening.channels[0]), *FIGURE_3)
+    yield _row("Figure 3", row, "ms", "", f"{tightening.cost:.1f}", *FIGURE_3)
+    printed = tighten(tightening.problem, replace(ONE_LAYER, formulation=Formulation(is_formula_8=True)))
     yield _row("Figure 3", "by formula 8", "alpha", "", f"{printed.accepted.weights[0]:g}", *FIGURE_3, why=FORMULA_8)
     limited = tighten(gpu_fpga_problem(FIGURE_3_LAYER, resources=RESOURCES), ONE_LAYER)
     for quantity, ours in (("alpha", f"{limited.accepted.weights[0]:g}"), ("FPGA + GPU", _parts(limited.channels[0]))):
         yield _row("Figure 3", "M20K limited", quantity, "", ours, Convention.TIGHTENED, why=M20K)
-    renewed = tighten(found.problem, replace(ONE_LAYER, renews_start=True, keeps_sums=True))
+    renewed = tighten(tightening.problem, replace(ONE_LAYER, renews_start=True, keeps_sums=True))
     yield _row("Figure 3", "condensed anew", "FPGA + GPU", "", _parts(renewed.channels[0]), *FIGURE_3)
-    exact = best_division(found.problem)
+    exact = best_division(tightening.problem)
     yield _row("Figure 3", "optimum", "FPGA + GPU", "", _parts(exact), Convention.NO_M20K)
-    yield _row("Figure 3", "optimum", "ms", "", f"{found.problem.layer_cost(0, exact):.1f}", Convention.NO_M20K)
+    yield _row("Figure 3", "optimum", "ms", "", f"{tightening.problem.layer_cost(0, exact):.1f}", Convention.NO_M20K)
 
 
 def _figure_4() -> Iterator[Row]:
-    found = figure_3()
-    costs = [step.cost for step in found.steps]
+    tightening = figure_3()
+    costs = [step.cost for step in tightening.steps]
     rises = all(a <= b for a, b in pairwise(costs))
-    after = [found.problem.cost(division) for division in _after(found)]
+    after = [tightening.problem.cost(division) for division in _after(tightening)]
     row = "ms without penalty"
     yield _row("Figure 4", row, "steps 1 to 17", "rising", "rising" if rises else "", *FIGURE_3)
     yield _row("Figure 4", row, "after step 17", "higher", "higher" if min(after) > costs[-1] else "", *FIGURE_3)
@@ -118,21 +118,21 @@ def _figure_4() -> Iterator[Row]:
     yield _row("Figure 4", row, "step 17", "", f"{costs[-1]:.1f}", *FIGURE_3)
 
 
-def _after(found: Tightening) -> Iterator[tuple[tuple[float, ...], ...]]:
+def _after(tightening: Tightening) -> Iterator[tuple[tuple[float, ...], ...]]:
     """Yield the divisions of the steps after the accepted one."""
-    program = GeometricProgram(found.problem, ONE_LAYER.formulation)
+    program = GeometricProgram(tightening.problem, ONE_LAYER.formulation)
     for step in range(1, STEPS_AFTER + 1):
-        yield program.solve([found.accepted.weights[0] + step * WEIGHT_STEP], equal_parts(found.problem))
+        yield program.solve([tightening.accepted.weights[0] + step * WEIGHT_STEP], equal_parts(tightening.problem))
 
 
 def _figure_5() -> Iterator[Row]:
-    found, row = figure_5(), "C = 16, with CPU"
-    channels = found.channels[0]
-    largest = found.problem.devices[channels.index(max(channels))].name
+    tightening, row = figure_5(), "C = 16, with CPU"
+    channels = tightening.channels[0]
+    largest = tightening.problem.devices[channels.index(max(channels))].name
     yield _row("Figure 5", row, "most channels on", "FPGA", largest, *FIGURE_3)
-    yield _row("Figure 5", row, "alpha", "", f"{found.accepted.weights[0]:g}", *FIGURE_3)
+    yield _row("Figure 5", row, "alpha", "", f"{tightening.accepted.weights[0]:g}", *FIGURE_3)
     yield _row("Figure 5", row, "CPU + FPGA + GPU", "", _parts(channels), *FIGURE_3)
-    exact = best_division(found.problem)
+    exact = best_division(tightening.problem)
     yield _row("Figure 5", "optimum", "CPU + FPGA + GPU", "", _parts(exact), Convention.NO_M20K)
 
 
@@ -211,9 +211,11 @@ def _table_1() -> Iterator[Row]:
         yield _row("1", work, f"{network}, gain", gain, "", why=why)
 
 
-def _gain(found: Tightening) -> float:
+def _gain(tightening: Tightening) -> float:
     """Return how many times as long as its parts the whole layer takes on the CPU."""
-    return found.problem.layer_cost(0, _alone(found.problem.layers[0].channels, CPU)) / found.accepted.cost
+    return (
+        tightening.problem.layer_cost(0, _alone(tightening.problem.layers[0].channels, CPU)) / tightening.accepted.cost
+    )
 
 
 def _parts(channels: tuple[int, ...]) -> str:

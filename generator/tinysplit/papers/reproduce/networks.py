@@ -16,9 +16,15 @@ def mobilenet_v1(alpha: float, side: int = 128, n_classes: int = 1000) -> Graph:
     net = NetworkBuilder(f"mobilenet_{alpha:.2f}", Shape(side, side, 3))
     net.conv(int(alpha * 32), (3, 3), 2, activation=RELU6)
     for channels, stride in (
-        *((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)),
+        (64, 1),
+        (128, 2),
+        (128, 1),
+        (256, 2),
+        (256, 1),
+        (512, 2),
         *(((512, 1),) * 5),
-        *((1024, 2), (1024, 1)),
+        (1024, 2),
+        (1024, 1),
     ):
         net.depthwise(stride=stride, activation=RELU6).conv(int(alpha * channels), activation=RELU6)
     return net.average_pool().dense(n_classes).softmax().graph()

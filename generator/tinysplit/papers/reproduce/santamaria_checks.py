@@ -53,7 +53,8 @@ def table_3() -> Iterator[Row]:
 
 def table_5_experiment(cut_bytes: int, baud: int) -> Iterator[Row]:
     """Yield the rows of the experiment, whose tensor has `cut_bytes`: what follows from the other printed figures."""
-    row, printed = "Tiny-CNN, experimental", TABLE_5_EXPERIMENTAL
+    row = "Tiny-CNN, experimental"
+    printed = TABLE_5_EXPERIMENTAL
     measured_l_s, measured_t_s = float(printed["L, s"]), float(printed["T, s"])
     line_s = cut_bytes * BITS_PER_BYTE / baud
     yield Row(SANTAMARIA, "5", row, "L, s", printed["L, s"], "", (), EXPERIMENT)
@@ -77,8 +78,8 @@ def contradictions() -> Iterator[Row]:
     yield _contradiction(kws, "throughput by formula 7, 1/s", by_formula, FORMULA_7)
     for row in (yamnet, rows["KWS DS-CNN"]):
         by_period = replace(_problem(row), objective=Objective.THROUGHPUT, period_definition=Period.PAPER)
-        found = 1 / dichotomic_search(by_period).objective
-        yield _contradiction(row, "throughput, dichotomic, 1/s", found, ONLY_LATENCY_MARKED)
+        throughput = 1 / dichotomic_search(by_period).objective
+        yield _contradiction(row, "throughput, dichotomic, 1/s", throughput, ONLY_LATENCY_MARKED)
 
 
 def formula_7_s(problem: Problem, assignment: Assignment) -> float:
@@ -88,12 +89,12 @@ def formula_7_s(problem: Problem, assignment: Assignment) -> float:
     """
     seconds = [layer.seconds[device] for layer, device in zip(problem.layers, assignment, strict=True)]
     computing = {
-        device: sum(own for own, board in zip(seconds, assignment, strict=True) if board == device)
+        device: sum(layer_s for layer_s, board in zip(seconds, assignment, strict=True) if board == device)
         for device in set(assignment)
     }
     longest = max(computing, key=lambda device: computing[device])
-    own = [run for run in sub_models(assignment) if run.device == longest]
-    between_s = sum(seconds[own[0].first : own[-1].last + 1]) - computing[longest]
+    runs = [run for run in sub_models(assignment) if run.device == longest]
+    between_s = sum(seconds[runs[0].first : runs[-1].last + 1]) - computing[longest]
     cuts = evaluate(problem, assignment).cuts
     return computing[longest] + sum(cut.seconds for cut in cuts if cut.sender == longest) + between_s
 

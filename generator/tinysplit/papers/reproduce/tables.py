@@ -159,7 +159,14 @@ def _pipelines(published: PipelineRow) -> Iterator[Row]:
     copies = MS / published.nano_ms + MS / published.tpu_ms
     conventions = (Convention.STAGES, Convention.COPIES)
     yield Row(
-        *(MUKHERJEE, "2", published.model, "inferences/s", "", f"{pipeline:.2f}", conventions, NOT_PRINTED),
+        MUKHERJEE,
+        "2",
+        published.model,
+        "inferences/s",
+        "",
+        f"{pipeline:.2f}",
+        conventions,
+        NOT_PRINTED,
         replicated=f"{copies:.2f}",
     )
 

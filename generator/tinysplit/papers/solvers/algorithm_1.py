@@ -45,7 +45,8 @@ def algorithm_1_least_repair(problem: Problem, *, time_limit_s: float = DEFAULT_
 
 def _schedule(problem: Problem) -> Assignment:
     """Return the device of every layer, feasible or not."""
-    layers, n_devices = range(len(problem.layers)), len(problem.devices)
+    layers = range(len(problem.layers))
+    n_devices = len(problem.devices)
     seconds = [[layer.seconds[device] for layer in problem.layers] for device in range(n_devices)]
     sums = [[0.0, *accumulate(column)] for column in seconds]
 

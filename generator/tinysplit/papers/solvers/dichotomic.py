@@ -62,7 +62,8 @@ def dichotomic_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LI
     """
     check_capacity(problem)
     candidates = Candidates(problem, time_limit_s)
-    n_layers, devices = len(problem.layers), range(len(problem.devices))
+    n_layers = len(problem.layers)
+    devices = range(len(problem.devices))
     for root in devices:
         for first, end in halves(0, n_layers):
             for device in devices:

@@ -67,8 +67,10 @@ class _StageSearch:
     """`best[taken, device]`: least bottleneck of stages on the set `taken`, by layers assigned; `device` is next."""
 
     def __init__(self, problem: Problem, deadline: float) -> None:
-        self.problem, self.deadline = problem, deadline
-        self.n_layers, self.n_devices = len(problem.layers), len(problem.devices)
+        self.problem = problem
+        self.deadline = deadline
+        self.n_layers = len(problem.layers)
+        self.n_devices = len(problem.devices)
         self.computing = [_computing(problem, device) for device in range(self.n_devices)]
         self.best: dict[tuple[int, int], Floats] = {}
         self.came_from: dict[tuple[int, int, int], tuple[int, int]] = {}  # first layer and device of the previous stage
@@ -98,7 +100,8 @@ class _StageSearch:
         values = np.maximum(self.best[taken, device], self.computing[device][:, self.n_layers])
         first = int(np.argmin(values))
         if values[first] < self.least:
-            self.least, self.last = float(values[first]), (first, taken, device)
+            self.least = float(values[first])
+            self.last = (first, taken, device)
 
     def _extend(self, taken: int, device: int) -> None:
         """Extend a pipeline by a stage on `device`, which sends to each unused device."""
@@ -128,7 +131,9 @@ class _StageSearch:
         while first:
             before, sender = self.came_from[first, taken, device]
             devices = [sender] * (first - before) + devices
-            first, taken, device = before, taken & ~(1 << sender), sender
+            first = before
+            taken = taken & ~(1 << sender)
+            device = sender
         return tuple(devices)
 
 

@@ -8,13 +8,15 @@ out not to be needed get 8 bits again, the least noisy first. The search is dete
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from pydantic import FiniteFloat, NonNegativeFloat
+from pydantic import FiniteFloat
+from typing_extensions import override
 
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import LONG_BITS, SHORT_BITS, USUAL_MAX_DROP, USUAL_MIN_SQNR_DB
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.file_schema import in_range
 from tinysplit.common.settings_class import settings_class
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
@@ -40,7 +42,7 @@ class Goal:
     None is the usual limit.
     """
 
-    max_drop: NonNegativeFloat | None = None
+    max_drop: Annotated[float, in_range(MAX_ACCURACY_DROP)] | None = None
     min_sqnr_db: FiniteFloat | None = None
 
     def check(self, samples: Samples) -> None:
@@ -85,6 +87,7 @@ class TensorName(NamedTuple):
     name: str
     is_weights: bool
 
+    @override
     def __str__(self) -> str:
         return f"weights of {self.name}" if self.is_weights else self.name
 

@@ -52,10 +52,10 @@ class JointSplit:
 
     def lines(self) -> Iterator[str]:
         """Yield a line for every round."""
-        for number, own in enumerate(self.rounds, 1):
-            end = "same split" if own.converged else "new split"
+        for number, found_widths in enumerate(self.rounds, 1):
+            end = "same split" if found_widths.converged else "new split"
             first = f" on the {self.first_bits}-bit split" if number == 1 else ""
-            used = f"{own.tensors_16_bits} of {own.tensors} tensors{first}"
+            used = f"{found_widths.tensors_16_bits} of {found_widths.tensors} tensors{first}"
             yield f"mixed precision, round {number}: 16 bits for {used}, {end}"
         if not self.rounds[-1].converged:
             yield f"mixed precision: not converged after {MOST_ROUNDS} rounds; the last split fits the widths used"
@@ -99,7 +99,8 @@ def _search_from(
     split_with: Callable[[BitWidths], Split],
     widths_for: Callable[[Assignment], MixedPrecision],
 ) -> JointSplit:
-    split, rounds = split_with(BitWidths.all(graph, first_bits)), []
+    split = split_with(BitWidths.all(graph, first_bits))
+    rounds = []
     for _ in range(MOST_ROUNDS):
         mixed = widths_for(split.assignment)
         widths = BitWidths.of_quantized(mixed.quantized)

@@ -30,8 +30,9 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
         fewer = _over_fewer_boards(solved, solve)
         if fewer is not None and is_better(fewer.objective, best):
             kind = NOUN[solved.problem.objective]
-            fewer_boards = f"{_names(solved, fewer.assignment)} alone: {kind} {_figure(solved, fewer.value)}"
-            yield f"note: {fewer_boards}, all boards: {_figure(solved, solved.value)}; {USE_ALL(False)} permits unused boards"
+            alone = f"{_names(solved, fewer.assignment)} alone: {kind} {_figure(solved, fewer.value)}"
+            all_boards = f"all boards: {_figure(solved, solved.value)}"
+            yield f"note: {alone}, {all_boards}; {USE_ALL(False)} permits unused boards"
     elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
         yield (
             f"note: no split is better than a single board: {_names(solved, solved.assignment)} runs the whole "

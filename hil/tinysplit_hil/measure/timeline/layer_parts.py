@@ -75,12 +75,12 @@ def record_parts(
 
 def part_times(project: Project, recording: Recording) -> tuple[PartTimes, ...]:
     """Return the times of each layer and board of a distributed network, by layers."""
-    found = {
+    times_of = {
         (layer, board): times
         for board, taken in recording.steps.items()
         for layer, times in _times_of_board(project, taken).items()
     }
-    return tuple(_part_times(project, *place, times) for place, times in sorted(found.items(), key=itemgetter(0)))
+    return tuple(_part_times(project, *place, times) for place, times in sorted(times_of.items(), key=itemgetter(0)))
 
 
 @dataclass
@@ -114,42 +114,42 @@ def _layers_of(project: Project, steps: Sequence[RecordedStep]) -> list[int]:
     """Return the layer of each step of a board: of what it receives the one that runs next, else that of the tensor."""
     layers = {layer.number: layer.part.layer for layer in project.layers if layer.part}
     tensors = {cut.number: cut.part.layer for cut in project.cuts if cut.part}
-    found: list[int] = []
+    layers_of_steps: list[int] = []
     following: int | None = None
     for step in reversed(steps):
         if step.kind is RecordKind.LAYER:
             following = layers[step.number]
-            found.append(following)
+            layers_of_steps.append(following)
         elif step.kind is RecordKind.INPUT:
-            found.append(NETWORK_INPUT_NUMBER)
+            layers_of_steps.append(NETWORK_INPUT_NUMBER)
         elif step.kind is RecordKind.OUTPUT:
-            found.append(len(project.network_formats))
+            layers_of_steps.append(len(project.network_formats))
         elif step.kind in (RecordKind.GRANT, RecordKind.COPY) and following is not None:
-            found.append(following)
+            layers_of_steps.append(following)
         else:
-            found.append(tensors[step.number])
-    return found[::-1]
+            layers_of_steps.append(tensors[step.number])
+    return layers_of_steps[::-1]
 
 
 def _part_times(project: Project, layer: int, board: int, times: _Times) -> PartTimes:
     parts = [each for each in project.layers if each.part and each.part.layer == layer]
-    own = [each for each in parts if each.board == board]
+    of_board = [each for each in parts if each.board == board]
     return PartTimes(
         layer=layer,
         name=parts[0].name if parts else "input",
         board=board,
-        part=_part(own),
-        estimated_s=sum(each.estimated_s for each in own),
+        part=_part(of_board),
+        estimated_s=sum(each.estimated_s for each in of_board),
         computing_s=times.computing_s,
         waiting_s=times.waiting_s,
         transfers_s=times.transfers_s,
     )
 
 
-def _part(own: Sequence[ProjectLayer]) -> ProjectPart | None:
+def _part(layers: Sequence[ProjectLayer]) -> ProjectPart | None:
     """Return what a board computes of a layer in all; of an average the rows that it sums, if it sums any."""
-    sums = [each.part for each in own if each.part and each.kind != AverageOfSums.kind]
-    parts = sums or [each.part for each in own if each.part]
+    sums = [each.part for each in layers if each.part and each.kind != AverageOfSums.kind]
+    parts = sums or [each.part for each in layers if each.part]
     if not parts:
         return None
     first, last = min(part.first for part in parts), max(part.last for part in parts)

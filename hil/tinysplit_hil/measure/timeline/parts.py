@@ -57,6 +57,7 @@ def parts_of(project: Project, recording: Recording) -> Iterator[TransferParts]:
         if not cut.is_streamed:
             room_s = max(0.0, sent.started_s - sending.begin_s - sent.copied_s)
             busy_s = max(0.0, received.begin_s - arrived_s)
-            waiting_s, hand_off_s = room_s + busy_s, received.end_s - sending.begin_s
+            waiting_s = room_s + busy_s
+            hand_off_s = received.end_s - sending.begin_s
         uncertainty_s = recording.uncertainty_s[cut.from_board] + recording.uncertainty_s[cut.to_board]
         yield TransferParts(cut, wire_s, t_s - wire_s, waiting_s, hand_off_s, uncertainty_s)

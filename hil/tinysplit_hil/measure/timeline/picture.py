@@ -99,7 +99,9 @@ def picture_of(timeline: Timeline) -> TimelinePicture:
     title = timeline.title
     if timeline.uncertainty_s:
         title += f"; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
-    width, boxes, ticks = _LEFT + _WIDTH + _RIGHT, tuple(_boxes(timeline)), tuple(_ticks(timeline))
+    width = _LEFT + _WIDTH + _RIGHT
+    boxes = tuple(_boxes(timeline))
+    ticks = tuple(_ticks(timeline))
     legend = tuple(_legend(timeline))
     return TimelinePicture(width, height, title, names, cases, boxes, ticks, legend, version_mark())
 

@@ -113,7 +113,7 @@ def _record(boards: Boards, inputs: IntArray) -> Recording:
 
 
 def _read_stamps(boards: Boards, number: int) -> _Stamps:
-    client, found = boards.clients[number], []
+    client, read_stamps = boards.clients[number], []
 
     def read() -> Task[None]:
         records = yield from client.read_times()
@@ -121,10 +121,10 @@ def _read_stamps(boards: Boards, number: int) -> _Stamps:
         now, _, _ = yield from client.read_clock(keep=False)
         ends = yield from client.read_ends(now)
         link_ticks = yield from client.read_link_ticks()
-        found.append(_Stamps(records, ends, link_ticks, sendings))
+        read_stamps.append(_Stamps(records, ends, link_ticks, sendings))
 
     boards.run([read()])
-    stamps = found[0]
+    stamps = read_stamps[0]
     wanted = set(expected_records(boards.project, number))
     received = {(RecordKind.COPY, cut.number - 1) for cut in boards.project.cuts if cut.to_board == number}
     measured = {(each.kind, each.index) for each in stamps.records if each.kind in MEASURED}
@@ -174,7 +174,8 @@ class _Aligned:
     def _steps(self, number: int) -> list[RecordedStep]:
         stamps, steps = self._stamps[number], list[RecordedStep]()
         for index, (record, end) in enumerate(zip(stamps.records, stamps.ends, strict=True)):
-            own_s, end_s = self._seconds(number, record.ticks), self._host_s(number, end)
+            own_s = self._seconds(number, record.ticks)
+            end_s = self._host_s(number, end)
             begin_s = steps[-1].end_s if steps else self._first_begin_s(record, end_s - own_s)
             if end > min(stamps.ends[index:]):  # a step that waits for nothing has begun the next inference
                 end_s = begin_s

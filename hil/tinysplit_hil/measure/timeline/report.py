@@ -44,7 +44,8 @@ class TimelineReport:
     def timeline(self) -> Timeline:
         """Its timeline."""
         project, best = self.project, self.best
-        estimated, measured = tuple(estimated_spans(project)), tuple(measured_spans(project, best))
+        estimated = tuple(estimated_spans(project))
+        measured = tuple(measured_spans(project, best))
         boards = ", ".join(project.board(number).name for number in project.slowest.boards)
         which = "One inference" if best.streamed == 1 else f"The last of {best.streamed} streamed inferences"
         title = f"{which} of {project.model.name} on {boards}"

@@ -15,8 +15,8 @@ def timeline_of(report: ArrivalReport, title: str, names: Sequence[str], links: 
     """Return the timeline of a simulation of a network of this title that kept its events; `names` are the boards'."""
     pairs = combinations(range(len(names)), 2)
     bauds = {pair: baud for pair in pairs if (baud := links.between(*pair).baud) is not None}
-    found = report.simulation.simulated
-    return simulated_timeline(f"{counted(len(found.passages), 'inference')} of {title}", names, bauds, found.events)
+    run = report.simulation.simulated
+    return simulated_timeline(f"{counted(len(run.passages), 'inference')} of {title}", names, bauds, run.events)
 
 
 def simulated_timeline(

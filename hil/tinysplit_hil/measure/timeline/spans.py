@@ -87,8 +87,8 @@ class Timeline:
     @property
     def kinds(self) -> tuple[SpanKind, ...]:
         """The kinds of its spans."""
-        found = {span.kind for span in self.spans}
-        return tuple(kind for kind in SpanKind if kind in found)
+        present = {span.kind for span in self.spans}
+        return tuple(kind for kind in SpanKind if kind in present)
 
     def to_json(self) -> dict[str, list[dict[str, Any]]]:
         """Return the spans of each case as JSON values, times in seconds."""

@@ -139,7 +139,8 @@ class DmaStreams(DmaController):
 
     def _check(self, index: int) -> None:
         """Raise NotModelledError unless a stream may be switched on."""
-        channel, value = self.channels[index], self._registers[index].cr
+        channel = self.channels[index]
+        value = self._registers[index].cr
         modelled = _MODELLED | (_CHSEL if self._selection else _TRBUFF)
         if value & ~modelled or not value & _MINC:
             raise NotModelledError(f"{channel.name} with CR = 0x{value:x}: only bytes with MINC are modelled")

@@ -33,7 +33,8 @@ class FlashF4(FlashController):
 
     def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
         super().__init__({_KEYR: 0, _OPTKEYR: 0, _SR: 0, _CR: _LOCK}, cells, cycle_after)
-        self._lock, self._option_lock = Lock(KEYS), Lock(OPTION_KEYS)
+        self._lock = Lock(KEYS)
+        self._option_lock = Lock(OPTION_KEYS)
         self._sectors = list(_sectors(cells.size_bytes))
 
     @override

@@ -47,7 +47,8 @@ class FlashL4(FlashController):
         plain = dict.fromkeys((_PDKEYR, _KEYR, _OPTKEYR, _SR, _ECCR), 0)
         super().__init__({**plain, _CR: _LOCK | _OPTLOCK}, cells, cycle_after)
         self._bank_bytes = cells.size_bytes // self.banks
-        self._lock, self._option_lock = Lock(KEYS), Lock(OPTION_KEYS)
+        self._lock = Lock(KEYS)
+        self._option_lock = Lock(OPTION_KEYS)
         self._first: tuple[int, bytes] | None = None  # word of a double word
 
     @override

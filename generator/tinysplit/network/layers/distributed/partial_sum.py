@@ -82,7 +82,8 @@ class AverageOfSums(Joining):
 
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        formats, elements = self.pool_formats(quantized.formats), self.pool.window.elements
+        formats = self.pool_formats(quantized.formats)
+        elements = self.pool.window.elements
         multiplier, divisor = self.pool.ratio(formats)
         total = np.sum([sums.astype(np.int64) for sums in inputs], axis=0) - elements * formats.x.zero_point
         averages = fixed_point.rounded_quotient(total * multiplier, elements * divisor)

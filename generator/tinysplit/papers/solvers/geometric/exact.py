@@ -25,7 +25,8 @@ def best_division(problem: DivisionProblem) -> tuple[int, ...]:
     """
     if len(problem.layers) != 1:
         raise UsageError(f"the exact division is of one layer, got {len(problem.layers)}")
-    channels, size = problem.layers[0].channels, len(problem.devices)
+    channels = problem.layers[0].channels
+    size = len(problem.devices)
     costs = [_part_costs(problem, device) for device in range(size)]
     best, taken = costs[0], list[Integers]()
     for cost in costs[1:]:

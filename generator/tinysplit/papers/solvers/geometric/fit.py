@@ -72,8 +72,8 @@ def fit_posynomial(
     relative = np.column_stack([np.broadcast_to(term.of(columns), values.shape) / values for term in terms])
     scale = relative.max(axis=0)  # columns of one size: exponents 0 and 2 of large features differ by orders
     coefficients, _ = nnls(relative / scale, np.ones(len(values)))  # each is the largest share of a measurement
-    found = zip(coefficients, scale, terms, strict=True)
-    model = Posynomial(tuple(Monomial(float(c / s), term.exponents) for c, s, term in found if c > ROUNDING))
+    scaled_terms = zip(coefficients, scale, terms, strict=True)
+    model = Posynomial(tuple(Monomial(float(c / s), term.exponents) for c, s, term in scaled_terms if c > ROUNDING))
     return Fit(model, values, np.broadcast_to(model.of(columns), values.shape))
 
 

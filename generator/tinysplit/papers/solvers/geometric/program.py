@@ -46,7 +46,8 @@ class GeometricProgram:
     """
 
     def __init__(self, problem: DivisionProblem, formulation: Formulation) -> None:
-        self.problem, self.formulation = problem, formulation
+        self.problem = problem
+        self.formulation = formulation
         self.cvxpy = _cvxpy()
         size = len(problem.devices)
         self.channels = [self.cvxpy.Variable(size, pos=True) for _ in problem.layers]

@@ -95,7 +95,8 @@ class _Run:
     """The weights and steps so far."""
 
     def __init__(self, problem: DivisionProblem, settings: Settings) -> None:
-        self.problem, self.settings = problem, settings
+        self.problem = problem
+        self.settings = settings
         self.program = GeometricProgram(problem, settings.formulation)
         self.start = settings.start or equal_parts(problem)
         self.increments = [

@@ -87,12 +87,13 @@ class NetworkDivision:
 
     def distributions(self, parts: Channels) -> tuple[Distribution, ...]:
         """Return the distribution of each layer; `parts` are the units of each group by board."""
-        n_boards, home = len(self.model.costs.boards), self.model.output_board
-        found = [Distribution.whole(layer.out_shape, home, n_boards) for layer in self._graph.layers]
+        n_boards = len(self.model.costs.boards)
+        home = self.model.output_board
+        layers = [Distribution.whole(layer.out_shape, home, n_boards) for layer in self._graph.layers]
         for group, sizes in zip(self.groups, parts, strict=True):
             for number in group.layers:
-                found[number] = self._distribution(group, sizes, self.axis.size(self._graph.shape(number)))
-        return tuple(found)
+                layers[number] = self._distribution(group, sizes, self.axis.size(self._graph.shape(number)))
+        return tuple(layers)
 
     def _distribution(self, group: Group, sizes: Sequence[int], size: int) -> Distribution:
         """Return a distribution by units of what is wanted; the first and the last part have the rest."""
@@ -121,8 +122,8 @@ class NetworkDivision:
         return PartModel(self._costs(group, board, Objective.LATENCY), energy, resources)
 
     def _costs(self, group: Group, board: int, objective: Objective) -> DivisionCosts:
-        own = [self.models.costs(number, board, objective) for number in group.layers]
-        every = ((each.compute for each in own), (each.inputs for each in own), (each.outputs for each in own))
+        costs = [self.models.costs(number, board, objective) for number in group.layers]
+        every = ((each.compute for each in costs), (each.inputs for each in costs), (each.outputs for each in costs))
         return DivisionCosts(*(_sum(models) * MS for models in every))
 
     def _limits(self, board: int) -> Mapping[str, float]:
@@ -136,13 +137,13 @@ class NetworkDivision:
         flash = [self._whole(number, board).flash_bytes for number in range(len(self._graph.layers))]
         if sum(flash) <= memory.flash_bytes:
             return limits
-        own = sum(flash[number] for number in range(len(flash)) if number not in self._divided)
+        undivided_bytes = sum(flash[number] for number in range(len(flash)) if number not in self._divided)
         most = most_flash_bytes(self.model.costs.boards[board], memory.flash_bytes)
-        limits[FLASH] = float(most - own * (board == self.model.output_board))
+        limits[FLASH] = float(most - undivided_bytes * (board == self.model.output_board))
         if limits[FLASH] <= 0:
             raise CheckFailedError(
                 f"board {board + 1} ({memory.name}) has {memory.flash_bytes} bytes of flash for layers, and those that "
-                f"are not divided by {self.axis} take {own}"
+                f"are not divided by {self.axis} take {undivided_bytes}"
             )
         return limits
 

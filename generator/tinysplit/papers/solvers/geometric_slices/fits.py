@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from tinysplit.common.units import PERCENT
 from tinysplit.papers.solvers.geometric.fit import Fit, fit_monomial, fit_posynomial, formula
@@ -52,6 +53,7 @@ class Fits:
                 worst[of.what] = (of, fit)
         return worst
 
+    @override
     def __str__(self) -> str:
         largest = (
             f"{what} {PERCENT * fit.largest_error:.1f} % ({of.part})" for what, (of, fit) in self.worst().items()

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.joining import Elementwise
@@ -29,6 +31,7 @@ class Group:
             tuple(sorted({*self.layers, *other.layers})), hull(self.wanted, other.wanted), min(self.unit, other.unit)
         )
 
+    @override
     def __str__(self) -> str:
         numbers = ", ".join(str(number + 1) for number in self.layers)
         return f"layer{'s' * (len(self.layers) > 1)} {numbers}"
@@ -40,15 +43,15 @@ def groups_of(options: OptionSet, axis: SliceAxis, n_layers: int) -> tuple[Group
     A layer is divided if it can be, if there is a row or channel for each board, and, where it needs the distribution
     of its sources, if these are divided, too.
     """
-    found: dict[int, Group] = {}
+    group_of: dict[int, Group] = {}
     for number in range(n_layers):
         tied = _tied(options.graph, number, axis)
         group = _alone(options, axis, number)
-        if options.can_be_divided(number, axis) and group.size and all(source in found for source in tied):
+        if options.can_be_divided(number, axis) and group.size and all(source in group_of for source in tied):
             for source in tied:
-                group = group.joined(found[source])
-            found.update(dict.fromkeys(group.layers, group))
-    return tuple(dict.fromkeys(found.values()))
+                group = group.joined(group_of[source])
+            group_of.update(dict.fromkeys(group.layers, group))
+    return tuple(dict.fromkeys(group_of.values()))
 
 
 def _alone(options: OptionSet, axis: SliceAxis, number: int) -> Group:
@@ -60,7 +63,8 @@ def _alone(options: OptionSet, axis: SliceAxis, number: int) -> Group:
     if axis is SliceAxis.ROWS:
         wanted, unit = options.needed[number], 1
     else:
-        wanted, unit = range(options.graph.shape(number).channels), options.word_elements[number]
+        wanted = range(options.graph.shape(number).channels)
+        unit = options.word_elements[number]
         if len(wanted) % unit or len(wanted) < unit * n_boards:
             unit = 1
     return Group((number,), wanted if len(wanted) >= n_boards else range(0), unit)

@@ -75,7 +75,8 @@ class PartModels:
 
     def _of_transfers(self, what: str, number: int, board: int, objective: Objective, sends: Sends) -> Posynomial:
         """Return the seconds until the last transfer of a part has ended, or the joules of all of them."""
-        group, is_energy = self._group(number), objective is Objective.ENERGY
+        group = self._group(number)
+        is_energy = objective is Objective.ENERGY
         own_watts = np.array([each.power.transfer_w for each in self.model.costs.boards])
         watts = own_watts[:, None] + own_watts  # of both ends
 

@@ -13,8 +13,8 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.quantized_distribution import distributed_widths
-from tinysplit.papers.solvers.geometric.report import network_table, tightening_json
 from tinysplit.papers.solvers.geometric.tightening import Settings, Tightening, tighten
+from tinysplit.papers.solvers.geometric.tightening_tables import network_table, tightening_json
 from tinysplit.papers.solvers.geometric_slices.division import NetworkDivision
 from tinysplit.papers.solvers.geometric_slices.groups import groups_of
 from tinysplit.settings.search import SOLVER, TIME_LIMIT
@@ -46,7 +46,7 @@ def solve_geometrically(network: SlicedNetwork, axes: Sequence[SliceAxis], deadl
     """
     if network.settings.objective is Objective.THROUGHPUT:
         raise UsageError(f"{SOLVER} geometric minimises latency or energy: use {SOLVER} exact for throughput")
-    found, notes = list[AxisSolution](), list[str]()
+    solutions, notes = list[AxisSolution](), list[str]()
     for n_left, axis in zip(range(len(axes), 0, -1), axes, strict=True):
         now = clock.now()
         try:
@@ -54,12 +54,12 @@ def solve_geometrically(network: SlicedNetwork, axes: Sequence[SliceAxis], deadl
         except CheckFailedError as error:
             notes.append(f"{SOLVER} geometric, by {axis}: {error.message}")
             continue
-        found.append(solution)
+        solutions.append(solution)
         notes += _notes(solution)
-    explored = sum(each.explored for each in found)
-    if not found:
+    explored = sum(each.explored for each in solutions)
+    if not solutions:
         return SliceResult(None, 0.0, explored, notes=tuple(notes))
-    chosen = min(found, key=lambda each: each.best.figures.value)
+    chosen = min(solutions, key=lambda each: each.best.figures.value)
     return SliceResult(chosen.best, 0.0, explored, _report(chosen), tuple(notes))
 
 
@@ -114,10 +114,10 @@ class AxisProgram:
             Distributions(layers, network.input_board, network.output_board, edges)
             for edges in ((every, frozenset[int]()) if self.axis is SliceAxis.ROWS else (every,))
         ]
-        found = [each for how in ways if (each := network.evaluated(how, model.costs.settings))]
-        if not found:
+        splits = [each for how in ways if (each := network.evaluated(how, model.costs.settings))]
+        if not splits:
             raise CheckFailedError(self._why_not(ways[-1]))
-        return min(found, key=lambda each: each.figures.value), len(ways)
+        return min(splits, key=lambda each: each.figures.value), len(ways)
 
     def _why_not(self, how: Distributions) -> str:
         network = self.network
@@ -128,7 +128,8 @@ class AxisProgram:
 
 def _notes(solution: AxisSolution) -> Iterator[str]:
     """Yield a line if there was too little time for all steps."""
-    tightening, axis = solution.tightening, solution.division.axis
+    tightening = solution.tightening
+    axis = solution.division.axis
     least = min(tightening.shares(tightening.accepted))
     if least <= Settings.threshold:
         yield (

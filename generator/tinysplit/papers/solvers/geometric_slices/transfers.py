@@ -46,7 +46,8 @@ class PartTransfers:
         of it.
         """
         n_bytes, parts = self._nothing(sizes), np.array(sizes)
-        home, unit = self.model.output_board, self._unit_bytes(number)
+        home = self.model.output_board
+        unit = self._unit_bytes(number)
         readers = list(readers_of(self._graph, number))
         for reader, k in readers:
             if self._group_of(reader) is None:
@@ -58,8 +59,8 @@ class PartTransfers:
             else:
                 reads_all = reads_whole_input(self._graph.layers[reader])
                 needed = dict.fromkeys(self.model.option_set.order, parts * unit * reads_all)
-            for other, own in needed.items():
-                n_bytes[:, board, other] = np.maximum(n_bytes[:, board, other], own)
+            for other, needed_bytes in needed.items():
+                n_bytes[:, board, other] = np.maximum(n_bytes[:, board, other], needed_bytes)
         if not readers:
             n_bytes[:, board, home] = parts * unit
         n_bytes[:, board, board] = 0

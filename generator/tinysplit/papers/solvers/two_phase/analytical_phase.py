@@ -63,21 +63,21 @@ def best_by_model(network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s:
     Otherwise the choices of one order would often be all that is kept, whatever the model leaves out of its links.
     """
     every = [(settings, model) for settings, model in models(network, axes) if model.has_options]
-    found, ranked = [], dict[Layers, Kept]()
+    searched, ranked = [], dict[Layers, Kept]()
     for number, (settings, model) in enumerate(every):
         now = clock.now()
         best = best_choices(model.problem, now + (deadline_s - now) / (len(every) - number), -(-n_kept // len(every)))
-        found.append(best)
+        searched.append(best)
         for value, choice in zip(best.values, best.choices, strict=True):
             layers = model.distributions(choice)
             if layers not in ranked or value < ranked[layers].model_s:
                 ranked[layers] = Kept(value, layers, settings)
     return AnalyticalPhase(
         kept=tuple(sorted(ranked.values(), key=lambda each: each.model_s)[:n_kept]),
-        lower_bound_s=min((best.lower_bound for best in found), default=0.0),
-        is_proved=all(best.is_proved for best in found),
-        explored=sum(best.explored for best in found),
-        pruned=sum(best.pruned for best in found),
+        lower_bound_s=min((best.lower_bound for best in searched), default=0.0),
+        is_proved=all(best.is_proved for best in searched),
+        explored=sum(best.explored for best in searched),
+        pruned=sum(best.pruned for best in searched),
     )
 
 

@@ -49,20 +49,20 @@ def _best_by_timeline(
 ) -> tuple[Sliced | None, tuple[Evaluated, ...]]:
     """Return the best choice that phase 1 has kept, and the values of all of them until the deadline."""
     best, evaluated = None, []
-    for each in first.kept:
+    for kept in first.kept:
         if best and clock.now() > deadline_s:
             break
-        found = timeline_of(network, each.layers, each.settings)
-        evaluated.append(Evaluated(each.model_s, found.figures.value if found else np.inf))
-        if found and (best is None or is_better(found.figures.value, best.figures.value)):
-            best = found
+        sliced = timeline_of(network, kept.layers, kept.settings)
+        evaluated.append(Evaluated(kept.model_s, sliced.figures.value if sliced else np.inf))
+        if sliced and (best is None or is_better(sliced.figures.value, best.figures.value)):
+            best = sliced
     return best, tuple(evaluated)
 
 
 def timeline_of(network: SlicedNetwork, layers: Layers, settings: CostSettings) -> Sliced | None:
     """Return a choice, evaluated with all edges of tiles apart or with none, as is better; None if it is infeasible."""
-    found = [network.evaluated(how, settings) for how in _with_edges(network, layers)]
-    return min((each for each in found if each), key=lambda each: each.figures.value, default=None)
+    splits = [network.evaluated(how, settings) for how in _with_edges(network, layers)]
+    return min((each for each in splits if each), key=lambda each: each.figures.value, default=None)
 
 
 def _with_edges(network: SlicedNetwork, layers: Layers) -> Iterator[Distributions]:

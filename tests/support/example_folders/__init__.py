@@ -1,0 +1,1 @@
+"""Generated folders of the example, built and measured once a run."""

@@ -1,0 +1,273 @@
+"""Firmware compiled without PlatformIO, which takes seconds a board: that of generated folders, and that of a two-layer
+network which is easy to compute by hand.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.catalog import load_board
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
+from tinysplit.build.report import BuildReport
+from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
+from tinysplit.codegen.board_firmware import BoardFirmware
+from tinysplit.codegen.platformio_ini import COMPILER, macros
+from tinysplit.project.manifest import Project
+
+CHECKSUM = Path(__file__).parents[3] / "boards" / "platform" / "checksum.py"
+FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
+INCLUDES = ("-Iinclude", "-Ilib/tinysplit_firmware/src")
+LINKING = (
+    "-nostartfiles",
+    "--specs=nano.specs",
+    "-Wl,--gc-sections",
+    "-Wl,--fatal-warnings",
+    "-Wl,--no-warn-rwx-segments",
+)
+
+# Layer 1 adds its weight to every byte, layer 2 doubles every byte.
+NETWORK = """
+#include "network.h"
+{includes}
+uint8_t network_arena[{arena}] __attribute__((section(".arena"), aligned(4)));
+static const int8_t weights[4] __attribute__((section(".weights"))) = {{1, 2, 3, 4}};
+
+static void run_layer_1(void) {{
+  const uint8_t *x = network_arena;
+  uint8_t *y = network_arena + {size};
+  for (uint32_t i = 0; i < {size}u; i++) y[i] = (uint8_t)(x[i] + weights[i % 4u]);
+}}
+
+static void run_layer_2(void) {{
+  const uint8_t *x = network_arena + {size};
+  uint8_t *y = network_arena;
+  for (uint32_t i = 0; i < {size}u; i++) y[i] = (uint8_t)(2 * x[i]);
+}}
+
+extern void (*const all_layers[2])(void);
+void (*const all_layers[])(void) = {{run_layer_1, run_layer_2}}; /* no warning where only one is a step */
+"""
+NETWORK_FACTS = """
+const network_step_t network_steps[] = {{{steps}}};
+const uint16_t network_step_count = {count};
+const uint32_t network_project_hash = 0x12345678u;
+const uint8_t network_board_index = {board_index};
+const char *const network_note = "";
+const uint16_t network_note_bytes = 0;
+const network_tensor_t network_input = {{.offset = 0, .stage = 0, .bytes = {input_bytes}}};
+const network_tensor_t network_output = {{.offset = 0, .stage = 0, .bytes = {output_bytes}}};
+const uint16_t network_watchdog_ms = 0;
+const bool network_has_long_layers = false;
+network_time_t network_times[{count}];
+uint32_t network_ended[{count}];
+uint32_t network_link_ticks[{count}];
+"""
+LINK_INCLUDES = """
+#include "link_ports.h"
+#include "network_links.h"
+#include "transfers.h"
+"""
+LINK_FACTS = """
+extern uint8_t blocks[{room}][LINK_BITMAP_BYTES({size}u)];
+uint8_t blocks[{room}][LINK_BITMAP_BYTES({size}u)];
+static link_channel_t channels[{room}];
+static const link_channel_plan_t plans[{room}] = {{{plans}}};
+const link_settings_t network_link_settings[] = {{{links}}};
+const network_transfer_t network_transfers[{room}] = {{{transfers}}};
+const uint16_t network_transfer_count = {channels};
+network_sending_t network_sendings[{room}];
+"""
+INPUT, OUTPUT = ("{.kind = NETWORK_INPUT},\n", "{.kind = NETWORK_OUTPUT},\n")
+RUN = "{{.kind = NETWORK_RUN, .index = {number}, .what.run = run_layer_{number}}},\n"
+TRANSFER_STEP = "{{.kind = NETWORK_{kind}, .index = {cut}, .what.transfer = &network_transfers[{index}]}},\n"
+TRANSFER = (
+    "{{.take = transfers_{take}, .tensor = {{{offset}, {offset}, {size}}}, .link = {link}, .channel = {cut}, "
+    ".record = {record}}},\n"
+)
+PLAN = "{{.channel = {cut}, .is_out = {is_out}, .bytes = {size}, .blocks = blocks[{index}]}},\n"
+LINK = (
+    "{{.identity = &transfers_identity, .plans = plans + {first}, .channels = channels + {first}, "
+    ".channel_count = {count}, .peer = {peer}, .baud = 115200, .port = &board_link_uarts[{link}], "
+    ".wake = uart_link_wake, .event = transfers_on_event}},\n"
+)
+HOST = 0xFF
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A step that sends or receives a cut over a link, by index; `offset` in the arena."""
+
+    is_out: bool
+    link: int
+    cut: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class SubModel:
+    """Layers `first` to `last` (1 or 2) between two links by index, or HOST; layer 1 reads cut 1, layer 2 cut 0."""
+
+    first: int
+    last: int
+    source: int = HOST
+    destination: int = HOST
+
+    def steps(self, size: int) -> list[int | Transfer]:
+        """Return the layers and transfers in their order."""
+        steps: list[int | Transfer] = list(range(self.first, self.last + 1))
+        if self.source != HOST:
+            steps.insert(0, Transfer(False, self.source, self.first % 2, (self.first - 1) * size))
+        if self.destination != HOST:
+            steps.append(Transfer(True, self.destination, (self.last + 1) % 2, size if self.last == 1 else 0))
+        return steps
+
+
+def network_source(
+    sub_models: Sequence[SubModel], size: int, board_index: int = 0, arena: int = 0, n_links: int = 0
+) -> str:
+    """Return a network.c; tensors have `size` bytes, and no buffers beside the arena.
+
+    The board has `n_links` links, or more if the sub-models use them.
+    """
+    steps = [step for sub_model in sub_models for step in sub_model.steps(size)]
+    takes, gives = sub_models[0].source == HOST, sub_models[-1].destination == HOST
+    transfers = [step for step in steps if isinstance(step, Transfer)]
+    n_links = max([n_links, *(step.link + 1 for step in transfers)])
+    texts = [
+        RUN.format(number=step)
+        if isinstance(step, int)
+        else TRANSFER_STEP.format(kind="SEND" if step.is_out else "RECEIVE", cut=step.cut, index=transfers.index(step))
+        for step in steps
+    ]
+    texts = [*([INPUT] if takes else []), *texts, *([OUTPUT] if gives else [])]
+    network = NETWORK.format(arena=arena or 2 * size, size=size, includes=LINK_INCLUDES if n_links else "")
+    records = [index + takes for index, step in enumerate(steps) if isinstance(step, Transfer)]
+    facts = NETWORK_FACTS.format(
+        steps="".join(texts),
+        count=len(texts),
+        board_index=board_index,
+        input_bytes=size if takes else 0,
+        output_bytes=size if gives else 0,
+    )
+    return network + (_link_facts(transfers, records, size, board_index, n_links) if n_links else "") + facts
+
+
+def _link_facts(
+    transfers: Sequence[Transfer], records: Sequence[int], size: int, board_index: int, n_links: int
+) -> str:
+    """Return the tables of links, whose other ends are all at board 1 - `board_index`."""
+    by_link = sorted(transfers, key=lambda each: each.link)
+    return LINK_FACTS.format(
+        channels=len(transfers),
+        room=max(len(transfers), 1),
+        size=size,
+        plans="".join(
+            PLAN.format(cut=each.cut, is_out=str(each.is_out).lower(), size=size, index=index)
+            for index, each in enumerate(by_link)
+        ),
+        links="".join(
+            LINK.format(
+                first=sum(each.link < link for each in by_link),
+                count=sum(each.link == link for each in by_link),
+                peer=1 - board_index,
+                link=link,
+            )
+            for link in range(n_links)
+        ),
+        transfers="".join(
+            TRANSFER.format(
+                take="send" if each.is_out else "receive",
+                offset=each.offset,
+                size=size,
+                link=each.link,
+                cut=each.cut,
+                record=record,
+            )
+            for each, record in zip(transfers, records, strict=True)
+        ),
+    )
+
+
+def write_project(
+    folder: Path,
+    board: Board,
+    links: Sequence[Uart],
+    network: str,
+    link_baud: int = 115200,
+    driver: LinkDriver = LinkDriver.DMA,
+) -> None:
+    """Write the files of a generated project, in its layout."""
+    firmware = firmware_of(board, links, driver, link_baud)
+    write_files(folder, {**render_board_files(firmware), "src/network.c": network}, firmware_sources(firmware))
+
+
+def firmware_of(
+    board: Board, links: Sequence[Uart] = (), driver: LinkDriver = LinkDriver.DMA, link_baud: int = 115200
+) -> BoardFirmware:
+    """Return the firmware of a board with these link UARTs, and the arena next to its core."""
+    return BoardFirmware(
+        board=board,
+        host_baud=115200,
+        driving=usual_driving(driver),
+        arena=board.near_memory,
+        links=tuple((link, link_baud) for link in links),
+    )
+
+
+def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:
+    """Compile and link a project into firmware.elf, in the order of PlatformIO."""
+    sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c"))
+    linked = link_sources(folder, board, sources, *(f"-D{macro}" for macro in macros(board)), *WARNINGS)
+    if linked.returncode == 0:
+        subprocess.run([sys.executable, CHECKSUM, "firmware.elf"], cwd=folder, check=True)
+    return linked
+
+
+def link_sources(
+    folder: Path, board: Board, sources: Sequence[Path], *options: str
+) -> subprocess.CompletedProcess[str]:
+    """Compile each source on its own, for ccache to know it again, and link them; return what failed, or the link."""
+    flags = (f"-mcpu={board.device.core}", *FLAGS)
+    objects = [f"{source}.o" for source in sources]
+    for source, target in zip(sources, objects, strict=True):
+        compiled = _run_compiler(folder, *flags, *options, *INCLUDES, "-c", str(source), "-o", target)
+        if compiled.returncode != 0:
+            return compiled
+    return _run_compiler(folder, *flags, *LINKING, "-Tlinker.ld", "-o", "firmware.elf", *objects, "-lc", "-lgcc")
+
+
+def _run_compiler(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMPILER, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def build(
+    folder: Path,
+    board: Board,
+    links: Sequence[Uart],
+    network: str,
+    link_baud: int = 115200,
+    driver: LinkDriver = LinkDriver.DMA,
+) -> Path:
+    """Return the ELF of a project."""
+    write_project(folder, board, links, network, link_baud, driver)
+    return linked_elf(folder, board)
+
+
+def linked_elf(folder: Path, board: Board) -> Path:
+    """Return the ELF of a project whose files are written."""
+    linked = link_project(folder, board)
+    assert linked.returncode == 0, linked.stderr
+    return folder / "firmware.elf"
+
+
+def build_folder(project: Project, out: Path) -> BuildReport:
+    """Build the programs of a generated folder where PlatformIO would; test_direct_build.py has that they are equal."""
+    for board in project.boards:
+        elf = board.elf(out)
+        elf.parent.mkdir(parents=True, exist_ok=True)
+        linked_elf(out / board.directory, load_board(board.name)).replace(elf)
+    return BuildReport.read(project, out)

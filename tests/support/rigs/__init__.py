@@ -1,0 +1,1 @@
+"""Boards that answer: fake ones, virtual ones with faults, wires or debug ports, and the tools of a desk."""
