@@ -22,6 +22,7 @@ PACKAGES = (
     "onnx_import",
     "kernels",
     "memory",
+    "timing",
     "split",
     "costs",
     "plan",

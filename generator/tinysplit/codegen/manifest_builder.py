@@ -13,10 +13,9 @@ from tinysplit.costs.handoff import powers_of
 from tinysplit.network.distribution import Part
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.wiring import Link
-from tinysplit.project.activity import ExternalPower
+from tinysplit.project.activity import EstimatedSpan, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.manifest import (
-    EstimatedSpan,
     Project,
     ProjectBoard,
     ProjectCut,

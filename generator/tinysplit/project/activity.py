@@ -5,6 +5,7 @@ from typing import Self
 from pydantic import model_validator
 
 from tinysplit.common.file_schema import Figure, FileModel, Number, Watts
+from tinysplit.timing.results import Activity
 
 
 class ExternalPower(FileModel):
@@ -43,3 +44,17 @@ class BoardActivity(FileModel):
         share = seconds / self.span_s
         parts = {"run_s": self.run_s, "sleep_s": self.sleep_s, "external_s": self.external_s}
         return self.model_copy(update={name: share * part for name, part in parts.items()})
+
+
+class EstimatedSpan(FileModel):
+    """What a board, or the line to another one, does in the estimated inference, in seconds from its begin.
+
+    `layers` are the first and the last layer that the board computes then, `cut` is the transfer.
+    """
+
+    activity: Activity
+    board: Number
+    layers: tuple[Number, Number] | None = None
+    cut: Number | None = None
+    start_s: Figure
+    end_s: Figure

@@ -19,7 +19,6 @@ from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import (
     Count,
-    Figure,
     FileModel,
     Hertz,
     Number,
@@ -33,12 +32,11 @@ from tinysplit.common.input_files.texts import read_json_file
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT
 from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.project.activity import BoardActivity, ExternalPower
+from tinysplit.project.activity import BoardActivity, EstimatedSpan, ExternalPower
 from tinysplit.project.file_link import FileLink
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL
-from tinysplit.timing.results import Activity
 
 NETWORK_INPUT_NUMBER = 0
 
@@ -151,20 +149,6 @@ class ProjectCut(FileModel):
     def is_streamed(self) -> bool:
         """Whether a board computes while it sends or takes the tensor."""
         return self.is_sent_by_rows or self.is_taken_by_rows
-
-
-class EstimatedSpan(FileModel):
-    """What a board, or the line to another one, does in the estimated inference, in seconds from its begin.
-
-    `layers` are the first and the last layer that the board computes then, `cut` is the transfer.
-    """
-
-    activity: Activity
-    board: Number
-    layers: tuple[Number, Number] | None = None
-    cut: Number | None = None
-    start_s: Figure
-    end_s: Figure
 
 
 class ProjectLink(FileLink):

@@ -16,7 +16,8 @@ from rigs.fake_boards import CORE_HZ
 from rigs.fake_rig import COPY_TICKS, CUT_TICKS, LAYER_TICKS, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import ToolError
 from tinysplit.network.distribution import SliceAxis
-from tinysplit.project.manifest import EstimatedSpan, Project, ProjectPart
+from tinysplit.project.activity import EstimatedSpan
+from tinysplit.project.manifest import Project, ProjectPart
 from tinysplit.timing.results import Activity
 from tinysplit_hil.measure.timeline.estimated import estimated_spans
 from tinysplit_hil.measure.timeline.measured import measured_spans

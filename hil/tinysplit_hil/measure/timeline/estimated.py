@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from tinysplit.project.manifest import EstimatedSpan, Project
+from tinysplit.project.activity import EstimatedSpan
+from tinysplit.project.manifest import Project
 from tinysplit.timing.results import Activity
 from tinysplit_hil.measure.timeline.spans import Span, SpanKind, board_row, transfer_spans
 
