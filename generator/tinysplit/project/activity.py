@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from tinysplit.common.file_schema import Figure, FileModel, Number, Watts
+from tinysplit.common.file_schema import Count, Figure, FileModel, Number, Watts
 from tinysplit.timing.results import Activity
 
 
@@ -54,7 +54,7 @@ class EstimatedSpan(FileModel):
 
     activity: Activity
     board: Number
-    layers: tuple[Number, Number] | None = None
+    layers: tuple[Count, Count] | None = None  # 0: the network's input, divided
     cut: Number | None = None
     start_s: Figure
     end_s: Figure

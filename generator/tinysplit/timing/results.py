@@ -150,6 +150,6 @@ class Simulated:
     @property
     def period_s(self) -> float | None:
         """Mean seconds between outputs, of the second half of them; None of a single one."""
-        ends = [passage.end_s for passage in self.passages]
+        ends = sorted(passage.end_s for passage in self.passages)
         first = len(ends) // 2 if len(ends) > 2 else 0  # noqa: PLR2004 (two outputs have one distance)
         return (ends[-1] - ends[first]) / (len(ends) - 1 - first) if len(ends) > 1 else None
