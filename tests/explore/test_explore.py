@@ -26,6 +26,7 @@ from tinysplit.explore.axes import Axis
 from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore, journal_name
+from tinysplit.explore.figures import simulated_figures
 from tinysplit.explore.front import non_dominated
 from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.journal import Journal
@@ -43,6 +44,7 @@ BOARDS = tuple(map(load_board, NAMES))
 GRAPH = replace(tiny_cnn(), sha256="0" * 64)
 SETTINGS = CostSettings()
 LONG_S = 600.0  # for processes of their own, whose clock is that of the machine
+BY_COPIES = 0.01  # relative: searches do not know what the copy of the input takes
 SPACE = Space((GRAPH.sha256,), BOARDS, 2, (115200, 1_000_000), (8, 16))
 REQUEST = ExploreRequest(shipped_table(), (GRAPH,), SPACE, RankingGoal(SETTINGS), time_limit_s=LONG_S)
 N_CANDIDATES = 2 * (3 + 2 * 6)  # widths x (boards alone + baud rates x pairs)
@@ -143,13 +145,13 @@ def test_a_front_is_what_brute_force_over_all_assignments_leaves(expected: Explo
         if candidate.bits == 8
     ]
     feasible = [
-        (figures.i_s, figures.energy_j)
+        simulated_figures(problem, assignment)
         for problem in problems
         for assignment in product(range(len(problem.devices)), repeat=len(GRAPH.layers))
-        if (figures := evaluate(problem, assignment)).is_feasible
+        if evaluate(problem, assignment).is_feasible
     ]
-    assert fastest == pytest.approx(min(latency for latency, _ in feasible))
-    assert thriftiest == pytest.approx(min(energy for _, energy in feasible))
+    assert fastest == pytest.approx(min(figures.latency_s for figures in feasible), rel=BY_COPIES)
+    assert thriftiest == pytest.approx(min(figures.energy_j for figures in feasible), rel=BY_COPIES)
 
 
 def test_an_interrupted_exploration_goes_on_where_it_stopped(tmp_path: Path, expected: Exploration) -> None:

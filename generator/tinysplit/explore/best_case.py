@@ -60,8 +60,11 @@ def _least_latency_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float
     """Return the longest path through layers and cuts, or the work evenly spread.
 
     Each layer takes the best device for each of its readers. That is at most what it takes in a split: by induction
-    along the paths.
+    along the paths. I begins when the last device has the input; others may have begun before by what the host's times
+    differ.
     """
+    feeding_s = [in_s for in_s, _ in problem.handoff_parts.host_s]
+    earlier_s = max(feeding_s) - min(feeding_s)
     until = np.zeros_like(seconds)  # [layer][device]: from the input to the end of the layer
     for layer, inputs in enumerate(problem.predecessors):
         arrivals = [(until[each][:, None] + wire[each]).min(axis=0) for each in inputs if each != NETWORK_INPUT]
@@ -72,7 +75,8 @@ def _least_latency_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float
         since[layer] = seconds[layer] + np.max(rest, axis=0, initial=0.0)
     path_s = until.min(axis=1).max()
     crossing = [until[layer][:, None] + wire[layer] + since[reader] for layer, reader in _edges(problem)]
-    return float(max(path_s, _worst_device_s(crossing), seconds.min(axis=1).sum() / seconds.shape[1]))
+    longest_s = max(path_s, _worst_device_s(crossing), seconds.min(axis=1).sum() / seconds.shape[1])
+    return float(max(0.0, longest_s - earlier_s))
 
 
 def _edges(problem: Problem) -> Iterator[tuple[int, int]]:

@@ -93,6 +93,7 @@ def _handoff_of(
         send_s=by_device(parts.send_s),
         receive_s=by_device(parts.receive_s),
         host_s=tuple(parts.host_s[index] for index in indices),
+        latency_s=tuple(map(by_pair, parts.latency_s)),
         taken_s=tuple(parts.taken_s[index] for index in indices),
         overlaps=parts.overlaps,
         wake_s=by_device(parts.wake_s),
