@@ -33,6 +33,7 @@ MOST_OTHER_CYCLES = 85_000  # of S-box, key schedule, tables, associated data an
 PROGRAM = """
 #include <stddef.h>
 #include "clock.c"
+#include "clock_source.c"
 #include "clock_family.c"
 #include "gcm.h"
 enum {{ MESSAGES = {messages}, ADDED_BYTES = {added_bytes}, TEXT_BYTES = {text_bytes} }};

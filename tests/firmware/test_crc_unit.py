@@ -16,6 +16,7 @@ TARGET_HZ = 64_000_000
 SECOND_PS = 10**12
 PROGRAM = """
 #include "clock.c"
+#include "clock_source.c"
 #include "clock_family.c"
 #include "crc_unit.c"
 const clock_settings_t board_clock = {{{clock}}};

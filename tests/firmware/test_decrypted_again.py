@@ -27,6 +27,7 @@ IN_RAM, IN_DTCM = "static gcm_t gcm;", "#define gcm (*(gcm_t *)0x20000000)"  # a
 PROGRAM = """
 #include <stddef.h>
 #include "clock.c"
+#include "clock_source.c"
 #include "clock_family.c"
 #include "gcm.h"
 enum {{ MESSAGES = {messages}, WORDS = {words}, FIRST = {first} }};

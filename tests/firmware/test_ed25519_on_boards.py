@@ -25,6 +25,7 @@ MOST_CODE_BYTES, MOST_RAM_BYTES = 4200, 520  # of code with its constants, and o
 PROGRAM = """
 #include <stddef.h>
 #include "clock.c"
+#include "clock_source.c"
 #include "clock_family.c"
 #include "ed25519.h"
 const clock_settings_t board_clock = {{{clock}}};
