@@ -22,7 +22,7 @@ from tinysplit.common.choices import (
     SecondObjective,
     Slices,
 )
-from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, UsageError
+from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
@@ -47,7 +47,7 @@ from tinysplit.onnx_import.reading import read_network
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
-from tinysplit.plan.planned_split import PlacedNetwork
+from tinysplit.plan.planned_split import with_programs
 from tinysplit.project.manifest import Project
 from tinysplit.project.placement import plans_of_file
 from tinysplit.project.split_file import SplitFile, check_split_matches
@@ -398,19 +398,8 @@ def _solve(
 
 
 def _planned(context: Context, split: Split, widths: BitWidths | None = None) -> Split:
-    """Return the split with the programs of its plans; as it is where it has none, as `generate` tells."""
-    settings = context.settings
-    if split.timing is None:
-        return split
-    widths = widths or BitWidths.of(context.graph, settings.bits)
-    placed = PlacedNetwork.of(context.graph, widths, len(context.boards), split.assignments, split.distributions)
-    try:
-        plans = placed.plans(
-            context.table, context.boards, split.problem, settings, split.optimize or settings.optimize
-        )
-    except TinysplitError:
-        return split
-    return replace(split, programs=tuple(plan.program() for plan in plans))
+    """Return the split with the programs of its plans, see `with_programs`."""
+    return with_programs(split, context.table, context.graph, context.boards, context.settings, widths)
 
 
 def _solver(context: Context, search: Search) -> Callable[[Problem, float], Split]:

@@ -22,7 +22,7 @@ def test_the_figures_are_those_of_a_split(objective: Objective) -> None:
     found = api.predict(api.load_model(MODEL), [G0, F4], baud=921_600, objective=objective)
     settings = CostSettings(baud=921_600, objective=objective)
     split = split_network(Context.load(MODEL, (G0.name, F4.name), settings, Console(quiet=True)), Search())
-    assert (found.latency_s, found.period_s, found.energy_j) == (split.figures.i_s, split.period_s, split.energy_j)
+    assert (found.latency_s, found.period_s, found.energy_j) == (split.i_s, split.period_s, split.energy_j)
     layers = {board.name: board.layers for board in found.boards}
     assert layers == {
         board.name: own
@@ -36,7 +36,7 @@ def test_a_network_of_shapes() -> None:
     one, two = (api.predict(graph, [F4] * count, baud=2_000_000) for count in (1, 2))
     (board,) = one.boards
     assert (board.name, board.layers) == ("nucleo_f401re", (1, 2, 3, 4))
-    assert board.l_s == pytest.approx(one.latency_s)
+    assert board.l_s == pytest.approx(one.latency_s, rel=0.01)  # which has the copy of the input
     assert 0 < board.flash_bytes <= F4.device.flash.size_bytes
     assert two.latency_s <= one.latency_s
     assert one.energy_j

@@ -46,7 +46,7 @@ def test_a_split_is_that_of_the_command(tmp_path: Path) -> None:
     printed = json.loads(run("split", str(MODEL), "-b", G0, "-b", F4, *options))
     assert {**found.to_json(), **dict.fromkeys(SPEEDS)} == {**printed, **dict.fromkeys(SPEEDS)}
     assert lines[0] == "splitting tiny_cnn over nucleo_g071rb, nucleo_f401re ..."
-    assert found.latency_s == pytest.approx(found.l_s + found.t_s)
+    assert found.latency_s == pytest.approx(found.l_s + found.t_s, rel=0.01)  # and the copy of the input
     assert found.l_s == pytest.approx(sum(layer.seconds for layer in found.layers))
     assert found.assignment == tuple(layer.board for layer in found.layers)
     assert {layer.board_name for layer in found.layers} == {G0, F4}

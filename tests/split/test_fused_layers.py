@@ -54,7 +54,7 @@ def test_rows_that_nobody_reads_count_only_where_a_pair_is_apart() -> None:
     pair = replace(fused(0), producer_seconds=(3.0, 3.5))
     split = solve(replace(problem, fused=(pair,)))
     assert (split.assignment, split.objective, split.proved) == ((1, 1), 5.5, True)
-    assert split.layer_seconds_on(1) == (3.5, 2.0)
+    assert split.l_s_on(1) == 5.5
     apart = solve(replace(chain((1.0, 6.0), (9.0, 2.0), devices=(LARGE, LARGE)), fused=(pair,)))
     assert apart.assignment == (0, 1)
     assert apart.figures.l_s == 3.0

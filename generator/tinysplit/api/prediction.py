@@ -16,6 +16,7 @@ from tinysplit.common.progress import console_of
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import Baud, Bits, CostSettings
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.plan.planned_split import with_programs
 from tinysplit.settings.search import TIME_LIMIT
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Objective
@@ -86,7 +87,8 @@ def predict(
         check_baud(board, board.link_uarts[0], baud)
     problem = make_problem(shipped_table(), graph, chosen, settings)
     n_links = [len(board.link_uarts) for board in chosen]
-    split = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
+    found = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
+    split = with_programs(found, shipped_table(), graph, chosen, settings)
     has_energy = all(board.known_power for board in chosen)
     return Prediction(
         latency_s=split.i_s,
@@ -97,14 +99,14 @@ def predict(
 
 
 def _use(split: Split, boards: Sequence[Board], index: int) -> BoardUse:
-    board, seconds = boards[index], split.figures.layer_seconds
+    board = boards[index]
     layers = [number for number, device in enumerate(split.assignment) if device == index]
     firmware = shipped_table().firmware[board.device.family]
     links_bytes = firmware.link_flash_bytes if split.cuts else 0
     return BoardUse(
         name=board.name,
         layers=tuple(number + 1 for number in layers),
-        l_s=sum(seconds[number] for number in layers),
+        l_s=split.l_s_on(index),
         flash_bytes=split.figures.flash_bytes[index] + firmware.flash_bytes + links_bytes,
         ram_bytes=split.figures.ram_bytes[index] + firmware.ram_bytes,
     )

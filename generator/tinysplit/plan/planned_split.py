@@ -1,10 +1,11 @@
 """The plans of a split: of whole layers, of the parts of layers, or of copies of the network."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import Optimize
+from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
@@ -15,6 +16,7 @@ from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import Plan
 from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.solution import Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,3 +48,26 @@ class PlacedNetwork:
         """Return the plan of each copy; `problem` has the costs of the layers. The errors are those of `make_plan`."""
         chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
         return plan_copies(table, self.graph, self.widths, boards, problem, self.assignments, *chosen)
+
+
+def with_programs(
+    split: Split,
+    table: CycleTable,
+    graph: Graph,
+    boards: Sequence[Board],
+    settings: CostSettings,
+    widths: BitWidths | None = None,
+) -> Split:
+    """Return the split of `graph` with the programs of its plans; as it is where it has none, as `generate` tells.
+
+    `widths` replaces the bits of `settings`.
+    """
+    if split.timing is None:
+        return split
+    whole_widths = widths or BitWidths.of(graph, settings.bits)
+    placed = PlacedNetwork.of(graph, whole_widths, len(boards), split.assignments, split.distributions)
+    try:
+        plans = placed.plans(table, boards, split.problem, settings, split.optimize or settings.optimize)
+    except TinysplitError:
+        return split
+    return replace(split, programs=tuple(plan.program() for plan in plans))

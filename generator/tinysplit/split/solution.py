@@ -14,7 +14,7 @@ from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
 from tinysplit.split.evaluate.sub_models import SubModel, sub_models
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.timing.figures import PowerFigures, Timing
-from tinysplit.timing.program import BoardStep, Program
+from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.topology import Cut
 
 GIVEN = "given"  # in place of a solver: the assignment was not searched for
@@ -155,10 +155,14 @@ class Split:
             return (SubModel(device, 0, len(self.assignment) - 1),) if device in self.copies else ()
         return tuple(run for run in self.sub_models if run.device == device)
 
-    def layer_seconds_on(self, device: int) -> tuple[float, ...]:
-        """Return the seconds of all layers as the copy on `device`, or the only one, runs them."""
+    def l_s_on(self, device: int) -> float:
+        """Return the seconds of all layers that `device` computes for an inference."""
+        if self.timing:
+            steps = (step for program in self.timing.programs for step in program.steps if step.device == device)
+            return sum(step.seconds for step in steps if step.kind is Kind.RUN)
         assignment = (device,) * len(self.assignment) if self.copies else self.assignment
-        return evaluate(self.problem, assignment).layer_seconds
+        seconds = evaluate(self.problem, assignment).layer_seconds
+        return sum(seconds[layer] for run in self.runs_on(device) for layer in range(run.first, run.last + 1))
 
     @property
     def cuts(self) -> tuple[Cut, ...]:

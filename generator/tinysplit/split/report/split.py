@@ -110,16 +110,14 @@ def _numbers(part: range) -> str:
 
 def _memory(split: Split) -> Table:
     table = plain_table("board", "flash", "", "arena", "", numbers=("L ms",))
-    seconds = split.figures.layer_seconds
     for index, limits in enumerate(split.problem.devices):
         if index not in split.assignment:
             continue
-        own_s = sum(s for s, device in zip(seconds, split.assignment, strict=True) if device == index)
         table.add_row(
             f"{index + 1} {limits.name}",
             *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
             *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
-            f"{own_s * MS:.2f}",
+            f"{split.l_s_on(index) * MS:.2f}",
         )
     return table
 
@@ -130,14 +128,12 @@ def _boards(split: Split) -> Table:
         runs = split.runs_on(index)
         if not runs:
             continue
-        timed = split.layer_seconds_on(index)
-        seconds = [s for run in runs for s in timed[run.first : run.last + 1]]
         table.add_row(
             f"{index + 1} {limits.name}",
             ", ".join(map(layer_numbers, runs)),
             *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
             *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
-            f"{sum(seconds) * MS:.2f}",
+            f"{split.l_s_on(index) * MS:.2f}",
         )
     return table
 
