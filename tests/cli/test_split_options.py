@@ -49,7 +49,8 @@ def test_energy(tmp_path: Path) -> None:
     frugal, _ = split(tmp_path, *G0, *H7, "--objective", "energy", "--frame-period", "0.5")
     assert (set(fast["assignment"]), set(frugal["assignment"])) == ({2}, {1})
     assert frugal["figures"]["energy_j"] < fast["figures"]["energy_j"]
-    assert frugal["figures"]["lower_bound"] == pytest.approx(frugal["figures"]["energy_j"])
+    bound, energy_j = (frugal["figures"][name] for name in ("lower_bound", "energy_j"))
+    assert 0.97 * energy_j < bound < energy_j  # searches do not know for how long boards stay awake
     assert frugal["frame_period_s"] == 0.5
     limit = frugal["figures"]["energy_j"] * 1.01
     kept, _ = split(tmp_path, *G0, *H7, "--frame-period", "0.5", "--max-energy", str(limit))
@@ -70,7 +71,7 @@ def test_links_are_written_and_read_again(tmp_path: Path) -> None:
     file = read_split(tmp_path / "s.json")
     problem = make_problem(shipped_table(), import_model(example.MODEL), load_all(file.board_names), file.settings)
     figures = evaluate(problem, file.devices)
-    assert (figures.l_s, figures.t_s) == (file.figures.L, file.figures.T)
+    assert (file.figures.L, file.figures.T) == pytest.approx((figures.l_s, figures.t_s))
 
 
 def test_tables_say_what_counts(tmp_path: Path) -> None:
