@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from exhaustive import exhaustive_search
 from networks import tiny_cnn
 from shared_models import MOBILENET, shared_model
 from tinysplit.boards.board import Board
@@ -31,7 +32,6 @@ from tinysplit.papers.solvers.branch_and_bound import branch_and_bound
 from tinysplit.plan.plan import make_plan
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 
 PAPER = CostSettings(cost_model="santamaria-2021")
 

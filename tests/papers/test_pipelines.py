@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from chain_problems import by_hand, chains, equal_links
+from exhaustive import exhaustive_search
 from profiles import cases
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.papers.solvers.algorithm_1 import algorithm_1_least_repair
@@ -19,7 +20,6 @@ from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.report.arrivals import Arrivals
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 

@@ -6,11 +6,11 @@ import onnx
 import pytest
 
 from example import FOLDER, MODEL
+from exhaustive import exhaustive_search
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.onnx_import import import_model
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from brute_force import BruteForce
+from exhaustive import exhaustive_search
 from networks import tiny_cnn
 from profiles import cases
 from random_problems import random_problem
@@ -22,7 +23,6 @@ from tinysplit.split.problem import Problem
 from tinysplit.split.report.front import print_front
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 N_PROBLEMS = cases(quick=15, full=80, nightly=1500)
@@ -30,7 +30,7 @@ Pair = tuple[float, float]  # latency, other figure
 
 
 def searched(problem: Problem, time_limit_s: float) -> Split:
-    return solve(problem, "exhaustive", time_limit_s=time_limit_s)
+    return solve(problem, time_limit_s=time_limit_s)
 
 
 def front_of_all(problem: Problem, against: SecondObjective) -> list[Pair]:

@@ -1,6 +1,6 @@
 """Why a problem is infeasible: which layer or memory is short by how many bytes on which board, or which limit.
 
-Finding the reason takes solves of relaxed problems, through `solvers/dispatch.py`.
+Finding the reason takes solves of relaxed problems, through `solvers/labels/`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.fused_layers import find_fused, needed_apart, with_least_costs
 from tinysplit.split.problem import FusedLayers, LayerCosts, Objective, Problem, within
 from tinysplit.split.solution import Split
-from tinysplit.split.solvers.dispatch import find_split
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import (
     NoSplitError,
     has_too_few_layers,
@@ -181,7 +181,7 @@ def _least(problem: Problem) -> float:
 
 
 def _find(problem: Problem) -> Split:
-    return find_split(problem, time_limit_s=EXPLANATION_LIMIT_S)
+    return label_search(problem, time_limit_s=EXPLANATION_LIMIT_S)
 
 
 def _needed_apart(problem: Problem) -> FusedLayers | None:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
-from tinysplit.settings.search import SOLVER
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.period_arrays import Timelines
@@ -38,7 +37,7 @@ def exhaustive_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LI
     if problem.n_candidates > MAX_CANDIDATES:
         raise UsageError(
             f"exhaustive search would evaluate {n_devices}^{n_layers} = {float(problem.n_candidates):.2g} assignments, "
-            f"more than {MAX_CANDIDATES}: use {SOLVER('auto')}, which proves the same optimum"
+            f"more than {MAX_CANDIDATES}"
         )
     check_capacity(problem)
     start = clock.now()

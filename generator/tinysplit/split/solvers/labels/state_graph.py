@@ -20,7 +20,7 @@ Masks = NDArray[np.uint64]  # devices, a bit each
 class Step:
     """One layer: its moves (a device, and the receivers of its output), and the arcs of the state graph."""
 
-    origin: Ints  # [arc]: node before, ascending; every node has an arc
+    origin: Ints  # [arc]: node before, ascending, then by device; every node has an arc
     target: Ints  # [arc]: node after the layer
     move: Ints  # [arc]
     costs: Floats  # [move][resource]

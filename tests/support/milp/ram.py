@@ -6,7 +6,7 @@ that runs s needs the RAM of s instead of its inputs and output. A device that r
 
 from collections.abc import Mapping
 
-from tinysplit.split.solvers.milp.constraints import SplitProgram
+from milp.constraints import SplitProgram
 
 Later = Mapping[int, int]  # by tensor: the variable for a device that still needs it
 

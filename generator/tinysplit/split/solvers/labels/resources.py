@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.split.problem import Objective, Period, Problem
-from tinysplit.split.solvers.dag.firmware_bounds import (
+from tinysplit.split.solvers.labels.firmware_bounds import (
     least_input_s,
     least_output_s,
     least_transfers,

@@ -4,17 +4,16 @@ It supports every objective, limit and rule, on chains and graphs, but only the 
 are not linear. HiGHS runs in this process, checks its time limit only occasionally, and cannot be interrupted.
 """
 
+from milp.constraints import SplitProgram
+from milp.model import Solution
+from milp.objectives import add_figures, is_linear
+from milp.ram import add_ram
 from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
-from tinysplit.settings.search import SOLVER
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.solvers.milp.constraints import SplitProgram
-from tinysplit.split.solvers.milp.model import Solution
-from tinysplit.split.solvers.milp.objectives import add_figures, is_linear
-from tinysplit.split.solvers.milp.ram import add_ram
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 
@@ -26,9 +25,7 @@ def solve_with_highs(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
         NoSplitError: HiGHS proved the problem infeasible, or found nothing in time.
     """
     if not is_linear(problem):
-        raise UsageError(
-            f"{SOLVER} highs does not support the period {problem.period_definition}: use {SOLVER('auto')}"
-        )
+        raise UsageError(f"HiGHS does not support the period {problem.period_definition}")
     check_capacity(problem)
     start = clock.now()
     program = SplitProgram(problem)

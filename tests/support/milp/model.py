@@ -8,10 +8,10 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from milp.silence import silenced_stdout
 from tinysplit.common.interrupts.aside import run_aside
 from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
-from tinysplit.split.solvers.milp.silence import silenced_stdout
 
 Terms = Mapping[int, float]  # coefficient by variable
 ROW_SIZE = 1000.0  # scaled limit of a constraint: the feasibility tolerance of HiGHS is 1e-6

@@ -14,8 +14,8 @@ from itertools import permutations
 from math import isfinite
 from typing import NamedTuple
 
+from milp.model import LinearProgram
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solvers.milp.model import LinearProgram
 from tinysplit.split.topology import NETWORK_INPUT, Hop
 
 ANY_OTHER = -1  # receiver of a departure, which does not matter

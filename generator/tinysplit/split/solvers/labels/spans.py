@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tinysplit.split.solvers.dag.labels import Labels
-from tinysplit.split.solvers.dag.resources import Resources
-from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Step
+from tinysplit.split.solvers.labels.labels import Labels
+from tinysplit.split.solvers.labels.resources import Resources
+from tinysplit.split.solvers.labels.state_graph import Floats, Ints, Step
 
 NOT_BEGUN = -1.0  # better than just begun: the span of such a device does not grow yet
 

@@ -1,21 +1,24 @@
 """Pruning of labels by lower bounds, rules and dominance."""
 
-from math import isfinite
+from collections.abc import Iterable
+from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Period, Problem
-from tinysplit.split.solvers.dag.energy import LabelEnergy
-from tinysplit.split.solvers.dag.labels import Labels, undominated
-from tinysplit.split.solvers.dag.lagrangian import LagrangianBound, State, Target, cheapest_root, subgradient_ascent
-from tinysplit.split.solvers.dag.resources import BUSY, ENERGY, FLASH, LATENCY, SHARED, Resources
-from tinysplit.split.solvers.dag.spans import LabelSpans
-from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Masks, StateGraph
+from tinysplit.split.solvers.labels.energy import LabelEnergy, target_of
+from tinysplit.split.solvers.labels.knapsack_choice import KnapsackChoice
+from tinysplit.split.solvers.labels.labels import Labels, undominated
+from tinysplit.split.solvers.labels.lagrangian import RunGraph
+from tinysplit.split.solvers.labels.multipliers import FIRST_BOUNDS, Dropped, Multipliers
+from tinysplit.split.solvers.labels.ports import ragged
+from tinysplit.split.solvers.labels.resources import BUSY, ENERGY, FLASH, LATENCY, SHARED, Resources
+from tinysplit.split.solvers.labels.spans import LabelSpans
+from tinysplit.split.solvers.labels.state_graph import Floats, Ints, Masks, StateGraph
 from tinysplit.split.solvers.symmetry import earlier_interchangeable
 
-STEPS = 40
-MOST_BOUNDS = 8  # the most recent ones
+ROUNDING_W = 1e-12  # of sums of idle powers
 IMPROVED = 1 - 1e-12  # relative: smaller differences are rounding errors of sums
 
 
@@ -24,7 +27,6 @@ class LabelBounds:
 
     def __init__(self, problem: Problem, resources: Resources, graph: StateGraph) -> None:
         self.problem, self.resources, self.graph = problem, resources, graph
-        self.target = Target(resources.limits, resources.is_objective)
         self.least = graph.rest(np.eye(len(resources.limits)))
         self.energy = LabelEnergy(problem, resources, graph) if problem.asks_for_energy else None
         self.spans = LabelSpans(resources) if resources.has_spans else None
@@ -32,60 +34,97 @@ class LabelBounds:
         # Without dominance: these periods may decrease with more work on a device.
         unordered = problem.asks_for_period and problem.period_definition in {Period.PAPER, Period.OLD}
         self.has_dominance = not unordered
-        self.lagrangian_bounds = [LagrangianBound.at(graph, self.target, self.target.weights())]
         self.bit = np.left_shift(np.uint64(1), np.arange(len(problem.devices), dtype=np.uint64))
         self.earlier_masks = np.array(
             [sum(1 << i for i in earlier) for earlier in earlier_interchangeable(problem)], dtype=np.uint64
         )
         self.saturation = self._saturation()
+        self.run_graph = RunGraph.of(graph, len(problem.devices), resources.limits)
+        self.target, self.root_scale = target_of(problem, resources)
+        self.multipliers = Multipliers(self.target, self.run_graph, self.root_scale)
+
+    def begin(self, best: float) -> None:
+        """Prepare a pass for splits below `best`."""
+        limits = self.resources.limits
+        caps = np.where(self.resources.is_objective, np.minimum(limits, best * IMPROVED), limits * (1 + ROUNDING))
+        self.multipliers.begin(self.run_graph.capped(caps))
+        if self.problem.objective is Objective.THROUGHPUT:
+            least = self.start().bounds
+            self.saturation = self._saturation(float(least.min()) if len(least) else 0.0)
 
     def start(self) -> Labels:
         """Return the labels before the first layer."""
-        nodes = np.arange(len(self.graph.entry))
-        nothing = np.zeros(len(nodes), dtype=np.uint64)
-        graph, zeros = self.graph, np.zeros(len(nodes))
-        labels = Labels(nodes, graph.entry, nothing, nothing, nodes, graph.begun_s, graph.fed_s, zeros)
-        return self._bounded(0, labels)
+        graph = self.graph
+        nodes = np.arange(len(graph.entry))
+        nothing, zeros = np.zeros(len(nodes), dtype=np.uint64), np.zeros(len(nodes))
+        begun = graph.begun_s if self.spans else graph.begun_s[:, :0]
+        labels = Labels(nodes, graph.entry, nothing, nothing, nodes, begun, graph.fed_s, zeros, nodes, 0 * nodes)
+        labels = self._within_limits(0, labels)
+        return self.bounded(0, labels, np.arange(len(self.multipliers.weights)), inf)
 
-    def root(self) -> State:
-        """Return the most promising node before the first layer."""
-        return cheapest_root(self.graph, self.lagrangian_bounds[-1].weights)
-
-    def learn(self, state: State, best: float, deadline: float) -> Assignment:
-        """Fit one more Lagrangian bound to `state`; return the devices of the layers left on its shortest path."""
-        strongest = max(self.lagrangian_bounds, key=lambda bound: bound.of_state(state))
-        learned = subgradient_ascent(self.graph, self.target, state, strongest.weights, best, STEPS, deadline)
-        if learned.of_state(state) > strongest.of_state(state):
-            self.lagrangian_bounds = [*self.lagrangian_bounds, learned][-MOST_BOUNDS:]
-        if state.done == 0 and self.problem.objective is Objective.THROUGHPUT:
-            self.saturation = self._saturation(self.least_value())
-        return tuple(self.graph.cheapest(learned.weights, learned.rest, state.done, state.node)[1])
-
-    def least_value(self) -> float:
-        """Return a lower bound of the objective."""
-        return float(self.start().bounds.min())
-
-    def children(self, done: int, labels: Labels, best: float) -> tuple[Ints, Labels]:
-        """Return the rows of the parents, and all labels extended by a layer with bounds below `best`."""
+    def children(self, done: int, labels: Labels, best: float) -> Labels:
+        """Return all labels extended by a layer within the limits, with bounds below `best` without multipliers."""
         step = self.graph.steps[done]
-        rows, arcs = _arcs_of(step.first, labels.node)
+        rows, arcs = ragged(step.first, labels.node)
         device = step.device[step.move[arcs]]
         allowed = self._keeps_rules(done, labels.used[rows], device)
-        rows, arcs, device = rows[allowed], arcs[allowed], device[allowed]
+        if not allowed.all():
+            rows, arcs, device = rows[allowed], arcs[allowed], device[allowed]
         move = step.move[arcs]
         values = labels.values[rows] + step.costs[move]
         powered = labels.powered[rows] | step.powered[move]
         if self.energy:
             values[:, self.resources.number[ENERGY, 0]] += self.energy.first_use_j(labels.powered[rows], powered)
         np.maximum(values, self.saturation[done + 1], out=values)
-        used = labels.used[rows] | self.bit[device]
         before = labels.take(rows)
         spans = self.spans.after(step, move, before) if self.spans else (before.begun, before.longest_s)
-        children = self._bounded(
-            done + 1, Labels(step.target[arcs], values, used, powered, device, *spans, before.bounds)
+        used = before.used | self.bit[device]
+        children = Labels(
+            step.target[arcs], values, used, powered, device, *spans, before.bounds, rows, before.strongest
         )
-        good = np.flatnonzero(children.bounds < best * IMPROVED)
-        return rows[good], children.take(good)
+        children = self._within_limits(done + 1, children)
+        return children.take(children.bounds < best * IMPROVED)
+
+    def bounded(self, done: int, labels: Labels, chosen: Ints, best: float) -> Labels:
+        """Return the labels whose bound is below `best`, raised by the `chosen` multipliers, the strongest first."""
+        for some in (chosen[:FIRST_BOUNDS], chosen[FIRST_BOUNDS:]):
+            if len(some) and len(labels):
+                values = self.multipliers.tables.of(done, labels.node, labels.values, some)
+                self._add_waiting(done, labels, some, values)
+                labels = labels.raised(values, some)
+                labels = labels.take(labels.bounds < best * IMPROVED)
+        return labels
+
+    def knapsacks(self, devices: Iterable[int]) -> KnapsackChoice:
+        """Return knapsack bounds with the multipliers of this pass, for some of these devices."""
+        flash = {device: self.resources.number[FLASH, device] for device in devices}
+        return KnapsackChoice(self.multipliers, flash)
+
+    def raised(self, done: int, labels: Labels, width: int, best: float, knapsacks: KnapsackChoice) -> Labels:
+        """Return the labels whose bound is below `best`, raised by knapsacks where that counts for `width` labels."""
+
+        def by(some: Labels, values: Floats, chosen: Ints) -> Labels:
+            self._add_waiting(done, some, chosen, values)
+            some = some.raised(values, chosen)
+            return some.take(some.bounds < best * IMPROVED)
+
+        return knapsacks.raised(done, labels, width, best, by)
+
+    def _add_waiting(self, done: int, labels: Labels, some: Ints, values: Floats) -> None:
+        """Charge idle power beyond that of the multipliers, which bound nothing with more than a label has."""
+        if self.energy and self.target.base.any():
+            lower = labels.values + self.least[done][labels.node]
+            beyond_w = self.energy.waiting_w(labels.powered)[:, None] - self.multipliers.scales[some]
+            values += beyond_w * self.energy.least_period_s(lower, labels.longest_s)[:, None]
+            values[beyond_w < -ROUNDING_W] = -inf
+
+    def example(self, labels: Labels, row: int, assignment: Assignment) -> Dropped:
+        """Return what multipliers are fitted to of a label that is dropped."""
+        scale = 1.0
+        if self.energy and self.target.base.any():
+            scale = float(self.energy.waiting_w(labels.powered[row : row + 1])[0])
+        weights = self.multipliers.weights[labels.strongest[row]]
+        return Dropped(float(labels.bounds[row]), assignment, int(labels.node[row]), labels.values[row], weights, scale)
 
     @property
     def dominates_by_bounds(self) -> bool:
@@ -119,23 +158,21 @@ class LabelBounds:
             good &= n_unused <= len(self.graph.steps) - 1 - done
         return np.asarray(good)
 
-    def _bounded(self, done: int, labels: Labels) -> Labels:
-        """Return the labels with lower bounds, infinite where a limit is violated."""
+    def _within_limits(self, done: int, labels: Labels) -> Labels:
+        """Return the labels that break no limit, with bounds without multipliers."""
         lower = labels.values + self.least[done][labels.node]
         bounds = np.maximum(labels.bounds, lower[:, self.resources.is_objective].max(axis=1))
-        for bound in self.lagrangian_bounds:
-            np.maximum(bounds, bound.of(done, labels.node, labels.values), out=bounds)
         if self.problem.objective is Objective.THROUGHPUT:
             np.maximum(bounds, labels.longest_s, out=bounds)
-        broken = (lower > self.resources.limits * (1 + ROUNDING)).any(axis=1)
-        broken |= labels.longest_s > self.problem.longest_period_s * (1 + ROUNDING)
+        kept = (lower <= self.resources.limits * (1 + ROUNDING)).all(axis=1)
+        kept &= labels.longest_s <= self.problem.longest_period_s * (1 + ROUNDING)
         if self.energy:
             joules = self.energy.least_j(done, labels.node, labels.values, labels.powered, lower, labels.longest_s)
-            broken |= joules > self.problem.max_energy_j * (1 + ROUNDING)
+            kept &= joules <= self.problem.max_energy_j * (1 + ROUNDING)
             if self.problem.objective is Objective.ENERGY:
                 np.maximum(bounds, joules, out=bounds)
-        bounds[broken] = np.inf
-        return labels.with_bounds(bounds)
+        labels = labels.with_bounds(bounds)
+        return labels if kept.all() else labels.take(kept)
 
     def _compared_resources(self) -> Ints:
         """Return the resources that dominance compares; those of `span` replace busy seconds."""
@@ -162,11 +199,3 @@ class LabelBounds:
         most = np.array([step.costs.max(axis=0) for step in self.graph.steps])
         left = np.vstack([np.cumsum(most[::-1], axis=0)[::-1], np.zeros(len(limits))])
         return np.asarray(limits - left)
-
-
-def _arcs_of(first: Ints, nodes: Ints) -> tuple[Ints, Ints]:
-    """Return row and arc of every arc of `nodes`."""
-    counts = first[nodes + 1] - first[nodes]
-    rows = np.repeat(np.arange(len(nodes)), counts)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return rows, first[nodes][rows] + within

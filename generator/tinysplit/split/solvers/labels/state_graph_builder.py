@@ -15,11 +15,11 @@ import numpy as np
 
 from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
-from tinysplit.split.solvers.dag.firmware_bounds import least_feeding_s, least_input_s
-from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
-from tinysplit.split.solvers.dag.resources import Resources
-from tinysplit.split.solvers.dag.state_graph import Floats, StateGraph, Step, without_dead_ends
-from tinysplit.split.solvers.dag.transitions import Move, moves_of, readers_on
+from tinysplit.split.solvers.labels.firmware_bounds import least_feeding_s, least_input_s
+from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pending_tensors
+from tinysplit.split.solvers.labels.resources import Resources
+from tinysplit.split.solvers.labels.state_graph import Floats, StateGraph, Step, without_dead_ends
+from tinysplit.split.solvers.labels.transitions import Move, moves_of, readers_on
 from tinysplit.split.topology import NETWORK_INPUT
 
 ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
@@ -50,7 +50,8 @@ class StateGraphBuilder:
 
         None where the time is over first.
         """
-        if not self._find_moves(deadline):
+        is_late = _Deadline(deadline)
+        if not self._find_moves(is_late):
             return None
         readers = self.problem.readers[NETWORK_INPUT]
         needs = list(
@@ -73,10 +74,10 @@ class StateGraphBuilder:
             live_after = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
             numbers = _Numbers(self.problem, live_after, layer)
             arcs: list[tuple[int, int, int]] = []
-            for count, (origin, node, move) in enumerate(self._arcs(layer, alive, live_after, kept)):
+            for origin, node, move in self._arcs(layer, alive, live_after, kept):
                 if (target := numbers.of(node)) is not None:
                     arcs.append((origin, target, move))
-                if not count % ARCS_A_READING and clock.now() > deadline:
+                if is_late(1 / ARCS_A_READING):
                     return None
             if not arcs:
                 return StateGraph(entry, begun, fed, (), left_out)
@@ -85,14 +86,14 @@ class StateGraphBuilder:
             scores = _scores(scores, steps[-1], self.resources.average, len(nodes))
         return without_dead_ends(StateGraph(entry, begun, fed, tuple(steps), left_out))
 
-    def _find_moves(self, deadline: float) -> bool:
+    def _find_moves(self, is_late: "_Deadline") -> bool:
         """Find the moves of all layers once, and return whether there was time: they are many with many boards."""
         for layer in range(len(self.moves), len(self.problem.layers)):
             moves: list[Move] = []
             held_bytes = self.bytes[layer]
             for move in moves_of(self.problem, self.resources, layer, held_bytes, is_ordered=self.is_ordered):
                 moves.append(move)
-                if not len(moves) % MOVES_A_READING and clock.now() > deadline:
+                if is_late(1 / MOVES_A_READING):
                     return False
             self.moves.append(moves)
             self.costs.append(np.array([move.costs for move in moves]))
@@ -166,6 +167,8 @@ class StateGraphBuilder:
         origin, target, move = np.array(arcs, dtype=np.intp).T
         moves = self.moves[layer]
         device = np.array([move.device for move in moves], dtype=np.intp)
+        order = np.lexsort((device[move], origin))
+        origin, target, move = origin[order], target[order], move[order]
         powered = np.array([move.powered for move in moves], dtype=np.uint64)
         begins, ends = (np.array([getattr(move, name) for move in moves]) for name in ("begins_s", "ends_s"))
         line = np.array([move.line_s for move in moves])
@@ -188,6 +191,21 @@ class StateGraphBuilder:
         if not self.resources.is_firmware:
             return 0.0
         return max((least_feeding_s(self.problem, device) for device in need.devices()), default=0.0)
+
+
+class _Deadline:
+    """Whether it has passed, which is looked up once for each unit of work."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline, self.work = deadline, 0.0
+
+    def __call__(self, work: float) -> bool:
+        """Return whether the deadline is known to have passed, after more work."""
+        self.work += work
+        if self.work < 1:
+            return False
+        self.work -= 1
+        return clock.now() > self.deadline
 
 
 class _Numbers:

@@ -11,19 +11,20 @@ from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.solvers.dag.incumbent import Incumbent
-from tinysplit.split.solvers.dag.label_search import search_state_graph
-from tinysplit.split.solvers.dag.resources import Resources
-from tinysplit.split.solvers.dag.state_graph_builder import StateGraphBuilder
+from tinysplit.split.solvers.labels.incumbent import Incumbent
+from tinysplit.split.solvers.labels.label_search import search_state_graph
+from tinysplit.split.solvers.labels.resources import Resources
+from tinysplit.split.solvers.labels.state_graph_builder import StateGraphBuilder
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError, check_capacity
 
 MOST_NODES = (128, 1_500, 15_000)  # after each layer
 TRIAL_PASSES = 2  # with an incomplete graph, a proof has little value
+FIRST_GRAPH_S = 2.0  # at least, where no split is known
 LOAD_SHARE = 0.5  # share of the time limit for the best split of the period `load`
 
 
-def dag_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+def label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
     """Return an optimal split, or after `time_limit_s` seconds the best one found, with its lower bound.
 
     Raises:
@@ -42,7 +43,7 @@ def dag_label_search(problem: Problem, *, time_limit_s: float = DEFAULT_TIME_LIM
         assignment=incumbent.assignment,
         lower_bound=min(lower_bound, incumbent.value),
         explored=incumbent.explored,
-        solver="dag-labels",
+        solver="labels",
         spent_s=clock.now() - start,
     )
 
@@ -64,7 +65,8 @@ def _search(problem: Problem, incumbent: Incumbent, deadline: float) -> float:
     incumbent.offer_pipelines(deadline)
     lower_bound = lower_bound_without_transfers(problem)
     for most_nodes in MOST_NODES:
-        graph = builder.build(most_nodes, incumbent.value, deadline)
+        until = deadline if incumbent.assignment else max(deadline, clock.now() + FIRST_GRAPH_S)
+        graph = builder.build(most_nodes, incumbent.value, until)
         if graph is None:
             break
         is_last = graph.left_out >= incumbent.value or most_nodes == MOST_NODES[-1]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from tinysplit.split.problem import Problem
-from tinysplit.split.solvers.dag.firmware_bounds import Activity, least_activity
-from tinysplit.split.solvers.dag.pending_tensors import PendingTensor, all_pending_tensors
-from tinysplit.split.solvers.dag.resources import Resources
+from tinysplit.split.solvers.labels.firmware_bounds import Activity, least_activity
+from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pending_tensors
+from tinysplit.split.solvers.labels.resources import Resources
 from tinysplit.split.topology import Cut
 
 

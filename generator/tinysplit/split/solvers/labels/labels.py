@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.split.solvers.dag.state_graph import Floats, Ints, Masks
+from tinysplit.split.solvers.labels.state_graph import Floats, Ints, Masks
 
 LEADERS = 8  # labels of each group that the others are compared with
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Partial assignments of the same number of layers."""
+    """Partial assignments of the same number of layers. What does not count in a problem has no columns."""
 
     node: Ints
     values: Floats  # label x resource
@@ -23,22 +23,41 @@ class Labels:
     begun: Floats  # label x device: when it began, infinite for not yet
     longest_s: Floats  # span of a device so far
     bounds: Floats  # lower bounds of the objective
+    parent: Ints  # row of the label without the last layer
+    strongest: Ints  # number of the multipliers that gave the bound
 
     def __len__(self) -> int:
         return len(self.node)
 
-    def take(self, rows: Ints) -> "Labels":
+    def take(self, rows: Ints | NDArray[np.bool_] | slice) -> "Labels":
         """Return the labels of `rows`."""
-        return Labels(*(getattr(self, resource.name)[rows] for resource in fields(self)))
+        return Labels(*(getattr(self, name)[rows] for name in _NAMES))
 
     def with_bounds(self, bounds: Floats) -> "Labels":
         """Return the labels with other bounds."""
         return replace(self, bounds=bounds)
 
+    def from_parents(self, rows: Ints) -> "Labels":
+        """Return the labels, whose parents are numbered among `rows`."""
+        return replace(self, parent=rows[self.parent])
+
+    def raised(self, values: Floats, numbers: Ints) -> "Labels":
+        """Return the labels with bounds raised to the largest of `values`, those of the multipliers `numbers`."""
+        best = values.argmax(axis=1)
+        bounds = values[np.arange(len(values)), best]
+        higher = bounds > self.bounds
+        strongest = np.where(higher, numbers[best], self.strongest)
+        return replace(self, bounds=np.where(higher, bounds, self.bounds), strongest=strongest)
+
+
+_NAMES = tuple(field.name for field in fields(Labels))
+
 
 def join(parts: Sequence[Labels]) -> Labels:
     """Return the concatenated labels."""
-    return Labels(*(np.concatenate([getattr(part, resource.name) for part in parts]) for resource in fields(Labels)))
+    if len(parts) == 1:
+        return parts[0]
+    return Labels(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
 
 
 def undominated(groups: Sequence[Ints | Masks], values: Floats) -> Ints:

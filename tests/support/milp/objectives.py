@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from milp.constraints import SplitProgram
+from milp.model import Terms
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import ROUNDING, Objective, Period, Problem
-from tinysplit.split.solvers.milp.constraints import SplitProgram
-from tinysplit.split.solvers.milp.model import Terms
 from tinysplit.split.topology import Hop, Pair, pair_of
 
 PERIOD_SIZE = 1000.0  # approximate scaled value of the period: the feasibility tolerance of HiGHS is 1e-6
