@@ -26,6 +26,7 @@ from tinysplit.split.solution import Split
 from tinysplit.split.solvers.labels import knapsack_choice, lagrangian
 from tinysplit.split.solvers.labels import label_search as module
 from tinysplit.split.solvers.labels.energy import target_of
+from tinysplit.split.solvers.labels.fused import FusedCosts
 from tinysplit.split.solvers.labels.incumbent import Incumbent
 from tinysplit.split.solvers.labels.knapsack import KnapsackBounds
 from tinysplit.split.solvers.labels.lagrangian import BoundTables, RunGraph, Target
@@ -207,7 +208,7 @@ def test_wide_networks_have_a_true_gap_within_the_time(seed: int, monkeypatch: p
 def searched(problem: Problem, best: float = inf) -> LabelBounds | None:
     """Return bounds after 20 subgradient steps at the start, None where nothing is feasible."""
     resources = Resources(problem)
-    graph = StateGraphBuilder(problem, resources).build(MOST_NODES[-1], inf, inf)
+    graph = StateGraphBuilder(FusedCosts(problem), resources).build(MOST_NODES[-1], inf, inf)
     if not graph or not graph.steps:
         return None
     bounds = LabelBounds(problem, resources, graph)
@@ -268,7 +269,7 @@ def test_no_better_split_is_lost_where_runs_are_limited() -> None:
 def weighted(problem: Problem, weights: list[list[float]]) -> tuple[RunGraph, Target, Floats]:
     """Return graph, target and weights, which are those of the resources of a chain for latency."""
     resources = Resources(problem)
-    graph = StateGraphBuilder(problem, resources).build(MOST_NODES[-1], inf, inf)
+    graph = StateGraphBuilder(FusedCosts(problem), resources).build(MOST_NODES[-1], inf, inf)
     assert graph
     target, _ = target_of(problem, resources)
     return RunGraph.of(graph, len(problem.devices), resources.limits), target, np.array(weights)
@@ -313,7 +314,8 @@ def test_narrow_passes_agree_with_brute_force(
         monkeypatch.setattr(knapsack_choice, "MAX_CELLS", 3 + 50 * width)  # few: rounding counts
         monkeypatch.setattr(knapsack_choice, "SAMPLE", width)
     for seed in range(N_NARROW):
-        problem = random_problem(width * 10_000 + with_knapsacks * 5_000 + seed)
+        kinds = Kinds(fused=seed % 2 == 0)
+        problem = random_problem(width * 10_000 + with_knapsacks * 5_000 + seed, kinds)
         check(problem, BruteForce(problem).least(), label_search)
 
 

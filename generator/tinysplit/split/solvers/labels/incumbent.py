@@ -1,5 +1,6 @@
 """The incumbent: the best split found by a search."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import inf
@@ -7,6 +8,8 @@ from math import inf
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.solvers.labels.links import neighbours
+from tinysplit.split.topology import Cut
 
 ROUNDING = 1e-12  # relative: smaller differences are rounding errors of sums
 
@@ -16,6 +19,7 @@ class Incumbent:
     """The best split found, and the number of labels created."""
 
     problem: Problem
+    link_counts: Sequence[int] = ()  # most neighbours by device, empty for any number
     assignment: Assignment = ()
     value: float = inf
     explored: int = 0
@@ -25,8 +29,14 @@ class Incumbent:
         """Replace the incumbent by `assignment` if that is better."""
         if len(assignment) == len(self.problem.layers):
             figures = evaluate(self.problem, assignment)
-            if figures.is_feasible and figures.value < self.value:
+            if figures.value < self.value and figures.is_feasible and self._has_uarts(figures.cuts):
                 self.assignment, self.value = assignment, figures.value
+
+    def _has_uarts(self, cuts: Iterable[Cut]) -> bool:
+        if not self.link_counts:
+            return True
+        peers = neighbours(len(self.problem.devices), (hop for cut in cuts for hop in self.problem.hops(cut)))
+        return all(each.bit_count() <= count for each, count in zip(peers, self.link_counts, strict=True))
 
     def offer_pipelines(self, deadline: float) -> None:
         """Offer pipelines over the first one, two, three, ... devices, with balanced times as far as flash allows.
@@ -54,7 +64,7 @@ class Incumbent:
 
 def _pipeline(problem: Problem, n_devices: int) -> Assignment:
     """Return one run of layers on each of the first devices, ended by its share of the time or by the flash."""
-    least = [min(row) for row in problem.usable_seconds]
+    least = [min(layer.seconds) for layer in problem.layers]
     share_s, device, taken_s, taken_bytes = sum(least) / n_devices, 0, 0.0, 0
     assignment: list[int] = []
     for number, (layer, seconds) in enumerate(zip(problem.layers, least, strict=True)):

@@ -75,7 +75,7 @@ class _Pass:
 class _Search:
     def __init__(self, graph: StateGraph, resources: Resources, incumbent: Incumbent, deadline: float) -> None:
         self.graph, self.incumbent, self.deadline = graph, incumbent, deadline
-        self.bounds = LabelBounds(incumbent.problem, resources, graph)
+        self.bounds = LabelBounds(incumbent.problem, resources, graph, incumbent.link_counts)
         self.lower_bound = -inf
         self.knapsack_devices = frozenset(range(len(incumbent.problem.devices)))
 

@@ -22,6 +22,8 @@ class Labels:
     device: Ints  # of the last layer
     begun: Floats  # label x device: when it began, infinite for not yet
     longest_s: Floats  # span of a device so far
+    memory: Floats  # label x 2 tight devices (`links.py`): most RAM of the arena, RAM of the links
+    peers: Masks  # label x watched device: the devices that it has links with
     bounds: Floats  # lower bounds of the objective
     parent: Ints  # row of the label without the last layer
     strongest: Ints  # number of the multipliers that gave the bound
@@ -60,11 +62,11 @@ def join(parts: Sequence[Labels]) -> Labels:
     return Labels(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
 
 
-def undominated(groups: Sequence[Ints | Masks], values: Floats) -> Ints:
-    """Return the rows that no compared row of the same group dominates, that is, is no larger in every value.
+def undominated(groups: Sequence[Ints | Masks], values: Floats, sets: Masks) -> Ints:
+    """Return the rows that no compared row of the same group dominates, that is, is no larger in every value and set.
 
     Each row is compared with the `LEADERS` of its group whose sums are smallest, so some dominated rows stay.
-    `values` are [label][value].
+    `values` are [label][value], `sets` [label][set].
     """
     scale = values.max(axis=0, initial=0.0)
     total = (values / np.where(scale > 0, scale, 1.0)).sum(axis=1)
@@ -76,7 +78,10 @@ def undominated(groups: Sequence[Ints | Masks], values: Floats) -> Ints:
         later = np.flatnonzero(leads < position)
         if not len(later):
             break
-        dominated = (values[rows[leads[later]]] <= values[rows[later]]).all(axis=1)
+        least, others = rows[leads[later]], rows[later]
+        dominated = (values[least] <= values[others]).all(axis=1)
+        if sets.shape[1]:
+            dominated &= ((sets[least] & ~sets[others]) == 0).all(axis=1)
         rows = np.delete(rows, later[dominated])
     return rows
 

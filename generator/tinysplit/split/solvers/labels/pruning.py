@@ -1,6 +1,6 @@
 """Pruning of labels by lower bounds, rules and dominance."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import inf, isfinite
 
 import numpy as np
@@ -11,6 +11,7 @@ from tinysplit.split.solvers.labels.energy import LabelEnergy, target_of
 from tinysplit.split.solvers.labels.knapsack_choice import KnapsackChoice
 from tinysplit.split.solvers.labels.labels import Labels, undominated
 from tinysplit.split.solvers.labels.lagrangian import RunGraph
+from tinysplit.split.solvers.labels.links import LabelLinks
 from tinysplit.split.solvers.labels.multipliers import FIRST_BOUNDS, Dropped, Multipliers
 from tinysplit.split.solvers.labels.ports import ragged
 from tinysplit.split.solvers.labels.resources import BUSY, ENERGY, FLASH, LATENCY, SHARED, Resources
@@ -25,8 +26,11 @@ IMPROVED = 1 - 1e-12  # relative: smaller differences are rounding errors of sum
 class LabelBounds:
     """Bounds, rules and dominance for one problem."""
 
-    def __init__(self, problem: Problem, resources: Resources, graph: StateGraph) -> None:
+    def __init__(
+        self, problem: Problem, resources: Resources, graph: StateGraph, link_counts: Sequence[int] = ()
+    ) -> None:
         self.problem, self.resources, self.graph = problem, resources, graph
+        self.links = LabelLinks(problem, graph, link_counts)
         self.least = graph.rest(np.eye(len(resources.limits)))
         self.energy = LabelEnergy(problem, resources, graph) if problem.asks_for_energy else None
         self.spans = LabelSpans(resources) if resources.has_spans else None
@@ -36,7 +40,8 @@ class LabelBounds:
         self.has_dominance = not unordered
         self.bit = np.left_shift(np.uint64(1), np.arange(len(problem.devices), dtype=np.uint64))
         self.earlier_masks = np.array(
-            [sum(1 << i for i in earlier) for earlier in earlier_interchangeable(problem)], dtype=np.uint64
+            [sum(1 << i for i in earlier) for earlier in earlier_interchangeable(problem, link_counts)],
+            dtype=np.uint64,
         )
         self.saturation = self._saturation()
         self.run_graph = RunGraph.of(graph, len(problem.devices), resources.limits)
@@ -58,7 +63,10 @@ class LabelBounds:
         nodes = np.arange(len(graph.entry))
         nothing, zeros = np.zeros(len(nodes), dtype=np.uint64), np.zeros(len(nodes))
         begun = graph.begun_s if self.spans else graph.begun_s[:, :0]
-        labels = Labels(nodes, graph.entry, nothing, nothing, nodes, begun, graph.fed_s, zeros, nodes, 0 * nodes)
+        memory = self.links.start(len(nodes))
+        labels = Labels(
+            nodes, graph.entry, nothing, nothing, nodes, begun, graph.fed_s, *memory, zeros, nodes, 0 * nodes
+        )
         labels = self._within_limits(0, labels)
         return self.bounded(0, labels, np.arange(len(self.multipliers.weights)), inf)
 
@@ -70,17 +78,30 @@ class LabelBounds:
         allowed = self._keeps_rules(done, labels.used[rows], device)
         if not allowed.all():
             rows, arcs, device = rows[allowed], arcs[allowed], device[allowed]
-        move = step.move[arcs]
-        values = labels.values[rows] + step.costs[move]
-        powered = labels.powered[rows] | step.powered[move]
+        move, before = step.move[arcs], labels.take(rows)
+        memory, peers, fits = self.links.after(step, arcs, move, before)
+        if not fits.all():
+            rows, arcs, device, move = rows[fits], arcs[fits], device[fits], move[fits]
+            memory, peers, before = memory[fits], peers[fits], before.take(fits)
+        values = before.values + step.costs[move]
+        powered = before.powered | step.powered[move]
         if self.energy:
-            values[:, self.resources.number[ENERGY, 0]] += self.energy.first_use_j(labels.powered[rows], powered)
+            values[:, self.resources.number[ENERGY, 0]] += self.energy.first_use_j(before.powered, powered)
         np.maximum(values, self.saturation[done + 1], out=values)
-        before = labels.take(rows)
         spans = self.spans.after(step, move, before) if self.spans else (before.begun, before.longest_s)
         used = before.used | self.bit[device]
         children = Labels(
-            step.target[arcs], values, used, powered, device, *spans, before.bounds, rows, before.strongest
+            step.target[arcs],
+            values,
+            used,
+            powered,
+            device,
+            *spans,
+            memory,
+            peers,
+            before.bounds,
+            rows,
+            before.strongest,
         )
         children = self._within_limits(done + 1, children)
         return children.take(children.bounds < best * IMPROVED)
@@ -141,14 +162,14 @@ class LabelBounds:
         groups: list[Ints | Masks] = [labels.node]
         if self.problem.must_use_all or self.earlier_masks.any():
             groups.append(labels.used)
-        resources = [labels.values[:, self.compared]]
+        resources = [labels.values[:, self.compared], labels.memory]
         if self.spans:
             resources.append(self.spans.dominance_columns(labels))
         if self.energy:
             resources.append(self.energy.dominance_columns(labels.values)[:, None])
             if self.energy.depends_on_powered_set:
                 groups.append(labels.powered)
-        return undominated(groups, np.hstack(resources))
+        return undominated(groups, np.hstack(resources), labels.peers)
 
     def _keeps_rules(self, done: int, used: Masks, device: Ints) -> NDArray[np.bool_]:
         """Return whether interchangeable devices are used in order, and all devices can still be used if they must."""

@@ -69,16 +69,15 @@ class Resources:
                 self._occupy(row, device, least_input_s(self.problem, device))
         return row
 
-    def of_layer(self, layer: int, device: int, cuts: Sequence[Cut], clock_s: float) -> list[float]:
+    def of_layer(self, seconds: float, layer: int, device: int, cuts: Sequence[Cut], clock_s: float) -> list[float]:
         """Return what `layer` on `device` adds, with `cuts` after it and the host's reading of the network's output.
 
-        `clock_s` is what it adds to the firmware's clock.
+        It computes for `seconds`; `clock_s` is what it adds to the firmware's clock.
         """
         row = [0.0] * len(self.number)
-        costs = self.problem.layers[layer]
-        self._add(row, FLASH, device, costs.flash_bytes[device])
-        self._add(row, LATENCY, 0, costs.seconds[device])
-        self._keep_busy(row, device, costs.seconds[device], self.problem.devices[device].run_w, computes=True)
+        self._add(row, FLASH, device, self.problem.layers[layer].flash_bytes[device])
+        self._add(row, LATENCY, 0, seconds)
+        self._keep_busy(row, device, seconds, self.problem.devices[device].run_w, computes=True)
         for cut in cuts:
             self._add(row, LATENCY, 0, cut.seconds)
             for hop in self.problem.hops(cut):

@@ -29,6 +29,9 @@ class Step:
     begins_s: Floats  # [move][device], from the start of the layer: its first act, infinite for none
     ends_s: Floats  # [move][device]: its last act, infinitely early for none
     line_s: Floats  # [move]: at least, of the slowest line in the firmware
+    ram_bytes: Floats  # [arc][tight device]: of all that is alive during the layer, 0 where there is room
+    link_bytes: Floats  # [move][device]: RAM of the links for what is sent, without that of each link
+    peers: Masks  # [move][device]: the devices that it has links with
 
     @cached_property
     def first(self) -> Ints:
@@ -45,6 +48,7 @@ class StateGraph:
     fed_s: Floats  # [node before the first layer]: at least, of the host's input in the firmware
     steps: tuple[Step, ...]  # empty if there is no path
     left_out: float
+    tight: Ints  # devices on which arenas and links together may exceed the RAM
 
     def rest(self, weights: Floats, start: int = 0) -> list[Floats]:
         """Return the lengths of the shortest paths to the end, [layers done][node][weighting], from `start` done on.
@@ -73,6 +77,18 @@ class StateGraph:
         return total, devices
 
 
+def with_tight_devices(graph: StateGraph) -> StateGraph:
+    """Return the graph, whose steps have RAM by [arc][device] or none, with that of the tight devices alone."""
+    some = [step.ram_bytes for step in graph.steps if step.ram_bytes.size]
+    tight = np.flatnonzero(np.max([ram.max(axis=0) for ram in some], axis=0)) if some else np.arange(0)
+    return replace(graph, tight=tight, steps=tuple(_with_ram_of(step, tight) for step in graph.steps))
+
+
+def _with_ram_of(step: Step, tight: Ints) -> Step:
+    ram = step.ram_bytes[:, tight] if step.ram_bytes.size else np.zeros((len(step.origin), len(tight)))
+    return replace(step, ram_bytes=ram)
+
+
 def without_dead_ends(graph: StateGraph) -> StateGraph:
     """Return the graph without nodes that do not reach the end, the others numbered anew."""
     steps: list[Step] = []
@@ -84,7 +100,8 @@ def without_dead_ends(graph: StateGraph) -> StateGraph:
         is_alive = np.zeros(n_nodes, dtype=bool)
         is_alive[step.origin[arcs]] = True
         origin = (np.cumsum(is_alive) - 1)[step.origin[arcs]]
-        steps.insert(0, replace(step, origin=origin, target=target, move=step.move[arcs]))
+        left = replace(step, origin=origin, target=target, move=step.move[arcs], ram_bytes=step.ram_bytes[arcs])
+        steps.insert(0, left)
     return replace(
         graph,
         entry=graph.entry[is_alive],

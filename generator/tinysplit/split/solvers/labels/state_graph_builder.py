@@ -16,9 +16,17 @@ import numpy as np
 from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solvers.labels.firmware_bounds import least_feeding_s, least_input_s
+from tinysplit.split.solvers.labels.fused import FusedCosts
+from tinysplit.split.solvers.labels.links import LinkCosts
 from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.labels.resources import Resources
-from tinysplit.split.solvers.labels.state_graph import Floats, StateGraph, Step, without_dead_ends
+from tinysplit.split.solvers.labels.state_graph import (
+    Floats,
+    StateGraph,
+    Step,
+    with_tight_devices,
+    without_dead_ends,
+)
 from tinysplit.split.solvers.labels.transitions import Move, moves_of, readers_on
 from tinysplit.split.topology import NETWORK_INPUT
 
@@ -28,14 +36,17 @@ FREE = -1  # no device
 
 Node = tuple[
     tuple[PendingTensor, ...], int
-]  # of the tensors that later layers read; the device that the next layer must take
+]  # of the tensors that later layers read; the device that the next layer must take, as it is joined or fused
+Ram = tuple[tuple[int, int], ...]  # device and bytes
 
 
 class StateGraphBuilder:
     """Builds the graph of one problem, complete or with the most promising nodes only."""
 
-    def __init__(self, problem: Problem, resources: Resources) -> None:
-        self.problem, self.resources = problem, resources
+    def __init__(self, costs: FusedCosts, resources: Resources) -> None:
+        self.fused, self.resources = costs, resources
+        self.problem = problem = costs.least
+        self.links = LinkCosts(problem)
         alone = problem.is_chain and problem.links is None  # only the tensors of the running layer are live
         layers = range(len(problem.layers))
         self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]
@@ -44,6 +55,8 @@ class StateGraphBuilder:
         self.moves: list[list[Move]] = []
         self.costs: list[Floats] = []
         self.least_left = np.zeros(0)
+        self._ram_bytes = [device.ram_bytes for device in problem.devices]
+        self.room_bytes = self._ram_bytes  # up to which an arena leaves room for any links
 
     def build(self, most_nodes: int, best: float, deadline: float) -> StateGraph | None:
         """Return the paths that may be better than `best`, through at most `most_nodes` nodes after each layer.
@@ -73,25 +86,28 @@ class StateGraphBuilder:
             left_out = min(left_out, np.delete(bounds, list(kept.values())).min(initial=inf))
             live_after = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
             numbers = _Numbers(self.problem, live_after, layer)
-            arcs: list[tuple[int, int, int]] = []
-            for origin, node, move in self._arcs(layer, alive, live_after, kept):
+            arcs: list[tuple[int, int, int, Ram]] = []
+            for origin, node, move, tight in self._arcs(layer, alive, live_after, kept):
                 if (target := numbers.of(node)) is not None:
-                    arcs.append((origin, target, move))
+                    arcs.append((origin, target, move, tight))
                 if is_late(1 / ARCS_A_READING):
                     return None
             if not arcs:
-                return StateGraph(entry, begun, fed, (), left_out)
+                return StateGraph(entry, begun, fed, (), left_out, np.zeros(0, dtype=np.intp))
             steps.append(self._step(layer, arcs))
             nodes, alive = numbers.number, live_after
             scores = _scores(scores, steps[-1], self.resources.average, len(nodes))
-        return without_dead_ends(StateGraph(entry, begun, fed, tuple(steps), left_out))
+        return without_dead_ends(
+            with_tight_devices(StateGraph(entry, begun, fed, tuple(steps), left_out, np.arange(0)))
+        )
 
     def _find_moves(self, is_late: "_Deadline") -> bool:
         """Find the moves of all layers once, and return whether there was time: they are many with many boards."""
         for layer in range(len(self.moves), len(self.problem.layers)):
             moves: list[Move] = []
             held_bytes = self.bytes[layer]
-            for move in moves_of(self.problem, self.resources, layer, held_bytes, is_ordered=self.is_ordered):
+            every = moves_of(self.fused, self.resources, self.links, layer, held_bytes, is_ordered=self.is_ordered)
+            for move in every:
                 moves.append(move)
                 if is_late(1 / MOVES_A_READING):
                     return False
@@ -99,6 +115,8 @@ class StateGraphBuilder:
             self.costs.append(np.array([move.costs for move in moves]))
         least = [(costs @ self.resources.average).min(initial=inf) for costs in self.costs if len(costs)]
         self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
+        taken = np.array([np.array([move.link_bytes for move in moves]).max(axis=0) for moves in self.moves if moves])
+        self.room_bytes = self.links.room_bytes(taken.sum(axis=0).tolist()) if self.links.counts else self._ram_bytes
         return True
 
     def _most_promising(
@@ -119,11 +137,11 @@ class StateGraphBuilder:
 
     def _arcs(
         self, layer: int, alive: Sequence[int], live_after: Sequence[int], nodes: Mapping[Node, int]
-    ) -> Iterator[tuple[int, Node, int]]:
-        """Yield node before, node after and move of every arc."""
+    ) -> Iterator[tuple[int, Node, int, Ram]]:
+        """Yield node before, node after, move, and RAM of the devices that have little of it, of every arc."""
         inputs = self.problem.predecessors[layer]
         left = [self._readers_left(tensor, layer) for tensor in inputs]
-        binds = layer in self.problem.joined
+        binds, fuses = layer in self.problem.joined, self.fused.joins(layer)
         on_device: list[list[tuple[int, Move]]] = [[] for _ in self.problem.devices]
         for number, move in enumerate(self.moves[layer]):
             on_device[move.device].append((number, move))
@@ -133,12 +151,16 @@ class StateGraphBuilder:
             for device in self._hosts(layer, need_of, held):
                 if bound_to not in {FREE, device}:
                     continue
-                fitting = [(number, move) for number, move in on_device[device] if self._fits(held, move)]
+                fitting = [
+                    (number, move, device if binds or (fuses and move.goes_on) else FREE, ram)
+                    for number, move in on_device[device]
+                    if (ram := self._ram(layer, held, move, came=bound_to == device)) is not None
+                ]
                 for after in product(*(need_of[t].read_on(device, n) for t, n in zip(inputs, left, strict=True))):
                     later = need_of | dict(zip(inputs, after, strict=True))
                     kept = tuple(later[tensor] for tensor in live_after if tensor != layer)
-                    for number, move in fitting:
-                        yield origin, ((*kept, *move.needs), device if binds else FREE), number
+                    for number, move, binding, ram in fitting:
+                        yield origin, ((*kept, *move.needs), binding), number, ram
 
     def _held(self, needs: Mapping[int, PendingTensor]) -> list[int]:
         """Return the bytes that are alive on every device."""
@@ -160,19 +182,35 @@ class StateGraphBuilder:
             if has_all and held[device] + own_bytes <= ram[device] and not set(overfull) - {device}:
                 yield device
 
-    def _fits(self, held: Sequence[int], move: Move) -> bool:
-        return all(held[other] + more <= self.problem.devices[other].ram_bytes for other, more in move.arriving)
+    def _ram(self, layer: int, held: Sequence[int], move: Move, *, came: bool) -> Ram | None:
+        """Return the RAM in use while `layer` runs on devices that may lack room for links; None if one lacks more."""
+        input_bytes = sum(self.bytes[tensor] for tensor in self.problem.predecessors[layer])
+        own = self.fused.ram_bytes(layer, move.device, came=came, goes_on=move.goes_on) - input_bytes
+        tight: Ram = ()
+        for device, more in ((move.device, own), *move.arriving):
+            used = held[device] + more
+            if used > self._ram_bytes[device]:
+                return None
+            if used > self.room_bytes[device]:
+                tight = (*tight, (device, used))
+        return tight
 
-    def _step(self, layer: int, arcs: Sequence[tuple[int, int, int]]) -> Step:
-        origin, target, move = np.array(arcs, dtype=np.intp).T
+    def _step(self, layer: int, arcs: Sequence[tuple[int, int, int, Ram]]) -> Step:
+        origin, target, move = np.array([arc[:3] for arc in arcs], dtype=np.intp).T
         moves = self.moves[layer]
         device = np.array([move.device for move in moves], dtype=np.intp)
         order = np.lexsort((device[move], origin))
         origin, target, move = origin[order], target[order], move[order]
+        ram = np.zeros((len(arcs), len(self.problem.devices) if any(arc[3] for arc in arcs) else 0))
+        for row, arc in enumerate(order) if ram.size else ():
+            for tight, used in arcs[arc][3]:
+                ram[row, tight] = used
         powered = np.array([move.powered for move in moves], dtype=np.uint64)
         begins, ends = (np.array([getattr(move, name) for move in moves]) for name in ("begins_s", "ends_s"))
         line = np.array([move.line_s for move in moves])
-        return Step(origin, target, move, self.costs[layer], device, powered, begins, ends, line)
+        links = np.array([move.link_bytes for move in moves], dtype=float)
+        peers = np.array([move.peers for move in moves], dtype=np.uint64)
+        return Step(origin, target, move, self.costs[layer], device, powered, begins, ends, line, ram, links, peers)
 
     def _begun(self, need: PendingTensor) -> list[float]:
         """Return when the host begins to send its input to each device, one after the other."""

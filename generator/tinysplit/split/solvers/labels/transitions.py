@@ -1,14 +1,16 @@
 """Transitions between states: the device that a layer runs on, and the devices that receive its output."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
 from tinysplit.split.problem import Problem
 from tinysplit.split.solvers.labels.firmware_bounds import Activity, least_activity
+from tinysplit.split.solvers.labels.fused import FusedCosts
+from tinysplit.split.solvers.labels.links import LinkCosts, neighbours
 from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.labels.resources import Resources
-from tinysplit.split.topology import Cut
+from tinysplit.split.topology import Cut, Hop
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,16 @@ class Move:
     begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none
     ends_s: tuple[float, ...]  # its last act, infinitely early for none
     line_s: float  # at least, of the slowest line in the firmware
+    goes_on: bool  # the only layer that reads the output is on the same device
+    link_bytes: tuple[int, ...]  # by device: RAM of its links for the output, without that of each link
+    peers: tuple[int, ...]  # by device: those that it has links with, a bit each
 
 
 def moves_of(
-    problem: Problem, resources: Resources, layer: int, held_bytes: int, *, is_ordered: bool
+    costs: FusedCosts, resources: Resources, links: LinkCosts, layer: int, held_bytes: int, *, is_ordered: bool
 ) -> Iterator[Move]:
     """Yield all moves of `layer`, whose output takes `held_bytes` where it is kept."""
+    problem = costs.least
     for device, seconds in enumerate(problem.usable_seconds[layer]):
         if not isfinite(seconds):
             continue
@@ -37,22 +43,37 @@ def moves_of(
             cuts = [problem.cut(layer, device, receiver) for receiver in receivers]
             if all(isfinite(cut.seconds) for cut in cuts):
                 keeps = any(device in need.devices() for need in needs)
+                goes_on = keeps and not receivers
+                own = costs.problem_of(layer, goes_on=goes_on)
                 activity = (
-                    least_activity(problem, resources.path, layer, device, cuts, keeps=keeps)
+                    least_activity(own, resources.path, layer, device, cuts, keeps=keeps)
                     if resources.is_firmware
-                    else _activity(problem, layer, device, cuts)
+                    else _activity(own, layer, device, cuts)
                 )
                 relays = {hop.sender for cut in cuts for hop in problem.hops(cut)[1:]}
+                hops = sent_hops(problem, cuts)
                 yield Move(
                     device,
                     needs,
                     _arriving(receivers, relays, held_bytes),
-                    tuple(resources.of_layer(layer, device, cuts, activity.clock_s)),
+                    tuple(resources.of_layer(own.layers[layer].seconds[device], layer, device, cuts, activity.clock_s)),
                     sum(1 << powered for powered in {device, *relays}),
                     activity.begins_s,
                     activity.ends_s,
                     activity.line_s,
+                    goes_on,
+                    tuple(links.of_hops(layer, hops)),
+                    tuple(neighbours(len(problem.devices), hops)),
                 )
+
+
+def sent_hops(problem: Problem, cuts: Iterable[Cut]) -> list[Hop]:
+    """Return the hops of the cuts of one tensor; a device that already has it, as a relay, does not get it again."""
+    hops: dict[int, Hop] = {}
+    for cut in cuts:
+        for hop in problem.hops(cut):
+            hops.setdefault(hop.receiver, hop)
+    return list(hops.values())
 
 
 def _activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) -> Activity:
