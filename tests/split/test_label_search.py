@@ -360,7 +360,7 @@ def test_nothing_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     transfers = (((0.0, 1.0), (1.0, 0.0)),) * 6
     problem = Problem(layers, (DeviceLimits("a", 4, 1), DeviceLimits("b", 6, 1)), transfers)
     monkeypatch.setattr(module, "FIRST_WIDTH", 1)
-    monkeypatch.setattr(module, "STEPS", (0,))
+    monkeypatch.setattr(module, "FEW_STEPS", 0)
     assert label_search(problem).proved
     problem = Problem(layers, (DeviceLimits("a", 5, 1), DeviceLimits("b", 5, 1)), transfers)
     with pytest.raises(NoSplitError) as caught:

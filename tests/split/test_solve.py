@@ -93,7 +93,7 @@ def test_nothing_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     # The first pass has one label, which follows the fast board until that is full, and leaves too much for the other.
     fake_clock(monkeypatch, tick_s=1.0)
     monkeypatch.setattr(label_search, "FIRST_WIDTH", 1)
-    monkeypatch.setattr(label_search, "STEPS", (0,))
+    monkeypatch.setattr(label_search, "FEW_STEPS", 0)
     layers = tuple(LayerCosts.alike(f"l{k}", 1 + 2 * (k > 3), 1, 1, (1.0, 9.0)) for k in range(6))
     transfers = (((0.0, 1.0), (1.0, 0.0)),) * 6
     problem = Problem(layers, (DeviceLimits("a", 5, 1), DeviceLimits("b", 5, 1)), transfers)

@@ -27,9 +27,11 @@ WIDENING = 6
 LABEL_MEMORY_BYTES = 150_000_000
 KNAPSACK_WIDTH = 64  # times devices squared: narrower passes take less time than knapsack tables
 ARCS_A_BLOCK = 100_000  # between two readings of the clock
-STEPS = (12, 12, 40)  # subgradient steps before the first pass, before the second one, and before each of the others
+FEW_STEPS, MANY_STEPS = 12, 40  # subgradient steps before a pass: many before the third one, if the gap is large
 EXAMPLES = (0.0, 0.25, 0.5)  # quantiles of the bounds of dropped labels that are recorded, per layer
-IMPROVED_GAP = 0.02  # optimality gap: a wider pass closes smaller ones
+HARD_PASSES = 3
+IMPROVED_GAP = 0.02  # optimality gap: a wider pass closes smaller ones without local search,
+SMALL_GAP = 0.01  # and these without many steps and knapsacks
 
 History = list[tuple[NDArray[np.int32], NDArray[np.uint8]]]  # by layer: parent and device of every label
 
@@ -84,7 +86,7 @@ class _Search:
         n_columns = self.graph.entry.shape[1]
         max_width = LABEL_MEMORY_BYTES // (5 * len(self.graph.steps) + 40 * (n_columns + 5))
         width, n_passes, dropped = FIRST_WIDTH, 0, list[Dropped]()
-        while not self._is_proved_by_fit(dropped, STEPS[min(n_passes, len(STEPS) - 1)]):
+        while not self._is_proved_by_fit(dropped, self._steps(n_passes)):
             has_nothing = not n_passes and not self.incumbent.assignment
             start = clock.now()
             done = self._run_pass(_Pass(width, inf if has_nothing else self.deadline))
@@ -96,16 +98,23 @@ class _Search:
             now = clock.now()
             if self.incumbent.is_proved_by(self.lower_bound) or now > self.deadline or n_passes >= most_passes:
                 return
-            if self.lower_bound < self.incumbent.value * (1 - IMPROVED_GAP):
+            if self._has_gap(IMPROVED_GAP):
                 is_last = now + WIDENING * (now - start) > self.deadline  # an interrupted pass proves nothing
                 self.incumbent.improve(self.deadline if is_last else min(self.deadline, 2 * now - start))
             if self.bounds.dominates_by_bounds and not done.dropped:
                 self.bounds.has_dominance = False  # a wider pass would find the same
             dropped, width = done.dropped, min(width * WIDENING, max_width)
 
+    def _steps(self, n_passes: int) -> int:
+        is_hard = n_passes >= HARD_PASSES or (n_passes == HARD_PASSES - 1 and self._has_gap(SMALL_GAP))
+        return MANY_STEPS if is_hard else FEW_STEPS
+
+    def _has_gap(self, gap: float) -> bool:
+        return self.lower_bound < self.incumbent.value * (1 - gap)
+
     def _is_proved_by_fit(self, dropped: list[Dropped], steps: int) -> bool:
         """Fit multipliers, offer the paths found as splits, and return whether the bound proves the incumbent."""
-        self.bounds.begin(self.incumbent.value)
+        self.bounds.aim_below(self.incumbent.value)
         multipliers = self.bounds.multipliers
         for assignment in multipliers.fit(dropped, steps, self.incumbent.value, self.deadline):
             self.incumbent.offer(assignment)
@@ -114,7 +123,8 @@ class _Search:
 
     def _run_pass(self, result: _Pass) -> _Pass:
         self.bounds.begin(self.incumbent.value)
-        if result.width > KNAPSACK_WIDTH * len(self.incumbent.problem.devices) ** 2 and self.knapsack_devices:
+        least_width = KNAPSACK_WIDTH * len(self.incumbent.problem.devices) ** 2
+        if result.width > least_width * (1 if self._has_gap(SMALL_GAP) else WIDENING) and self.knapsack_devices:
             result.knapsacks = self.bounds.knapsacks(sorted(self.knapsack_devices))
         labels = self.bounds.start()
         for done in range(len(self.graph.steps)):

@@ -148,8 +148,8 @@ class BoundTables:
         table[:] = base
         stays, onward, starts, rows = ports.staying
         if length > 1 and len(stays):
-            staying = self.tables[layer + 1][: length - 1, onward]
-            staying += costs[stays]
+            further = self.tables[layer + 1][: length - 1]
+            staying = (further if ports.keep_numbers else further[:, onward]) + costs[stays]
             if len(starts) < len(stays):
                 staying = np.minimum.reduceat(staying, starts, axis=1)
             if len(rows) == len(base):
@@ -242,18 +242,19 @@ class Completions:
         for layer in range(int(self.done[0]), len(self.tables.tables)):
             count = int(self.done.searchsorted(layer, side="right"))
             ports, state = self.graph.ports[layer], np.arange(count)
-            arcs, is_arc = within(ports.first, port[:count], ports.most_arcs)
+            arcs, is_arc = ports.arcs_of(port[:count])
             leaving = self.tables.leaving[layer][arcs, state[:, None]]
             staying = self._staying(layer, arcs, left[:count, None], state[:, None])
             value = np.minimum(leaving, staying)
-            value[~is_arc] = np.inf
+            if is_arc is not None:
+                value[~is_arc] = np.inf
             best = value.argmin(axis=1)
             arc = arcs[state, best]
             self.totals[:count] += ports.step.costs[ports.step.move[arc]]
             self._devices[:count, layer] = ports.arc_device[arc]
             if ports.next is not None:
-                stays = staying[state, best] <= leaving[state, best]
-                stays &= np.isfinite(staying[state, best])
+                least = staying[state, best]
+                stays = (least <= leaving[state, best]) & (least < np.inf)
                 port[:count], left[:count] = self._go_on(layer, arc, stays, left[:count], state)
 
     def _staying(self, layer: int, arcs: Ints, left: Ints, state: Ints) -> Floats:
@@ -262,8 +263,8 @@ class Completions:
         if ports.next is None or not self.graph.has_runs:
             return np.full(arcs.shape, np.inf)
         onward = ports.onward[arcs]
-        table = self.tables.tables[layer + 1]
-        found = table[(left - 1).clip(0, len(table) - 1), onward, state] + self.tables.costs[layer][arcs, state]
+        found = self.tables.tables[layer + 1][np.maximum(left - 1, 0), onward, state]
+        found += self.tables.costs[layer][arcs, state]
         found[(onward < 0) | (left < 1)] = np.inf
         return np.asarray(found)
 
@@ -281,7 +282,7 @@ class Completions:
                 value[after.device[some] == device[:, None]] = np.inf
             fresh = some[state, value.argmin(axis=1)]
         port = np.where(stays, ports.onward[arc], fresh)
-        return port, np.where(stays, left - 1, self.graph.fresh_left[layer + 1][fresh].clip(0))
+        return port, np.where(stays, left - 1, np.maximum(self.graph.fresh_left[layer + 1][fresh], 0))
 
     def devices(self, state: int) -> list[int]:
         """Return the devices of the layers on the path from one of the states."""

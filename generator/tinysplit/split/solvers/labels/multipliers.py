@@ -33,14 +33,14 @@ class Multipliers:
     """Sets of multipliers, and the tables of their bounds."""
 
     def __init__(self, target: Target, graph: RunGraph, scale: float) -> None:
-        self.target, self.graph, self.root_scale = target, graph, scale
+        self.target, self.root_scale = target, scale
+        self.graph = graph  # with runs up to the incumbent
         self.weights = target.weights(scale)[None]  # [multiplier][resource]
-        self.begin(graph)
+        self.begin()
 
-    def begin(self, graph: RunGraph) -> None:
-        """Compute the tables for a pass through `graph`; those that gave the fewest bounds make place for new ones."""
-        self.graph = graph
-        self.tables = BoundTables(graph, self.target, self.weights)
+    def begin(self) -> None:
+        """Compute the tables for a pass; multipliers that give the fewest bounds in it make place for new ones."""
+        self.tables = BoundTables(self.graph, self.target, self.weights)
         self.scales = self.target.scales(self.weights)
         self.wins = np.zeros(len(self.weights))
 

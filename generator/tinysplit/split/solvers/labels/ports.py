@@ -72,6 +72,12 @@ class Ports:
         return stays, self.onward[stays], starts, port[starts]
 
     @cached_property
+    def keep_numbers(self) -> bool:
+        """Whether the arcs of `staying` lead to all ports of the next layer in their order, as those of a chain."""
+        onward = self.staying[1]
+        return self.next is not None and np.array_equal(onward, np.arange(len(self.next.node)))
+
+    @cached_property
     def stays_only(self) -> Floats:
         """For each arc infinity where the next layer runs on the same device, if ports are states, else 0."""
         return np.where(self.onward >= 0, np.inf, 0.0)[:, None]
@@ -90,6 +96,19 @@ class Ports:
     def most_ports(self) -> int:
         """The largest number of ports of a state."""
         return int(np.diff(self.first_of_node).max())
+
+    @cached_property
+    def _arcs(self) -> Ints | None:
+        """The arcs of every port, [port][arc], if all have as many."""
+        if len(self.arc_device) != len(self.node) * self.most_arcs:
+            return None
+        return np.arange(len(self.arc_device)).reshape(-1, self.most_arcs)
+
+    def arcs_of(self, ports: Ints) -> tuple[Ints, NDArray[np.bool_] | None]:
+        """Return [row][arc] for some ports, and which of these there are; None for all."""
+        if self._arcs is not None:
+            return self._arcs[ports], None
+        return within(self.first, ports, self.most_arcs)
 
     def of_nodes(self, nodes: Ints) -> tuple[Ints, Ints]:
         """Return row and port of every port of `nodes`."""

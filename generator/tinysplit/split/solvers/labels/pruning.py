@@ -48,11 +48,16 @@ class LabelBounds:
         self.target, self.root_scale = target_of(problem, resources)
         self.multipliers = Multipliers(self.target, self.run_graph, self.root_scale)
 
-    def begin(self, best: float) -> None:
-        """Prepare a pass for splits below `best`."""
+    def aim_below(self, best: float) -> None:
+        """Search for splits below `best` from now on."""
         limits = self.resources.limits
         caps = np.where(self.resources.is_objective, np.minimum(limits, best * IMPROVED), limits * (1 + ROUNDING))
-        self.multipliers.begin(self.run_graph.capped(caps))
+        self.multipliers.graph = self.run_graph.capped(caps)
+
+    def begin(self, best: float) -> None:
+        """Prepare a pass for splits below `best`."""
+        self.aim_below(best)
+        self.multipliers.begin()
         if self.problem.objective is Objective.THROUGHPUT:
             least = self.start().bounds
             self.saturation = self._saturation(float(least.min()) if len(least) else 0.0)

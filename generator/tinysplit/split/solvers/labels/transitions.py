@@ -12,6 +12,8 @@ from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pe
 from tinysplit.split.solvers.labels.resources import Resources
 from tinysplit.split.topology import Cut, Hop
 
+NOT_ASKED_FOR = Activity((), (), 0.0, 0.0)
+
 
 @dataclass(frozen=True)
 class Move:
@@ -22,7 +24,7 @@ class Move:
     arriving: tuple[tuple[int, int], ...]  # (device, bytes): RAM that it needs meanwhile
     costs: tuple[float, ...]  # by resource
     powered: int  # devices that compute or relay, a bit each
-    begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none
+    begins_s: tuple[float, ...]  # by device, from the start of the layer: its first act, infinite for none; or empty
     ends_s: tuple[float, ...]  # its last act, infinitely early for none
     line_s: float  # at least, of the slowest line in the firmware
     goes_on: bool  # the only layer that reads the output is on the same device
@@ -45,11 +47,11 @@ def moves_of(
                 keeps = any(device in need.devices() for need in needs)
                 goes_on = keeps and not receivers
                 own = costs.problem_of(layer, goes_on=goes_on)
-                activity = (
-                    least_activity(own, resources.path, layer, device, cuts, keeps=keeps)
-                    if resources.is_firmware
-                    else _activity(own, layer, device, cuts)
-                )
+                activity = NOT_ASKED_FOR
+                if resources.is_firmware:
+                    activity = least_activity(own, resources.path, layer, device, cuts, keeps=keeps)
+                elif resources.has_spans:
+                    activity = _activity(own, layer, device, cuts)
                 relays = {hop.sender for cut in cuts for hop in problem.hops(cut)[1:]}
                 hops = sent_hops(problem, cuts)
                 yield Move(
