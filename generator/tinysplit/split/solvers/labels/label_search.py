@@ -7,6 +7,7 @@ Lagrangian multipliers fitted to what was dropped.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -65,9 +66,9 @@ class _Pass:
         """Record that `labels` are dropped."""
         self.lower_bound = min(self.lower_bound, float(labels.bounds.min()))
 
-    def devices(self, row: int, n_layers: int) -> Assignment:
-        """Return the devices of the first layers, traced back from the label of `row` behind them."""
-        devices: list[int] = []
+    def devices(self, row: int, n_layers: int, *behind: int) -> Assignment:
+        """Return the devices of the first layers, traced back from the label of `row`, and those `behind` them."""
+        devices = [*reversed(behind)]
         for parents, device in reversed(self.history[:n_layers]):
             devices.append(int(device[row]))
             row = int(parents[row])
@@ -174,8 +175,8 @@ class _Search:
         out = out[np.argsort(labels.bounds[out], kind="stable")]
         result.leave(labels.take(out[:1]))
         for row in dict.fromkeys(int(out[int(len(out) * share)]) for share in EXAMPLES):
-            before = result.devices(int(labels.parent[row]), done - 1)
-            result.dropped.append(self.bounds.example(labels, row, (*before, int(labels.device[row]))))
+            traced = partial(result.devices, int(labels.parent[row]), done - 1, int(labels.device[row]))
+            result.dropped.append(self.bounds.example(done, labels, row, traced))
         return labels.take(order[:width])
 
     def _finish(self, labels: Labels, result: _Pass) -> None:

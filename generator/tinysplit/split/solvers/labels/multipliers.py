@@ -1,6 +1,6 @@
 """The Lagrangian multipliers of a search: fitted to the labels that a pass dropped, chosen for each layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,8 @@ class Dropped:
     """A label that a pass dropped, and the weights that gave its bound."""
 
     bound: float
-    assignment: Assignment  # of the first layers
+    done: int  # layers
+    traced: Callable[[], Assignment]  # of these layers
     node: int
     values: Floats  # [resource]
     weights: Floats  # [resource]
@@ -49,16 +50,16 @@ class Multipliers:
 
         `least` is then a lower bound of the objective.
         """
-        some = sorted(_spread(dropped, self.graph.n_multipliers - 1), key=lambda drop: len(drop.assignment))
+        some = sorted(_spread(dropped, self.graph.n_multipliers - 1), key=lambda drop: drop.done)
         entry = self.graph.graph.entry
         states = [
             State.of(self.graph, 0, np.arange(len(entry)), entry),
-            *(State.of(self.graph, len(drop.assignment), np.array([drop.node]), drop.values[None]) for drop in some),
+            *(State.of(self.graph, drop.done, np.array([drop.node]), drop.values[None]) for drop in some),
         ]
         weights = np.stack([self._strongest_at_start(), *(drop.weights for drop in some)])
         weights = self._scaled(weights, np.array([self.root_scale, *(drop.scale for drop in some)]))
         ascent = SubgradientAscent(self.graph, self.target, states, weights, best)
-        prefixes: list[Assignment] = [(), *(drop.assignment for drop in some)]
+        prefixes: list[Assignment] = [(), *(drop.traced() for drop in some)]
         for paths in ascent.steps(steps):
             for state in self._promising(paths.totals, paths.exists, best):
                 yield (*prefixes[state], *paths.devices(state))

@@ -1,6 +1,6 @@
 """Pruning of labels by lower bounds, rules and dominance."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf, isfinite
 
 import numpy as np
@@ -144,13 +144,14 @@ class LabelBounds:
             values += beyond_w * self.energy.least_period_s(lower, labels.longest_s)[:, None]
             values[beyond_w < -ROUNDING_W] = -inf
 
-    def example(self, labels: Labels, row: int, assignment: Assignment) -> Dropped:
+    def example(self, done: int, labels: Labels, row: int, traced: Callable[[], Assignment]) -> Dropped:
         """Return what multipliers are fitted to of a label that is dropped."""
         scale = 1.0
         if self.energy and self.target.base.any():
             scale = float(self.energy.waiting_w(labels.powered[row : row + 1])[0])
         weights = self.multipliers.weights[labels.strongest[row]]
-        return Dropped(float(labels.bounds[row]), assignment, int(labels.node[row]), labels.values[row], weights, scale)
+        bound, node = float(labels.bounds[row]), int(labels.node[row])
+        return Dropped(bound, done, traced, node, labels.values[row], weights, scale)
 
     @property
     def dominates_by_bounds(self) -> bool:
