@@ -15,8 +15,13 @@ from profiles import cases
 from random_problems import Kinds, random_problem
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
-from tinysplit.split.solvers.labels.search import label_search
+from tinysplit.split.solvers.labels.fused import FusedCosts
+from tinysplit.split.solvers.labels.pruning import LabelBounds
+from tinysplit.split.solvers.labels.resources import Resources
+from tinysplit.split.solvers.labels.search import MOST_NODES, label_search
+from tinysplit.split.solvers.labels.state_graph_builder import StateGraphBuilder
 from tinysplit.split.solvers.no_split import NoSplitError
+from tinysplit.split.solvers.symmetry import earlier_interchangeable
 
 N_PROBLEMS = cases(quick=40, full=300, nightly=4000)
 KINDS = Kinds(links=False, fused=True, host=False)
@@ -87,6 +92,37 @@ def test_equal_to_enumeration_with_the_memory_and_the_uarts_of_links() -> None:
         n_tight += enumerated(replace(problem, devices=free), counts) < expected * (1 - 1e-9)
     assert n_feasible > 0.5 * N_PROBLEMS
     assert n_tight > 0.02 * N_PROBLEMS
+
+
+def all_labels(problem: Problem, counts: tuple[int, ...]) -> set[Assignment]:
+    """Return the assignments of all labels behind the last layer, without bounds and dominance."""
+    costs = FusedCosts(problem)
+    resources = Resources(costs.least)
+    graph = StateGraphBuilder(costs, resources).build(MOST_NODES[-1], inf, inf)
+    if not graph or not graph.steps:
+        return set()
+    bounds = LabelBounds(problem, resources, graph, counts)
+    labels = bounds.start()
+    ways: list[Assignment] = [()] * len(labels)
+    for done in range(len(problem.layers)):
+        labels = bounds.children(done, labels, inf)
+        ways = [(*ways[row], int(device)) for row, device in zip(labels.parent, labels.device, strict=True)]
+    assert len(set(ways)) == len(ways)
+    return set(ways)
+
+
+def test_labels_are_the_assignments_that_fit_memories_and_uarts() -> None:
+    n_assignments = n_excluded = 0
+    for seed, given, counts in instances(N_PROBLEMS, KINDS):
+        problem = replace(given.without_limits(), objective=Objective.LATENCY, frame_period_s=0.0)
+        if any(earlier_interchangeable(problem, counts)):
+            continue  # only one of several alike
+        every = list(product(range(len(problem.devices)), repeat=len(problem.layers)))
+        split = {each for each in every if len(set(each)) > 1}
+        fitting = {each for each in split if evaluate(problem, each).is_feasible and has_uarts(problem, each, counts)}
+        assert {each for each in all_labels(problem, counts) if len(set(each)) > 1} == fitting, seed
+        n_assignments, n_excluded = n_assignments + len(fitting), n_excluded + len(split) - len(fitting)
+    assert min(n_assignments, n_excluded) > 2 * N_PROBLEMS
 
 
 def with_flash(problem: Problem) -> Problem:

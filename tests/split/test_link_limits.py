@@ -134,3 +134,12 @@ def test_many_boards_with_few_uarts_have_a_split_in_time(monkeypatch: pytest.Mon
     assert evaluate(problem, split.assignment).is_feasible
     assert 0 < split.lower_bound <= split.objective
     assert split.gap < 0.3
+
+
+def test_boards_with_other_numbers_of_uarts_do_not_change_places() -> None:
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, (1.0,) * 3) for k in range(3))
+    table = tuple(tuple(float(i != h) for h in range(3)) for i in range(3))
+    problem = Problem(layers, tuple(DeviceLimits(f"b{k}", 1, 1) for k in range(3)), (table,) * 3)
+    split = solve_within_links(problem, (2, 1, 1), "auto")
+    assert split.assignment[1] == 0  # between its two neighbours
+    assert split.proved

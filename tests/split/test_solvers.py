@@ -14,7 +14,7 @@ from milp.highs import solve_with_highs
 from profiles import cases
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.labels.search import label_search
@@ -100,6 +100,9 @@ def test_interchangeable_boards() -> None:
         for table in problem.transfer_seconds
     )
     assert earlier_interchangeable(replace(problem, transfer_seconds=far)) == ((), (), (), (2,))
+    pair = FusedLayers(0, (1, 1, 1, 0), (1,) * 4)
+    assert earlier_interchangeable(replace(problem, fused=(pair,))) == ((), (), (0,), ())
+    assert earlier_interchangeable(problem, (2, 2, 2, 1)) == ((), (), (0,), ())
     packed = tuple(replace(layer, flash_bytes=(1, 1, 2, 2), ram_bytes=(1, 1, 1, 2)) for layer in layers)
     assert earlier_interchangeable(replace(problem, layers=packed)) == ((), (), (), ())
 
