@@ -122,7 +122,7 @@ class RunGraph:
             (rows,) = (device == number).nonzero()
             if len(rows):
                 left[rows] = self.runs.ends(done, number, self.caps - values[rows]) - done - 1
-        return np.minimum(left, self.longest[done] - 1)
+        return np.asarray(np.minimum(left, self.longest[done] - 1))
 
 
 class BoundTables:

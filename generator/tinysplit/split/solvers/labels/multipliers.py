@@ -74,7 +74,7 @@ class Multipliers:
         every = np.arange(len(self.weights))
         values = self.tables.of(0, np.arange(len(entry)), entry, every).min(axis=0)
         values[self.scales > self.root_scale] = -np.inf
-        return self.weights[int(values.argmax())]
+        return np.asarray(self.weights[int(values.argmax())])
 
     def _scaled(self, weights: Floats, scales: Floats) -> Floats:
         """Return the weights with these scales of the largest resource."""
