@@ -100,7 +100,8 @@ class _Search:
             if self.incumbent.is_proved_by(self.lower_bound) or now > self.deadline or n_passes >= most_passes:
                 return
             if self._has_gap(IMPROVED_GAP):
-                is_last = now + WIDENING * (now - start) > self.deadline  # an interrupted pass proves nothing
+                # A wider pass finds more, but for one that will be interrupted, or of an incomplete graph.
+                is_last = now + WIDENING * (now - start) > self.deadline or most_passes < inf
                 self.incumbent.improve(self.deadline if is_last else min(self.deadline, 2 * now - start))
             if self.bounds.dominates_by_bounds and not done.dropped:
                 self.bounds.has_dominance = False  # a wider pass would find the same
