@@ -1,7 +1,5 @@
 """Solves a splitting problem, and explains why a problem is infeasible."""
 
-from collections.abc import Sequence
-
 from tinysplit.common.choices import AUTO, DEFAULT_TIME_LIMIT_S, check_solver
 from tinysplit.split.explain.infeasible import explain
 from tinysplit.split.problem import Problem
@@ -10,14 +8,8 @@ from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 
-def solve(
-    problem: Problem,
-    solver: str = AUTO,
-    *,
-    link_counts: Sequence[int] = (),
-    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
-) -> Split:
-    """Return the best split that is found in `time_limit_s` seconds, in which device i has `link_counts[i]` links.
+def solve(problem: Problem, solver: str = AUTO, *, time_limit_s: float = DEFAULT_TIME_LIMIT_S) -> Split:
+    """Return the best split that is found in `time_limit_s` seconds.
 
     Raises:
         UsageError: there is no solver of that name.
@@ -26,6 +18,6 @@ def solve(
     """
     check_solver(solver)
     try:
-        return label_search(problem, link_counts=link_counts, time_limit_s=time_limit_s)
+        return label_search(problem, time_limit_s=time_limit_s)
     except NoSplitError as error:
         raise explain(problem, proved=error.proved, time_limit_s=time_limit_s) from None

@@ -1,9 +1,9 @@
 """Beam search with labels over the state graph, with increasing width until no label is pruned by width.
 
 A pass extends labels layer by layer and keeps at most `width` after each: it drops labels that another one of the same
-state dominates, and keeps those with the smallest lower bounds. A pass that dropped nothing
-below the incumbent has proved it; otherwise the smallest bound dropped is a lower bound, and a wider pass follows with
-Lagrangian multipliers fitted to what was dropped.
+state dominates, and keeps those with the smallest lower bounds. A pass that dropped nothing below the incumbent has
+proved it; otherwise the smallest bound dropped is a lower bound, and a wider pass follows with Lagrangian multipliers
+fitted to what was dropped.
 """
 
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ WIDENING = 6
 LABEL_MEMORY_BYTES = 150_000_000
 KNAPSACK_WIDTH = 64  # times devices squared: narrower passes take less time than knapsack tables
 ARCS_A_BLOCK = 100_000  # between two readings of the clock
-FEW_STEPS, MANY_STEPS = 12, 40  # subgradient steps before a pass: many before the third one, if the gap is large
+FEW_STEPS, MANY_STEPS = 12, 40  # subgradient steps before a pass
+HARD_PASSES = 3  # behind which there are many steps in any case, and behind one less where the gap is large
 EXAMPLES = (0.0, 0.25, 0.5)  # quantiles of the bounds of dropped labels that are recorded, per layer
-HARD_PASSES = 3
 IMPROVED_GAP = 0.02  # optimality gap: a wider pass closes smaller ones without local search,
 SMALL_GAP = 0.01  # and these without many steps and knapsacks
 
@@ -84,7 +84,7 @@ class _Search:
 
     def run(self, most_passes: float) -> None:
         """Run wider passes until one proves the incumbent, or a limit is reached."""
-        n_columns = self.graph.entry.shape[1]
+        n_columns = self.graph.entry.shape[1] + 2 * len(self.graph.tight) + len(self.bounds.links.watched)
         max_width = LABEL_MEMORY_BYTES // (5 * len(self.graph.steps) + 40 * (n_columns + 5))
         width, n_passes, dropped = FIRST_WIDTH, 0, list[Dropped]()
         while not self._is_proved_by_fit(dropped, self._steps(n_passes)):
