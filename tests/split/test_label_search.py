@@ -319,6 +319,15 @@ def test_narrow_passes_agree_with_brute_force(
         check(problem, BruteForce(problem).least(), label_search)
 
 
+def test_complete_labels_may_be_more_than_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = large_chain(6, 3, 0)
+    expected = exhaustive_search(problem).objective
+    monkeypatch.setattr(module, "FIRST_WIDTH", 1)
+    monkeypatch.setattr(LabelBounds, "bounded", lambda _self, _done, labels, *_: labels)
+    monkeypatch.setattr(LabelBounds, "undominated", lambda _self, labels: np.arange(len(labels)))
+    check(problem, expected, label_search)
+
+
 def test_large_graphs_have_bounds_without_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lagrangian, "RUN_NUMBERS", 0)
     monkeypatch.setattr(module, "FIRST_WIDTH", 1)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 from math import inf, isfinite
 
-from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S, check_solver
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.split import clock
@@ -37,11 +37,13 @@ def solve_within_links(
     Where boards relay tensors, the `problem` of the split lacks the links that it must not use.
 
     Raises:
+        UsageError: there is no solver of that name.
         InfeasibleError: there is no such split.
         CheckFailedError: none was found in `time_limit_s` seconds.
     """
     if min(link_counts) >= len(problem.devices) - 1:
         return solve(problem, solver, time_limit_s=time_limit_s)
+    check_solver(solver)
     start = clock.now()
     _check_counts(problem, link_counts)
     try:

@@ -57,7 +57,8 @@ class _Pass:
 
     width: int
     deadline: float
-    dropped: list[Dropped] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)  # examples
+    is_narrowed: bool = False  # whether there were more labels than `width`
     lower_bound: float = inf  # of all labels that were dropped or, out of time, not extended
     history: History = field(default_factory=list)
     knapsacks: KnapsackChoice | None = None
@@ -103,7 +104,7 @@ class _Search:
                 # A wider pass finds more, but for one that will be interrupted, or of an incomplete graph.
                 is_last = now + WIDENING * (now - start) > self.deadline or most_passes < inf
                 self.incumbent.improve(self.deadline if is_last else min(self.deadline, 2 * now - start))
-            if self.bounds.dominates_by_bounds and not done.dropped:
+            if self.bounds.dominates_by_bounds and not done.is_narrowed:
                 self.bounds.has_dominance = False  # a wider pass would find the same
             dropped, width = done.dropped, min(width * WIDENING, max_width)
 
@@ -175,6 +176,9 @@ class _Search:
         out = order[width:]
         out = out[np.argsort(labels.bounds[out], kind="stable")]
         result.leave(labels.take(out[:1]))
+        result.is_narrowed = True
+        if done == len(self.graph.steps):
+            return labels.take(order[:width])
         for row in dict.fromkeys(int(out[int(len(out) * share)]) for share in EXAMPLES):
             traced = partial(result.devices, int(labels.parent[row]), done - 1, int(labels.device[row]))
             result.dropped.append(self.bounds.example(done, labels, row, traced))
