@@ -319,13 +319,19 @@ def test_narrow_passes_agree_with_brute_force(
         check(problem, BruteForce(problem).least(), label_search)
 
 
-def test_complete_labels_may_be_more_than_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = large_chain(6, 3, 0)
-    expected = exhaustive_search(problem).objective
-    monkeypatch.setattr(module, "FIRST_WIDTH", 1)
-    monkeypatch.setattr(LabelBounds, "bounded", lambda _self, _done, labels, *_: labels)
-    monkeypatch.setattr(LabelBounds, "undominated", lambda _self, labels: np.arange(len(labels)))
-    check(problem, expected, label_search)
+def test_multipliers_are_not_fitted_to_complete_labels() -> None:
+    problem = large_chain(4, 3, 0)
+    bounds = searched(problem)
+    assert bounds
+    search = module._Search(bounds.graph, bounds.resources, Incumbent(problem), inf)
+    labels = search.bounds.start()
+    for done in range(4):
+        labels = search.bounds.children(done, labels, inf)
+    result = module._Pass(1, inf)
+    assert len(search._narrowed(4, labels, 1, result)) == 1 < len(labels)
+    assert result.is_narrowed
+    assert result.lower_bound == np.sort(labels.bounds)[1]
+    assert not result.dropped
 
 
 def test_large_graphs_have_bounds_without_runs(monkeypatch: pytest.MonkeyPatch) -> None:
