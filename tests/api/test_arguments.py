@@ -168,7 +168,7 @@ def test_numbers_and_fields_are_strict(call: Call, text: str) -> None:
         (search(time_limit_s=float("inf")), "time_limit_s inf: expected a number of seconds above zero"),
         (search(slice_solver="exact"), "solver exact divides layers: it needs slices rows, channels or auto"),
         (search(assignment="1-7:1", slices="rows"), "assignment 1-7:1: nothing is searched for: leave slices out"),
-        (search(assignment="1-7:1", solver="highs"), "nothing is searched for: leave solver highs out"),
+        (search(solver="highs"), "solver highs is now auto, the one exact search"),
         (search(assignment="1-7:1", copies="always"), "leave copies=Copies.ALWAYS out"),
         (costs(bits_per_byte=13), "settings.bits_per_byte has to be at most 12, not 13"),
         (

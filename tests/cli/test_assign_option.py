@@ -49,7 +49,6 @@ def test_it_is_not_proved(tmp_path: Path) -> None:
         (("--assign", "1-6:1"), USAGE, "--assign 1-6:1: layer 7 has no board: name all 7 layers"),
         (("--assign", PUBLISHED, "--replicate"), USAGE, "nothing is searched for: leave --replicate out"),
         (("--assign", PUBLISHED, "--slices", "rows"), USAGE, "nothing is searched for: leave --slices out"),
-        (("--assign", PUBLISHED, "--solver", "highs"), USAGE, "nothing is searched for: leave --solver highs out"),
         (("--assign", PUBLISHED, "--max-latency", "0.01"), CHECK_FAILED, "is above the limit of 10 ms"),
         (("--assign", "1-7:1", "--use-all"), CHECK_FAILED, "board 2 (nucleo_g071rb) has no layer"),
     ],

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from commands.command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from example_folders import example
 from tinysplit.cli.app import app
+from tinysplit.common.choices import OLD_SOLVERS
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
@@ -45,10 +46,16 @@ def test_split_json_is_the_file(tmp_path: Path) -> None:
     assert printed["proved"]
 
 
-@pytest.mark.parametrize("solver", ["exhaustive", "chain-labels"])
-def test_solvers_find_the_same_split(solver: str, tmp_path: Path) -> None:
-    printed = json.loads(run("split", MODEL, *SHARED, "--solver", solver, "-o", str(tmp_path / "s.json"), "--json"))
+def test_the_solver_that_is_the_default_may_be_named(tmp_path: Path) -> None:
+    printed = json.loads(run("split", MODEL, *SHARED, "--solver", "auto", "-o", str(tmp_path / "s.json"), "--json"))
     assert printed["assignment"] == [1, 1, 1, 1, 1, 1, 2]
+    assert printed["solver"] == "labels"
+
+
+@pytest.mark.parametrize("solver", OLD_SOLVERS)
+def test_old_names_of_solvers_say_what_replaced_them(solver: str, tmp_path: Path) -> None:
+    told = run("split", MODEL, *SHARED, "--solver", solver, "-o", str(tmp_path / "s.json"), expect=2)
+    assert f"solver {solver} is now auto, the one exact search for every network and objective" in told
 
 
 @pytest.mark.parametrize("period", ["load", "span", "paper", "old"])

@@ -6,6 +6,7 @@ import pytest
 
 from models.networks import tiny_cnn
 from session.shared_models import MOBILENET, shared_model
+from splits.exhaustive import exhaustive_search
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
@@ -31,7 +32,6 @@ from tinysplit.papers.solvers.branch_and_bound import branch_and_bound
 from tinysplit.plan.plan import make_plan
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 
 PAPER = CostSettings(cost_model="santamaria-2021")
 

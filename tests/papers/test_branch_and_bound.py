@@ -13,7 +13,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.papers.solvers.branch_and_bound import branch_and_bound
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
-from tinysplit.split.solvers.chain.search import chain_label_search
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 
@@ -35,7 +35,7 @@ def test_agrees_with_brute_force(problem: Problem) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_bound_of_an_interrupted_search_is_true(seed: int) -> None:
     problem = random_chain(24, 4, 1.2, seed)
-    best = chain_label_search(problem).objective
+    best = label_search(problem).objective
     early = branch_and_bound(problem, time_limit_s=0)
     assert not early.proved
     assert early.lower_bound <= best <= early.objective * (1 + 1e-9)

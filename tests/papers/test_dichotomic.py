@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from session.profiles import cases
 from splits.chain_problems import by_hand, chains, equal_links, random_chain
+from splits.exhaustive import exhaustive_search
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
@@ -19,7 +20,6 @@ from tinysplit.papers.solvers.adaptive_dichotomic import adaptive_dichotomic_sea
 from tinysplit.papers.solvers.dichotomic import dichotomic_search, halves
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 H7_AND_L4 = ("nucleo_h743zi", "nucleo_l4r5zi")

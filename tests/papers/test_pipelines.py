@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from session.profiles import cases
 from splits.chain_problems import by_hand, chains, equal_links
+from splits.exhaustive import exhaustive_search
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.papers.ideal_arrivals import frames, on_whole_networks, through_split
 from tinysplit.papers.solvers.algorithm_1 import algorithm_1_least_repair
@@ -19,7 +20,6 @@ from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.report.arrivals import Arrivals
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 from tinysplit.timing.results import Passage
 

@@ -6,12 +6,12 @@ import onnx
 import pytest
 
 from example_folders.example import FOLDER, MODEL
+from splits.exhaustive import exhaustive_search
 from tinysplit.boards.catalog import load_board
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 

@@ -172,7 +172,7 @@ def printed(split: Split) -> str:
 
 
 def test_print() -> None:
-    split = solved()
+    split = replace(solved(), explored=128)
     text = printed(split)
     (cut,) = split.cuts
     for expected in (
@@ -182,7 +182,7 @@ def test_print() -> None:
         f"{split.figures.ram_bytes[1]} of {split.problem.devices[1].ram_bytes}",
         f"{cut.after_layer + 1} layer{cut.after_layer + 1}",
         f"= I {split.objective * 1000:.2f} ms (estimated)",
-        "exhaustive (auto: 2^7 assignments are few enough to evaluate each): 128 candidates explored in",
+        "labels: 128 candidates explored in",
         "proved optimal",
     ):
         assert expected in text
@@ -190,7 +190,7 @@ def test_print() -> None:
 
 def test_print_of_a_split_that_needed_no_search() -> None:
     text = printed(replace(solved(), explored=0))
-    assert "evaluate each): proved optimal by lower bounds alone, no candidate had to be explored\n" in text
+    assert "labels: proved optimal by lower bounds alone, no candidate had to be explored\n" in text
     assert "0 candidates" not in text
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from session.profiles import cases
 from splits.brute_force import BruteForce
+from splits.exhaustive import exhaustive_search
 from splits.pipelines import ROOMY, TIGHT, graph_times, pipeline
 from splits.random_problems import Kinds, random_problem
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
@@ -18,8 +19,7 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.dag.search import dag_label_search
-from tinysplit.split.solvers.exhaustive import exhaustive_search
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import NoSplitError
 from tinysplit.timing.program import Kind
 from tinysplit.timing.topology import NETWORK_INPUT
@@ -138,7 +138,7 @@ def test_solvers_agree_with_brute_force(branches: bool) -> None:
         problem = random_problem(seed, replace(FIRMWARE, branches=branches))
         expected = BruteForce(problem).least()
         n_feasible += isfinite(expected)
-        for search in (exhaustive_search, dag_label_search, solve):
+        for search in (exhaustive_search, label_search, solve):
             _check(problem, expected, search)
     assert n_feasible > N_PROBLEMS * 0.6
 
@@ -159,7 +159,7 @@ def test_an_interrupted_search_has_a_true_bound() -> None:
     for seed in range(cases(quick=15, full=120, nightly=1500)):
         problem = random_problem(seed, FIRMWARE)
         try:
-            split = dag_label_search(problem, time_limit_s=0)
+            split = label_search(problem, time_limit_s=0)
         except NoSplitError:
             continue
         expected = BruteForce(problem).least()

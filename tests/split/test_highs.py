@@ -6,6 +6,7 @@ from math import isclose, isfinite
 
 import pytest
 
+from milp.highs import solve_with_highs
 from session.profiles import cases
 from splits.brute_force import BruteForce
 from splits.chain_problems import large_chain
@@ -13,8 +14,7 @@ from splits.random_problems import Kinds, random_problem
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Objective, Period, Problem
-from tinysplit.split.solvers.chain.search import chain_label_search
-from tinysplit.split.solvers.milp.highs import solve_with_highs
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 N_PROBLEMS = cases(quick=30, full=400, nightly=8000)
@@ -51,14 +51,14 @@ def test_periods_that_are_not_linear_are_refused_where_they_count() -> None:
     problem = replace(large_chain(6, 2, 0), period_definition=Period.SPAN)
     assert solve_with_highs(problem).proved
     for asking in (replace(problem, objective=Objective.THROUGHPUT), replace(problem, max_period_s=1.0)):
-        with pytest.raises(UsageError, match="--solver highs does not support the period span"):
+        with pytest.raises(UsageError, match="HiGHS does not support the period span"):
             solve_with_highs(asking)
 
 
 def test_agrees_with_the_search_on_thirty_layers() -> None:
     problem = large_chain(30, 3, 1)
     found = solve_with_highs(problem, time_limit_s=LONG_S)
-    assert isclose(found.objective, chain_label_search(problem, time_limit_s=LONG_S).objective, rel_tol=1e-9)
+    assert isclose(found.objective, label_search(problem, time_limit_s=LONG_S).objective, rel_tol=1e-9)
 
 
 def test_nothing_found_in_time_is_not_called_infeasible() -> None:

@@ -69,3 +69,26 @@ def test_one_board_alone_has_the_flash_of_the_links() -> None:
     assert split.proved
     assert solve(given).assignment == (0, 1, 0)
     assert not evaluate(problem(flash_bytes=199, ram_bytes=2000), (0, 0, 0)).is_feasible
+
+
+def test_a_slower_way_with_a_smaller_arena_is_kept_for_the_links_behind_it() -> None:
+    # Layer b is faster on the first device, whose arena then leaves no room for the tensor that comes back from c.
+    seconds = ((1.0, inf), (1.0, 3.0), (inf, 1.0), (1.0, inf))
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 100, 4, own) for k, own in enumerate(seconds))
+    layers = (layers[0], replace(layers[1], ram_bytes=(1000, 100)), *layers[2:])
+    devices = (DeviceLimits("d", 9, 1000 + 256 + 52 + 2 * 68 - 1, driver_bytes=DRIVERS), DeviceLimits("e", 9, 9999))
+    given = Problem(layers, devices, (((0.0, 0.1), (0.1, 0.0)),) * 4)
+    assert evaluate(given, (0, 0, 1, 0)).i_s < evaluate(given, (0, 1, 1, 0)).i_s
+    split = solve(given)
+    assert (split.assignment, split.proved) == ((0, 1, 1, 0), True)
+
+
+def test_no_board_has_too_little_ram_because_another_one_has() -> None:
+    # The arena of the second device leaves no byte, but no link reaches the device.
+    layers = tuple(LayerCosts.alike(f"l{k}", 1, 100, 4, (1.0, 1.0, 1.0)) for k in range(2))
+    devices = tuple(
+        DeviceLimits(f"d{k}", flash_bytes, ram_bytes, driver_bytes=DRIVERS)
+        for k, (flash_bytes, ram_bytes) in enumerate(((1, 100 + LINK_BYTES), (2, 50), (1, 100 + LINK_BYTES)))
+    )
+    table = tuple(tuple(float(i != h) for h in range(3)) for i in range(3))
+    assert set(solve(Problem(layers, devices, (table,) * 2)).assignment) == {0, 2}

@@ -4,10 +4,12 @@ import random
 from dataclasses import replace
 from math import isclose, isfinite
 
+import exhaustive as module
 import pytest
 
 from session.profiles import cases
 from splits.brute_force import BruteForce
+from splits.exhaustive import exhaustive_search
 from splits.random_problems import Kinds, random_problem
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
@@ -20,9 +22,7 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers import exhaustive as module
-from tinysplit.split.solvers.dag.search import dag_label_search
-from tinysplit.split.solvers.exhaustive import exhaustive_search
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError
 
@@ -119,7 +119,7 @@ def test_throughputs_of_table_4(graph: Graph, pair: tuple[str, str], answers: st
 
 def test_limits_shape_the_best_split() -> None:
     problem = THERE_AND_BACK  # fastest (0, 1, 0) with 7.75 s and a period of 4.25 s
-    for solver in ("exhaustive", "dag-labels", "auto"):
+    for solver in ("auto",):
         assert solve(problem, solver).assignment == (0, 1, 0)
         with pytest.raises(CheckFailedError, match=r"the latency limit of 5000 ms: the shortest latency .* 7750 ms"):
             solve(replace(problem, max_latency_s=5.0), solver)
@@ -131,7 +131,7 @@ def test_limits_shape_the_best_split() -> None:
 def test_limits_that_contradict_each_other() -> None:
     # All on one board: 4 s, one answer every 4 s. On both: a period of 2 s, but 5 s with the transfer.
     problem = chain(((2.0, 2.0), (2.0, 2.0)), (1.0, 0.0))
-    for solver in ("exhaustive", "dag-labels", "auto"):
+    for solver in ("auto",):
         assert solve(replace(problem, max_period_s=3.0), solver).objective == 5.0
         assert solve(replace(problem, max_latency_s=4.0, objective=Objective.THROUGHPUT), solver).objective == 4.0
         with pytest.raises(CheckFailedError) as caught:
@@ -162,7 +162,7 @@ def test_an_interrupted_search_has_a_true_bound(definition: Period) -> None:
     problem = chain(seconds, tuple(rng.uniform(0, 0.3) for _ in range(11)))
     problem = replace(problem, objective=Objective.THROUGHPUT, period_definition=definition)
     best = exhaustive_search(problem)
-    early = dag_label_search(problem, time_limit_s=0)
+    early = label_search(problem, time_limit_s=0)
     assert best.proved
     assert early.lower_bound <= best.objective <= early.objective
     assert early.gap == pytest.approx(1 - early.lower_bound / early.objective)

@@ -10,6 +10,7 @@ from rich.console import Console
 from models.networks import tiny_cnn
 from session.profiles import cases
 from splits.brute_force import BruteForce
+from splits.exhaustive import exhaustive_search
 from splits.random_problems import random_problem
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import SecondObjective
@@ -23,7 +24,6 @@ from tinysplit.split.problem import Problem
 from tinysplit.split.report.front import print_front
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.exhaustive import exhaustive_search
 from tinysplit.split.solvers.no_split import NoSplitError
 
 N_PROBLEMS = cases(quick=15, full=80, nightly=1500)
@@ -31,7 +31,7 @@ Pair = tuple[float, float]  # latency, other figure
 
 
 def searched(problem: Problem, time_limit_s: float) -> Split:
-    return solve(problem, "exhaustive", time_limit_s=time_limit_s)
+    return solve(problem, time_limit_s=time_limit_s)
 
 
 def front_of_all(problem: Problem, against: SecondObjective) -> list[Pair]:

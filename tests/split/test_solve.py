@@ -2,23 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf, isclose, isfinite
+from math import isclose, isfinite
 
 import pytest
 
 from session.fake_clock import fake_clock
 from session.profiles import cases
 from splits.brute_force import BruteForce
-from splits.chain_problems import by_hand, large_chain, random_chain, with_power
+from splits.chain_problems import large_chain, with_power
 from splits.random_problems import ALL_KINDS, random_problem
-from tinysplit.common.choices import SOLVERS
+from tinysplit.common.choices import OLD_SOLVERS
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers import dispatch
+from tinysplit.split.solvers.labels import label_search
 
 N_PROBLEMS = cases(quick=20, full=100, nightly=3000)
 
@@ -32,9 +32,8 @@ def with_branches(problem: Problem) -> Problem:
     return replace(problem, layers=layers, devices=devices)
 
 
-def test_auto_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "AUTO_EXHAUSTIVE_CANDIDATES", 0)
-    n_feasible, chosen = 0, set[str]()
+def test_agrees_with_brute_force() -> None:
+    n_feasible = 0
     for seed in range(N_PROBLEMS):
         problem = random_problem(seed, replace(ALL_KINDS, fused=seed % 2 == 0))
         expected = BruteForce(problem).least()
@@ -44,54 +43,39 @@ def test_auto_agrees_with_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
             assert evaluate(problem, split.assignment).is_feasible, seed
             assert isclose(split.objective, expected, rel_tol=1e-9, abs_tol=1e-12), seed
             assert split.proved, seed
-            chosen.add(split.solver)
         else:
             with pytest.raises(InfeasibleError):
                 solve(problem)
     assert n_feasible > N_PROBLEMS * 0.6
-    assert chosen == {"chain-labels", "dag-labels"}
 
 
 @pytest.mark.parametrize(
-    ("change", "solver", "why"),
+    "change",
     [
-        (lambda problem: problem, "chain-labels", ""),
-        (lambda problem: replace(problem, objective=Objective.THROUGHPUT), "chain-labels", ""),
-        (
-            lambda problem: replace(problem, objective=Objective.THROUGHPUT, period_definition=Period.SPAN),
-            "dag-labels",
-            ", and the period is span",
-        ),
-        (with_branches, "dag-labels", ", and the network has branches"),
+        lambda problem: problem,
+        lambda problem: replace(problem, objective=Objective.THROUGHPUT),
+        lambda problem: replace(problem, objective=Objective.THROUGHPUT, period_definition=Period.SPAN),
+        with_branches,
     ],
 )
-def test_auto_chooses_by_shape_and_objective(change: Callable[[Problem], Problem], solver: str, why: str) -> None:
+def test_twelve_layers_are_proved(change: Callable[[Problem], Problem]) -> None:
     split = solve(change(large_chain(12, 2, 0)))
-    assert split.solver == solver
-    assert split.picked_because == f"auto: 2^12 assignments are too many to evaluate each{why}"
-    assert split.proved
-    few = solve(change(large_chain(5, 2, 0)))
-    assert (few.solver, few.picked_because) == ("exhaustive", "auto: 2^5 assignments are few enough to evaluate each")
+    assert (split.solver, split.picked_because, split.proved) == ("labels", "", True)
 
 
-def test_auto_solves_energy_on_more_boards_than_sets_of_powered_ones_can_be_searched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_energy_on_many_boards_has_a_split_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_clock(monkeypatch, tick_s=0.005)
     split = solve(with_power(large_chain(30, 11, 0), 0.001), time_limit_s=1.0)
-    assert (split.solver, evaluate(split.problem, split.assignment).is_feasible) == ("dag-labels", True)
+    assert evaluate(split.problem, split.assignment).is_feasible
     assert 0 < split.lower_bound <= split.objective
 
 
-def test_every_solver_has_a_name_and_no_other_is_known() -> None:
-    assert tuple(SOLVERS) == ("exhaustive", "chain-labels", "dag-labels", "highs")
+def test_old_and_unknown_names_of_solvers() -> None:
     problem = large_chain(6, 2, 0)
-    expected = solve(problem).objective
-    for name in SOLVERS:
-        split = solve(problem, name)
-        assert (split.solver, split.picked_because) == (name, "")
-        assert isclose(split.objective, expected, rel_tol=1e-9)
-    with pytest.raises(UsageError, match=r"unknown solver 'cplex': use one of auto, exhaustive, .*highs"):
+    for name in OLD_SOLVERS:
+        with pytest.raises(UsageError, match=f"solver {name} is now auto, the one exact search"):
+            solve(problem, name)
+    with pytest.raises(UsageError, match="unknown solver 'cplex': use one of auto"):
         solve(problem, "cplex")
 
 
@@ -106,23 +90,18 @@ def test_what_is_not_proved_has_a_split_and_a_bound_in_time(monkeypatch: pytest.
 
 
 def test_nothing_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_clock(monkeypatch, tick_s=1.0)  # a fast machine may look at several blocks in the least limit
-    # The last layer runs on the second board alone, and nothing gets there from the first: no candidate of the first
-    # block, which begins on the first board, is feasible.
-    layers = tuple(LayerCosts.alike(f"l{k}", 1, 1, 1, (1.0 if k < 19 else inf, 1.0)) for k in range(20))
-    problem = Problem(layers, (DeviceLimits("a", 20, 1), DeviceLimits("b", 20, 1)), (((0.0, inf), (inf, 0.0)),) * 20)
+    # The first pass has one label, which follows the fast board until that is full, and leaves too much for the other.
+    fake_clock(monkeypatch, tick_s=1.0)
+    monkeypatch.setattr(label_search, "FIRST_WIDTH", 1)
+    monkeypatch.setattr(label_search, "FEW_STEPS", 0)
+    layers = tuple(LayerCosts.alike(f"l{k}", 1 + 2 * (k > 3), 1, 1, (1.0, 9.0)) for k in range(6))
+    transfers = (((0.0, 1.0), (1.0, 0.0)),) * 6
+    problem = Problem(layers, (DeviceLimits("a", 5, 1), DeviceLimits("b", 5, 1)), transfers)
     with pytest.raises(
-        CheckFailedError, match=r"no split of 20 layers on 2 boards found in 0 s.*larger boards"
+        CheckFailedError, match=r"no split of 6 layers on 2 boards found in 0 s.*larger boards"
     ) as caught:
-        solve(problem, "exhaustive", time_limit_s=0)
+        solve(problem, time_limit_s=0)
     assert not isinstance(caught.value, InfeasibleError)
-
-
-def test_limits_do_not_change_what_auto_chooses() -> None:
-    assert solve(by_hand()).solver == "exhaustive"
-    large = solve(random_chain(30, 4, 1.5, seed=1))
-    limited = solve(replace(large.problem, max_latency_s=2 * large.objective))
-    assert (limited.solver, limited.picked_because) == (large.solver, large.picked_because)
 
 
 def test_copies_of_the_whole_network_by_hand() -> None:

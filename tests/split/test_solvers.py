@@ -1,27 +1,23 @@
 """Solvers on chains: against brute force, by hand, and interchangeable boards."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf, isclose, isfinite
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from milp.highs import solve_with_highs
 from session.profiles import cases
 from splits.brute_force import BruteForce
 from splits.chain_problems import by_hand, chains, equal_links, random_chain
-from tinysplit.common.choices import SOLVERS
+from splits.exhaustive import exhaustive_search
 from tinysplit.common.errors import UsageError
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Problem
+from tinysplit.split.problem import DeviceLimits, FusedLayers, LayerCosts, Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.split.solvers.chain.lagrangian import LagrangianBounds, Runs
-from tinysplit.split.solvers.chain.resources import ChainResources, StepCosts
-from tinysplit.split.solvers.chain.search import chain_label_search
-from tinysplit.split.solvers.dag.search import dag_label_search
-from tinysplit.split.solvers.dispatch import Solver, find_split
-from tinysplit.split.solvers.exhaustive import exhaustive_search
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import NoSplitError
 from tinysplit.split.solvers.symmetry import earlier_interchangeable
 from tinysplit.timing.topology import Links
@@ -34,10 +30,10 @@ def check(split: Split, expected: float) -> None:
     assert split.gap < 1e-9
 
 
-@pytest.mark.parametrize("solver", [find_split, exhaustive_search, chain_label_search, dag_label_search])
+@pytest.mark.parametrize("solver", [exhaustive_search, label_search])
 @settings(max_examples=cases(quick=10, full=60, nightly=500))
 @given(problem=chains())
-def test_chains_have_the_latency_of_brute_force(solver: Solver, problem: Problem) -> None:
+def test_chains_have_the_latency_of_brute_force(solver: Callable[[Problem], Split], problem: Problem) -> None:
     expected = BruteForce(problem).least()
     if isfinite(expected):
         check(solver(problem), expected)
@@ -50,8 +46,8 @@ def test_chains_have_the_latency_of_brute_force(solver: Solver, problem: Problem
 def test_hand_computed_optimum() -> None:
     # All on the slow board 9 s; a + c on the fast one 1 + 1 + 2 + 0.5 + 1 = 5.5; a + b and b + c do not fit;
     # b alone there 3 + 1 + 1 + 0.5 + 4 = 9.5, a alone 1 + 1 + 6 = 8, c alone 5 + 0.5 + 1 = 6.5.
-    for name in SOLVERS:
-        split = solve(by_hand(), name)
+    for solver in (solve, label_search, exhaustive_search, solve_with_highs):
+        split = solver(by_hand())
         assert split.assignment == (0, 1, 0)
         assert split.figures.l_s == 4.0
         assert split.figures.t_s == 1.5
@@ -65,11 +61,11 @@ def test_exhaustive_search_counts_every_assignment_beyond_one_block() -> None:
     problem = random_chain(18, 2, 1.2, seed=1)
     split = exhaustive_search(problem)
     assert split.explored == 2**18
-    check(chain_label_search(problem), split.objective)
+    check(label_search(problem), split.objective)
 
 
 def test_exhaustive_search_refuses_what_would_take_hours() -> None:
-    expected = r"4\^30 = 1\.2e\+18 assignments, more than 1073741824: use --solver auto"
+    expected = r"4\^30 = 1\.2e\+18 assignments, more than 1073741824"
     with pytest.raises(UsageError, match=expected):
         exhaustive_search(random_chain(30, 4, 1.2, seed=1))
 
@@ -79,7 +75,7 @@ def test_exhaustive_search_ends_in_time_with_a_bound() -> None:
     split = exhaustive_search(problem, time_limit_s=0)
     assert split.explored == 2**16
     assert not split.proved
-    assert split.lower_bound < chain_label_search(problem).objective <= split.objective
+    assert split.lower_bound < label_search(problem).objective <= split.objective
     assert split.gap == pytest.approx(1 - split.lower_bound / split.objective)
 
 
@@ -104,6 +100,9 @@ def test_interchangeable_boards() -> None:
         for table in problem.transfer_seconds
     )
     assert earlier_interchangeable(replace(problem, transfer_seconds=far)) == ((), (), (), (2,))
+    pair = FusedLayers(0, (1, 1, 1, 0), (1,) * 4)
+    assert earlier_interchangeable(replace(problem, fused=(pair,))) == ((), (), (0,), ())
+    assert earlier_interchangeable(problem, (2, 2, 2, 1)) == ((), (), (0,), ())
     packed = tuple(replace(layer, flash_bytes=(1, 1, 2, 2), ram_bytes=(1, 1, 1, 2)) for layer in layers)
     assert earlier_interchangeable(replace(problem, layers=packed)) == ((), (), (), ())
 
@@ -132,23 +131,4 @@ def test_interchangeable_boards_with_links_change_no_optimum(
     problem = star(half_duplex)
     devices = tuple(replace(device, run_w=0.3, transfer_w=0.2, idle_w=0.1) for device in problem.devices)
     problem = replace(problem, devices=devices, objective=objective)
-    for solver in (chain_label_search, dag_label_search):
-        check(solver(problem), BruteForce(problem).least())
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_multipliers_that_cancel_lift_no_bound(seed: int) -> None:
-    """Flash that just suffices may cost anything: of two sums that grow with it a small difference is left."""
-    problem = random_chain(6, 2, 1.5, seed)
-    best = exhaustive_search(problem)
-    full = tuple(
-        replace(device, flash_bytes=used)
-        for device, used in zip(problem.devices, best.figures.flash_bytes, strict=True)
-    )
-    problem = replace(problem, devices=full)
-    multiplier = 1e8 * best.objective
-    runs = Runs(ChainResources.of(StepCosts(problem), range(2)))
-    bounds = LagrangianBounds(
-        runs, np.array([[1.0, multiplier, multiplier]]), runs.farthest_ends(runs.resources.limits)
-    )
-    assert bounds.least()[0] <= best.objective
+    check(label_search(problem), BruteForce(problem).least())

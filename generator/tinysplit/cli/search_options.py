@@ -24,7 +24,6 @@ from tinysplit.common.choices import (
     AUTO,
     DEFAULT_FRONT_LIMIT_S,
     DEFAULT_TIME_LIMIT_S,
-    SOLVERS,
     Copies,
     Optimize,
     Slices,
@@ -92,7 +91,7 @@ class SplitOptions(SearchOptions):
         str,
         option(
             SOLVER,
-            SOLVER.help.format(", ".join((AUTO, *SOLVERS)), ", ".join(SliceSolver)),
+            SOLVER.help.format(AUTO, ", ".join(SliceSolver)),
             callback=lambda name: check_solver(name, SliceSolver),
         ),
     ] = AUTO

@@ -15,10 +15,10 @@ INPUT_ARRAY, LABEL_ARRAY = "x", "y"  # arrays of samples
 DEFAULT_CALIBRATION_COUNT = 100  # samples
 DEFAULT_TIME_LIMIT_S = 10.0  # of a search for a split
 DEFAULT_FRONT_LIMIT_S = 60.0  # of a search for a Pareto front
-SOLVERS = EXHAUSTIVE, CHAIN_LABELS, DAG_LABELS, HIGHS = "exhaustive", "chain-labels", "dag-labels", "highs"
 VIRTUAL = "virtual"  # the rig of emulated boards, in place of a file
 DEFAULT_SAMPLE_COUNT = 20  # to measure
-AUTO = "auto"  # in place of a solver
+AUTO = "auto"  # the solver of whole layers
+OLD_SOLVERS = ("exhaustive", "chain-labels", "dag-labels", "highs")  # names that solvers had before there was one
 RENAMED = {"calibration": "cost-table"}  # options and keys that had another name
 
 
@@ -105,8 +105,10 @@ def check_seconds(setting: Setting, seconds: float) -> float:
 
 
 def check_solver(name: str, others: Iterable[str] = ()) -> str:
-    """Return `name`. Raises UsageError unless it is a solver, `auto` or one of the `others`."""
-    names = (AUTO, *SOLVERS, *others)
+    """Return `name`. Raises UsageError unless it is `auto` or one of the `others`."""
+    names = (AUTO, *others)
+    if name in OLD_SOLVERS:
+        raise UsageError(f"solver {name} is now {AUTO}, the one exact search for every network and objective")
     if name not in names:
         raise UsageError(f"unknown solver {name!r}: use one of {', '.join(names)}")
     return name

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.explore.figures import Figures
-from tinysplit.split.fused_layers import with_least_costs
+from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import Problem
 from tinysplit.timing.topology import NETWORK_INPUT
 

@@ -19,7 +19,7 @@ SLICES = Setting(
 )
 SOLVER = Setting(
     "solver",
-    f"Solver of whole layers: {{}}; auto chooses by size and objective. With {SLICES} also a solver of divided "
+    f"Solver of whole layers: {{}}, an exact search. With {SLICES} also a solver of divided "
     "layers: {}; exact is the default, geometric the geometric program of Carballo-Hernández 2023 (extra "
     "`geometric`), two-phase the search of Dariol 2023.",
     Heading.SEARCH,

@@ -54,7 +54,6 @@ class Search:
         asked = {
             str(SLICES): self.divides_layers,
             REPLICATE(True): self.copies is Copies.ALWAYS,
-            f"{SOLVER} {self.solver}": self.solver != AUTO,
         }
         for name in (name for name, is_asked in asked.items() if is_asked and self.assignment is not None):
             raise UsageError(f"{ASSIGN} {self.assignment}: nothing is searched for: leave {name} out")

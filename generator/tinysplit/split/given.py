@@ -12,10 +12,10 @@ from tinysplit.settings.costs import PAPER
 from tinysplit.settings.search import ASSIGN
 from tinysplit.split.evaluate.memory import link_bytes, linked_devices
 from tinysplit.split.evaluate.sub_models import sub_models
-from tinysplit.split.fused_layers import with_least_costs
-from tinysplit.split.link_sets import link_seconds
+from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import Assignment, Problem, within
 from tinysplit.split.solution import GIVEN, Split
+from tinysplit.split.solvers.labels.links import neighbours
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 
 _RUN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?:(\d{1,9})")
@@ -84,11 +84,12 @@ def _unconnected(split: Split, link_counts: Sequence[int]) -> Iterator[str]:
         if not isfinite(cut.seconds):
             ends = f"{_title(problem, cut.sender)} to {_title(problem, cut.receiver)}"
             yield f"the output of layer {cut.after_layer + 1} has no route from {ends}: link them"
-    pairs = link_seconds(split)
+    hops = (hop for cut in split.cuts for hop in problem.hops(cut))
+    peers = neighbours(len(problem.devices), hops)
     for device, uarts in enumerate(link_counts):
-        neighbours = sum(device in pair for pair in pairs)
-        if neighbours > uarts:
-            links = f"{counted(neighbours, 'link')}, with UARTs for {uarts}"
+        count = peers[device].bit_count()
+        if count > uarts:
+            links = f"{counted(count, 'link')}, with UARTs for {uarts}"
             yield f"{_title(problem, device)} needs {links}: use a board with more, or fewer neighbours"
 
 

@@ -1,34 +1,32 @@
-"""Splits in which no board has more neighbours than link UARTs, by branch and bound over forbidden links.
+"""Splits in which no board has more neighbours than link UARTs.
 
-The solvers do not limit the number of links per board. Where a split gives a board too many neighbours, branching
-forbids one of its links at a time: a split within the limit lacks at least one of these links, so no feasible split is
-lost. Nodes are searched by lower bound (best first), so that the first split within all limits is optimal. The initial
-incumbent comes from `link_sets.py`.
-
-Where boards relay tensors, a tensor takes the fastest route over the links that are left. Other boards then relay it,
-so that the period, the energy or the RAM may even decrease when a link is forbidden. The bound of a node is then the
-cost of the layers without transfers (`lower_bound.py`).
+The label search counts neighbours. Where boards relay tensors, a tensor takes the fastest route over the links that are
+left: with fewer links other boards relay it, which may even be better. Then every set of links within the UARTs is a
+problem of its own. Those with the links that an unlimited split uses most come first; where time ends before all were
+searched, the bound is the cost of the layers without transfers (`lower_bound.py`).
 """
 
-import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import inf, isfinite
 
-from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
+from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S, check_solver
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.link_sets import LinkSet, link_seconds, search_link_sets, without_links
+from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
-from tinysplit.timing.topology import Pair, pair_of
+from tinysplit.split.solvers.no_split import NoSplitError
+from tinysplit.timing.topology import Links, Pair, pair_of
 
-SETS_SHARE = 0.75  # of the time limit, for the search of `link_sets.py`
+LEAST_SHARE = 8  # a set of links gets that part of the time that is left
 
 
 def solve_within_links(
@@ -36,25 +34,27 @@ def solve_within_links(
 ) -> Split:
     """Return the best split in which device i has at most `link_counts[i]` neighbours.
 
-    Where boards relay tensors, the `problem` of the split lacks the forbidden links.
+    Where boards relay tensors, the `problem` of the split lacks the links that it must not use.
 
     Raises:
+        UsageError: there is no solver of that name.
         InfeasibleError: there is no such split.
         CheckFailedError: none was found in `time_limit_s` seconds.
     """
-    start = clock.now()
     if min(link_counts) >= len(problem.devices) - 1:
         return solve(problem, solver, time_limit_s=time_limit_s)
+    check_solver(solver)
+    start = clock.now()
     _check_counts(problem, link_counts)
-    # Half of the time, here and in the nodes: the remaining nodes need the rest.
-    first = _try(problem, solver, time_limit_s / 2)
-    search = _Search(problem, link_counts, solver, start + time_limit_s)
-    if first is None or _crowded_links(first, link_counts):
-        sets_until = start + SETS_SHARE * time_limit_s
-        search.best = search_link_sets(problem, link_counts, solver, first, sets_until)
-    found = search.run(first)
-    if found is None:
-        raise _nothing_found(problem, link_counts, is_sure=search.lost_bound == inf)
+    try:
+        if problem.links:
+            found = _best_of_link_sets(problem, problem.links, link_counts, start + time_limit_s)
+        else:
+            found = label_search(problem, link_counts=link_counts, time_limit_s=time_limit_s)
+    except NoSplitError as error:
+        if error.proved:
+            solve(problem, solver, time_limit_s=time_limit_s)  # says why where the UARTs are not the reason
+        raise _nothing_found(problem, link_counts, is_sure=error.proved) from None
     return replace(found, spent_s=clock.now() - start)
 
 
@@ -69,88 +69,65 @@ def _check_counts(problem: Problem, link_counts: Sequence[int]) -> None:
         )
 
 
-def _try(problem: Problem, solver: str, time_limit_s: float) -> Split | None:
-    """Return the split that `solver` finds, None if it finds none in time. Raises InfeasibleError if there is none."""
+def _best_of_link_sets(problem: Problem, links: Links, link_counts: Sequence[int], deadline: float) -> Split:
+    """Return the best split over all sets of links within the UARTs, as far as time allows.
+
+    Raises NoSplitError where none has a split.
+    """
+    every = [pair for pair in combinations(range(len(problem.devices)), 2) if _is_linked(links, pair)]
+    used = _seconds_of_links(problem, deadline)
+    every.sort(key=lambda pair: -used.get(pair, 0.0))
+    best: Split | None = None
+    bound, explored, is_complete = inf, 0, True
+    for kept in _sets_within(every, tuple(link_counts)):
+        left_s = deadline - clock.now()
+        if left_s <= 0 and (best or explored):
+            is_complete = False
+            break
+        rest = links.without(set(every) - kept)
+        limited = replace(problem, links=rest, transfer_seconds=rest.transfer_seconds)
+        try:
+            found = label_search(limited, link_counts=link_counts, time_limit_s=max(0.0, left_s / LEAST_SHARE))
+        except NoSplitError as error:
+            is_complete &= error.proved
+            continue
+        explored, bound = explored + found.explored, min(bound, found.lower_bound)
+        best = min(best or found, found, key=lambda split: split.objective)
+    if best is None:
+        raise NoSplitError(proved=is_complete)
+    bound = bound if is_complete else lower_bound_without_transfers(with_least_costs(problem))
+    return replace(best, lower_bound=min(bound, best.objective), explored=explored)
+
+
+def _is_linked(links: Links, pair: Pair) -> bool:
+    a, b = pair
+    return any(isfinite(table[a][b]) or isfinite(table[b][a]) for table in links.direct)
+
+
+def _seconds_of_links(problem: Problem, deadline: float) -> Mapping[Pair, float]:
+    """Return the busy seconds of each link, both directions together, in a split with any number of neighbours."""
+    taken: dict[Pair, float] = defaultdict(float)
     try:
-        return solve(problem, solver, time_limit_s=time_limit_s)
-    except InfeasibleError:
-        raise
-    except CheckFailedError:
-        return None
+        found = label_search(problem, time_limit_s=max(0.0, (deadline - clock.now()) / LEAST_SHARE))
+    except NoSplitError:
+        return taken
+    for cut in found.cuts:
+        for hop in problem.hops(cut):
+            taken[pair_of(hop.sender, hop.receiver)] += hop.seconds
+    return taken
 
 
-@dataclass(order=True)
-class _Node:
-    """A problem without some links, and its split; `bound` is valid also if more links are forbidden."""
-
-    bound: float
-    number: int
-    forbidden: LinkSet = field(compare=False)
-    split: Split = field(compare=False)
-
-
-class _Search:
-    def __init__(self, problem: Problem, link_counts: Sequence[int], solver: str, deadline: float) -> None:
-        self.problem, self.link_counts, self.solver, self.deadline = problem, link_counts, solver, deadline
-        self.seen: set[LinkSet] = {frozenset()}
-        self.lost_bound = inf  # of the problems that there was no time for
-        self.best: Split | None = None  # that keeps all limits
-
-    def run(self, first: Split | None) -> Split | None:
-        """Return the best split that keeps all limits, None for none; `first` None was not found in time."""
-        queue = [_Node(first.lower_bound, 0, frozenset(), first)] if first else []
-        self.lost_bound = inf if first else lower_bound_without_transfers(self.problem)
-        best, explored = self.best, sum(split.explored for split in (self.best, first) if split)
-        bound = inf  # of the problems that need no alternatives
-        while queue and (best is None or queue[0].bound < best.objective):
-            node = heapq.heappop(queue)
-            crowded = _crowded_links(node.split, self.link_counts)
-            for opened in self._open([node.forbidden | {pair} for pair in crowded], node.bound):
-                explored += opened.split.explored
-                heapq.heappush(queue, opened)
-            if not crowded:
-                bound = min(bound, node.bound)
-                best = min(best or node.split, node.split, key=lambda split: split.objective)
-        if best is None:
-            return None
-        bound = min([bound, self.lost_bound, best.objective, *(node.bound for node in queue)])
-        if self.problem.links and len(self.seen) > 1:
-            bound = min(bound, lower_bound_without_transfers(self.problem))
-        return replace(
-            best, problem=best.problem if self.problem.links else self.problem, lower_bound=bound, explored=explored
-        )
-
-    def _open(self, alternatives: Iterable[LinkSet], bound: float) -> Iterator[_Node]:
-        for forbidden in alternatives:
-            if forbidden in self.seen:
-                continue
-            self.seen.add(forbidden)
-            left_s = self.deadline - clock.now()
-            try:
-                split = self._solve_without(forbidden, left_s / 2)
-            except InfeasibleError:
-                continue
-            except CheckFailedError:
-                self.lost_bound = min(self.lost_bound, bound)
-                continue
-            yield _Node(max(bound, split.lower_bound), len(self.seen), forbidden, split)
-
-    def _solve_without(self, forbidden: LinkSet, time_limit_s: float) -> Split:
-        if time_limit_s <= 0:
-            raise CheckFailedError("out of time")
-        return solve(without_links(self.problem, forbidden), self.solver, time_limit_s=time_limit_s)
-
-
-def _crowded_links(split: Split, link_counts: Sequence[int]) -> list[Pair]:
-    """Return the links of the first device that has more neighbours than UARTs; empty if none has."""
-    neighbours: dict[int, set[int]] = defaultdict(set)
-    for a, b in link_seconds(split):
-        neighbours[a].add(b)
-        neighbours[b].add(a)
-    for device, others in sorted(neighbours.items()):
-        if len(others) > link_counts[device]:
-            return [pair_of(device, other) for other in sorted(others)]
-    return []
+def _sets_within(pairs: Sequence[Pair], free: tuple[int, ...]) -> Iterator[frozenset[Pair]]:
+    """Yield all sets of `pairs` in which device i occurs at most `free[i]` times, those with the first pairs first."""
+    if not pairs:
+        yield frozenset()
+        return
+    first, *others = pairs
+    if all(free[device] for device in first):
+        less = tuple(count - (device in first) for device, count in enumerate(free))
+        for some in _sets_within(others, less):
+            yield some | {first}
+    yield from _sets_within(others, free)
 
 
 def _nothing_found(problem: Problem, link_counts: Sequence[int], *, is_sure: bool) -> CheckFailedError:

@@ -75,7 +75,7 @@ class Stages:
         _run("measure", made, "-s", SAMPLES, "--sample-count", "2")
         commands = {
             "analyze": ("analyze", WIDE),
-            "split": ("split", MODEL, *TWO_G0, "--solver", "highs", "-o", "OUT"),
+            "split": ("split", MODEL, *TWO_G0, "-o", "OUT"),
             "quantize": ("quantize", WIDE, "-s", SAMPLES, "--bits", "auto"),
             "generate": ("generate", MODEL, "--split", split, "-s", SAMPLES, "-o", "OUT"),
             "build": ("build", unbuilt),

@@ -30,7 +30,7 @@ from tinysplit.papers.solvers.dichotomic import dichotomic_search
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
-from tinysplit.split.solvers.dispatch import find_split
+from tinysplit.split.solvers.labels.search import label_search
 
 CONTRADICTIONS = "Contradictions"
 MHZ = 1_000_000
@@ -69,10 +69,10 @@ def contradictions() -> Iterator[Row]:
     rows = {row.model: row for row in TABLE_4}
     mobilenet, yamnet, kws = rows["MobileNet v1 025"], rows["YAMNet 256"], rows["KWS CNN"]
     free = replace(_problem(mobilenet), must_use_all=False)
-    yield _contradiction(mobilenet, "latency, boards may be left out, s", find_split(free).objective, ALL_BOARDS)
+    yield _contradiction(mobilenet, "latency, boards may be left out, s", label_search(free).objective, ALL_BOARDS)
     apart = replace(_problem(yamnet), joined=frozenset())
-    yield _contradiction(yamnet, "latency, cut before the last layer, s", find_split(apart).objective, CUT_ANYWHERE)
-    slower = find_split(_with_start_and_stop_bits(_problem(mobilenet))).objective
+    yield _contradiction(yamnet, "latency, cut before the last layer, s", label_search(apart).objective, CUT_ANYWHERE)
+    slower = label_search(_with_start_and_stop_bits(_problem(mobilenet))).objective
     yield _contradiction(mobilenet, "latency, 10 bit times a byte, s", slower, EIGHT_OR_TEN)
     by_formula = 1 / min(formula_7_s(_problem(kws), each) for each in _feasible(_problem(kws)))
     yield _contradiction(kws, "throughput by formula 7, 1/s", by_formula, FORMULA_7)

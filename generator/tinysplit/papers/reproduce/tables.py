@@ -45,7 +45,7 @@ from tinysplit.papers.solvers.branch_and_bound import branch_and_bound
 from tinysplit.papers.solvers.dichotomic import dichotomic_search
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.problem import Objective, Period
-from tinysplit.split.solvers.dispatch import find_split
+from tinysplit.split.solvers.labels.search import label_search
 
 MILLION = 1_000_000
 ROUNDING = 1e-9  # relative
@@ -195,8 +195,8 @@ class _Solved:
     def __init__(self, published: Table4Row) -> None:
         problem = published_problem(published.model, published.boards)
         by_period = replace(problem, objective=Objective.THROUGHPUT, period_definition=Period.PAPER)
-        self.latency = find_split(problem)
-        self.throughput = find_split(by_period)
+        self.latency = label_search(problem)
+        self.throughput = label_search(by_period)
         self.nodes = branch_and_bound(problem).explored
         dichotomic = dichotomic_search(problem)
         is_best = dichotomic.objective <= self.latency.objective * (1 + ROUNDING)

@@ -1,6 +1,6 @@
 """Why a problem is infeasible: which layer or memory is short by how many bytes on which board, or which limit.
 
-Finding the reason takes solves of relaxed problems, through `solvers/dispatch.py`.
+Finding the reason takes solves of relaxed problems, through `solvers/labels/`.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,10 @@ from math import inf, isfinite
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
-from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import replicate
-from tinysplit.split.fused_layers import find_fused, needed_apart, with_least_costs
+from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import FusedLayers, LayerCosts, Objective, Problem, within
-from tinysplit.split.solution import Split
-from tinysplit.split.solvers.dispatch import find_split
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import (
     NoSplitError,
     has_too_few_layers,
@@ -175,21 +173,29 @@ def _copies(problem: Problem, limit: _Limit) -> str:
 def _least(problem: Problem) -> float:
     """Return the least objective found in `EXPLANATION_LIMIT_S`, infinite for none."""
     try:
-        return find_fused(problem, _find, clock.now() + EXPLANATION_LIMIT_S).objective
+        return label_search(problem, time_limit_s=EXPLANATION_LIMIT_S).objective
     except NoSplitError:
         return inf
 
 
-def _find(problem: Problem) -> Split:
-    return find_split(problem, time_limit_s=EXPLANATION_LIMIT_S)
-
-
 def _needed_apart(problem: Problem) -> FusedLayers | None:
-    """Return layers that do not fit apart, where a split with the RAM of fused layers has them on two devices."""
+    """Return layers that do not fit apart, where a split with the RAM of fused layers has them on two devices.
+
+    Those come first of which one does not fit its device alone.
+    """
+    if not problem.fused:
+        return None
     try:
-        return needed_apart(problem, _find(with_least_costs(problem))) if problem.fused else None
+        found = label_search(with_least_costs(problem), time_limit_s=EXPLANATION_LIMIT_S)
     except NoSplitError:
         return None
+
+    def fits(layer: int) -> bool:
+        device = found.assignment[layer]
+        return problem.layers[layer].ram_bytes[device] <= problem.devices[device].ram_bytes
+
+    apart = [fused for fused in problem.fused if len({found.assignment[layer] for layer in fused.layers}) > 1]
+    return min(apart, key=lambda fused: all(map(fits, fused.layers)), default=None)
 
 
 def _board(problem: Problem, device: int) -> str:

@@ -1,1 +1,1 @@
-"""Search for an optimal assignment: one module or package per solver."""
+"""Search for an optimal assignment: the label search, and what it shares with the solvers of `papers/`."""

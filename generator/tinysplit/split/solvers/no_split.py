@@ -18,9 +18,14 @@ class NoSplitError(CheckFailedError):
 
 
 def check_capacity(problem: Problem) -> None:
-    """Raise NoSplitError if single layers, the sum of flash or the number of layers prove infeasibility."""
-    if layers_without_device(problem) or missing_flash_bytes(problem) > 0 or has_too_few_layers(problem):
+    """Raise NoSplitError if `exceeds_capacity` proves infeasibility."""
+    if exceeds_capacity(problem):
         raise NoSplitError(proved=True)
+
+
+def exceeds_capacity(problem: Problem) -> bool:
+    """Return whether single layers, the sum of flash or the number of layers exclude every assignment with links."""
+    return bool(layers_without_device(problem)) or missing_flash_bytes(problem) > 0 or has_too_few_layers(problem)
 
 
 def layers_without_device(problem: Problem) -> tuple[int, ...]:

@@ -3,19 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tinysplit.split.problem import LayerCosts, Problem
+from tinysplit.split.problem import FusedLayers, LayerCosts, Problem
 from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import Hop, Links, pair_of
 
 
-def earlier_interchangeable(problem: Problem) -> tuple[tuple[int, ...], ...]:
-    """Return for each device the interchangeable ones with lower numbers.
+def earlier_interchangeable(problem: Problem, link_counts: Sequence[int] = ()) -> tuple[tuple[int, ...], ...]:
+    """Return for each device the interchangeable ones with lower numbers, which may have as many links.
 
     Solvers use a device only after those: every other assignment has a symmetric one of the same cost.
     """
     devices = range(len(problem.devices))
     return tuple(
-        tuple(other for other in range(device) if _are_interchangeable(problem, other, device)) for device in devices
+        tuple(
+            other
+            for other in range(device)
+            if (not link_counts or link_counts[other] == link_counts[device])
+            and _are_interchangeable(problem, other, device)
+        )
+        for device in devices
     )
 
 
@@ -27,6 +33,8 @@ def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
     swapped = list(range(len(problem.devices)))
     swapped[a], swapped[b] = b, a
     if problem.handoff and not _hand_off_alike(problem.handoff, swapped):
+        return False
+    if any(_fused_costs(pair, a) != _fused_costs(pair, b) for pair in problem.fused):
         return False
     return (
         all(_costs(layer, a) == _costs(layer, b) for layer in problem.layers)
@@ -43,6 +51,11 @@ def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
 def _costs(layer: LayerCosts, device: int) -> tuple[object, ...]:
     constants = layer.constants[device] if layer.constants else None
     return layer.flash_bytes[device], layer.ram_bytes[device], layer.seconds[device], constants
+
+
+def _fused_costs(pair: FusedLayers, device: int) -> tuple[object, ...]:
+    seconds = pair.producer_seconds[device] if pair.producer_seconds else None
+    return pair.producer_ram_bytes[device], pair.consumer_ram_bytes[device], seconds
 
 
 def _hand_off_alike(parts: Handoff, swapped: Sequence[int]) -> bool:

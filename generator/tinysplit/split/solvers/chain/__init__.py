@@ -1,1 +1,0 @@
-"""Exact label setting for chains: a resource-constrained shortest path over layers and devices."""
