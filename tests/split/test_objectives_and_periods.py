@@ -4,10 +4,10 @@ import random
 from dataclasses import replace
 from math import isclose, isfinite
 
-import exhaustive as module
 import pytest
 
 from session.profiles import cases
+from splits import exhaustive as module
 from splits.brute_force import BruteForce
 from splits.exhaustive import exhaustive_search
 from splits.random_problems import Kinds, random_problem

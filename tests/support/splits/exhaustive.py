@@ -12,11 +12,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from splits.period_arrays import Timelines
 from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S
 from tinysplit.common.errors import UsageError
 from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.period_arrays import Timelines
 from tinysplit.split.problem import ROUNDING, Assignment, Objective, Period, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
