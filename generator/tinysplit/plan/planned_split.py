@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board
-from tinysplit.common.choices import Optimize
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
@@ -41,8 +40,8 @@ class PlacedNetwork:
         return cls(parts, distributed_widths(graph, parts, widths), (parts.boards,))
 
     def plans(
-        self, table: CycleTable, boards: Sequence[Board], problem: Problem, settings: CostSettings, optimize: Optimize
+        self, table: CycleTable, boards: Sequence[Board], problem: Problem, settings: CostSettings
     ) -> tuple[Plan, ...]:
         """Return the plan of each copy; `problem` has the costs of the layers. The errors are those of `make_plan`."""
-        chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
+        chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
         return plan_copies(table, self.graph, self.widths, boards, problem, self.assignments, *chosen)

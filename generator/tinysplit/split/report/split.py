@@ -74,11 +74,10 @@ def print_slices(split: Split, console: Console) -> None:
         console.print(f"boards to wire: {wires}", highlight=False)
     console.print(_period(split), highlight=False)
     console.print(_energy(split), highlight=False, markup=False)
-    work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
-    console.print(f"{split.solver}: {work}, the best of them{_slices_bound(split)}", highlight=False)
+    console.print(_proof(split), highlight=False)
 
 
-def _slices_bound(split: Split) -> str:
+def _bound_of_options(split: Split) -> str:
     """Return how far an option of the exact search may be below the split."""
     if not split.lower_bound:
         return ", not proved"
@@ -205,6 +204,10 @@ def _proof(split: Split) -> str:
     if split.solver == GIVEN:
         return f"given, not searched for: {_bound(split)}, optimality gap at most {_gap(split.gap)}"
     picked = f" ({split.picked_because})" if split.picked_because else ""
+    if split.among_options:
+        kind = "the best of them" if split.distributions else "whole layers are the best found"
+        work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
+        return f"{split.solver}{picked}: {work}, {kind}{_bound_of_options(split)}"
     if split.proved and not split.explored:
         return f"{split.solver}{picked}: proved optimal by lower bounds alone, no candidate had to be explored"
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
