@@ -38,8 +38,8 @@ class Split:
 
     `objective` and `lower_bound` are I or the period in seconds, or joules; the figures that are promised are those of
     the event engine. No split of whole layers has an objective below the bound. Where layers might have been divided
-    (`among_options`), no option of the exact search (`slices/options.py`) has, or the bound is 0. With `copies`, each of
-    these devices has the whole network, `assignment` is that of the slowest copy, and the host deals the inputs to
+    (`among_options`), no option of the exact search (`slices/options.py`) has, or the bound is 0. With `copies`, each
+    of these devices has the whole network, `assignment` is that of the slowest copy, and the host deals the inputs to
     them.
     """
 
@@ -140,7 +140,7 @@ class Split:
 
     @property
     def proved(self) -> bool:
-        """Whether the split is optimal by what the search knew, up to rounding errors; not where layers may be divided."""
+        """Whether the split is optimal by what the search knew, up to rounding errors; not if layers may be divided."""
         return not self.among_options and self.lower_bound >= self.objective * (1 - 1e-9)
 
     @property
