@@ -42,7 +42,7 @@ def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copie
             raise CheckFailedError(f"no replication is feasible: {_why_not(problem)}: omit {REPLICATE(True)}")
         return _split(found, found.value, 1, clock.now() - start)
     found = best_replication(problem, fewest=2)
-    others = _bound_of_others(problem, has_copies=found is not None)
+    others = bound_of_others(problem, has_copies=found is not None)
     try:
         split = solve(problem, time_limit_s)
     except InfeasibleError:
@@ -57,7 +57,12 @@ def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copie
     )
 
 
-def _bound_of_others(problem: Problem, *, has_copies: bool) -> float:
+def may_help(problem: Problem) -> bool:
+    """Return whether copies on several boards may be better than the best of them alone."""
+    return problem.objective is Objective.THROUGHPUT or isfinite(problem.longest_period_s)
+
+
+def bound_of_others(problem: Problem, *, has_copies: bool) -> float:
     """Return a bound of what is not searched: several pipelines, or pipelines of some boards beside copies on others.
 
     It is infinite where there are too few boards, or where one pipeline is the best of them, as for latency alone.
