@@ -183,7 +183,7 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
         split, quantized = joint.split, joint.quantized
     split_file = describe_split(context, split, joint.widths if joint else None)
     chosen = split_file.settings
-    context = replace(context, settings=replace(context.settings, links=chosen.links, optimize=chosen.optimize))
+    context = replace(context, settings=replace(context.settings, links=chosen.links))
     parts, _ = distribute_network(context, quantized, split.distributions)
     plans = plan_boards(context, parts, split.problem, split.assignments)
     project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out, force=request.force)
@@ -247,7 +247,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
     """Return the file of a split; it names the links that the split leaves out, as routes depend on them."""
     links = links_left(context.settings.link_settings, split.problem.links)
-    settings = replace(context.settings, links=links, optimize=split.optimize or context.settings.optimize)
+    settings = replace(context.settings, links=links)
     return SplitFile.of(split, context.graph, context.boards, settings, widths)
 
 

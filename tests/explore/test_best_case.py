@@ -9,9 +9,10 @@ import pytest
 
 from session.profiles import cases
 from splits.random_problems import Kinds, random_problem
-from tinysplit.explore.best_case import NOWHERE, best_case
+from tinysplit.explore.best_case import NOWHERE, best_case, best_case_of_copies
 from tinysplit.explore.figures import Figures, simulated_figures
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 
 KINDS = Kinds(links=False, limits=False, fused=True, periods=(Period.FIRMWARE,))
@@ -39,6 +40,17 @@ def test_no_split_is_below(seed: int) -> None:
         if found.is_feasible and found.period_s:
             assert is_below(bound, Figures(found.i_s, found.period_s, found.energy_j))
             assert is_below(bound, simulated_figures(problem, assignment))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_copies_are_below(seed: int) -> None:
+    problem = replace(random_problem(seed, KINDS), must_use_all=True)
+    copies = replicate(replace(problem, must_use_all=False))
+    if copies and len(copies.devices) == len(problem.devices):  # which some seeds have
+        bound = best_case_of_copies(problem)
+        assert bound.fits
+        assert is_below(bound, Figures(copies.latency_s, copies.period_s, copies.energy_j))
+        assert is_below(bound, simulated_figures(problem, copies.alone[0].assignment, copies.devices))
 
 
 def test_a_chain_by_hand() -> None:

@@ -252,7 +252,7 @@ def test_the_usual_journal_is_another_one_for_other_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["no json\n", "no line", '{"schema_version": 1, "cost_model": "a"}\n{"model": 1}\n', "[]\n"]
+    "text", ["no json\n", "no line", '{"schema_version": 2, "cost_model": "a"}\n{"model": 1}\n', "[]\n"]
 )
 def test_what_is_no_journal_stays_as_it_is(text: str, tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"

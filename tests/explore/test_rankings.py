@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from io import StringIO
 from itertools import product
 from math import inf
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import CheckFailedError, UsageError
@@ -20,6 +22,7 @@ from tinysplit.explore.figures import Figures, simulated_figures
 from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.ranking import Ranking
+from tinysplit.explore.report.rankings import print_ranking
 from tinysplit.explore.report.to_json import exploration_json
 from tinysplit.explore.request import ExploreRequest
 from tinysplit.explore.stopping import Stopped, TimeIsUpError
@@ -72,7 +75,7 @@ def request_of(ranked_by: Ranked | None, settings: CostSettings = SETTINGS, **mo
 
 @cache
 def every_split(objective: Ranked) -> dict[SetCandidate, dict[tuple[int, ...], Figures]]:
-    """Return the simulated figures of all feasible assignments of all sets."""
+    """Return the simulated figures of all feasible assignments of all sets; for throughput, of copies without one."""
     settings = replace(SETTINGS, objective=objective.objective)
     tables = {
         baud: ProblemTable.of(shipped_table(), LARGE, BOARDS, replace(settings, baud=baud or settings.baud))
@@ -84,7 +87,25 @@ def every_split(objective: Ranked) -> dict[SetCandidate, dict[tuple[int, ...], F
         for assignment in product(range(len(candidate.boards)), repeat=len(problem.layers)):
             if evaluate(problem, assignment).is_feasible:
                 found.setdefault(candidate, {})[assignment] = simulated_figures(problem, assignment)
+        boards = range(len(candidate.boards))
+        free = replace(problem, must_use_all=False)
+        alone = [evaluate(free, (board,) * len(problem.layers)) for board in boards]
+        if objective is Ranked.THROUGHPUT and len(boards) > 1 and all(each.is_feasible for each in alone):
+            found.setdefault(candidate, {})[()] = simulated_figures(problem, alone[0].assignment, boards)
     return found
+
+
+def test_copies_are_ranked_as_split_takes_them(tmp_path: Path) -> None:
+    """Two boards with a copy each have twice the rate of one."""
+    ranking = ask(tmp_path / "journal.jsonl", request_of(Ranked.THROUGHPUT)).rankings[LARGE.sha256, 8]
+    alone = {each.candidate.boards: each.simulated for each in ranking.best if len(each.candidate.boards) == 1}
+    first = ranking.best[0]
+    assert first.point.copies == (0, 1)
+    rates = [1 / alone[(name,)].period_s for name in first.candidate.boards]
+    assert first.simulated.period_s == pytest.approx(1 / sum(rates))
+    out = StringIO()
+    print_ranking("copies", ranking, None, request_of(Ranked.THROUGHPUT).goal, Console(file=out, width=200))
+    assert "2 copies" in out.getvalue()
 
 
 @pytest.mark.parametrize("ranked_by", [Ranked.THROUGHPUT, Ranked.ENERGY])
@@ -98,9 +119,9 @@ def test_the_best_sets_are_those_of_all_simulations(ranked_by: Ranked, tmp_path:
     )
     best = [(goal.key(each.simulated, each.candidate.boards)[:2]) for each in ranking.best]
     assert best == [key[:2] for key, _ in least[:4]]
-    assert (
-        ranking.best[0].simulated == every_split(ranked_by)[ranking.best[0].candidate][ranking.best[0].point.assignment]
-    )
+    best_set, point = ranking.best[0], ranking.best[0].point
+    key = () if point.copies else point.assignment
+    assert best_set.simulated == every_split(ranked_by)[best_set.candidate][key]
     assert (ranking.n_open, ranking.n_sets) == (0, 9)
 
 
@@ -208,7 +229,9 @@ def test_bounds_of_sets_hold_for_what_is_ranked(tmp_path: Path) -> None:
             assert 0.8 * ranked.simulated.latency_s < bound.latency_s <= ranked.simulated.latency_s
 
 
-def test_break_even_is_found_between_the_rates(tmp_path: Path) -> None:
+def test_break_even_is_found_between_the_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of pipelines: copies are better than one board at any rate."""
+    monkeypatch.setattr("tinysplit.explore.evaluate.replicate", lambda _problem: None)
     space = replace(SPACE, boards=BOARDS[:1], bauds=(4_000_000, 9_600))
     request = replace(request_of(Ranked.THROUGHPUT), space=space)
     found = ask(tmp_path / "journal.jsonl", request)

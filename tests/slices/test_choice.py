@@ -14,7 +14,10 @@ from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.slices.choice import SliceRequest
+from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 
@@ -61,3 +64,25 @@ def test_an_infeasible_split_names_slices_where_they_help() -> None:
 
     with pytest.raises(CheckFailedError, match=r"^no split; or divide layers over boards: --slices auto$"):
         request.best(infeasible, as_found, messages())
+
+
+def test_whole_layers_are_not_called_optimal_where_they_might_be_divided() -> None:
+    graph = NetworkBuilder("small", Shape(8, 8, 4)).conv(8, (3, 3)).dense(10).graph()
+    request = replace(request_of(Slices.ROWS, CostSettings(baud=9_600)), graph=graph)
+    assert whole_layers(request).proved
+    found = request.best(lambda: whole_layers(request), as_found, messages())
+    assert found.distributions is None
+    assert not found.proved
+    assert 0 < found.lower_bound <= found.objective
+    out = StringIO()
+    print_split(found, Console(file=out, width=200))
+    assert "whole layers are the best found" in out.getvalue()
+    assert "optimal by" not in out.getvalue()
+    assert "proved optimal" not in out.getvalue()
+
+
+def test_without_time_there_is_no_bound() -> None:
+    request = replace(request_of(Slices.ROWS), boards=[G0, F4, G0], time_limit_s=0.0)
+    found = request.best(lambda: whole_layers(request), as_found, messages())
+    assert not found.proved
+    assert found.lower_bound == 0.0

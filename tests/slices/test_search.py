@@ -1,5 +1,6 @@
 """The search for distributions."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
@@ -15,6 +16,10 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import SliceAxis
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
+from tinysplit.slices.exact_division import ExactDivision, divide_exactly
 from tinysplit.slices.links import with_links
 from tinysplit.slices.search import SliceSearch
 from tinysplit.slices.sliced_network import SlicedNetwork
@@ -26,8 +31,10 @@ G0 = load_board("nucleo_g071rb")
 FAST = CostSettings(baud=3_000_000)
 
 
-def search(boards: list[Board], settings: CostSettings = FAST, output_board: int = 0) -> SliceSearch:
-    graph = tiny_cnn()
+def search(
+    boards: list[Board], settings: CostSettings = FAST, output_board: int = 0, graph: Graph | None = None
+) -> SliceSearch:
+    graph = graph or tiny_cnn()
     network = SlicedNetwork(shipped_table(), graph, boards, settings, BitWidths.of(graph, 8), 0, output_board)
     return SliceSearch(network, deadline_s=inf)
 
@@ -74,3 +81,24 @@ def test_links_that_are_named_stay() -> None:
     links = with_links(replace(FAST, links=named), [G0] * 4, (0, 1, 2, 3), 0).links
     assert links[:2] == named
     assert {link.boards for link in links if link.baud is None} == {(0, 2), (0, 3), (1, 3)}
+
+
+def test_more_boards_are_never_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search over three boards is that over two, too, with its exact choice, and then more."""
+    searched: list[int] = []
+
+    def divide(
+        network: SlicedNetwork, order: tuple[int, ...], axes: Sequence[SliceAxis], until_s: float
+    ) -> ExactDivision:
+        searched.append(len(order))
+        return divide_exactly(network, order, axes, until_s)
+
+    monkeypatch.setattr("tinysplit.slices.search.divide_exactly", divide)
+    graph = NetworkBuilder("small", Shape(8, 8, 4)).conv(8, (3, 3)).dense(10).graph()
+    values = []
+    for count in (2, 3):
+        best = search([G0] * count, graph=graph).run([SliceAxis.ROWS])
+        assert best is not None
+        values.append(best.figures.value)
+    assert values[1] <= values[0]
+    assert searched == [2, 2, 3, 3]  # the board with input and output first, or in the middle

@@ -69,6 +69,7 @@ class ExploredSet:
     power_w: float | None
     assignment: tuple[int, ...]  # number of the board of each layer, from 1
     is_proved: bool  # to be the best split of the set
+    copies: tuple[int, ...] = ()  # numbers of the boards that have the whole network each
 
     @classmethod
     def of(cls, model: str, bits: int, entry: Mapping[str, Any]) -> Self:
@@ -79,6 +80,7 @@ class ExploredSet:
             bits=bits,
             boards=tuple(entry["boards"]),
             assignment=tuple(entry["assignment"]),
+            copies=tuple(entry["copies"]),
             is_proved=entry["proved"],
             **{name: entry[name] for name in same},
         )

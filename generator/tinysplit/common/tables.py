@@ -162,6 +162,6 @@ def shortened(name: str, width: int = NAME_WIDTH) -> str:
     return name if len(name) <= width else "…" + name[len(name) + 1 - width :]
 
 
-def counted(number: int, what: str) -> str:
-    """Return "1 point", "2 points"."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def counted(number: int, what: str, several: str = "") -> str:
+    """Return "1 point", "2 points"; `several` is the plural where it is another one."""
+    return f"{number} {what if number == 1 else several or f'{what}s'}"

@@ -37,6 +37,17 @@ def best_case(problem: Problem) -> Figures:
     return Figures(_least_latency_s(problem, seconds, wire), period_s, _least_energy_j(problem, seconds, period_s))
 
 
+def best_case_of_copies(problem: Problem) -> Figures:
+    """Return lower bounds for copies of the whole network on every device: its layers alone, without host and links."""
+    whole_s = _layer_seconds(problem).sum(axis=0)
+    flash_bytes = np.array([layer.flash_bytes for layer in problem.layers]).sum(axis=0)
+    free_bytes = [device.flash_bytes + device.link_flash_bytes for device in problem.devices]
+    if not np.isfinite(whole_s).all() or (flash_bytes > free_bytes).any():
+        return NOWHERE
+    energies_j = [device.run_w * own_s for device, own_s in zip(problem.devices, whole_s, strict=True)]
+    return Figures(float(whole_s.max()), float(1 / (1 / whole_s).sum()), float(min(energies_j)))
+
+
 def _layer_seconds(problem: Problem) -> Seconds:
     """Return the least seconds by [layer][device], infinite where the layer does not fit."""
     least = with_least_costs(problem)

@@ -1,7 +1,7 @@
 """The splits of a candidate, which workers compute: its Pareto fronts, or its best splits by the objective."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 
 from tinysplit.common.choices import AUTO, SecondObjective
@@ -9,8 +9,10 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.figures import Figures
 from tinysplit.explore.problem_table import ProblemTable
+from tinysplit.split.copies import bound_of_others, may_help
 from tinysplit.split.evaluate.cuts import cuts
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import pareto_front
 from tinysplit.split.problem import Assignment, Problem
@@ -30,10 +32,14 @@ def key_of(candidate: SetCandidate) -> TableKey:
 
 @dataclass(frozen=True)
 class EvaluatedSplit(Figures):
-    """A split of a candidate; `assignment` has the 0-based board of each layer."""
+    """A split of a candidate; `assignment` has the 0-based board of each layer.
+
+    With `copies`, each of these boards has the whole network, and `assignment` is that of the slowest one.
+    """
 
     assignment: Assignment
     proved: bool
+    copies: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,7 @@ def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outco
 
     try:
         if not solving.against:
-            best = solve(problem, solving.time_limit_s)
-            evaluated = [_point(best.figures, proved=best.proved), *_near(problem, best)]
-            return Outcome(candidate, tuple(evaluated), complete=best.proved)
+            return _ranked(candidate, problem, lambda each: solve(each, solving.time_limit_s))
         share_s = solving.time_limit_s / len(solving.against)
         fronts = [pareto_front(problem, against, solve, share_s) for against in solving.against]
     except CheckFailedError as error:
@@ -88,8 +92,28 @@ def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outco
     return Outcome(candidate, tuple(points), complete=all(front.complete for front in fronts))
 
 
-def _point(figures: Evaluation, *, proved: bool) -> EvaluatedSplit:
-    return EvaluatedSplit(figures.i_s, figures.period_s, figures.energy_j, figures.assignment, proved)
+def _ranked(candidate: SetCandidate, problem: Problem, solve: Callable[[Problem], Split]) -> Outcome:
+    """Return the best split, those near it, and copies on all boards: what `split` may take on this set.
+
+    Raises CheckFailedError where there is none of them.
+    """
+    copies = replicate(problem) if len(problem.devices) > 1 and may_help(problem) else None
+    points = [] if copies is None else [_point(CopiesEvaluation.of(copies), proved=False, copies=copies.devices)]
+    try:
+        best = solve(problem)
+    except CheckFailedError:
+        if copies is None:
+            raise
+        return Outcome(candidate, tuple(points), complete=False)
+    least = min(best.objective, copies.value) if copies else best.objective
+    is_best = best.proved and bound_of_others(problem, has_copies=copies is not None) >= least
+    points = [replace(each, proved=is_best and copies is not None and copies.value == least) for each in points]
+    own = _point(best.figures, proved=is_best and best.objective == least)
+    return Outcome(candidate, (own, *_near(problem, best), *points), complete=is_best)
+
+
+def _point(figures: Evaluation, *, proved: bool, copies: tuple[int, ...] = ()) -> EvaluatedSplit:
+    return EvaluatedSplit(figures.i_s, figures.period_s, figures.energy_j, figures.assignment, proved, copies)
 
 
 def _near(problem: Problem, best: Split) -> Iterator[EvaluatedSplit]:

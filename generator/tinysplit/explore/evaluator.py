@@ -6,7 +6,7 @@ from itertools import islice
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.settings import CostSettings
-from tinysplit.explore.best_case import best_case
+from tinysplit.explore.best_case import best_case, best_case_of_copies
 from tinysplit.explore.candidates import SetCandidate, boards_with_baud
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, TableKey, key_of
 from tinysplit.explore.figures import Figures, simulated_figures
@@ -15,6 +15,7 @@ from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.workers import Batch, Workers
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
+from tinysplit.split.copies import may_help
 
 BATCH = 8  # candidates per task at most, which are repeated if the worker dies
 LEAST_BATCHES = 16  # so that all workers have something to do
@@ -50,10 +51,11 @@ class Evaluator:
         self._simulated: dict[tuple[SetCandidate, EvaluatedSplit], Figures] = {}
 
     def bound(self, candidate: SetCandidate) -> Figures:
-        """Return lower bounds of the figures of all splits of a candidate."""
+        """Return lower bounds of the figures of all splits of a candidate, and of copies on all its boards."""
         if candidate not in self._bounds:
             problem = self._table(key_of(candidate)).problem_of(candidate.boards)
-            self._bounds[candidate] = best_case(problem)
+            bound = best_case(problem)
+            self._bounds[candidate] = bound.least(best_case_of_copies(problem)) if may_help(problem) else bound
         return self._bounds[candidate]
 
     def is_solved(self, candidate: SetCandidate) -> bool:
@@ -78,7 +80,7 @@ class Evaluator:
         key = candidate, point
         if key not in self._simulated:
             problem = self._table(key_of(candidate)).problem_of(candidate.boards)
-            self._simulated[key] = simulated_figures(problem, point.assignment)
+            self._simulated[key] = simulated_figures(problem, point.assignment, point.copies)
         return self._simulated[key]
 
     def _table(self, key: TableKey) -> ProblemTable:

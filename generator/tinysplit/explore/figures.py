@@ -1,10 +1,12 @@
 """Latency, period, energy and power of a split: analytical, simulated, or bounds of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Problem
+from tinysplit.split.solution import assignments
 from tinysplit.timing.figures import Timing
 
 
@@ -21,14 +23,22 @@ class Figures:
         """Whether a split may exist: lower bounds are infinite where none does."""
         return isfinite(self.latency_s)
 
+    def least(self, other: "Figures") -> "Figures":
+        """Return the lesser one of each figure."""
+        return Figures(
+            min(self.latency_s, other.latency_s),
+            min(self.period_s, other.period_s),
+            min(self.energy_j, other.energy_j),
+        )
+
     def power_w(self, frame_period_s: float) -> float:
         """Return the mean power of all boards with an input every `frame_period_s`; 0: whenever one is taken."""
         interval_s = frame_period_s or self.period_s
         return self.energy_j / interval_s if interval_s else 0.0
 
 
-def simulated_figures(problem: Problem, assignment: Assignment) -> Figures:
+def simulated_figures(problem: Problem, assignment: Assignment, copies: Sequence[int] = ()) -> Figures:
     """Return the figures of the event engine; latency with host transfers where `problem` counts them."""
-    found = evaluate(problem, assignment)
-    timing = Timing((found.firmware.program,), problem.frame_period_s)
-    return Figures(timing.i_s + found.host_s, timing.period_s, timing.energy_j(problem.devices))
+    found = [evaluate(problem, each) for each in assignments(assignment, copies)]
+    timing = Timing(tuple(each.firmware.program for each in found), problem.frame_period_s)
+    return Figures(timing.i_s + max(each.host_s for each in found), timing.period_s, timing.energy_j(problem.devices))

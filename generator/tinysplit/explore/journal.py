@@ -19,7 +19,7 @@ from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome
 from tinysplit.settings.setting import worded
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Journal:
@@ -118,12 +118,13 @@ def _from_json(data: dict[str, Any]) -> Outcome:
 
 def _point(data: dict[str, Any], n_boards: int) -> EvaluatedSplit:
     """Return a point; raises ValueError or TypeError for figures that are undefined, negative or no numbers."""
-    point = EvaluatedSplit(**{**data, "assignment": tuple(data["assignment"])})
+    point = EvaluatedSplit(**{**data, "assignment": tuple(data["assignment"]), "copies": tuple(data["copies"])})
     is_number = [type(figure) in {int, float} for figure in (point.latency_s, point.energy_j, point.period_s)]
     if not all(is_number) or type(point.proved) is not bool:
         raise TypeError
     if not all(0 <= figure <= float_info.max for figure in (point.latency_s, point.energy_j, point.period_s)):
         raise ValueError
-    if not point.assignment or not all(type(board) is int and 0 <= board < n_boards for board in point.assignment):
+    boards = (*point.assignment, *point.copies)
+    if not point.assignment or not all(type(board) is int and 0 <= board < n_boards for board in boards):
         raise ValueError
     return point

@@ -1,6 +1,6 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import starmap
@@ -35,6 +35,14 @@ class _Saving(NamedTuple):
     flash_bytes: int
 
 
+class _Loss(NamedTuple):
+    """Cycles that other kernels of the tiles of a layer lose, and the flash that they save."""
+
+    kernels: Mapping[int, Kernel]
+    cycles: float
+    flash_bytes: int
+
+
 @dataclass(frozen=True)
 class KernelChoice:
     """The kernels of a network on a board: the same in every split, so that a plan needs what its split counts.
@@ -62,17 +70,24 @@ class KernelChoice:
         return tuple(number for number in numbers if self.graph.boards[number] == self.index)
 
     def kernel(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
-        """Return the kernel of layer `number` (from 0), see `choose`; for cycles, one that takes much flash, too.
+        """Return the kernel of layer `number` (from 0), see `choose`; for cycles, as the flash has room for.
 
         Tiles of one layer have the kernel of the largest one, if it fits all of them: then they share its constants.
         """
+        return self._of_tiles(number, lambda each: self._own(each, optimize, name))
+
+    def _of_tiles(self, number: int, choose_own: Callable[[int], Kernel]) -> Kernel:
+        """Return what is chosen for the largest tile of the layer, if it fits layer `number`, else for that."""
         largest = max(self.graph.siblings(number), key=lambda each: self.graph.layers[each].macc)
-        if largest != number:
-            kernel = self.kernel(largest, optimize, name)
-            if kernel in self._all(number):
-                return kernel
-        if optimize is Optimize.CYCLES and name is None and number in self._large_kernels:
-            return self._large_kernels[number]
+        kernel = choose_own(largest)
+        return kernel if largest == number or kernel in self._all(number) else choose_own(number)
+
+    def _own(self, number: int, optimize: Optimize, name: str | None) -> Kernel:
+        """Return the kernel of a layer alone."""
+        if optimize is Optimize.CYCLES and name is None:
+            by_flash = self._large_kernels.get(number) or self._small_kernels.get(number)
+            if by_flash:
+                return by_flash
         return self._usual(number, optimize, name)
 
     def _usual(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
@@ -96,6 +111,41 @@ class KernelChoice:
                 found[saving.number] = saving.kernel
                 free_bytes -= saving.flash_bytes
         return found
+
+    @cached_property
+    def _small_kernels(self) -> Mapping[int, Kernel]:
+        """Kernels that take little flash, where the board's parts of a distributed network exceed it with the fastest.
+
+        Those that lose fewest cycles a byte come first; those that turn out not to be needed are left out.
+        """
+        if not self.graph.is_distributed or self.board.external:
+            return {}
+        usual = {number: self._of_tiles(number, self._usual) for number in self.numbers}
+        missing_bytes = -self._free_flash_bytes(usual)
+        if missing_bytes <= 0:
+            return {}
+        taken: list[_Loss] = []
+        for loss in sorted(self._losses(usual), key=lambda each: each.cycles / each.flash_bytes):
+            if missing_bytes > 0:
+                taken.append(loss)
+                missing_bytes -= loss.flash_bytes
+        found: dict[int, Kernel] = {}
+        for loss in sorted(taken, key=lambda each: -each.cycles):
+            if missing_bytes + loss.flash_bytes <= 0:
+                missing_bytes += loss.flash_bytes
+            else:
+                found |= loss.kernels
+        return found
+
+    def _losses(self, usual: Mapping[int, Kernel]) -> Iterator[_Loss]:
+        """Yield what kernels of little flash lose and save against the usual ones."""
+        for tiles in dict.fromkeys(map(self.graph.siblings, usual)):
+            small = {each: self._of_tiles(each, partial(self._usual, optimize=Optimize.FLASH)) for each in tiles}
+            own = {each: usual[each] for each in tiles}
+            saved = sum(starmap(self._flash_bytes, own.items())) - sum(starmap(self._flash_bytes, small.items()))
+            cycles = (sum(starmap(self._cycles_in_flash, each.items())) for each in (small, own))
+            if saved > 0:
+                yield _Loss(small, next(cycles) - next(cycles), saved)
 
     def _free_flash_bytes(self, kernels: Mapping[int, Kernel]) -> int:
         """Return the bytes of flash that all layers leave free with their constants in it, negative if none."""
@@ -147,12 +197,14 @@ class KernelChoice:
                     yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
 
     def lacks_flash_for(self, number: int, kernel: Kernel) -> int:
-        """Return the bytes of flash that a kernel takes more than the usual one, if only flash excludes it; else 0.
+        """Return the bytes of flash that a kernel takes more than the chosen one, if only flash excludes it; else 0.
 
         It is faster by more than the cost table's error, the RAM has room for it, and the flash has none.
         """
         if self._large_kernels.get(number) is kernel:
             return 0
+        if number in self._small_kernels and kernel is self._of_tiles(number, self._usual):
+            return self._flash_bytes(number, kernel) - self._flash_bytes(number, self._small_kernels[number])
         savings = self._savings({number: self._usual(number)})
         return next((saving.flash_bytes for saving in savings if saving.kernel is kernel), 0)
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tinysplit.boards.board import Board
-from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
@@ -43,10 +42,10 @@ class PlacedNetwork:
         return cls(parts, distributed_widths(graph, parts, widths), (parts.boards,))
 
     def plans(
-        self, table: CycleTable, boards: Sequence[Board], problem: Problem, settings: CostSettings, optimize: Optimize
+        self, table: CycleTable, boards: Sequence[Board], problem: Problem, settings: CostSettings
     ) -> tuple[Plan, ...]:
         """Return the plan of each copy; `problem` has the costs of the layers. The errors are those of `make_plan`."""
-        chosen = (settings.link_settings, optimize, settings.kernels, settings.code_memory)
+        chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
         return plan_copies(table, self.graph, self.widths, boards, problem, self.assignments, *chosen)
 
 
@@ -67,7 +66,7 @@ def with_programs(
     whole_widths = widths or BitWidths.of(graph, settings.bits)
     placed = PlacedNetwork.of(graph, whole_widths, len(boards), split.assignments, split.distributions)
     try:
-        plans = placed.plans(table, boards, split.problem, settings, split.optimize or settings.optimize)
+        plans = placed.plans(table, boards, split.problem, settings)
     except TinysplitError:
         return split
     return replace(split, programs=tuple(plan.program() for plan in plans))

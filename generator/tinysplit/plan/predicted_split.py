@@ -35,7 +35,7 @@ def predict_split(
     """
     widths = BitWidths.of(graph, settings.bits)
     placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
-    plans = placed.plans(table, boards, split.problem, settings, split.optimize or settings.optimize)
+    plans = placed.plans(table, boards, split.problem, settings)
     graph, widths = placed.graph, placed.widths
     programs = ((own.number, _program(graph, widths, plan, own)) for plan in plans for own in plan.boards)
     return {number: program.predicted for number, program in programs}

@@ -32,4 +32,4 @@ def plans_of_file(
     widths = split.bit_widths or BitWidths.of(graph, settings.bits)
     placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
     problem = make_problem(table, placed.graph, boards, settings, placed.widths)
-    return placed.plans(table, boards, problem, settings, settings.optimize)
+    return placed.plans(table, boards, problem, settings)

@@ -27,6 +27,7 @@ from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Split, assignments
+from tinysplit.timing.bottleneck import Bottleneck, Place
 from tinysplit.timing.topology import Cut
 
 SCHEMA_VERSION: Literal[4] = 4
@@ -131,6 +132,27 @@ class SplitWidths(FileModel):
     weights: dict[str, Literal[8, 16]]
 
 
+class SplitBottleneck(FileModel):
+    """What is busy for the largest share of the period: a board with its layers, a link or a host's port."""
+
+    place: Place
+    boards: tuple[Number, ...]  # two of a link
+    layers: tuple[Number, ...]
+    busy_s: Seconds  # of an inference
+    share: float
+
+    @classmethod
+    def of(cls, found: Bottleneck) -> Self:
+        """Return a bottleneck as the file has it."""
+        return cls(
+            place=found.busy.place,
+            boards=tuple(number + 1 for number in (found.busy.device, found.busy.receiver) if number >= 0),
+            layers=tuple(number + 1 for number in found.layers),
+            busy_s=found.busy.seconds,
+            share=found.share,
+        )
+
+
 class SplitFigures(FileModel):
     """Figures of the split, by Santamaria 2021, formulas 2 and 4 to 6: seconds, inferences per second, joules.
 
@@ -142,6 +164,7 @@ class SplitFigures(FileModel):
     T: Seconds
     I: Seconds  # noqa: E741 (the name of formula 5)
     period_s: Seconds
+    bottleneck: SplitBottleneck | None = None  # of the period; None of an ideal one
     throughput: float | None  # None for a period of 0
     energy_j: float | None  # None where the currents of a board are not known
     power: dict[str, float] | None = None  # `PowerFigures` of the simulated firmware
@@ -156,6 +179,7 @@ class SplitFigures(FileModel):
             T=split.t_s,
             I=split.i_s,
             period_s=split.period_s,
+            bottleneck=SplitBottleneck.of(split.timing.bottleneck) if split.timing else None,
             throughput=1 / split.period_s if split.period_s else None,
             energy_j=None if split.without_currents else split.energy_j,
             power=split.power.to_json() if split.power else None,

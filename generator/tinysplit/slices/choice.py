@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 
 from tinysplit.boards.board import Board, board_title
-from tinysplit.common.choices import Optimize, Slices, SliceSolver
+from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.units import MILLI, MS
 from tinysplit.costs.link_options import LinkSetting
@@ -17,6 +17,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.settings.boards_and_links import LINK
 from tinysplit.settings.search import INPUT_AT, OUTPUT_AT, SLICES, SOLVER
+from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.slices.solvers import AXES, slice_solver
 from tinysplit.split import clock
@@ -60,22 +61,28 @@ class SliceRequest:
             if sliced is None:
                 raise self._with_remedy(reason, messages) from None
             return self._noted(planned(sliced), messages)
-        sliced = self._sliced(self.slices, self.settings, messages) if self.slices else None
-        if sliced is None:
+        if not self.slices:
             return whole
+        found = self._divided(self.slices, messages)
+        among_all = replace(
+            whole, lower_bound=min(whole.lower_bound, found.lower_bound), report=found.report, among_options=True
+        )
+        sliced = found.split(self._solver)
+        if sliced is None:
+            return among_all
         sliced = planned(sliced)
         if self.solver:
             messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
         if self.input_board or self.output_board or is_better(sliced.value, whole.value):
             return self._noted(sliced, messages)
-        return replace(whole, report=sliced.report)
+        return among_all
 
     def _with_remedy(self, reason: CheckFailedError, messages: Console) -> CheckFailedError:
         """Return an error that names slices where these were not asked for and are found to be feasible."""
         if self.slices or self._half_duplex:
             return reason
         shortly = replace(self, time_limit_s=min(self.time_limit_s, REMEDY_LIMIT_S))
-        found = shortly._sliced(Slices.AUTO, self.settings, messages)  # noqa: SLF001 (of its own)
+        found = shortly._divided(Slices.AUTO, messages).best  # noqa: SLF001 (of its own)
         return (
             CheckFailedError(f"{reason.message}; or divide layers over boards: {SLICES('auto')}") if found else reason
         )
@@ -108,15 +115,11 @@ class SliceRequest:
             )
 
     def _instead(self, messages: Console) -> Split | None:
-        """Return divided layers where whole ones are infeasible: as asked for, or where a layer fits nowhere.
-
-        Kernels that take little flash are used where the fastest ones do not fit, either.
-        """
+        """Return divided layers where whole ones are infeasible: as asked for, or where a layer fits nowhere."""
         if self._half_duplex:
             return None
-        small = replace(self.settings, optimize=Optimize.FLASH)
         if self.slices:
-            return self._sliced(self.slices, self.settings, messages) or self._sliced(self.slices, small, messages)
+            return self._divided(self.slices, messages).split(self._solver)
         problem = make_problem(self.table, self.graph, self.boards, self.settings)
         sizes = (zip(layer.flash_bytes, problem.devices, strict=True) for layer in problem.layers)
         too_large = [
@@ -124,23 +127,26 @@ class SliceRequest:
         ]
         if not too_large:
             return None
-        channels = Slices.CHANNELS
-        sliced = self._sliced(channels, self.settings, messages) or self._sliced(channels, small, messages)
+        sliced = self._divided(Slices.CHANNELS, messages).split(self._solver)
         if sliced:
             note = f"layer {too_large[0]} fits into the flash of no board: layers are divided by channels"
             messages.print(f"{note} (docs/slices.md)", highlight=False, soft_wrap=True)
         return sliced
 
-    def _sliced(self, slices: Slices, settings: CostSettings, messages: Console) -> Split | None:
+    @property
+    def _solver(self) -> SliceSolver:
+        return self.solver or SliceSolver.EXACT
+
+    def _divided(self, slices: Slices, messages: Console) -> SliceResult:
+        """Search for the best division within the time limit, and print the notes of the solver."""
         start = clock.now()
-        widths = BitWidths.of(self.graph, settings.bits)
+        widths = BitWidths.of(self.graph, self.settings.bits)
         ends = (self.input_board, self.output_board)
-        network = SlicedNetwork(self.table, self.graph, self.boards, settings, widths, *ends)
-        solver = self.solver or SliceSolver.EXACT
-        found = slice_solver(solver)(network, AXES[slices], start + self.time_limit_s)
+        network = SlicedNetwork(self.table, self.graph, self.boards, self.settings, widths, *ends)
+        found = slice_solver(self._solver)(network, AXES[slices], start + self.time_limit_s)
         for note in found.notes:
             messages.print(note, highlight=False, markup=False, soft_wrap=True)
-        return found.as_split(solver, clock.now() - start)
+        return replace(found, spent_s=clock.now() - start)
 
     def _noted(self, split: Split, messages: Console) -> Split:
         """Return the split, and print which boards may lack flash."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -22,7 +23,7 @@ MORE = 4  # times as many
 class ExactDivision:
     """The `divisions` that may fit: the best choices, each with all edges apart and with none.
 
-    No choice among the options of the search has an objective below `lower_bound`, 0 if it has none.
+    No choice among the options of the search has an objective below `lower_bound`, which is infinite without any.
     """
 
     divisions: tuple[Sliced, ...]
@@ -40,7 +41,7 @@ def divide_exactly(
     """
     model = network.model(order, axes)
     if not model.has_options:
-        return ExactDivision((), 0.0, 0)
+        return ExactDivision((), inf, 0)
     problem, lower_bound, explored, n_best = model.problem, 0.0, 0, N_BEST
     for attempt in range(MOST_ATTEMPTS):
         search_until_s = clock.now() + SEARCH_SHARE * max(0.0, until_s - clock.now())

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinysplit.boards.board import Board
+from tinysplit.common.choices import Optimize
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.kernel_choice import KernelChoice
@@ -36,7 +37,8 @@ NOTHING = PartCost(0.0, 0, 0)
 class PartCosts:
     """Costs of parts of `graph`, each on a board that has nothing else: what its neighbours take can only add to them.
 
-    Inputs and output of a part lie apart, as in each distributed network. Parts of one shape are costed once.
+    Inputs and output of a part lie apart, as in each distributed network. Parts of one shape are costed once. They take
+    the time of their fastest kernel and the flash of their smallest one, as a board has either (`KernelChoice`).
     """
 
     table: CycleTable
@@ -74,9 +76,10 @@ class PartCosts:
             network = replace(self.graph, layers=(alone,), input_name=_INPUT, parts=(part,))
             choice = KernelChoice(self.table, network, own, self.boards[board], self.settings.code_memory)
             kernel = choice.kernel(0, self.settings.optimize)
-            self._known[key] = PartCost(
-                choice.seconds(0, kernel), choice.flash_bytes(0, kernel), choice.live_bytes(0, kernel)
-            )
+            flash_bytes = choice.flash_bytes(0, kernel)
+            if self.settings.optimize is Optimize.CYCLES:
+                flash_bytes = min(flash_bytes, choice.flash_bytes(0, choice.kernel(0, Optimize.FLASH)))
+            self._known[key] = PartCost(choice.seconds(0, kernel), flash_bytes, choice.live_bytes(0, kernel))
         return self._known[key]
 
 

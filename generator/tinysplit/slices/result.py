@@ -19,8 +19,9 @@ class SliceResult:
     explored: int
     report: SearchReport = field(default_factory=SearchReport)
     notes: tuple[str, ...] = ()
+    spent_s: float = 0.0
 
-    def as_split(self, solver: str, spent_s: float) -> Split | None:
+    def split(self, solver: str) -> Split | None:
         """Return the best division as a split of its parts."""
         if self.best is None:
             return None
@@ -31,8 +32,8 @@ class SliceResult:
             lower_bound=min(self.lower_bound, figures.value),
             explored=self.explored,
             solver=solver,
-            spent_s=spent_s,
+            spent_s=self.spent_s,
             distributions=self.best.distributions,
-            optimize=self.best.settings.optimize,
+            among_options=True,
             report=self.report,
         )

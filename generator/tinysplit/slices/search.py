@@ -5,7 +5,7 @@ firmware. The lower bound is that of the exact choice among its options (`distri
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import permutations, product
 
@@ -31,29 +31,47 @@ class SliceSearch:
     explored: int = 0
     candidate: Sliced | None = None  # the best of them
     choice: Sliced | None = None  # the best of exact choices and their neighbours
-    lower_bound: float = 0.0  # of the objective, among the options of the exact choice
+    bounds: list[float] = field(default_factory=list)  # of the exact choice in each order of boards
 
     def run(self, axes: Sequence[SliceAxis]) -> Sliced | None:
-        """Return the best distribution found until the deadline, None if none is feasible."""
-        self._choose_exactly(axes)
-        for candidate in self._first_candidates(axes):
-            if clock.now() > self.deadline_s and self.explored:
+        """Return the best distribution found until the deadline, None if none is feasible.
+
+        Few boards come first, so that more of them are never worse where there is time for all.
+        """
+        best: Sliced | None = None
+        most = len(self.network.boards)
+        for n_boards in range(2, most + 1):
+            self.candidate = self.choice = None
+            self._search_over(n_boards, axes, self._after(1 / (most + 1 - n_boards), self.deadline_s))
+            best = min((each for each in (best, self.best) if each), key=lambda each: each.figures.value, default=None)
+        return best
+
+    def _search_over(self, n_boards: int, axes: Sequence[SliceAxis], until_s: float) -> None:
+        """Search the distributions over sets of so many boards."""
+        orders = [order for order in self.network.orders() if len(order) == n_boards]
+        self._choose_exactly(orders, axes, until_s)
+        for candidate in self._first_candidates(orders, axes):
+            if clock.now() > until_s and self.explored:
                 break
             self._try(candidate)
-        while clock.now() < self.deadline_s and (self._improve(self.choice) | self._improve(self.candidate)):
+        while clock.now() < until_s and (self._improve(self.choice, until_s) | self._improve(self.candidate, until_s)):
             pass
-        return self.best
+
+    @property
+    def lower_bound(self) -> float:
+        """The lower bound of the objective among the options of the exact choice, 0 without one."""
+        return min(self.bounds, default=0.0)
 
     @property
     def best(self) -> Sliced | None:
-        """The best distribution so far."""
+        """The best distribution of so many boards so far."""
         found = [each for each in (self.choice, self.candidate) if each]
         return min(found, key=lambda each: each.figures.value, default=None)
 
-    def _first_candidates(self, axes: Sequence[SliceAxis]) -> Iterator[Candidate]:
+    def _first_candidates(self, orders: Sequence[tuple[int, ...]], axes: Sequence[SliceAxis]) -> Iterator[Candidate]:
         """Yield candidates with shares by the boards' clocks, of rows with all edges apart and with none."""
         ends = (self.network.input_board, self.network.output_board)
-        for axis, order in product(axes, self.network.orders()):
+        for axis, order in product(axes, orders):
             shares = self._shares(order)
             if axis is SliceAxis.CHANNELS:
                 yield Candidate(axis, len(self.network.graph.layers), order, shares, *ends, frozenset())
@@ -66,20 +84,18 @@ class SliceSearch:
         speeds = [self.network.boards[board].clock.core_hz for board in order]
         return tuple(speed / sum(speeds) for speed in speeds)
 
-    def _choose_exactly(self, axes: Sequence[SliceAxis]) -> None:
-        """Try the model's best choice in each order of all boards, and note the lower bound.
+    def _choose_exactly(self, orders: Sequence[tuple[int, ...]], axes: Sequence[SliceAxis], until_s: float) -> None:
+        """Try the model's best choice in each order, and note its lower bound, 0 where there is no time for it.
 
         The model has seconds, no joules.
         """
         if self.network.settings.objective is Objective.ENERGY:
             return
-        orders = [order for order in self.network.orders() if len(order) == len(self.network.boards)]
-        until_s = self._after(EXACT_SHARE, self.deadline_s)
-        bounds: list[float] = []
+        exact_until_s = self._after(EXACT_SHARE, until_s)
         for left, order in zip(range(len(orders), 0, -1), orders, strict=True):
-            if not bounds or clock.now() < until_s:
-                bounds.append(self._choose_in_order(order, axes, self._after(1 / left, until_s)))
-        self.lower_bound = min(bounds)
+            is_in_time = clock.now() < exact_until_s or not self.bounds
+            own_until_s = self._after(1 / left, exact_until_s)
+            self.bounds.append(self._choose_in_order(order, axes, own_until_s) if is_in_time else 0.0)
 
     def _after(self, share: float, until_s: float) -> float:
         """Return when a share of the time until then will be over."""
@@ -116,15 +132,15 @@ class SliceSearch:
             self.choice = found
         return True
 
-    def _improve(self, found: Sliced | None) -> bool:
-        """Try neighbours until one is better, or until the deadline; return whether one is."""
+    def _improve(self, found: Sliced | None, until_s: float) -> bool:
+        """Try neighbours until one is better, or until then; return whether one is."""
         if found is None:
             return False
         if found.candidate:
             attempts = (partial(self._try, each) for each in _neighbours(self.network.graph, found.candidate))
         else:
             attempts = (partial(self._evaluate, how, found.settings, None) for how in _other_edges(found.distributions))
-        return any(attempt() for attempt in attempts if clock.now() < self.deadline_s)
+        return any(attempt() for attempt in attempts if clock.now() < until_s)
 
 
 def _neighbours(graph: Graph, candidate: Candidate) -> Iterator[Candidate]:

@@ -2,26 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
+from operator import mul
 
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.settings.search import REPLICATE
 from tinysplit.split import clock
-from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, replicate
+from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, best_replication, replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.problem import Objective, Problem, is_better, within
+from tinysplit.split.fused_layers import with_least_costs
+from tinysplit.split.problem import Objective, Problem, is_better
 from tinysplit.split.solution import Split
+from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
+
+FEWEST_BESIDE_COPIES = 3  # boards of a pipeline of two, and a copy
+FEWEST_PIPELINES = 4  # boards of two pipelines
 
 Solve = Callable[[Problem, float], Split]
 
 
 def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copies: Copies) -> Split:
-    """Return the best split, or copies of the whole network on all boards that have the memory.
+    """Return the best split, or copies of the whole network on the best set of boards.
 
     `solve` takes a problem and a time limit in seconds. Where every board must run a layer of one pipeline, copies are
-    not considered unless they are asked for.
+    not considered unless they are asked for: then they are on all boards that have the memory, if the limits allow it.
 
     Raises:
         InfeasibleError: neither a split nor copies are feasible.
@@ -30,35 +36,52 @@ def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copie
     if copies is Copies.NEVER or (copies is Copies.IF_BETTER and problem.must_use_all):
         return solve(problem, time_limit_s)
     start = clock.now()
-    found = _feasible(problem)
     if copies is Copies.ALWAYS:
+        found = replicate(problem) or best_replication(problem)
         if found is None:
             raise CheckFailedError(f"no replication is feasible: {_why_not(problem)}: omit {REPLICATE(True)}")
         return _split(found, found.value, 1, clock.now() - start)
-    if problem.objective is Objective.LATENCY or found is None or len(found.devices) == 1:
-        return solve(problem, time_limit_s)
+    found = best_replication(problem, fewest=2)
+    others = bound_of_others(problem, has_copies=found is not None)
     try:
         split = solve(problem, time_limit_s)
     except InfeasibleError:
-        return _split(found, found.value, 1, clock.now() - start)
-    if not is_better(found.value, split.objective):
-        return split
-    bound = min(split.lower_bound, found.value)
+        if found is None:
+            raise
+        return _split(found, min(found.value, others), 1, clock.now() - start)
+    if found is None or not is_better(found.value, split.objective):
+        return replace(split, lower_bound=min(split.lower_bound, others))
+    bound = min(split.lower_bound, found.value, others)
     return replace(
         _split(found, bound, split.explored + 1, split.spent_s), picked_because="better than any split found"
     )
 
 
-def _feasible(problem: Problem) -> Replication | None:
-    """Return the copies on all boards that have the memory, None if they break a limit or leave out a board."""
-    found = replicate(problem)
-    if found is None or not within(found.period_s, problem.longest_period_s):
-        return None
-    return None if problem.must_use_all and len(found.devices) < len(problem.devices) else found
+def may_help(problem: Problem) -> bool:
+    """Return whether copies on several boards may be better than the best of them alone."""
+    return problem.objective is Objective.THROUGHPUT or isfinite(problem.longest_period_s)
+
+
+def bound_of_others(problem: Problem, *, has_copies: bool) -> float:
+    """Return a bound of what is not searched: several pipelines, or pipelines of some boards beside copies on others.
+
+    It is infinite where there are too few boards, or where one pipeline is the best of them, as for latency alone.
+    Every inference takes its layers' shares of the boards' time, so that of a set of prices of that time the least cost
+    of an inference bounds its rate, as in a linear program; here a board's price is its speed with the whole network.
+    """
+    is_latency_alone = problem.objective is Objective.LATENCY and not problem.asks_for_period
+    if len(problem.devices) < (FEWEST_BESIDE_COPIES if has_copies else FEWEST_PIPELINES) or is_latency_alone:
+        return inf
+    least = with_least_costs(problem)
+    seconds = [layer.seconds for layer in least.layers]
+    speeds = [1 / whole_s if whole_s else inf for whole_s in map(sum, zip(*seconds, strict=True))]
+    if problem.objective is not Objective.THROUGHPUT or not all(map(isfinite, speeds)) or not all(speeds):
+        return lower_bound_without_transfers(least)
+    return sum(min(map(mul, own, speeds)) for own in seconds) / sum(speeds)
 
 
 def _why_not(problem: Problem) -> str:
-    free = replicate(problem.without_limits())
+    free = replicate(replace(problem.without_limits(), frame_period_s=0.0, must_use_all=False))
     if free is None:
         return "no board has the memory for the whole network"
     if problem.must_use_all and len(free.devices) < len(problem.devices):

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from tinysplit.common.choices import Optimize
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
@@ -38,10 +37,10 @@ class Split:
     """The result of a solver.
 
     `objective` and `lower_bound` are I or the period in seconds, or joules; the figures that are promised are those of
-    the event engine. No split of whole layers has an
-    objective below the bound; of divided layers, no option of the exact search (`slices/options.py`) has, or the
-    bound is 0. With `copies`, each of these devices has the whole network, `assignment` is that of the slowest copy,
-    and the host deals the inputs to them.
+    the event engine. No split of whole layers has an objective below the bound. Where layers might have been divided
+    (`among_options`), no option of the exact search (`slices/options.py`) has, or the bound is 0. With `copies`, each
+    of these devices has the whole network, `assignment` is that of the slowest copy, and the host deals the inputs to
+    them.
     """
 
     problem: Problem = field(repr=False)
@@ -53,7 +52,7 @@ class Split:
     picked_because: str = ""  # why `auto` selected this solver
     copies: tuple[int, ...] = ()
     distributions: Distributions | None = None  # of the whole network: `problem` has its parts
-    optimize: Optimize | None = None  # what the kernels of parts minimise, if layers are divided
+    among_options: bool = False  # layers might have been divided: there are more ways than the search has options
     report: SearchReport = field(default_factory=SearchReport, repr=False)
     programs: tuple[Program, ...] = field(default=(), repr=False)  # of its plans; empty: as they follow from `problem`
 
@@ -141,8 +140,8 @@ class Split:
 
     @property
     def proved(self) -> bool:
-        """Whether the split is optimal by what the search knew, up to rounding errors; unknown of divided layers."""
-        return self.distributions is None and self.lower_bound >= self.objective * (1 - 1e-9)
+        """Whether the split is optimal by what the search knew, up to rounding errors; not if layers may be divided."""
+        return not self.among_options and self.lower_bound >= self.objective * (1 - 1e-9)
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:

@@ -1,11 +1,12 @@
 """The figures of a placement, all of them from the event engine: L, T, I, the period, energy and power."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from tinysplit.common.units import MILLI, PERCENT
+from tinysplit.timing.bottleneck import Bottleneck
 from tinysplit.timing.power import Powered, awake_s
 from tinysplit.timing.program import BoardStep, Program
 from tinysplit.timing.results import Activity, BoardTimes, Event, Output, Simulated
@@ -35,10 +36,11 @@ class BoardTime(NamedTuple):
 
 
 class Steady(NamedTuple):
-    """A steady stream: the seconds between two outputs, and what boards do in them."""
+    """A steady stream: the seconds between two outputs, what boards do in them, and how long each works, by device."""
 
     interval_s: float
     activities: tuple[BoardTime, ...]
+    working_s: Mapping[int, float]
 
 
 def steady_stream(program: Program, interval_s: float = 0.0) -> Steady:
@@ -51,8 +53,9 @@ def steady_stream(program: Program, interval_s: float = 0.0) -> Steady:
 
 def _between(first: Output, last: Output) -> Steady:
     span_s = last.read_s - first.read_s
-    times = (after.since(before) for before, after in zip(first.boards, last.boards, strict=True))
-    return Steady(span_s / COUNTED, tuple(sorted(BoardTime.of(each, span_s, COUNTED) for each in times)))
+    times = [after.since(before) for before, after in zip(first.boards, last.boards, strict=True)]
+    working_s = {each.device: (each.computing_s + each.moving_s) / COUNTED for each in times}
+    return Steady(span_s / COUNTED, tuple(sorted(BoardTime.of(each, span_s, COUNTED) for each in times)), working_s)
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,13 @@ class Timing:
     def period_s(self) -> float:
         """Seconds between two outputs while inputs wait; the rates of copies add up."""
         return period_of_copies_s([each.interval_s for each in self._full_speed])
+
+    @property
+    def bottleneck(self) -> Bottleneck:
+        """What is busy for most of the time between two outputs, of the slowest copy."""
+        copies = zip(self.programs, self._full_speed, strict=True)
+        program, slowest = max(copies, key=lambda each: each[1].interval_s)
+        return Bottleneck.of(program, slowest.working_s, slowest.interval_s)
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -8,11 +8,11 @@ from rich.console import Console
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
 from tinysplit.explore.candidates import SetCandidate
+from tinysplit.explore.evaluate import EvaluatedSplit
 from tinysplit.explore.exploration import Exploration
 from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.ranking import RankedSet, Ranking
 from tinysplit.explore.sweep import BreakEven, Sweep
-from tinysplit.split.problem import Assignment
 
 BETTER = {
     Ranked.LATENCY: "are faster",
@@ -42,7 +42,7 @@ def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: Ranki
 def _cells(ranked: RankedSet, goal: RankingGoal) -> Iterator[str]:
     candidate, figures = ranked.candidate, ranked.simulated
     yield " + ".join(candidate.boards)
-    yield layer_counts(candidate, ranked.point.assignment)
+    yield layer_counts(candidate, ranked.point)
     yield str(candidate.baud or "-")
     yield f"{figures.latency_s * MS:.2f}"
     yield f"{figures.period_s * MS:.2f}"
@@ -52,9 +52,11 @@ def _cells(ranked: RankedSet, goal: RankingGoal) -> Iterator[str]:
     yield str(ranked.phase_1_rank)
 
 
-def layer_counts(candidate: SetCandidate, assignment: Assignment) -> str:
-    """Return how many layers each board runs, as "3 + 4"."""
-    counts = Counter(assignment)
+def layer_counts(candidate: SetCandidate, point: EvaluatedSplit) -> str:
+    """Return how many layers each board runs, as "3 + 4"; of copies of the whole network, only that they are."""
+    if point.copies:
+        return counted(len(point.copies), "copy", "copies")
+    counts = Counter(point.assignment)
     return " + ".join(str(counts[device]) for device in range(len(candidate.boards)))
 
 

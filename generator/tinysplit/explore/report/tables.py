@@ -70,7 +70,7 @@ def _print_front(front: Sequence[FrontEntry], exploration: Exploration, console:
         figures[0] += "" if entry.point.proved else " *"
         table.add_row(
             " + ".join(entry.candidate.boards),
-            layer_counts(entry.candidate, entry.point.assignment),
+            layer_counts(entry.candidate, entry.point),
             str(entry.candidate.baud or "-"),
             *figures,
             f"{entry.price:g}",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tinysplit.explore.candidates import SetCandidate
+from tinysplit.explore.evaluate import EvaluatedSplit
 from tinysplit.explore.exploration import Exploration
 from tinysplit.explore.figures import Figures
 from tinysplit.explore.front import FrontEntry
@@ -10,7 +11,6 @@ from tinysplit.explore.goal import RankingGoal
 from tinysplit.explore.largest import Largest
 from tinysplit.explore.ranking import RankedSet
 from tinysplit.network.graph import Graph
-from tinysplit.split.problem import Assignment
 
 
 def exploration_json(exploration: Exploration) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _entry(entry: FrontEntry, goal: RankingGoal) -> dict[str, Any]:
     return {
         **_set(entry.candidate, entry.price),
         **figures,
-        **_split(entry.point.assignment, proved=entry.point.proved),
+        **_split(entry.point),
     }
 
 
@@ -75,7 +75,7 @@ def _ranked(ranked: RankedSet, goal: RankingGoal) -> dict[str, Any]:
         **_figures(ranked.simulated, ranked.simulated.power_w(frame_period_s), goal),
         "analytical": _figures(point, point.power_w(frame_period_s), goal),
         "phase_1_rank": ranked.phase_1_rank,
-        **_split(point.assignment, proved=point.proved),
+        **_split(point),
     }
 
 
@@ -100,5 +100,9 @@ def _figures(figures: Figures, power_w: float, goal: RankingGoal) -> dict[str, f
     }
 
 
-def _split(assignment: Assignment, *, proved: bool) -> dict[str, Any]:
-    return {"assignment": [device + 1 for device in assignment], "proved": proved}
+def _split(point: EvaluatedSplit) -> dict[str, Any]:
+    return {
+        "assignment": [device + 1 for device in point.assignment],
+        "copies": [device + 1 for device in point.copies],
+        "proved": point.proved,
+    }

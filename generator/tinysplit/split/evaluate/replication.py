@@ -1,16 +1,20 @@
 """Replication: a copy of the whole network on every board that has the memory; the host deals the inputs to them."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
-from math import inf
+from itertools import chain, product
+from math import inf, prod
+from operator import itemgetter
 
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.fused import as_run
-from tinysplit.split.problem import Objective, Problem, within
+from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.timing.figures import period_of_copies_s
 from tinysplit.timing.program import BoardStep
+
+MOST_SETS = 2**14  # of boards that are compared
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,21 @@ class Replication:
     problem: Problem
     devices: tuple[int, ...]
     alone: tuple[Evaluation, ...]
+
+    def on(self, devices: Sequence[int]) -> "Replication":
+        """Return the copies on some of the devices."""
+        own = dict(zip(self.devices, self.alone, strict=True))
+        return replace(self, devices=tuple(devices), alone=tuple(own[device] for device in devices))
+
+    @property
+    def is_within_limits(self) -> bool:
+        """Whether the limits of the period and of energy hold, and all boards have a copy where they have to."""
+        problem = self.problem
+        return (
+            within(self.period_s, problem.longest_period_s)
+            and within(self.energy_j, problem.max_energy_j)
+            and not (problem.must_use_all and len(self.devices) < len(problem.devices))
+        )
 
     @property
     def period_s(self) -> float:
@@ -88,10 +107,48 @@ class CopiesEvaluation(Evaluation):
 
 
 def replicate(problem: Problem) -> Replication | None:
-    """Return the feasible copies, or None if there are none or they exceed a limit of latency or energy."""
+    """Return copies on all boards with the memory and the latency; None without any, or where they break a limit."""
+    copies = replicate_on(problem, _able(problem))
+    return copies if copies and copies.is_within_limits else None
+
+
+def best_replication(problem: Problem, fewest: int = 1) -> Replication | None:
+    """Return the copies on the best set of at least `fewest` boards, None if all break a limit.
+
+    Of equally good ones, it is the one with the shortest period. Boards with the same figures are the same; of too many
+    sets, only those count that have the first boards by period or by energy.
+    """
+    every = replicate_on(problem, _able(problem))
+    best: Replication | None = None
+    for devices in _sets(every) if every else ():
+        found = every.on(devices) if len(devices) >= fewest else None
+        if found is None or not found.is_within_limits:
+            continue
+        is_as_good = best is None or not is_better(best.value, found.value)
+        if best is None or is_better(found.value, best.value) or (is_as_good and found.period_s < best.period_s):
+            best = found
+    return best
+
+
+def _able(problem: Problem) -> list[int]:
+    """Return the devices that have the memory for the whole network and are within the limit of the latency."""
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0, max_energy_j=inf)
-    copies = replicate_on(problem, [k for k, own in enumerate(alone_on_each(free)) if own.is_feasible])
-    return copies if copies and within(copies.energy_j, problem.max_energy_j) else None
+    return [device for device, own in enumerate(alone_on_each(free)) if own.is_feasible]
+
+
+def _sets(every: Replication) -> Iterator[tuple[int, ...]]:
+    """Yield the sets of devices that differ in figures, of too many those of the first ones."""
+    kinds: dict[tuple[float, ...], list[int]] = defaultdict(list)
+    for device, own in zip(every.devices, every.alone, strict=True):
+        idle_w = every.problem.devices[device].idle_w
+        kinds[own.period_s, own.energy_j, own.i_s, idle_w].append(device)
+    if prod(len(own) + 1 for own in kinds.values()) <= MOST_SETS:
+        for counts in product(*(range(len(own) + 1) for own in kinds.values())):
+            yield tuple(sorted(chain.from_iterable(own[:n] for own, n in zip(kinds.values(), counts, strict=True))))
+        return
+    for place in (0, 1):
+        ordered = list(chain.from_iterable(kinds[kind] for kind in sorted(kinds, key=itemgetter(place))))
+        yield from (tuple(sorted(ordered[:count])) for count in range(1, len(ordered) + 1))
 
 
 def replicate_on(problem: Problem, devices: Sequence[int]) -> Replication | None:

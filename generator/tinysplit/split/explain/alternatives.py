@@ -8,8 +8,8 @@ from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.units import MILLI, MS
 from tinysplit.settings.boards_and_links import USE_ALL
-from tinysplit.split.evaluate.replication import Replication, alone_on_each, replicate
-from tinysplit.split.problem import Objective, Problem, is_better, within
+from tinysplit.split.evaluate.replication import Replication, alone_on_each, best_replication
+from tinysplit.split.problem import Objective, Problem, is_better
 from tinysplit.split.solution import Split
 
 NOTE_LIMIT_S = 2.0
@@ -40,8 +40,8 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
         )
     elif len(set(solved.assignment)) > 1:
         yield from _nearly_as_good(solved)
-    copies = replicate(solved.problem)
-    figure = _of_copies(copies, solved.problem) if copies and len(copies.devices) > 1 else inf
+    copies = best_replication(replace(solved.problem, must_use_all=False), fewest=2)
+    figure = _of_copies(copies) if copies else inf
     if copies and is_better(figure, best):
         yield (
             f"note: replicating the whole network on {_names(solved, copies.devices)}, with each input on one of them: "
@@ -50,12 +50,9 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
         )
 
 
-def _of_copies(copies: Replication, problem: Problem) -> float:
-    """Return the objective of the replication, infinite where it cannot be better than its best board alone."""
-    if problem.objective is Objective.THROUGHPUT:
-        return copies.period_s
-    is_fast_enough = within(copies.period_s, problem.longest_period_s)
-    return copies.energy_j if problem.objective is Objective.ENERGY and is_fast_enough else inf
+def _of_copies(copies: Replication) -> float:
+    """Return the objective of the replication, infinite for latency, of which its best board alone has no more."""
+    return inf if copies.problem.objective is Objective.LATENCY else copies.value
 
 
 def _nearly_as_good(solved: Split) -> Iterator[str]:

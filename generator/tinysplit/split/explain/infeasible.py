@@ -161,7 +161,7 @@ def _limited(problem: Problem, limits: Sequence[_Limit], objective: Objective) -
 
 def _copies(problem: Problem, limit: _Limit) -> str:
     """Return a clause on replication of the whole network if that meets the period limit, else an empty string."""
-    free = replace(problem, frame_period_s=0.0, max_energy_j=inf)
+    free = replace(problem, frame_period_s=0.0, max_energy_j=inf, max_period_s=inf, must_use_all=False)
     copies = replicate(free) if limit.objective is Objective.THROUGHPUT else None
     if copies is None or not within(copies.period_s, limit.value):
         return ""

@@ -15,6 +15,7 @@ from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solution import GIVEN, Split
+from tinysplit.timing.bottleneck import Bottleneck, Place
 from tinysplit.timing.program import Kind
 from tinysplit.timing.topology import Cut, pair_of
 
@@ -74,11 +75,10 @@ def print_slices(split: Split, console: Console) -> None:
         console.print(f"boards to wire: {wires}", highlight=False)
     console.print(_period(split), highlight=False)
     console.print(_energy(split), highlight=False, markup=False)
-    work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
-    console.print(f"{split.solver}: {work}, the best of them{_slices_bound(split)}", highlight=False)
+    console.print(_proof(split), highlight=False)
 
 
-def _slices_bound(split: Split) -> str:
+def _bound_of_options(split: Split) -> str:
     """Return how far an option of the exact search may be below the split."""
     if not split.lower_bound:
         return ", not proved"
@@ -169,7 +169,23 @@ def _latency(split: Split) -> str:
 
 def _period(split: Split) -> str:
     rate = f", {1 / split.period_s:.4f} outputs per second" if split.period_s else ""
-    return f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){rate} (estimated)"
+    period = f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){rate} (estimated)"
+    return f"{period}\n{_bottleneck(split.timing.bottleneck, split)}" if split.timing else period
+
+
+def _bottleneck(found: Bottleneck, split: Split) -> str:
+    """Return what sets the period, and for which share of it it is busy."""
+    busy, devices = found.busy, split.problem.devices
+    board, other = (board_title(number + 1, devices[number].name) for number in (busy.device, busy.receiver))
+    where = {
+        Place.BOARD: f"{board}, layers {found.layer_numbers}",
+        Place.LINK: f"the link from {board} to {other}",
+        Place.HALF_DUPLEX_LINK: f"the half-duplex link of {board} and {other}",
+        Place.INPUT: f"the host's port of {board}, where the input arrives",
+        Place.OUTPUT: f"the host's port of {board}, where the output leaves",
+    }
+    copy = "of the slowest copy: " if split.copies else ""
+    return f"bottleneck: {copy}{where[busy.place]}: busy for {found.share:.0%} of the period"
 
 
 def _blocking(split: Split) -> Iterator[str]:
@@ -201,6 +217,10 @@ def _proof(split: Split) -> str:
     if split.solver == GIVEN:
         return f"given, not searched for: {_bound(split)}, optimality gap at most {_gap(split.gap)}"
     picked = f" ({split.picked_because})" if split.picked_because else ""
+    if split.among_options:
+        kind = "the best of them" if split.distributions else "whole layers are the best found"
+        work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
+        return f"{split.solver}{picked}: {work}, {kind}{_bound_of_options(split)}"
     if split.proved and not split.explored:
         return f"{split.solver}{picked}: proved optimal by lower bounds alone, no candidate had to be explored"
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
