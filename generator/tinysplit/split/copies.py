@@ -12,7 +12,7 @@ from tinysplit.settings.search import REPLICATE
 from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, best_replication, replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.fused_layers import with_least_costs
+from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import Objective, Problem, is_better
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
