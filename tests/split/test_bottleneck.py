@@ -13,7 +13,7 @@ from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.timing.bottleneck import Bottleneck, Busy, Place
+from tinysplit.timing.bottleneck import Bottleneck, Busy, Place, bottleneck_text
 from tinysplit.timing.figures import Timing
 
 SPLIT = (0, 1)
@@ -93,8 +93,8 @@ def test_every_period_is_printed_with_it_and_the_file_has_it() -> None:
 
 
 def test_layers_of_a_board_are_named_in_runs() -> None:
-    found = Bottleneck(Busy(1.0, Place.BOARD, 0), 1.0, (0, 1, 2, 4, 6, 7))
-    assert found.layer_numbers == "1-3, 5, 7-8"
+    text = bottleneck_text(Place.BOARD, ["board 1 (x)"], (1, 2, 3, 5, 7, 8), 0.5)
+    assert text == "board 1 (x), layers 1-3, 5, 7-8: busy for 50% of the period"
 
 
 def printed(split: Split) -> str:
