@@ -98,8 +98,8 @@ def _lines(program: Program) -> Iterator[Busy]:
         ends, pair = (cut.sender, cut.receiver), pair_of(cut.sender, cut.receiver)
         key = (Place.HALF_DUPLEX_LINK, *pair) if pair in program.half_duplex else (Place.LINK, *ends)
         taken_s[key] += program.handoff.wire_s[cut.after_layer][cut.sender][cut.receiver]
-    for (place, *ends), seconds in taken_s.items():
-        yield Busy(seconds, place, *ends)
+    for (place, sender, receiver), seconds in taken_s.items():
+        yield Busy(seconds, place, sender, receiver)
 
 
 def _ports(program: Program) -> Iterator[Busy]:
