@@ -91,7 +91,7 @@ def test_kernels_of_little_flash_as_far_as_bytes_are_missing(parts: Graph, missi
     assert all(found[number] is small[number] for number in exchanged)
     for number in exchanged:  # none of them without need
         assert needed_bytes(choice, {**found, number: fast[number]}) > size_bytes
-    fitting = (fast | {number: small[number] for number in some} for some in subsets(found))
+    fitting = ({**fast, **{number: small[number] for number in some}} for some in subsets(found))
     least = min(cycles(choice, each) for each in fitting if needed_bytes(choice, each) <= size_bytes)
     assert least <= cycles(choice, found) <= 1.1 * least
 

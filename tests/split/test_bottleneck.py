@@ -13,7 +13,7 @@ from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
-from tinysplit.timing.bottleneck import Bottleneck, Busy, Place
+from tinysplit.timing.bottleneck import Bottleneck, Busy, Place, bottleneck_text
 from tinysplit.timing.figures import Timing
 
 SPLIT = (0, 1)
@@ -31,7 +31,8 @@ def with_host(problem: Problem, in_s: float, out_s: float) -> Problem:
 def test_a_board_with_its_layers_copies_and_drivers() -> None:
     """Input: copy and driver; 10 s of layer a; output: copy and driver."""
     found = bottleneck(pipeline(ROOMY, 4.0))
-    assert found.busy == Busy(pytest.approx(0.25 + 0.5 + 10 + 0.25 + 0.5), Place.BOARD, 0)
+    assert found.busy[1:] == (Place.BOARD, 0, -1)
+    assert found.busy.seconds == pytest.approx(0.25 + 0.5 + 10 + 0.25 + 0.5)
     assert found.layers == (0,)
     assert found.share == pytest.approx(1.0)
 
@@ -48,11 +49,11 @@ def test_both_directions_of_a_half_duplex_link_count_together() -> None:
     problem = pipeline(ROOMY, 7.0)
     layers = (*problem.layers, replace(problem.layers[0], seconds=(1.0, 1.0), name="c"))
     three = replace(problem, layers=layers, transfer_seconds=problem.transfer_seconds[:1] * 3)
-    assert three.handoff
-    three = replace(
-        three, handoff=replace(three.handoff, wire_s=three.handoff.wire_s[:1] * 3, copy_s=((0.25,) * 2,) * 4)
-    )
-    three = replace(three, handoff=replace(three.handoff, send_s=((0.5,) * 2,) * 4, receive_s=((0.5,) * 2,) * 4))
+    own = problem.handoff
+    assert own
+    copies, drivers = ((0.25,) * 2,) * 4, ((0.5,) * 2,) * 4
+    handoff = replace(own, wire_s=own.wire_s[:1] * 3, copy_s=copies, send_s=drivers, receive_s=drivers)
+    three = replace(three, handoff=handoff)
     program = program_of(three, (0, 1, 0))
     shared = replace(program, half_duplex=frozenset({(0, 1)}))
     assert Timing((program,)).bottleneck.busy.place is Place.BOARD
@@ -93,8 +94,8 @@ def test_every_period_is_printed_with_it_and_the_file_has_it() -> None:
 
 
 def test_layers_of_a_board_are_named_in_runs() -> None:
-    found = Bottleneck(Busy(1.0, Place.BOARD, 0), 1.0, (0, 1, 2, 4, 6, 7))
-    assert found.layer_numbers == "1-3, 5, 7-8"
+    text = bottleneck_text(Place.BOARD, ["board 1 (x)"], (1, 2, 3, 5, 7, 8), 0.5)
+    assert text == "board 1 (x), layers 1-3, 5, 7-8: busy for 50% of the period"
 
 
 def printed(split: Split) -> str:

@@ -114,7 +114,8 @@ def on_boards(boards: Sequence[tuple[float, float]], objective: Objective, limit
     devices = tuple(DeviceLimits(f"board{k}", 2, 9, watts, watts, 0.0) for k, (_, watts) in enumerate(boards))
     line = tuple(tuple(0.0 if a == b else inf for a in range(len(boards))) for b in range(len(boards)))
     problem = Problem(layers, devices, (line,) * 2, objective=objective, period_definition=Period.FIRMWARE)
-    return replace(problem, **limits)
+    period_s, energy_j = (limits.get(name, inf) for name in ("max_period_s", "max_energy_j"))
+    return replace(problem, max_period_s=period_s, max_energy_j=energy_j)
 
 
 @pytest.mark.parametrize("objective", list(Objective))

@@ -81,7 +81,7 @@ def _spans(events: Sequence[Event]) -> Iterator[EstimatedSpan]:
     """Yield what boards compute and copy, and what links carry."""
     for event in events:
         if event.activity in {Activity.LAYER, Activity.COPY, Activity.WIRE}:
-            first, last = event.layers
+            first, last = (max(layer, 0) for layer in event.layers)  # parts of the input count with layer 1
             yield EstimatedSpan(
                 activity=event.activity,
                 board=event.device + 1,

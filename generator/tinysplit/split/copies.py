@@ -77,7 +77,8 @@ def bound_of_others(problem: Problem, *, has_copies: bool) -> float:
     speeds = [1 / whole_s if whole_s else inf for whole_s in map(sum, zip(*seconds, strict=True))]
     if problem.objective is not Objective.THROUGHPUT or not all(map(isfinite, speeds)) or not all(speeds):
         return lower_bound_without_transfers(least)
-    return sum(min(map(mul, own, speeds)) for own in seconds) / sum(speeds)
+    least_cost: float = sum(min(map(mul, own, speeds)) for own in seconds)
+    return least_cost / sum(speeds)
 
 
 def _why_not(problem: Problem) -> str:

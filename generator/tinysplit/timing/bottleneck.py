@@ -1,10 +1,9 @@
 """What sets the period of a steady stream: the board, the line or the host's port that is busy for most of it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import NamedTuple
 
 from tinysplit.timing.program import BoardStep, Kind, Program
@@ -51,15 +50,26 @@ class Bottleneck:
         """Share of the period in which the place is busy, at most 1."""
         return min(1.0, self.busy.seconds / self.period_s) if self.period_s else 1.0
 
-    @property
-    def layer_numbers(self) -> str:
-        """The layers of a board, from 1: "1-3, 5"."""
-        if not self.layers:
-            return ""
-        starts = [self.layers[0], *(after for before, after in pairwise(self.layers) if after > before + 1)]
-        ends = [*(before for before, after in pairwise(self.layers) if after > before + 1), self.layers[-1]]
-        runs = zip(starts, ends, strict=True)
-        return ", ".join(f"{first + 1}" if first == last else f"{first + 1}-{last + 1}" for first, last in runs)
+
+def bottleneck_text(place: Place, boards: Sequence[str], layers: Sequence[int], share: float) -> str:
+    """Return a bottleneck in words: `boards` are titles, of the sender first; `layers` are numbers from 1."""
+    first, last = boards[0], boards[-1]
+    where = {
+        Place.BOARD: f"{first}, layers {_in_runs(layers)}",
+        Place.LINK: f"the link from {first} to {last}",
+        Place.HALF_DUPLEX_LINK: f"the half-duplex link of {first} and {last}",
+        Place.INPUT: f"the host's port of {first}, where the input arrives",
+        Place.OUTPUT: f"the host's port of {first}, where the output leaves",
+    }
+    return f"{where[place]}: busy for {share:.0%} of the period"
+
+
+def _in_runs(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as "1-3, 5"."""
+    starts = [number for number in numbers if number - 1 not in numbers]
+    ends = [number for number in numbers if number + 1 not in numbers]
+    runs = zip(starts, ends, strict=True)
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def _boards(program: Program, working_s: Mapping[int, float], period_s: float) -> Iterator[Busy]:
@@ -88,8 +98,8 @@ def _lines(program: Program) -> Iterator[Busy]:
         ends, pair = (cut.sender, cut.receiver), pair_of(cut.sender, cut.receiver)
         key = (Place.HALF_DUPLEX_LINK, *pair) if pair in program.half_duplex else (Place.LINK, *ends)
         taken_s[key] += program.handoff.wire_s[cut.after_layer][cut.sender][cut.receiver]
-    for (place, *ends), seconds in taken_s.items():
-        yield Busy(seconds, place, *ends)
+    for (place, sender, receiver), seconds in taken_s.items():
+        yield Busy(seconds, place, sender, receiver)
 
 
 def _ports(program: Program) -> Iterator[Busy]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tinysplit.boards.board import board_title
 from tinysplit.common.tables import counted
 from tinysplit.common.units import MILLI, MS
 from tinysplit.project.manifest import Project, ProjectCut
@@ -13,6 +14,7 @@ from tinysplit.settings.search import ASSIGN
 from tinysplit.split.given import assignment_text
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import GIVEN
+from tinysplit.timing.bottleneck import bottleneck_text
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.measure.timeline.estimated import estimated_spans
 from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline, TimelineRow, rows_of
@@ -106,6 +108,7 @@ def reasons(sources: Sources) -> Iterator[str]:
     split, project = sources.split, sources.project
     if split:
         yield from _search(split)
+        yield from _bottleneck(split)
         if split.objective is Objective.THROUGHPUT and len(project.boards) > 1 and project.one_board_period_s:
             yield f"The best of these boards alone would have a period of {MS * project.one_board_period_s:.2f} ms."
     if len(project.copies) > 1:
@@ -113,6 +116,14 @@ def reasons(sources: Sources) -> Iterator[str]:
     if project.overlaps:
         saved = f"{MS * project.estimated_saved_s:.2f} ms"
         yield f"Boards compute while tensors cross, so that I is {saved} less than L + T (estimated)."
+
+
+def _bottleneck(split: SplitFile) -> Iterator[str]:
+    """Yield what sets the period, where the split file has it."""
+    found = split.figures.bottleneck
+    if found:
+        titles = [board_title(number, split.boards[number - 1].name) for number in found.boards]
+        yield f"Bottleneck (estimated): {bottleneck_text(found.place, titles, found.layers, found.share)}."
 
 
 def timeline_of(project: Project, measurement: MeasurementFile | None, measured: str) -> Timeline | None:

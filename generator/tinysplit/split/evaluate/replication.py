@@ -119,10 +119,11 @@ def best_replication(problem: Problem, fewest: int = 1) -> Replication | None:
     sets, only those count that have the first boards by period or by energy.
     """
     every = replicate_on(problem, _able(problem))
+    if every is None:
+        return None
     best: Replication | None = None
-    for devices in _sets(every) if every else ():
-        found = every.on(devices) if len(devices) >= fewest else None
-        if found is None or not found.is_within_limits:
+    for found in (every.on(devices) for devices in _sets(every) if len(devices) >= max(fewest, 1)):
+        if not found.is_within_limits:
             continue
         is_as_good = best is None or not is_better(best.value, found.value)
         if best is None or is_better(found.value, best.value) or (is_as_good and found.period_s < best.period_s):

@@ -15,7 +15,7 @@ from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Objective, Period
 from tinysplit.split.solution import GIVEN, Split
-from tinysplit.timing.bottleneck import Bottleneck, Place
+from tinysplit.timing.bottleneck import Bottleneck, bottleneck_text
 from tinysplit.timing.program import Kind
 from tinysplit.timing.topology import Cut, pair_of
 
@@ -175,17 +175,10 @@ def _period(split: Split) -> str:
 
 def _bottleneck(found: Bottleneck, split: Split) -> str:
     """Return what sets the period, and for which share of it it is busy."""
-    busy, devices = found.busy, split.problem.devices
-    board, other = (board_title(number + 1, devices[number].name) for number in (busy.device, busy.receiver))
-    where = {
-        Place.BOARD: f"{board}, layers {found.layer_numbers}",
-        Place.LINK: f"the link from {board} to {other}",
-        Place.HALF_DUPLEX_LINK: f"the half-duplex link of {board} and {other}",
-        Place.INPUT: f"the host's port of {board}, where the input arrives",
-        Place.OUTPUT: f"the host's port of {board}, where the output leaves",
-    }
-    copy = "of the slowest copy: " if split.copies else ""
-    return f"bottleneck: {copy}{where[busy.place]}: busy for {found.share:.0%} of the period"
+    ends = [number for number in (found.busy.device, found.busy.receiver) if number >= 0]
+    titles = [board_title(number + 1, split.problem.devices[number].name) for number in ends]
+    text = bottleneck_text(found.busy.place, titles, [number + 1 for number in found.layers], found.share)
+    return f"bottleneck: {'of the slowest copy: ' if split.copies else ''}{text}"
 
 
 def _blocking(split: Split) -> Iterator[str]:
