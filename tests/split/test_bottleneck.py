@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 
 from splits.pipelines import ROOMY, TIGHT, pipeline, program_of
-from tinysplit.common.choices import EXHAUSTIVE
 from tinysplit.project.split_file import SplitBottleneck
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.report.split import print_split
@@ -84,7 +83,7 @@ def test_of_copies_it_is_that_of_the_slowest() -> None:
 
 
 def test_every_period_is_printed_with_it_and_the_file_has_it() -> None:
-    split = solve(pipeline(ROOMY, 20.0), EXHAUSTIVE)
+    split = solve(pipeline(ROOMY, 20.0))
     slow = replace(split, assignment=SPLIT)
     assert "bottleneck: the link from board 1 (x) to board 2 (y): busy for" in printed(slow)
     busy = SplitBottleneck.of(bottleneck(pipeline(ROOMY, 4.0)))

@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from tinysplit.common.choices import DAG_LABELS, EXHAUSTIVE
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.program import Firmware
 from tinysplit.split.problem import ConstantsInRam, DeviceLimits, LayerCosts, Objective, Period, Problem
@@ -69,9 +68,8 @@ def test_a_copy_that_never_fits_keeps_nothing_from_buffers() -> None:
     assert Firmware.of(figures.problem, SPLIT).lost_seconds == {0: SAVED_S}
 
 
-@pytest.mark.parametrize("solver", [EXHAUSTIVE, DAG_LABELS])
 @pytest.mark.parametrize("objective", [Objective.LATENCY, Objective.ENERGY])
-def test_within_a_limit_of_the_period_solvers_find_what_buffers_allow(solver: str, objective: Objective) -> None:
+def test_within_a_limit_of_the_period_the_search_finds_what_buffers_allow(objective: Objective) -> None:
     """At the shortest period of all assignments, which throughput finds with buffers first: by enumeration."""
     n_needed = 0
     for seed in range(16):
@@ -83,7 +81,7 @@ def test_within_a_limit_of_the_period_solvers_find_what_buffers_allow(solver: st
             continue
         asked = replace(free, objective=objective, max_period_s=period_s)
         feasible = [figures for each in assignments if (figures := evaluate(asked, each)).is_feasible]
-        found = solve(asked, solver)
+        found = solve(asked)
         assert found.objective == pytest.approx(min(each.value for each in feasible))
         assert found.proved
         n_needed += any(found.figures.firmware.lost_seconds)

@@ -115,6 +115,7 @@ int main(void) {{
 _SOURCES = {
     "board.c",
     "clock.c",
+    "clock_source.c",
     "clock_family.c",
     "cycle_counter.c",
     "frames.c",
