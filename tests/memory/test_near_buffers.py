@@ -74,7 +74,9 @@ def model(folder: Path) -> Path:
 def plan(graph: Graph) -> Plan:
     boards = (load_board("nucleo_h743zi"),)
     problem = make_problem(shipped_table(), graph, boards, SETTINGS)
-    return make_plan(shipped_table(), graph, 16, boards, problem, (0,) * len(graph.layers), SETTINGS.link_settings)
+    return make_plan(
+        shipped_table(), graph, 16, boards, problem, (0,) * len(graph.layers), SETTINGS.link_settings_on(boards)
+    )
 
 
 def far_waits(graph: Graph, own: BoardPlan) -> float:

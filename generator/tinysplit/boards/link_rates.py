@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 from tinysplit.settings.programs import HOST_BAUD
@@ -22,6 +23,7 @@ RATES = (
     115_200,
     57_600,
 )
+SHORT_WIRES_BAUD = 4_000_000  # that links of short wires on a desk are assumed to allow until they are tested
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
 # Of host ports, whose interrupts may lose bytes at higher rates (docs/protocol.md).
 HOST_RATES = (USUAL_HOST_BAUD, *(rate for rate in RATES if rate < USUAL_HOST_BAUD), *LOW_RATES)
@@ -35,6 +37,16 @@ LEAST_BY_16 = 16  # clocks per bit
 def common_rates(first: Uart, second: Uart, rates: Sequence[int] = RATES) -> tuple[int, ...]:
     """Return those of `rates` on which both UARTs agree."""
     return tuple(baud for baud in rates if agree(first, second, baud))
+
+
+def fastest_rate(first: Board, second: Board, driver: LinkDriver | None = None) -> int | None:
+    """Return the highest baud rate of a link on short wires between two boards, None where they have no common one.
+
+    The first link UARTs of both make it nearly enough, and lose nothing with `driver`, None for any.
+    """
+    ends = ((first, first.link_uarts[0]), (second, second.link_uarts[0]))
+    rates = (baud for baud in common_rates(ends[0][1], ends[1][1]) if baud <= SHORT_WIRES_BAUD)
+    return next((baud for baud in rates if all(possible_drivings(*end, driver, baud) for end in ends)), None)
 
 
 def agree(first: Uart, second: Uart, baud: int) -> bool:
