@@ -46,7 +46,7 @@ def plans_of(graph: QuantizedGraph, devices: tuple[int, ...]) -> tuple[Plan, ...
 def generated(quantized: QuantizedGraph, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     folder = tmp_path_factory.mktemp("copies") / "out"
     plans = plans_of(quantized, COPIES)
-    bauds = (SETTINGS.baud, SETTINGS.host_baud_on(load_all(BOARDS)))
+    bauds = (921_600, SETTINGS.host_baud_on(load_all(BOARDS)))
     return generate(quantized, plans, bauds, 4, onnx.load(MODEL), folder), folder
 
 

@@ -1,6 +1,7 @@
 """The baud rates of links and host ports: those that the dividers of the UARTs make, near enough to each other."""
 
 from collections.abc import Sequence
+from itertools import product
 
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
@@ -24,6 +25,7 @@ RATES = (
     57_600,
 )
 SHORT_WIRES_BAUD = 4_000_000  # that links of short wires on a desk are assumed to allow until they are tested
+SHORT_WIRES_RATES = tuple(rate for rate in RATES if rate <= SHORT_WIRES_BAUD)
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
 # Of host ports, whose interrupts may lose bytes at higher rates (docs/protocol.md).
 HOST_RATES = (USUAL_HOST_BAUD, *(rate for rate in RATES if rate < USUAL_HOST_BAUD), *LOW_RATES)
@@ -39,14 +41,18 @@ def common_rates(first: Uart, second: Uart, rates: Sequence[int] = RATES) -> tup
     return tuple(baud for baud in rates if agree(first, second, baud))
 
 
-def fastest_rate(first: Board, second: Board, driver: LinkDriver | None = None) -> int | None:
+def fastest_rate(first: Board, second: Board, driver: LinkDriver | None = None, n_links: int = 1) -> int | None:
     """Return the highest baud rate of a link on short wires between two boards, None where they have no common one.
 
-    The first link UARTs of both make it nearly enough, and lose nothing with `driver`, None for any.
+    Their UARTs make it nearly enough, and lose nothing with `driver`, None for any. A board has up to `n_links` links:
+    which of as many UARTs this one gets is decided with the wiring.
     """
-    ends = ((first, first.link_uarts[0]), (second, second.link_uarts[0]))
-    rates = (baud for baud in common_rates(ends[0][1], ends[1][1]) if baud <= SHORT_WIRES_BAUD)
-    return next((baud for baud in rates if all(possible_drivings(*end, driver, baud) for end in ends)), None)
+    ends = [(board, uart) for board in (first, second) for uart in board.link_uarts[:n_links]]
+    pairs = list(product(first.link_uarts[:n_links], second.link_uarts[:n_links]))
+    for baud in SHORT_WIRES_RATES:
+        if all(agree(*pair, baud) for pair in pairs) and all(possible_drivings(*end, driver, baud) for end in ends):
+            return baud
+    return None
 
 
 def agree(first: Uart, second: Uart, baud: int) -> bool:

@@ -95,7 +95,7 @@ class CostSettings:
         """Return the highest rate of most links, and the links that are exceptions: those of `links` stay."""
         named = {link.boards for link in self.links}
         pairs = (pair for pair in combinations(range(len(boards)), 2) if pair not in named)
-        rates = {(i, h): fastest_rate(boards[i], boards[h], self.link_driver) for i, h in pairs}
+        rates = {(i, h): fastest_rate(boards[i], boards[h], self.link_driver, len(boards) - 1) for i, h in pairs}
         counts = Counter(rate for rate in rates.values() if rate)
         usual = max(counts, key=lambda rate: (counts[rate], rate), default=SHORT_WIRES_BAUD)
         others = (LinkSetting(pair, rate) for pair, rate in rates.items() if rate != usual)

@@ -6,7 +6,7 @@ from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_rates import fastest_rate
+from tinysplit.boards.link_rates import SHORT_WIRES_RATES
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.transfers import check_link_baud
 from tinysplit.settings.boards_and_links import BOARD, MAX_BOARDS
@@ -26,7 +26,8 @@ class SetCandidate(NamedTuple):
 class Space:
     """The values to combine; a set has up to `max_boards` boards, and may have several of one type.
 
-    Without `bauds`, all links of a set have the highest rate that each pair of its boards makes (`fastest_rate`).
+    Without `bauds`, all links of a set have the highest rate that each pair of its boards makes, up to
+    that of short wires.
     """
 
     models: tuple[str, ...]  # SHA-256 of the ONNX files
@@ -68,7 +69,7 @@ class Space:
 
     def candidates(self) -> Iterator[SetCandidate]:
         """Yield every candidate once; a larger `max_boards` only appends candidates."""
-        linked = {baud: linked_pairs(self.boards, baud) for baud in self.bauds or self._fastest_rates}
+        linked = {baud: linked_pairs(self.boards, baud) for baud in self.bauds or SHORT_WIRES_RATES}
         for n_boards in range(1, self.max_boards + 1):
             for model in self.models:
                 for bits in self.bits:
@@ -91,12 +92,6 @@ class Space:
                 if is_linked and boards not in known:
                     yield baud, boards
                     known.update([] if self.bauds else [boards])
-
-    @property
-    def _fastest_rates(self) -> list[int]:
-        """The highest rates of all pairs of boards, from the highest."""
-        pairs = combinations_with_replacement(self.boards, 2)
-        return sorted({rate for pair in pairs if (rate := fastest_rate(*pair))}, reverse=True)
 
 
 def linked_pairs(boards: Sequence[Board], baud: int) -> frozenset[frozenset[str]]:
