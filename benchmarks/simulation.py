@@ -236,7 +236,7 @@ def divided_latencies(n_boards: int, baud: int) -> tuple[float, float]:
     settings, widths = with_links(CostSettings(baud=baud), boards, order, 0), BitWidths.of_quantized(parts)
     problem = make_problem(shipped_table(), divided, boards, settings, widths)
     plan = make_plan(
-        shipped_table(), parts.dequantized, widths, boards, problem, divided.boards, settings.link_settings
+        shipped_table(), parts.dequantized, widths, boards, problem, divided.boards, settings.link_settings_on(boards)
     )
     with tempfile.TemporaryDirectory() as name:
         out, samples = Path(name) / "out", Path(name) / "x.npz"

@@ -20,7 +20,7 @@ from common.plots import save_plot
 from common.runs import run_case
 from common.tables import Cell, MarkdownTable, grouped, milliseconds, print_json
 from tinysplit.boards.catalog import load_all, load_board
-from tinysplit.boards.link_rates import agree
+from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, agree
 from tinysplit.calibration.networks import random_network
 from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.costs.settings import CostSettings
@@ -98,7 +98,7 @@ def measure_case(case: MeasuredCase) -> Row:
 
 @cache
 def _one_board_s(network: str, board: str) -> float:
-    return _run(Case(network, (board,), CostSettings.baud), Slices.NONE).measurement.measurement.i_s.mean
+    return _run(Case(network, (board,), SHORT_WIRES_BAUD), Slices.NONE).measurement.measurement.i_s.mean
 
 
 def _run(case: Case, slices: Slices) -> RunReport:

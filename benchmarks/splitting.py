@@ -190,7 +190,7 @@ def measure_pairs() -> Pairs:
     graph = mobilenet_v1(0.25)
     pairs = list(combinations_with_replacement(load_boards(), 2))
     problems = [
-        make_problem(shipped_table(), graph, pair, CostSettings(use_all=True, objective=objective))
+        make_problem(shipped_table(), graph, pair, CostSettings(baud=SLOW, use_all=True, objective=objective))
         for pair in pairs
         for objective in (Objective.LATENCY, THROUGHPUT)
     ]

@@ -303,7 +303,14 @@ def plan_network(quantized: QuantizedGraph, board_name: str, bits: int, name: st
         problem = make_problem(shipped_table(), graph, (own,), settings)
         assignment = (0,) * len(graph.layers)
         plan = make_plan(
-            shipped_table(), graph, bits, (own,), problem, assignment, settings.link_settings, kernels=settings.kernels
+            shipped_table(),
+            graph,
+            bits,
+            (own,),
+            problem,
+            assignment,
+            settings.link_settings_on((own,)),
+            kernels=settings.kernels,
         )
         return with_constants_in_ram(plan, quantized)
 

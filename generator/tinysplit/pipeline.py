@@ -123,7 +123,14 @@ class Context:
             messages.print(note, highlight=False, soft_wrap=True)
         check_possible(graph, boards, settings.kernels)
         table = table_for(boards, cost_table)
-        return cls(model=model, graph=graph, boards=boards, table=table, settings=settings, messages=messages)
+        context = cls(model=model, graph=graph, boards=boards, table=table, settings=settings, messages=messages)
+        context.print_assumed_rates()
+        return context
+
+    def print_assumed_rates(self) -> None:
+        """Print the baud rates of links that nobody has chosen or tested, if there are any."""
+        if note := self.settings.assumed_rates(self.boards):
+            self.messages.print(note, highlight=False, soft_wrap=True)
 
     @property
     def title(self) -> str:
@@ -182,8 +189,8 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
         split, quantized = joint.split, joint.quantized
     split_file = describe_split(context, split, joint.widths if joint else None)
-    chosen = split_file.settings
-    context = replace(context, settings=replace(context.settings, links=chosen.links))
+    chosen = {name: getattr(split_file.settings, name) for name in ("baud", "links")}
+    context = replace(context, settings=replace(context.settings, **chosen))
     parts, _ = distribute_network(context, quantized, split.distributions)
     plans = plan_boards(context, parts, split.problem, split.assignments)
     project = write_projects(context, parts, plans, split_file, len(calibration.x), request.out, force=request.force)
@@ -245,9 +252,10 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 
 
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
-    """Return the file of a split; it names the links that the split leaves out, as routes depend on them."""
-    links = links_left(context.settings.link_settings, split.problem.links)
-    settings = replace(context.settings, links=links)
+    """Return the file of a split; it names all rates, and the links that are left out, as routes depend on them."""
+    settings, chosen = context.settings, context.settings.link_settings_on(context.boards)
+    links = links_left(chosen, split.problem.links)
+    settings = replace(settings, baud=chosen.baud, links=links)
     return SplitFile.of(split, context.graph, context.boards, settings, widths)
 
 
@@ -327,7 +335,7 @@ def plan_boards(
     """Plan steps, links and memory of every board of each copy of the network. The errors are those of `make_plan`."""
     settings = context.settings
     widths = BitWidths.of_quantized(quantized)
-    chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
+    chosen = (settings.link_settings_on(context.boards), settings.optimize, settings.kernels, settings.code_memory)
     return plan_copies(context.table, quantized.dequantized, widths, context.boards, problem, assignments, *chosen)
 
 
@@ -343,7 +351,7 @@ def write_projects(
 ) -> Project:
     """Write one PlatformIO project per board and the split file. The errors are those of `whole_folder`."""
     with steps(context.messages, f"generating {out}"):
-        bauds = (context.settings.baud, context.settings.host_baud_on(context.boards))
+        bauds = (context.settings.link_settings_on(context.boards).baud, context.settings.host_baud_on(context.boards))
         files = (calibration_samples, onnx.load(context.model), out)
         return generate(quantized, plans, bauds, *files, context.programs, split=split, force=force)
 

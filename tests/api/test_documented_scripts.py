@@ -60,7 +60,9 @@ def test_script(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert measured.latency_s == pytest.approx(names["found"].latency_s, rel=0.05)
     assert json.loads((example / "out" / "measurement.json").read_text()) == measured.to_json()
     printed = capsys.readouterr().out
-    assert printed.startswith("splitting tiny_cnn over nucleo_g071rb, nucleo_g071rb ...\n")
+    assert printed.startswith(
+        "links at 4000000 baud, assumed for short wires: `tinysplit wiring` tests it\nsplitting tiny_cnn"
+    )
     assert "accuracy 97.78%" in printed
 
 

@@ -49,8 +49,10 @@ def test_all_commands_give_the_same_figures(placement: str, tmp_path: Path) -> N
     assert joules == pytest.approx(printed["energy_j"], rel=BY_FORMATS)
 
 
-def test_scripts_get_the_figures_that_the_command_prints() -> None:
+def test_scripts_get_the_figures_that_the_command_prints(tmp_path: Path) -> None:
     search = api.Search(assignment="1-3:1,4-7:2")
     found = api.split(MODEL, [G0, G0], api.CostSettings(baud=921600), search)
-    printed = json.loads(run("split", str(MODEL), "-b", G0, "-b", G0, *PLACEMENTS["streamed"][2:], "--json"))["figures"]
+    path = str(tmp_path / "split.json")
+    arguments = ("split", str(MODEL), "-b", G0, "-b", G0, *PLACEMENTS["streamed"][2:], "-o", path, "--json")
+    printed = json.loads(run(*arguments))["figures"]
     assert (found.latency_s, found.period_s, found.energy_j) == (printed["I"], printed["period_s"], printed["energy_j"])

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from commands.command_line import BAD_INPUT, USAGE, run
 from example_folders import example
+from tinysplit.cli.app import app
 
 TWO = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
 MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)
@@ -40,22 +42,21 @@ def test_a_rate_on_which_two_uarts_do_not_agree_is_named_with_what_they_make(com
 
 
 @pytest.mark.parametrize("command", [("split",), ("pareto", "--second-objective", "energy")])
-def test_auto_without_a_wiring_file_names_the_command(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_wiring_file_that_is_named_has_to_exist(command: tuple[str, ...], tmp_path: Path) -> None:
     path = str(tmp_path / "wiring.json")
-    line = run(command[0], MODEL, *TWO, *command[1:], "--baud", "auto", "--wiring", path, expect=BAD_INPUT)
+    line = run(command[0], MODEL, *TWO, *command[1:], "--wiring", path, expect=BAD_INPUT)
     assert line == f"error: {path} cannot be read (No such file or directory): {COMMAND}"
 
 
-def test_real_boards_are_not_tested_by_run(tmp_path: Path) -> None:
-    rig = tmp_path / "rig.toml"
-    rig.write_text('[[board]]\nport = "/dev/null"\n[[board]]\nport = "/dev/zero"\n')
-    options = ("-s", SAMPLES, "-o", str(tmp_path / "out"), "--rig", str(rig), "--wiring", str(tmp_path / "w.json"))
-    line = run("run", MODEL, *TWO, "--baud", "auto", *options, expect=BAD_INPUT)
-    assert line.endswith(COMMAND)
-
-
-def test_auto_excludes_the_published_model() -> None:
-    assert "--baud auto" in run("split", MODEL, *TWO, "--paper", "--baud", "auto", expect=USAGE)
+@pytest.mark.parametrize("options", [(), ("--baud", "auto")])
+def test_rates_without_a_test_are_assumed(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    split = json.loads(run("split", MODEL, *TWO, *options, "--use-all", "--json"))
+    assert (split["baud"], split["links"]) == (4_000_000, [])
+    notes = CliRunner().invoke(app, ["split", MODEL, *TWO, *options, "--use-all"]).stderr
+    assert "links at 4000000 baud, assumed for short wires: `tinysplit wiring` tests it\n" in notes
 
 
 @pytest.mark.slow
@@ -74,15 +75,7 @@ def test_a_split_has_uarts_and_rates_of_the_wiring_test(tmp_path: Path, monkeypa
     slower = json.loads(run("split", MODEL, *TWO, "--baud", "auto", "--link", "1-2:9600", "--use-all", "--json"))
     assert slower["figures"]["T"] > 50 * split["figures"]["T"]
     assert "tested with dma" in run("split", MODEL, *TWO, "--baud", "auto", "--link-driver", "interrupt", expect=USAGE)
-    line = run("split", MODEL, "-b", "nucleo_g071rb", "-b", "nucleo_g071rb", "--baud", "auto", expect=BAD_INPUT)
+    others = ("split", MODEL, "-b", "nucleo_g071rb", "-b", "nucleo_g071rb")
+    assert json.loads(run(*others, "--json"))["baud"] == 4_000_000
+    line = run(*others, "--wiring", "wiring.json", expect=BAD_INPUT)
     assert "wiring.json is of nucleo_g071rb, nucleo_f401re, not of nucleo_g071rb, nucleo_g071rb: test the wir" in line
-
-
-@pytest.mark.nightly
-def test_run_tests_virtual_boards_first(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    options = ("-s", SAMPLES, "-o", str(out), "--sample-count", "2", "--use-all", "--baud", "auto", "--json")
-    report = json.loads(run("run", MODEL, "-b", "nucleo_g071rb", "-b", "nucleo_h743zi", *options))
-    assert [link["baud"] for link in report["split"]["links"]] == [8_000_000]
-    manifest = json.loads((out / "tinysplit.json").read_text())
-    assert [(link["uarts"], link["baud"]) for link in manifest["links"]] == [(["USART1", "USART2"], 8_000_000)]

@@ -78,7 +78,7 @@ def test_each_program_says_what_it_is(tmp_path: Path) -> None:
             "core_hz": board.core_hz,
             "host_protocol": "tinysplit",
             "host_baud": 921_600,
-            "link_bauds": [115_200],
+            "link_bauds": [4_000_000],
             "project_hash": f"{project.project_hash:08x}",
         }
 

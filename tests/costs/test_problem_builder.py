@@ -110,7 +110,7 @@ def test_a_receiver_that_needs_no_idle_line_looks_at_once() -> None:
 def test_costs_of_the_network_that_will_run() -> None:
     graph = tiny_cnn()
     for bits in (8, 16):
-        problem = make_problem(shipped_table(), graph, G0_TWICE, CostSettings(bits=bits))
+        problem = make_problem(shipped_table(), graph, G0_TWICE, CostSettings(bits=bits, baud=115_200))
         first, pool = problem.layers[0], problem.layers[1]
         widths = Widths.all(bits)
         kernel = choose(shipped_table(), graph.layers[0], "cortex-m0plus", widths)

@@ -54,14 +54,15 @@ def test_pairs_that_are_not_named_have_the_default_link() -> None:
 
 
 def test_a_link_of_its_own_is_faster() -> None:
-    settings = CostSettings(links=(LinkSetting((0, 1), 1_000_000),))
-    slow, fast = (make_problem(shipped_table(), GRAPH, (G0, G0, G0), s) for s in (CostSettings(), settings))
+    plain = CostSettings(baud=115_200)
+    settings = replace(plain, links=(LinkSetting((0, 1), 1_000_000),))
+    slow, fast = (make_problem(shipped_table(), GRAPH, (G0, G0, G0), s) for s in (plain, settings))
     assert fast.transfer_seconds[0][0][1] < slow.transfer_seconds[0][0][1] / 8
     assert fast.transfer_seconds[0][0][2] == slow.transfer_seconds[0][0][2]
 
 
 def test_each_end_sends_at_its_own_rate() -> None:
-    problem, table = make_problem(shipped_table(), GRAPH, (G0, F4), CostSettings()), shipped_table()
+    problem, table = make_problem(shipped_table(), GRAPH, (G0, F4), CostSettings(baud=115_200)), shipped_table()
     n_bytes = problem.layers[1].out_bytes
     copies_s = sum(n_bytes * table.handoff[b.device.family].copying / b.clock.core_hz for b in (G0, F4))
 

@@ -221,14 +221,18 @@ def test_kernels_and_schemes_can_be_named() -> None:
 def plan_of(graph: Graph, board: str, bits: int = 8) -> BoardPlan:
     boards, settings, assignment = (load_board(board),), CostSettings(bits=bits), (0,) * len(graph.layers)
     problem = make_problem(shipped_table(), graph, boards, settings)
-    return make_plan(shipped_table(), graph, bits, boards, problem, assignment, settings.link_settings).boards[0]
+    return make_plan(
+        shipped_table(), graph, bits, boards, problem, assignment, settings.link_settings_on(boards)
+    ).boards[0]
 
 
 def planned(board: str, named: tuple[tuple[int, str], ...]) -> BoardPlan:
     graph, boards = import_model(MODEL), (load_board(board),)
     settings = CostSettings(kernels=named)
     problem, assignment = make_problem(shipped_table(), graph, boards, settings), (0,) * len(graph.layers)
-    plan = make_plan(shipped_table(), graph, 8, boards, problem, assignment, settings.link_settings, kernels=named)
+    plan = make_plan(
+        shipped_table(), graph, 8, boards, problem, assignment, settings.link_settings_on(boards), kernels=named
+    )
     return plan.boards[0]
 
 
@@ -315,7 +319,7 @@ def described(*layers: Layer) -> list[ProjectMemory]:
         boards,
         make_problem(shipped_table(), graph, boards, settings),
         assignment,
-        settings.link_settings,
+        settings.link_settings_on(boards),
     )
     return [describe_memory(graph, BitWidths.all(graph, 8), plan.boards[0], number) for number in range(len(layers))]
 

@@ -56,10 +56,10 @@ def run(
         boards,
         problem,
         assignment,
-        settings.link_settings,
+        settings.link_settings_on(boards),
         optimize=settings.optimize,
     )
-    bauds = (settings.baud, settings.host_baud_on(boards))
+    bauds = (settings.link_settings_on(boards).baud, settings.host_baud_on(boards))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)

@@ -74,7 +74,9 @@ def model(folder: Path) -> Path:
 def plan(graph: Graph) -> Plan:
     boards = (load_board("nucleo_h743zi"),)
     problem = make_problem(shipped_table(), graph, boards, SETTINGS)
-    return make_plan(shipped_table(), graph, 16, boards, problem, (0,) * len(graph.layers), SETTINGS.link_settings)
+    return make_plan(
+        shipped_table(), graph, 16, boards, problem, (0,) * len(graph.layers), SETTINGS.link_settings_on(boards)
+    )
 
 
 def far_waits(graph: Graph, own: BoardPlan) -> float:
@@ -122,7 +124,7 @@ def test_cycles_follow_the_size_of_the_memory(resize: Callable[[int], None], tmp
         resize(size_bytes)
         planned, out = with_constants_in_ram(plan(graph), quantized), tmp_path / str(size_bytes)
         own = planned.boards[0]
-        bauds = (SETTINGS.baud, SETTINGS.host_baud_on([each.board for each in planned.boards]))
+        bauds = (115_200, SETTINGS.host_baud_on([each.board for each in planned.boards]))
         project = generate(quantized, (planned,), bauds, len(x), onnx.load(path), out)
         build_folder(project, out).check()
         report = measure_folder(project, out, tmp_path / "samples.npz", MeasureSettings(sample_count=1), QUIET)

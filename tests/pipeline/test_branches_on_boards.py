@@ -50,9 +50,9 @@ def run(
         loaded,
         make_problem(shipped_table(), graph, loaded, settings),
         assignment,
-        settings.link_settings,
+        settings.link_settings_on(loaded),
     )
-    bauds = (settings.baud, settings.host_baud_on(loaded))
+    bauds = (settings.link_settings_on(loaded).baud, settings.host_baud_on(loaded))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)

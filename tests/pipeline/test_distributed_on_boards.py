@@ -62,7 +62,7 @@ def run(
     settings, widths = with_links(CostSettings(baud=BAUD), loaded, order, 0), BitWidths.of_quantized(parts)
     problem = make_problem(shipped_table(), divided, loaded, settings, widths)
     plan = make_plan(
-        shipped_table(), parts.dequantized, widths, loaded, problem, divided.boards, settings.link_settings
+        shipped_table(), parts.dequantized, widths, loaded, problem, divided.boards, settings.link_settings_on(loaded)
     )
     project = generate(parts, (plan,), (BAUD, settings.host_baud_on(loaded)), len(x), onnx.load(model), out)
     build_folder(project, out).check()

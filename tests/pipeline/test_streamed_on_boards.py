@@ -55,8 +55,10 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     graph, out, loaded = import_model(model), folder / "out", load_all(boards)
     quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
     problem = make_problem(shipped_table(), graph, loaded, settings)
-    plan = make_plan(shipped_table(), graph, settings.bits, loaded, problem, assignment, settings.link_settings)
-    bauds = (settings.baud, settings.host_baud_on(loaded))
+    plan = make_plan(
+        shipped_table(), graph, settings.bits, loaded, problem, assignment, settings.link_settings_on(loaded)
+    )
+    bauds = (settings.link_settings_on(loaded).baud, settings.host_baud_on(loaded))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
     build_folder(project, out).check()
     np.savez(folder / "samples.npz", x=x)

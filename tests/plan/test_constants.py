@@ -42,7 +42,9 @@ def with_ram(ram_bytes: int) -> Board:
 def plan(quantized: QuantizedGraph, board: Board) -> BoardPlan:
     graph, settings = quantized.dequantized, CostSettings()
     problem = make_problem(shipped_table(), graph, (board,), settings)
-    whole = make_plan(shipped_table(), graph, 8, (board,), problem, (0,) * len(graph.layers), settings.link_settings)
+    whole = make_plan(
+        shipped_table(), graph, 8, (board,), problem, (0,) * len(graph.layers), settings.link_settings_on((board,))
+    )
     return with_constants_in_ram(whole, quantized).boards[0]
 
 

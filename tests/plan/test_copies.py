@@ -24,7 +24,7 @@ from tinysplit.timing.figures import period_of_copies_s
 
 BOARDS = ("nucleo_f401re", "nucleo_g071rb", "nucleo_h743zi", "nucleo_g071rb")
 COPIES = (0, 1, 3)  # board 3 has none
-SETTINGS = CostSettings()
+SETTINGS = CostSettings(baud=921_600)
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +37,16 @@ def plans_of(graph: QuantizedGraph, devices: tuple[int, ...]) -> tuple[Plan, ...
     network, boards = graph.dequantized, load_all(BOARDS)
     assignments = [(device,) * len(network.layers) for device in devices]
     problem = make_problem(shipped_table(), network, boards, SETTINGS)
-    return plan_copies(shipped_table(), network, SETTINGS.bits, boards, problem, assignments, SETTINGS.link_settings)
+    return plan_copies(
+        shipped_table(), network, SETTINGS.bits, boards, problem, assignments, SETTINGS.link_settings_on(boards)
+    )
 
 
 @pytest.fixture(scope="module")
 def generated(quantized: QuantizedGraph, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Path]:
     folder = tmp_path_factory.mktemp("copies") / "out"
     plans = plans_of(quantized, COPIES)
-    bauds = (SETTINGS.baud, SETTINGS.host_baud_on(load_all(BOARDS)))
+    bauds = (921_600, SETTINGS.host_baud_on(load_all(BOARDS)))
     return generate(quantized, plans, bauds, 4, onnx.load(MODEL), folder), folder
 
 

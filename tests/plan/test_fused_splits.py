@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from tinysplit.boards.catalog import load_all
-from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
@@ -39,7 +38,9 @@ def test_a_split_has_the_arenas_of_its_plan(network: Graph) -> None:
     split = solve(problem)
     assert split.proved
     widths = BitWidths.all(network, SETTINGS.bits)
-    plan = make_plan(shipped_table(), network, widths, boards, problem, split.assignment, LinkSettings(SETTINGS.baud))
+    plan = make_plan(
+        shipped_table(), network, widths, boards, problem, split.assignment, SETTINGS.link_settings_on(boards)
+    )
     assert tuple(board.arena.size_bytes for board in plan.boards) == split.figures.ram_bytes
     assert sorted(split.figures.ram_bytes) == [7968, 10912, 27872]
 

@@ -45,7 +45,7 @@ def divided() -> tuple[Plan, QuantizedGraph]:
     settings, widths = with_links(CostSettings(), BOARDS, (0, 1), 0), BitWidths.of_quantized(own)
     problem = make_problem(shipped_table(), parts, BOARDS, settings, widths)
     return make_plan(
-        shipped_table(), own.dequantized, widths, BOARDS, problem, parts.boards, settings.link_settings
+        shipped_table(), own.dequantized, widths, BOARDS, problem, parts.boards, settings.link_settings_on(BOARDS)
     ), own
 
 

@@ -22,7 +22,7 @@ from tinysplit.split.solve import solve
 
 GRAPH = tiny_cnn()
 BOARDS = (load_board("nucleo_g071rb"), load_board("nucleo_f401re"))
-SETTINGS = CostSettings(bits=16, use_all=True)
+SETTINGS = CostSettings(bits=16, baud=115_200, use_all=True)
 
 
 def solved() -> Split:

@@ -118,7 +118,7 @@ def test_limits_of_the_split_hold_with_widths_too() -> None:
 
 def test_a_value_that_crosses_costs_its_time_on_the_link() -> None:
     graph, boards = import_model(example.MODEL), load_all(["nucleo_f446re"] * 2)
-    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(), (0, 0, 1, 1, 1, 1, 1))
+    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(baud=115_200), (0, 0, 1, 1, 1, 1, 1))
     short = BitWidths.all(graph, 8)
     crossing = short.with_value(graph, graph.layers[0].output, 16)
     staying = short.with_value(graph, graph.layers[2].output, 16)

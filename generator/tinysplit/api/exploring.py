@@ -126,7 +126,7 @@ class ExploreSettings:
     """
 
     max_boards: Annotated[int, in_range(MAX_BOARDS)] = 2  # in a set, which may have several of one type
-    bauds: Annotated[Sequence[Baud], Field(min_length=1)] = (CostSettings.baud,)
+    bauds: Sequence[Baud] = ()  # none: the highest that all boards of a set make
     bits: Annotated[Sequence[Bits], Field(min_length=1)] = (CostSettings.bits,)
     axes: Sequence[Axis] = ()  # none: latency, energy and price
     ranked_by: Ranked | None = None

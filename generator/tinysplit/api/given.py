@@ -108,7 +108,7 @@ def context_of(
         if max(link.boards) >= len(every):
             first, second = (board + 1 for board in link.boards)
             raise UsageError(f"links has boards {first}, {second}: the number of boards is {len(every)}")
-    return Context(
+    context = Context(
         model=Path(graph.name if isinstance(model, Graph) else model),
         graph=graph,
         boards=every,
@@ -116,6 +116,8 @@ def context_of(
         settings=settings,
         messages=messages,
     )
+    context.print_assumed_rates()
+    return context
 
 
 def boards_of(given: GivenBoards, clock: ClockSource = ClockSource.HSI) -> tuple[Board, ...]:

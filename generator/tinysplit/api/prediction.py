@@ -71,7 +71,7 @@ def predict(
     boards: GivenBoards,
     *,
     bits: Bits = CostSettings.bits,
-    baud: Baud = CostSettings.baud,
+    baud: Baud | None = CostSettings.baud,
     objective: Objective = Objective.LATENCY,
     time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S,
 ) -> Prediction:
@@ -83,8 +83,9 @@ def predict(
     graph = graph_of(model, console_of(None))
     chosen = boards_of(boards)
     settings = CostSettings(bits=bits, baud=baud, objective=objective)
-    for board in chosen:
-        check_baud(board, board.link_uarts[0], baud)
+    if baud:
+        for board in chosen:
+            check_baud(board, board.link_uarts[0], baud)
     problem = make_problem(shipped_table(), graph, chosen, settings)
     n_links = [len(board.link_uarts) for board in chosen]
     found = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)

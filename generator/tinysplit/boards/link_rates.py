@@ -1,8 +1,10 @@
 """The baud rates of links and host ports: those that the dividers of the UARTs make, near enough to each other."""
 
 from collections.abc import Sequence
+from itertools import product
 
 from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 from tinysplit.settings.programs import HOST_BAUD
@@ -22,6 +24,8 @@ RATES = (
     115_200,
     57_600,
 )
+SHORT_WIRES_BAUD = 4_000_000  # that links of short wires on a desk are assumed to allow until they are tested
+SHORT_WIRES_RATES = tuple(rate for rate in RATES if rate <= SHORT_WIRES_BAUD)
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
 # Of host ports, whose interrupts may lose bytes at higher rates (docs/protocol.md).
 HOST_RATES = (USUAL_HOST_BAUD, *(rate for rate in RATES if rate < USUAL_HOST_BAUD), *LOW_RATES)
@@ -35,6 +39,20 @@ LEAST_BY_16 = 16  # clocks per bit
 def common_rates(first: Uart, second: Uart, rates: Sequence[int] = RATES) -> tuple[int, ...]:
     """Return those of `rates` on which both UARTs agree."""
     return tuple(baud for baud in rates if agree(first, second, baud))
+
+
+def fastest_rate(first: Board, second: Board, driver: LinkDriver | None = None, n_links: int = 1) -> int | None:
+    """Return the highest baud rate of a link on short wires between two boards, None where they have no common one.
+
+    Their UARTs make it nearly enough, and lose nothing with `driver`, None for any. A board has up to `n_links` links:
+    which of as many UARTs this one gets is decided with the wiring.
+    """
+    ends = [(board, uart) for board in (first, second) for uart in board.link_uarts[:n_links]]
+    pairs = list(product(first.link_uarts[:n_links], second.link_uarts[:n_links]))
+    for baud in SHORT_WIRES_RATES:
+        if all(agree(*pair, baud) for pair in pairs) and all(possible_drivings(*end, driver, baud) for end in ends):
+            return baud
+    return None
 
 
 def agree(first: Uart, second: Uart, baud: int) -> bool:

@@ -46,7 +46,7 @@ class PlannedNetwork:
 
     def build(self, folder: Path, options: ProgramOptions = PLAIN) -> tuple[Project, BuildReport]:
         """Generate and build all projects. Raises CheckFailedError where a program does not fit its board."""
-        bauds = (self.settings.baud, self.host_baud)
+        bauds = (self.settings.link_settings_on(self.boards).baud, self.host_baud)
         project = generate(self.quantized, (self.plan,), bauds, 0, onnx.ModelProto(), folder, options)
         report = build_folder(project, folder, Console(quiet=True))
         report.check()
@@ -66,8 +66,8 @@ def plan_network(
     """
     graph, settings = quantized.dequantized, replace(settings, bits=quantized.bits)
     problem = make_problem(table, graph, boards, settings)
-    chosen = (settings.optimize, settings.kernels, settings.code_memory)
-    plan = make_plan(table, graph, settings.bits, boards, problem, assignment, settings.link_settings, *chosen)
+    chosen = (settings.link_settings_on(boards), settings.optimize, settings.kernels, settings.code_memory)
+    plan = make_plan(table, graph, settings.bits, boards, problem, assignment, *chosen)
     return PlannedNetwork(quantized, settings, with_constants_in_ram(plan, quantized), tuple(boards))
 
 

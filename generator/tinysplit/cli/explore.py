@@ -50,7 +50,14 @@ class ExploreOptions(SearchOptions):
 
     board: Annotated[list[str], option(BOARD, "Board type to choose from, or `all`. Repeat it for every type.")]
     max_boards: Annotated[int, option(MAX_BOARDS)] = 2
-    baud: Annotated[list[int] | None, option(BAUD, "Baud rate of the links. Repeat it to compare several.")] = None
+    baud: Annotated[
+        list[int] | None,
+        option(
+            BAUD,
+            "Baud rate of the links; by default the highest that all boards of a set make, up to 4000000. Repeat it to "
+            "compare several.",
+        ),
+    ] = None
     bits: Annotated[
         list[int] | None, option(BITS, "Bit width of weights and activations: 8 or 16. Repeat it to compare both.")
     ] = None
@@ -78,7 +85,7 @@ class ExploreOptions(SearchOptions):
             models=models,
             boards=load_all(board_names() if ALL_BOARDS in self.board else self.board),
             max_boards=self.max_boards,
-            bauds=tuple(dict.fromkeys(self.baud or [CostSettings.baud])),
+            bauds=tuple(dict.fromkeys(self.baud or ())),
             bits=tuple(dict.fromkeys(map(check_bits, self.bits or [CostSettings.bits]))),
         )
 

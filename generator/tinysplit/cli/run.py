@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
@@ -12,7 +11,6 @@ from tinysplit.cli.basic_options import Folder, Force, Json, Model, emit, messag
 from tinysplit.cli.measure_options import MeasureOptions
 from tinysplit.cli.option import option
 from tinysplit.cli.options import (
-    AUTO_BAUD,
     CalibrationCount,
     Clock,
     ClockOfSplit,
@@ -37,7 +35,7 @@ from tinysplit.cli.options import (
     parse_kernels,
 )
 from tinysplit.cli.search_options import Assign, ChoiceOptions, SplitOptions, flattened
-from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, VIRTUAL, ProgrammerName, WeightsIn
+from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, ProgrammerName, WeightsIn
 from tinysplit.common.errors import UsageError
 from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.costs.settings import CostSettings
@@ -205,7 +203,8 @@ def run(
     chosen = precision.chosen
     goal = None if isinstance(chosen, int) else chosen
     cost_bits = chosen if isinstance(chosen, int) else CostSettings.bits
-    costs = _costs(options, clock, measuring.rig, programs)
+    kernels, code_memory = parse_kernels(programs.kernel), programs.code_memory.requested
+    costs = replace(options.settings(clock), kernels=kernels, code_memory=code_memory)
     request = pipeline.RunRequest(
         model=model,
         boards=tuple(options.board),
@@ -228,23 +227,6 @@ def run(
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     write_measurement(request.out / MEASUREMENT_NAME, report.measurement)
     report.check()
-
-
-def _costs(options: SplitOptions, clock: ClockSource, rig: str, programs: ProgramChoice) -> CostSettings:
-    """Return the settings of the costs. With --baud auto, links between virtual boards are tested first.
-
-    Real boards have to be flashed for that, so there --wiring names the result.
-    """
-    tested, kernels = None, parse_kernels(programs.kernel)
-    if options.is_auto and rig == VIRTUAL:
-        from tinysplit.cli.wiring import wiring_request
-        from tinysplit_hil.bench.wiring import run_wiring_test
-
-        request = wiring_request(options.board, options.link, AUTO_BAUD, options.link_driver, clock)
-        with TemporaryDirectory() as folder:
-            tested = run_wiring_test(request, rig, Path(folder), messages)
-    settings = options.settings(clock, tested)
-    return replace(settings, kernels=kernels, code_memory=programs.code_memory.requested)
 
 
 def _search(options: SplitOptions, choice: ChoiceOptions, goal: "Goal | None") -> Search:

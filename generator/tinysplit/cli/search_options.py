@@ -31,6 +31,7 @@ from tinysplit.common.choices import (
     check_seconds,
     check_solver,
 )
+from tinysplit.common.errors import InputError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.boards_and_links import BAUD, BOARD, HAND_OFF, LINK, LINK_DRIVER, USE_ALL, WIRING
@@ -82,8 +83,8 @@ class SplitOptions(SearchOptions):
 
     board: BoardNames
     use_all: Annotated[bool | None, option(USE_ALL)] = None
-    baud: Annotated[str, option(BAUD)] = str(CostSettings.baud)
-    wiring: Annotated[Path, option(WIRING)] = WIRING_PATH
+    baud: Annotated[str, option(BAUD)] = AUTO_BAUD
+    wiring: Annotated[Path | None, option(WIRING)] = None
     link: LinkOption = None
     link_driver: LinkDriverOption = None
     hand_off: Annotated[HandOffMode | None, option(HAND_OFF)] = None
@@ -118,30 +119,45 @@ class SplitOptions(SearchOptions):
         search.check(len(self.board))
         return search
 
-    @property
-    def is_auto(self) -> bool:
-        """Whether the baud rates are those of a wiring test."""
-        return self.baud == AUTO_BAUD
-
     @override
-    def settings(self, clock: ClockSource = ClockSource.HSI, tested: "WiringFile | None" = None) -> CostSettings:
-        """Return the settings of the costs. With --baud auto, `tested` has the links, else the file --wiring.
+    def settings(self, clock: ClockSource = ClockSource.HSI, *, may_be_tested: bool = True) -> CostSettings:
+        """Return the settings of the costs. With --baud auto, the file of a wiring test has the links, if there is one.
 
-        Raises UsageError for a value that makes no sense, InputError for a file that is missing or of other boards.
+        Raises UsageError for a value that makes no sense, InputError for a file --wiring that is missing or of other
+        boards.
         """
         named = parse_links(self.link or (), len(self.board))
-        settings = replace(super().settings(), hand_off=self.hand_off, use_all=bool(self.use_all))
-        if not self.is_auto:
-            return replace(settings, baud=parse_baud(self.baud), links=named, link_driver=self.link_driver)
+        settings = replace(
+            super().settings(),
+            hand_off=self.hand_off,
+            use_all=bool(self.use_all),
+            links=named,
+            link_driver=self.link_driver,
+        )
+        if self.baud != AUTO_BAUD:
+            return replace(settings, baud=parse_baud(self.baud))
+        wiring = self._tested_wiring(clock) if may_be_tested else None
+        if wiring is None:
+            return settings
+        messages.print(wiring.summary, highlight=False, markup=False, soft_wrap=True)
+        driver = wiring.driver_with(self.link_driver)
+        return replace(settings, baud=wiring.lowest_baud, links=wiring.links_with(named), link_driver=driver)
+
+    def _tested_wiring(self, clock: ClockSource) -> "WiringFile | None":
+        """Return the file of the wiring test. A file that nobody named may be missing, or of other boards."""
+        path = self.wiring or WIRING_PATH
+        if self.wiring is None and not path.exists():
+            return None
         from tinysplit.boards.catalog import load_all
         from tinysplit.project.wiring_file import read_wiring
 
-        boards = [board.with_clock(clock) for board in load_all(self.board)]
-        wiring = tested or read_wiring(self.wiring, boards)
-        messages.print(wiring.summary, highlight=False, markup=False, soft_wrap=True)
-        links = wiring.links_with(named)
-        driver = wiring.driver_with(self.link_driver)
-        return replace(settings, baud=wiring.lowest_baud, links=links, link_driver=driver)
+        try:
+            return read_wiring(path, [board.with_clock(clock) for board in load_all(self.board)])
+        except InputError as error:
+            if self.wiring:
+                raise
+            messages.print(f"note: {error.message}", highlight=False, markup=False, soft_wrap=True)
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
 from tinysplit.costs.settings import CostSettings
-from tinysplit.settings.boards_and_links import BAUD, USE_ALL
+from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.settings.costs import BITS_PER_BYTE, PAPER
 from tinysplit.settings.result_files import OUT
 from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE, SLICES
@@ -101,7 +101,7 @@ def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int |
     from tinysplit.papers.published_costs import COST_MODEL
 
     use_all = paper if options.use_all is None else options.use_all
-    settings = options.settings(clock)
+    settings = options.settings(clock, may_be_tested=not paper)
     return replace(
         settings,
         bits_per_byte=bits_per_byte or CostSettings.bits_per_byte,
@@ -132,16 +132,18 @@ def _check_links(rig: Path | None, context: "Context", found: "Split") -> None:
     from tinysplit_hil.rig.rig_links import check_links
 
     file = read_rig_of(rig, {number: board.name for number, board in enumerate(context.boards, 1)})
-    links = planned_links(context.boards, found.problem, found.assignments, context.settings.link_settings)
+    links = planned_links(
+        context.boards, found.problem, found.assignments, context.settings.link_settings_on(context.boards)
+    )
     check_links(rig, file, map(RigLink.of, links))
 
 
 def _check_paper(options: SplitOptions, bits_per_byte: int | None) -> None:
     """Raise UsageError for options that are refused with --paper even where they have the values of the paper."""
-    if options.use_all is False or bits_per_byte is not None or options.is_auto:
+    if options.use_all is False or bits_per_byte is not None:
         raise UsageError(
-            f"{PAPER} uses all boards, 8 bit times per byte and equal links: it cannot be combined with "
-            f"{USE_ALL(False)}, {BITS_PER_BYTE} or {BAUD('auto')}"
+            f"{PAPER} uses all boards and 8 bit times per byte: it cannot be combined with {USE_ALL(False)} or "
+            f"{BITS_PER_BYTE}"
         )
 
 
@@ -224,7 +226,7 @@ def arrivals(
         file = pipeline.reassign(context, file, title=str(split_file))
         report = pipeline.simulate(context, file, inputs, loss, keeps_events=keeps_events)
     names = [board.name for board in context.boards]
-    links = context.settings.link_settings
+    links = context.settings.link_settings_on(context.boards)
     shown = timeline_of(report, context.title, names, links) if keeps_events else None
     if shown:
         write_timeline(shown, timeline_svg, timeline_trace)

@@ -11,6 +11,7 @@ from rich.console import Console
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.boards.link_rates import RATES
 from tinysplit.cli.basic_options import Force, Json, emit, is_configured, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, ProgrammerOption, Rig, parse_baud
@@ -20,7 +21,6 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.costs.link_options import LinkSettings, parse_links
-from tinysplit.costs.settings import CostSettings
 from tinysplit.project.channels import marker_lines
 from tinysplit.project.manifest import Project
 from tinysplit.project.wiring_file import write_wiring
@@ -103,6 +103,6 @@ def wiring_request(
     named = parse_links(links or (), len(names))
     if any(link.half_duplex for link in named):
         raise UsageError(f"{LINK}: the wiring test sends in both directions at once: leave out :half")
-    settings = LinkSettings(CostSettings.baud if is_auto else parse_baud(baud), named, driver)
+    settings = LinkSettings(RATES[-1] if is_auto else parse_baud(baud), named, driver)
     boards = tuple(board.with_clock(clock) for board in load_all(names))
     return WiringRequest(boards, settings, is_auto, test_bytes)

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CostModel:
-    """How such costs become a problem of whole layers, at a baud rate, and which period is meant by default.
+    """How such costs become a problem of whole layers, at a baud rate, and which rate and period are meant by default.
 
     Of the cost table, the currents of boards still count. `note` is what users are to know of its figures.
     """
 
     problem: Callable[["CycleTable", "Graph", Sequence[Board], int], Problem]
     period: Period
+    baud: int
     note: str
 
 

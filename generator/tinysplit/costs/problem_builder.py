@@ -52,7 +52,8 @@ def make_problem(
     InputError if energy is asked for, and the currents of a board are not known.
     """
     if settings.cost_model:
-        problem = cost_model_of(settings.cost_model).problem(table, graph, boards, settings.baud)
+        baud = settings.link_settings_on(boards).baud
+        problem = cost_model_of(settings.cost_model).problem(table, graph, boards, baud)
     else:
         widths = widths or BitWidths.of(graph, settings.bits)
         problem = _measured_problem(table, graph, boards, settings, widths, quantized)
@@ -99,23 +100,23 @@ def _measured_problem(
     quantized: QuantizedGraph | None,
 ) -> Problem:
     kernels = _board_kernels(table, graph, boards, settings, widths, quantized)
+    link_settings = settings.link_settings_on(boards)
     layers = tuple(_layer_costs(number, kernels) for number in range(len(graph.layers)))
     devices = tuple(
-        _with_external(_limits(table, boards, index, settings.link_settings), own.choice)
-        for index, own in enumerate(kernels)
+        _with_external(_limits(table, boards, index, link_settings), own.choice) for index, own in enumerate(kernels)
     )
     out_bytes = [layer.out_bytes for layer in layers]
     if not graph.is_distributed:  # which may leave boards out
-        check_connected(boards, settings.link_settings)
+        check_connected(boards, link_settings)
     host_baud = settings.host_baud_on(boards)
     for board in boards:
         check_baud(board, board.host_uart, host_baud, HOST_BAUD)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
-    links_and_host = (settings.link_settings, settings.bits_per_byte, host_baud)
+    links_and_host = (link_settings, settings.bits_per_byte, host_baud)
     handoff = handoff_of(table, out_bytes, in_bytes, boards, *links_and_host)
     direct = direct_seconds(handoff)
     ram_bytes = [device.ram_bytes for device in devices]
-    links = links_of(direct, out_bytes, ram_bytes, settings.link_settings) if settings.links else None
+    links = links_of(direct, out_bytes, ram_bytes, link_settings) if link_settings.named else None
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards)
     return Problem(
         layers,

@@ -1,7 +1,9 @@
 """The settings of the costs of splits."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import inf
 from typing import Annotated
 
@@ -9,7 +11,7 @@ from pydantic import AfterValidator, NonNegativeFloat
 
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.boards.link_rates import host_baud_of
+from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, fastest_rate, host_baud_of
 from tinysplit.common.choices import BIT_WIDTHS, SHORT_BITS, Optimize
 from tinysplit.common.file_schema import in_range, wanted
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
@@ -42,7 +44,7 @@ class CostSettings:
     """
 
     bits: Bits = SHORT_BITS
-    baud: Baud = 115200
+    baud: Baud | None = None  # None: of each link the highest that both boards make (`fastest_rate`)
     host_baud: HostBaud | None = None  # None: the highest usual rate that all boards make
     returns_output: bool = False  # to the board that reads the input, which keeps that
     bits_per_byte: BitsPerByte = BITS_PER_BYTE
@@ -66,15 +68,38 @@ class CostSettings:
         """Return the baud rate of the host ports of these boards. Raises UsageError where they have none in common."""
         return self.host_baud or host_baud_of(boards)
 
-    @property
-    def link_settings(self) -> LinkSettings:
-        """The links between all pairs of boards.
+    def link_settings_on(self, boards: Sequence[Board]) -> LinkSettings:
+        """Return the links between all pairs of these boards.
 
         Streamed hand-offs shorten I, but the cycles of their frames lengthen the period: for throughput they have to be
         asked for.
         """
         hand_off = self.hand_off or (HandOffMode.WHOLE if self.objective is Objective.THROUGHPUT else None)
-        return LinkSettings(self.baud, self.links, self.link_driver, hand_off, self.returns_output)
+        baud = cost_model_of(self.cost_model).baud if self.cost_model and not self.baud else self.baud
+        baud, links = (baud, self.links) if baud else self._fastest(boards)
+        return LinkSettings(baud, links, self.link_driver, hand_off, self.returns_output)
+
+    def assumed_rates(self, boards: Sequence[Board]) -> str:
+        """Return a line with the baud rates of links that nobody has chosen or tested, empty where there are none."""
+        named = {link.boards for link in self.links}
+        pairs = [pair for pair in combinations(range(len(boards)), 2) if pair not in named]
+        if self.baud or self.cost_model or not pairs:
+            return ""
+        settings = self.link_settings_on(boards)
+        rates = ((pair, settings.between(*pair).baud) for pair in pairs)
+        others = [f"{i + 1}-{h + 1}: {rate or 'none'}" for (i, h), rate in rates if rate != settings.baud]
+        but = f" ({', '.join(others)})" if others else ""
+        return f"links at {settings.baud} baud{but}, assumed for short wires: `tinysplit wiring` tests it"
+
+    def _fastest(self, boards: Sequence[Board]) -> tuple[int, tuple[LinkSetting, ...]]:
+        """Return the highest rate of most links, and the links that are exceptions: those of `links` stay."""
+        named = {link.boards for link in self.links}
+        pairs = (pair for pair in combinations(range(len(boards)), 2) if pair not in named)
+        rates = {(i, h): fastest_rate(boards[i], boards[h], self.link_driver, len(boards) - 1) for i, h in pairs}
+        counts = Counter(rate for rate in rates.values() if rate)
+        usual = max(counts, key=lambda rate: (counts[rate], rate), default=SHORT_WIRES_BAUD)
+        others = (LinkSetting(pair, rate) for pair, rate in rates.items() if rate != usual)
+        return usual, (*self.links, *others)
 
     @property
     def period_definition(self) -> Period:

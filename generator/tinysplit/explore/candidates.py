@@ -1,11 +1,12 @@
 """The design space: every network in every bit width on every set of boards at every baud rate."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.link_rates import SHORT_WIRES_RATES
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.transfers import check_link_baud
 from tinysplit.settings.boards_and_links import BOARD, MAX_BOARDS
@@ -23,7 +24,11 @@ class SetCandidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Space:
-    """The values to combine; a set has up to `max_boards` boards, and may have several of one type."""
+    """The values to combine; a set has up to `max_boards` boards, and may have several of one type.
+
+    Without `bauds`, all links of a set have the highest rate that each pair of its boards makes, up to
+    that of short wires.
+    """
 
     models: tuple[str, ...]  # SHA-256 of the ONNX files
     boards: tuple[Board, ...]
@@ -64,16 +69,29 @@ class Space:
 
     def candidates(self) -> Iterator[SetCandidate]:
         """Yield every candidate once; a larger `max_boards` only appends candidates."""
-        names = [board.name for board in self.boards]
-        linked = {baud: linked_pairs(self.boards, baud) for baud in self.bauds}
+        linked = {baud: linked_pairs(self.boards, baud) for baud in self.bauds or SHORT_WIRES_RATES}
         for n_boards in range(1, self.max_boards + 1):
             for model in self.models:
                 for bits in self.bits:
-                    for baud in self.bauds if n_boards > 1 else (0,):
-                        able = [name for name in names if n_boards == 1 or frozenset((name,)) in linked[baud]]
-                        for boards in combinations_with_replacement(able, n_boards):
-                            if all(frozenset(pair) in linked[baud] for pair in combinations(dict.fromkeys(boards), 2)):
-                                yield SetCandidate(model, bits, baud, boards)
+                    for baud, boards in self._sets(n_boards, linked):
+                        yield SetCandidate(model, bits, baud, boards)
+
+    def _sets(
+        self, n_boards: int, linked: Mapping[int, frozenset[frozenset[str]]]
+    ) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Yield all sets of so many boards, each with a rate of its links; `linked` has the pairs that can have one."""
+        names = [board.name for board in self.boards]
+        if n_boards == 1:
+            yield from ((0, (name,)) for name in names)
+            return
+        known: set[tuple[str, ...]] = set()
+        for baud, pairs in linked.items():
+            able = [name for name in names if frozenset((name,)) in pairs]
+            for boards in combinations_with_replacement(able, n_boards):
+                is_linked = all(frozenset(pair) in pairs for pair in combinations(dict.fromkeys(boards), 2))
+                if is_linked and boards not in known:
+                    yield baud, boards
+                    known.update([] if self.bauds else [boards])
 
 
 def linked_pairs(boards: Sequence[Board], baud: int) -> frozenset[frozenset[str]]:

@@ -25,7 +25,7 @@ class Largest:
 def largest_networks(
     graphs: Sequence[Graph], space: Space, goal: RankingGoal, evaluator: Evaluator
 ) -> tuple[Largest, ...]:
-    """Return the largest network for each set and bit width, at the highest baud rate of `space` at which it fits.
+    """Return the largest network for each set and bit width, at the highest baud rate at which it fits.
 
     The errors are those of workers.
     """
@@ -39,7 +39,7 @@ def largest_networks(
     known = frozenset(space.candidates())
     largest = {(bits, boards): Largest(bits, boards) for bits in space.bits for boards in sets}
     for graph in sorted(graphs, key=lambda graph: graph.macc, reverse=True):
-        for baud in sorted(space.bauds, reverse=True):
+        for baud in sorted({each.baud for each in known}, reverse=True):
             without = [
                 SetCandidate(graph.sha256, each.bits, baud if len(each.boards) > 1 else 0, each.boards)
                 for each in largest.values()

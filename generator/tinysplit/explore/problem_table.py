@@ -34,7 +34,7 @@ class ProblemTable:
         slow = tuple(
             LinkSetting((a, b), common_rates(twice[a].link_uarts[0], twice[b].link_uarts[0])[-1])
             for a, b in combinations(range(len(twice)), 2)
-            if not can_link(twice[a], twice[b], settings.baud)
+            if settings.baud and not can_link(twice[a], twice[b], settings.baud)
         )
         problem = make_problem(table, graph, twice, replace(settings, links=slow))
         direct = problem.links.direct if problem.links else problem.transfer_seconds

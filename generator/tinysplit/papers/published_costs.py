@@ -25,6 +25,7 @@ FLOAT_KERNELS = (
     f"{PAPER}: L, T and bytes are those of float32 by the cycles per MAC of Santamaria 2021 (kernels of X-CUBE-AI); "
     f"generated firmware computes in 8 or 16 bits, and is estimated without {PAPER}"
 )
+PAPER_BAUD = 115_200
 PAPER_BITS_PER_BYTE = 8  # Santamaria 2021, formula 3, counts neither start nor stop bit
 
 
@@ -94,7 +95,7 @@ def published_of(board: Board) -> Published:
     return board.published
 
 
-SANTAMARIA_2021 = CostModel(published_problem, Period.PAPER, FLOAT_KERNELS)
+SANTAMARIA_2021 = CostModel(published_problem, Period.PAPER, PAPER_BAUD, FLOAT_KERNELS)
 COST_MODEL = "santamaria-2021"  # its name in settings and split files
 
 

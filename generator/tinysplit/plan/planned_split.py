@@ -45,7 +45,7 @@ class PlacedNetwork:
         self, table: CycleTable, boards: Sequence[Board], problem: Problem, settings: CostSettings
     ) -> tuple[Plan, ...]:
         """Return the plan of each copy; `problem` has the costs of the layers. The errors are those of `make_plan`."""
-        chosen = (settings.link_settings, settings.optimize, settings.kernels, settings.code_memory)
+        chosen = (settings.link_settings_on(boards), settings.optimize, settings.kernels, settings.code_memory)
         return plan_copies(table, self.graph, self.widths, boards, problem, self.assignments, *chosen)
 
 

@@ -18,12 +18,15 @@ USE_ALL = Setting(
 )
 BAUD = Setting(
     "baud",
-    "Baud rate of the links between boards, or auto: for each link the highest one that has passed the wiring test.",
+    "Baud rate of the links between boards, or auto: for each link the highest one that has passed the wiring test, or "
+    "without a test the highest one that both boards make, up to 4000000, which short wires are assumed to allow.",
     Heading.BOARDS,
     at_least=1,
 )
 WIRING = Setting(
-    "wiring", f"With {BAUD('auto')}: file of the wiring test, written by `tinysplit wiring`.", Heading.BOARDS
+    "wiring",
+    f"With {BAUD('auto')}: file of the wiring test, written by `tinysplit wiring`; by default wiring.json, if any.",
+    Heading.BOARDS,
 )
 LINK = Setting(
     "link",

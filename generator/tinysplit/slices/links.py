@@ -17,8 +17,9 @@ def with_links(settings: CostSettings, boards: Sequence[Board], order: Sequence[
     """
     free = [len(board.link_uarts) for board in boards]
     wired: set[Pair] = set()
+    links = settings.link_settings_on(boards)
     for pair in _wanted(settings, order, input_board):
-        if pair not in wired and settings.link_settings.between(*pair).baud and all(free[end] > 0 for end in pair):
+        if pair not in wired and links.between(*pair).baud and all(free[end] > 0 for end in pair):
             wired.add(pair)
             for end in pair:
                 free[end] -= 1

@@ -93,7 +93,7 @@ class LinkCosts:
         """Return what tensors of these sizes take from direct links and from CPUs."""
         settings, out_bytes = self.settings, [int(size) for size in sizes]
         host_baud = settings.host_baud_on(self.boards)
-        over_links = (settings.link_settings, settings.bits_per_byte, host_baud)
+        over_links = (settings.link_settings_on(self.boards), settings.bits_per_byte, host_baud)
         return handoff_of(self.table, out_bytes, 0, self.boards, *over_links)
 
     @cached_property

@@ -207,7 +207,7 @@ def test_a_project_has_the_links_of_its_rig(links: list[RigLink], text: str | No
 
 def test_a_split_has_the_links_of_its_rig(tmp_path: Path) -> None:
     rig, out = tmp_path / "rig.toml", tmp_path / "split.json"
-    options = ("-b", TWO[0], "-b", TWO[1], "--use-all", "-o", str(out), "--rig", str(rig))
+    options = ("-b", TWO[0], "-b", TWO[1], "--use-all", "--baud", "115200", "-o", str(out), "--rig", str(rig))
     write_links(rig, BOARDS, [LINKS[0].model_copy(update={"uarts": ("USART3", "USART1")})])
     line = run("split", str(MODEL), *options, expect=BAD_INPUT)
     assert "has no [[link]] between board 1 USART1 and board 2 USART1, which the project uses" in line

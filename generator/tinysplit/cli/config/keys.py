@@ -93,7 +93,7 @@ class Key:
 
     @property
     def _is_number_or_auto(self) -> bool:
-        return isinstance(self.default, str) and self.default.isdecimal()
+        return isinstance(self.default, str) and (self.default.isdecimal() or self._option.min is not None)
 
     def as_argument(self, value: object) -> Argument:
         """Return a value of the file as it would be on the command line.

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.units import KB, MS, PERCENT
-from tinysplit.costs.settings import CostSettings
 from tinysplit.network.analyze import analyze
 from tinysplit.papers.plots.frame_rates import frame_rate_plots, frame_rate_rows
 from tinysplit.papers.plots.profiles import profile_plot, profile_rows
 from tinysplit.papers.plots.waiting_time import waiting_time_plot, waiting_time_rows
+from tinysplit.papers.published_costs import PAPER_BAUD
 from tinysplit.papers.reproduce.costs import (
     NETWORKS,
     counted_layers,
@@ -147,7 +147,7 @@ def _table_5() -> Iterator[Row]:
     (cut,) = figures.cuts
     for (quantity, figure), value in zip(TABLE_5_MODEL.items(), (figures.l_s, figures.t_s, figures.i_s), strict=True):
         yield _row("5", "Tiny-CNN, model", quantity, figure, value, *COSTS, Convention.BLOCKS, Convention.FLOAT_TIMES)
-    yield from table_5_experiment(cut.payload_bytes, CostSettings.baud)
+    yield from table_5_experiment(cut.payload_bytes, PAPER_BAUD)
 
 
 def _pipelines(published: PipelineRow) -> Iterator[Row]:

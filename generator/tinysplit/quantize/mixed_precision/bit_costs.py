@@ -33,7 +33,8 @@ class WidthCosts:
         problem = make_problem(self.table, self.graph, self.boards, self.settings, widths)
         if not evaluate(problem, self.assignment).is_feasible:
             return False
-        links, optimize, kernels = self.settings.link_settings, self.settings.optimize, self.settings.kernels
+        links = self.settings.link_settings_on(self.boards)
+        optimize, kernels = self.settings.optimize, self.settings.kernels
         try:
             make_plan(self.table, self.graph, widths, self.boards, problem, self.assignment, links, optimize, kernels)
         except CheckFailedError:
