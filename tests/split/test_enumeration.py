@@ -15,7 +15,7 @@ from session.profiles import cases
 from splits.random_problems import Kinds, random_problem
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
-from tinysplit.split.solvers.labels.fused import FusedCosts
+from tinysplit.split.solvers.labels.fused import FusedLayerCosts
 from tinysplit.split.solvers.labels.pruning import LabelBounds
 from tinysplit.split.solvers.labels.resources import Resources
 from tinysplit.split.solvers.labels.search import MOST_NODES, label_search
@@ -96,7 +96,7 @@ def test_equal_to_enumeration_with_the_memory_and_the_uarts_of_links() -> None:
 
 def all_labels(problem: Problem, counts: tuple[int, ...]) -> set[Assignment]:
     """Return the assignments of all labels behind the last layer, without bounds and dominance."""
-    costs = FusedCosts(problem)
+    costs = FusedLayerCosts(problem)
     resources = Resources(costs.least)
     graph = StateGraphBuilder(costs, resources).build(MOST_NODES[-1], inf, inf)
     if not graph or not graph.steps:

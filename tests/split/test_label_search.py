@@ -27,7 +27,7 @@ from tinysplit.split.solution import Split
 from tinysplit.split.solvers.labels import knapsack_choice, lagrangian
 from tinysplit.split.solvers.labels import label_search as module
 from tinysplit.split.solvers.labels.energy import target_of
-from tinysplit.split.solvers.labels.fused import FusedCosts
+from tinysplit.split.solvers.labels.fused import FusedLayerCosts
 from tinysplit.split.solvers.labels.incumbent import Incumbent
 from tinysplit.split.solvers.labels.knapsack import KnapsackBounds
 from tinysplit.split.solvers.labels.lagrangian import BoundTables, RunGraph, Target
@@ -211,7 +211,7 @@ def test_wide_networks_have_a_true_gap_within_the_time(seed: int, monkeypatch: p
 def searched(problem: Problem, best: float = inf) -> LabelBounds | None:
     """Return bounds after 20 subgradient steps at the start, None where nothing is feasible."""
     resources = Resources(problem)
-    graph = StateGraphBuilder(FusedCosts(problem), resources).build(MOST_NODES[-1], inf, inf)
+    graph = StateGraphBuilder(FusedLayerCosts(problem), resources).build(MOST_NODES[-1], inf, inf)
     if not graph or not graph.steps:
         return None
     bounds = LabelBounds(problem, resources, graph)
@@ -272,7 +272,7 @@ def test_no_better_split_is_lost_where_runs_are_limited() -> None:
 def weighted(problem: Problem, weights: list[list[float]]) -> tuple[RunGraph, Target, Floats]:
     """Return graph, target and weights, which are those of the resources of a chain for latency."""
     resources = Resources(problem)
-    graph = StateGraphBuilder(FusedCosts(problem), resources).build(MOST_NODES[-1], inf, inf)
+    graph = StateGraphBuilder(FusedLayerCosts(problem), resources).build(MOST_NODES[-1], inf, inf)
     assert graph
     target, _ = target_of(problem, resources)
     return RunGraph.of(graph, len(problem.devices), resources.limits), target, np.array(weights)

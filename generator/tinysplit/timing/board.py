@@ -22,7 +22,7 @@ LOOK_AHEAD_S = TICK_S / 2  # before the end of a frame, on average, a board stay
 
 
 @dataclass
-class Ports:
+class BoardPorts:
     """The ends of a board's channels, by transfer, and the host's sides of its input and output."""
 
     senders: dict[int, Sender] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class SimulatedBoard:
 
     def __init__(self, env: Environment, device: int, program: Program, inbox: Inbox, recorder: Recorder) -> None:
         self.steps = [step for step in program.steps if step.device == device]
-        self.ports = Ports()
+        self.ports = BoardPorts()
         self._env, self._device, self._program, self._recorder = env, device, program, recorder
         self._parts, self._is_distributed, self._inbox = program.handoff, program.is_distributed, inbox
         self._times = recorder.boards[device] = BoardTimes(device)

@@ -26,7 +26,7 @@ class LeastTransfer(NamedTuple):
     cycle_s: float
 
 
-class Activity(NamedTuple):
+class LayerActivity(NamedTuple):
     """When each device begins and ends what it does for a layer; the seconds of the slowest line, and of all this."""
 
     begins_s: tuple[float, ...]  # infinite for nothing
@@ -95,7 +95,7 @@ def least_output_s(problem: Problem, device: int) -> float:
 
 def least_activity(
     problem: Problem, path: frozenset[int], layer: int, device: int, cuts: Sequence[Cut], *, keeps: bool
-) -> Activity:
+) -> LayerActivity:
     """Return what a layer on `device` with `cuts` after it does, from the start of the layer.
 
     `keeps`: a later layer on the same device reads the output. Layers that are not on `path` do nothing.
@@ -115,7 +115,7 @@ def least_activity(
             clock_s = _follow(sends, clock_s, begins, ends)
         elif cuts and not keeps:  # which of the devices has the next layer of the path is not known
             clock_s += min(_wire_s(problem, cut) for cut in cuts)
-    return Activity(tuple(begins), tuple(ends), line_s, clock_s)
+    return LayerActivity(tuple(begins), tuple(ends), line_s, clock_s)
 
 
 def _follow(sends: Sequence[LeastTransfer], clock_s: float, begins: list[float], ends: list[float]) -> float:

@@ -6,7 +6,7 @@ from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import LayerCosts, Problem
 
 
-class FusedCosts:
+class FusedLayerCosts:
     """The costs of each layer by whether the layers that it may be fused with are on its device."""
 
     def __init__(self, problem: Problem) -> None:

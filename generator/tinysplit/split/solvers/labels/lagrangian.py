@@ -186,7 +186,7 @@ class BoundTables:
         return np.asarray(own + rest)
 
 
-class Start(NamedTuple):
+class RunStart(NamedTuple):
     """Where a path may begin: a port, and how many layers the run that it begins with may take, less one."""
 
     values: Floats  # [resource]
@@ -199,7 +199,7 @@ class State:
     """The state of a label that multipliers are fitted to."""
 
     done: int
-    starts: tuple[Start, ...]
+    starts: tuple[RunStart, ...]
 
     @classmethod
     def of(cls, graph: RunGraph, done: int, nodes: Ints, values: Floats) -> "State":
@@ -207,7 +207,9 @@ class State:
         ports = graph.ports[done]
         rows, port = ports.of_nodes(nodes)
         left = graph.steps_left(done, ports.device[port], values[rows])
-        return cls(done, tuple(Start(values[row], int(p), int(n)) for row, p, n in zip(rows, port, left, strict=True)))
+        return cls(
+            done, tuple(RunStart(values[row], int(p), int(n)) for row, p, n in zip(rows, port, left, strict=True))
+        )
 
 
 class Completions:
@@ -228,11 +230,11 @@ class Completions:
         self._devices = np.full((len(states), len(tables.tables)), -1)
         self._trace(port, left)
 
-    def _begin(self, number: int, state: State) -> tuple[float, Start]:
+    def _begin(self, number: int, state: State) -> tuple[float, RunStart]:
         """Return the least value of a path from a state, and where it begins."""
         table, weights = self.tables.tables[state.done], self.tables.weights[number]
 
-        def value(start: Start) -> float:
+        def value(start: RunStart) -> float:
             rest = table[start.left, start.port, number] if start.left >= 0 else np.inf
             return float(start.values @ weights + rest - self.tables.offset[number])
 

@@ -16,7 +16,7 @@ from tinysplit.split.solvers.labels.state_graph import Floats, Ints, Masks, Stat
 from tinysplit.timing.topology import Hop
 
 
-class LinkCosts:
+class LinkRam:
     """The bytes of RAM that links take of each device; none where the problem does not count them."""
 
     def __init__(self, problem: Problem) -> None:
@@ -65,7 +65,7 @@ class LabelLinks:
         counts = list(link_counts) or [n_devices] * n_devices
         self.counts = np.array([counts[device] for device in self.watched], dtype=np.intp)
         self.ram_bytes = np.array([problem.devices[device].ram_bytes for device in self.tight], dtype=float)
-        self.bytes_a_link = np.array(LinkCosts(problem).bytes_a_link, dtype=float)[self.tight]
+        self.bytes_a_link = np.array(LinkRam(problem).bytes_a_link, dtype=float)[self.tight]
         self._of_tight = np.searchsorted(self.watched, self.tight)  # tight devices are watched, too
 
     def start(self, n_labels: int) -> tuple[Floats, Masks]:

@@ -13,7 +13,7 @@ from tinysplit.split import clock
 from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solution import Split
-from tinysplit.split.solvers.labels.fused import FusedCosts
+from tinysplit.split.solvers.labels.fused import FusedLayerCosts
 from tinysplit.split.solvers.labels.incumbent import Incumbent
 from tinysplit.split.solvers.labels.label_search import search_state_graph
 from tinysplit.split.solvers.labels.resources import Resources
@@ -68,7 +68,7 @@ def start_from_load(problem: Problem, incumbent: Incumbent, deadline: float) -> 
 
 def _search(problem: Problem, incumbent: Incumbent, deadline: float) -> float:
     """Improve `incumbent` and return a lower bound for all others that use links, infinite where there are none."""
-    costs = FusedCosts(problem)
+    costs = FusedLayerCosts(problem)
     resources = Resources(costs.least)
     builder = StateGraphBuilder(costs, resources)
     incumbent.offer_pipelines(deadline)

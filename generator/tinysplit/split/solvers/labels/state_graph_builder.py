@@ -16,8 +16,8 @@ import numpy as np
 from tinysplit.split import clock
 from tinysplit.split.problem import Period, Problem
 from tinysplit.split.solvers.labels.firmware_bounds import least_feeding_s, least_input_s
-from tinysplit.split.solvers.labels.fused import FusedCosts
-from tinysplit.split.solvers.labels.links import LinkCosts
+from tinysplit.split.solvers.labels.fused import FusedLayerCosts
+from tinysplit.split.solvers.labels.links import LinkRam
 from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.labels.resources import Resources
 from tinysplit.split.solvers.labels.state_graph import (
@@ -43,10 +43,10 @@ Ram = tuple[tuple[int, int], ...]  # device and bytes
 class StateGraphBuilder:
     """Builds the graph of one problem, complete or with the most promising nodes only."""
 
-    def __init__(self, costs: FusedCosts, resources: Resources) -> None:
+    def __init__(self, costs: FusedLayerCosts, resources: Resources) -> None:
         self.fused, self.resources = costs, resources
         self.problem = problem = costs.least
-        self.links = LinkCosts(problem)
+        self.links = LinkRam(problem)
         alone = problem.is_chain and problem.links is None  # only the tensors of the running layer are live
         layers = range(len(problem.layers))
         self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]

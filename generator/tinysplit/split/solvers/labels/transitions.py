@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from tinysplit.split.problem import Problem
-from tinysplit.split.solvers.labels.firmware_bounds import Activity, least_activity
-from tinysplit.split.solvers.labels.fused import FusedCosts
-from tinysplit.split.solvers.labels.links import LinkCosts, neighbours
+from tinysplit.split.solvers.labels.firmware_bounds import LayerActivity, least_activity
+from tinysplit.split.solvers.labels.fused import FusedLayerCosts
+from tinysplit.split.solvers.labels.links import LinkRam, neighbours
 from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.labels.resources import Resources
 from tinysplit.timing.topology import Cut, Hop
 
-NOT_ASKED_FOR = Activity((), (), 0.0, 0.0)
+NOT_ASKED_FOR = LayerActivity((), (), 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Move:
 
 
 def moves_of(
-    costs: FusedCosts, resources: Resources, links: LinkCosts, layer: int, held_bytes: int, *, is_ordered: bool
+    costs: FusedLayerCosts, resources: Resources, links: LinkRam, layer: int, held_bytes: int, *, is_ordered: bool
 ) -> Iterator[Move]:
     """Yield all moves of `layer`, whose output takes `held_bytes` where it is kept."""
     problem = costs.least
@@ -78,7 +78,7 @@ def sent_hops(problem: Problem, cuts: Iterable[Cut]) -> list[Hop]:
     return list(hops.values())
 
 
-def _activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) -> Activity:
+def _activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) -> LayerActivity:
     """Return when each device begins and ends what it does for the layer, one thing after the other."""
     n_devices = len(problem.devices)
     begins, ends, clock_s = [inf] * n_devices, [-inf] * n_devices, 0.0
@@ -90,7 +90,7 @@ def _activity(problem: Problem, layer: int, device: int, cuts: Sequence[Cut]) ->
         begins[who] = min(begins[who], clock_s)
         clock_s += seconds
         ends[who] = clock_s
-    return Activity(tuple(begins), tuple(ends), 0.0, clock_s)
+    return LayerActivity(tuple(begins), tuple(ends), 0.0, clock_s)
 
 
 def readers_on(problem: Problem, tensor: int) -> list[int]:
