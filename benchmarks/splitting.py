@@ -30,11 +30,11 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.exploration import explore
-from tinysplit.explore.figures import simulated_figures
 from tinysplit.explore.goal import Ranked, RankingGoal, three_digits
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.ranking import Ranking
 from tinysplit.explore.request import ExploreRequest
+from tinysplit.explore.simulated import simulated_figures
 from tinysplit.explore.workers import LocalProcesses
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph

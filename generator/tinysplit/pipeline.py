@@ -228,6 +228,8 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
         )
     if not split.distributions:
         _print_alternatives(context, split, search)
+        if note := request.note_beside(split, lambda found: _planned(context, found)):
+            context.messages.print(note, highlight=False, soft_wrap=True)
     return split
 
 

@@ -37,7 +37,7 @@ def split(folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
 def test_boards_may_be_left_out_unless_all_are_asked_for(tmp_path: Path) -> None:
     printed, notes = split(tmp_path, *G0, *G0)
     assert set(printed["assignment"]) == {1}
-    assert "note: no split is better than a single board: board 1 (nucleo_g071rb) runs the whole network" in notes
+    assert "note: no split of whole layers is better than a single board: board 1 (nucleo_g071rb) runs" in notes
     printed, notes = split(tmp_path, *G0, *G0, "--use-all")
     assert set(printed["assignment"]) == {1, 2}
     assert "note: board 1 (nucleo_g071rb) alone: latency " in notes

@@ -10,7 +10,8 @@ import pytest
 from session.profiles import cases
 from splits.random_problems import Kinds, random_problem
 from tinysplit.explore.best_case import NOWHERE, best_case, best_case_of_copies
-from tinysplit.explore.figures import Figures, simulated_figures
+from tinysplit.explore.figures import Figures
+from tinysplit.explore.simulated import simulated_figures
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem

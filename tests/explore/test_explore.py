@@ -26,7 +26,6 @@ from tinysplit.explore.axes import Axis
 from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore, journal_name
-from tinysplit.explore.figures import simulated_figures
 from tinysplit.explore.front import non_dominated
 from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.journal import Journal
@@ -34,6 +33,7 @@ from tinysplit.explore.prices import read_prices
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.report.to_json import exploration_json
 from tinysplit.explore.request import ExploreRequest
+from tinysplit.explore.simulated import simulated_figures
 from tinysplit.explore.stopping import Stopped
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 from tinysplit.kernels.cost_table import shipped_table

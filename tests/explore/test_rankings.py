@@ -18,13 +18,14 @@ from tinysplit.explore.best_case import best_case
 from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore
-from tinysplit.explore.figures import Figures, simulated_figures
+from tinysplit.explore.figures import Figures
 from tinysplit.explore.goal import Ranked, RankingGoal
 from tinysplit.explore.problem_table import ProblemTable
 from tinysplit.explore.ranking import Ranking
 from tinysplit.explore.report.rankings import print_ranking
 from tinysplit.explore.report.to_json import exploration_json
 from tinysplit.explore.request import ExploreRequest
+from tinysplit.explore.simulated import simulated_figures
 from tinysplit.explore.stopping import Stopped, TimeIsUpError
 from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Batch

@@ -74,7 +74,7 @@ def test_santamarias_split_of_a_model_with_weights_in_a_file_of_their_own(tmp_pa
     request = pipeline.RunRequest(
         model=model,
         boards=("nucleo_g071rb",) * 2,
-        settings=CostSettings(use_all=True),
+        settings=CostSettings(baud=115_200, use_all=True),
         search=Search(assignment="1-4:1,5-7:2"),
         samples=SAMPLES,
         calibration=CALIBRATION,
@@ -106,7 +106,7 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
 @pytest.mark.parametrize("board", [pytest.param("nucleo_f401re", marks=pytest.mark.nightly), "nucleo_g071rb"])
 def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
     model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
-    settings = CostSettings(use_all=True)
+    settings = CostSettings(baud=115_200, use_all=True)
     request = pipeline.RunRequest(
         model=model,
         boards=(board, board),

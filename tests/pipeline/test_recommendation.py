@@ -30,7 +30,7 @@ def recommended(model: Path, boards: tuple[str, ...], baud: int) -> Split:
 def assert_unbeaten(split: Split) -> None:
     copies = replicate(split.problem)
     others = [one_board_period_s(split.problem), copies.period_s if copies else None]
-    assert all(split.period_s <= other * (1 + 1e-9) for other in others if other is not None)
+    assert all(split.figures.period_s <= other * (1 + 1e-9) for other in others if other is not None)
 
 
 @pytest.mark.parametrize("baud", [115_200, 921_600])

@@ -53,7 +53,7 @@ def test_round_trip(path: Path) -> None:
     assert file.settings == replace(SETTINGS, period=SETTINGS.period_definition)
     assert file.board_names == ("nucleo_g071rb", "nucleo_f401re")
     figures = (file.figures.L, file.figures.T, file.figures.I)
-    assert figures == (split.figures.l_s, split.figures.t_s, split.objective)
+    assert figures == (split.l_s, split.t_s, split.i_s)
     assert file.proved
     assert file.figures.gap == 0
     assert [cut.seconds for cut in file.cuts] == [cut.seconds for cut in split.cuts]
@@ -181,7 +181,7 @@ def test_print() -> None:
         f"{split.figures.flash_bytes[0]} of {split.problem.devices[0].flash_bytes}",
         f"{split.figures.ram_bytes[1]} of {split.problem.devices[1].ram_bytes}",
         f"{cut.after_layer + 1} layer{cut.after_layer + 1}",
-        f"= I {split.objective * 1000:.2f} ms (estimated)",
+        f"= I {split.i_s * 1000:.2f} ms (estimated)",
         "labels: 128 candidates explored in",
         "proved optimal",
     ):

@@ -136,7 +136,7 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     problem = make_problem(
         shipped_table(), import_model(example.MODEL), load_all(split.board_names), split.settings, split.bit_widths
     )
-    assert evaluate(problem, split.devices).i_s == pytest.approx(split.figures.I)
+    assert evaluate(problem, split.devices).i_s == pytest.approx(split.figures.I, rel=0.01)  # the copy of the input
     layers = json.loads((folder / "tinysplit.json").read_text())["layers"]
     total_s = sum(layer["estimated_s"] for layer in layers)
     assert total_s == pytest.approx(split.figures.L, rel=0.05)  # formats are known, and layers run fused

@@ -9,9 +9,10 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.best_case import best_case, best_case_of_copies
 from tinysplit.explore.candidates import SetCandidate, boards_with_baud
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, TableKey, key_of
-from tinysplit.explore.figures import Figures, simulated_figures
+from tinysplit.explore.figures import Figures
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.problem_table import ProblemTable
+from tinysplit.explore.simulated import simulated_figures
 from tinysplit.explore.workers import Batch, Workers
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph

@@ -1,13 +1,7 @@
 """Latency, period, energy and power of a split: analytical, simulated, or bounds of them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-
-from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import assignments
-from tinysplit.timing.figures import Timing
 
 
 @dataclass(frozen=True)
@@ -35,10 +29,3 @@ class Figures:
         """Return the mean power of all boards with an input every `frame_period_s`; 0: whenever one is taken."""
         interval_s = frame_period_s or self.period_s
         return self.energy_j / interval_s if interval_s else 0.0
-
-
-def simulated_figures(problem: Problem, assignment: Assignment, copies: Sequence[int] = ()) -> Figures:
-    """Return the figures of the event engine; latency with host transfers where `problem` counts them."""
-    found = [evaluate(problem, each) for each in assignments(assignment, copies)]
-    timing = Timing(tuple(each.firmware.program for each in found), problem.frame_period_s)
-    return Figures(timing.i_s + max(each.host_s for each in found), timing.period_s, timing.energy_j(problem.devices))

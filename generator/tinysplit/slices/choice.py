@@ -87,20 +87,38 @@ class SliceRequest:
             CheckFailedError(f"{reason.message}; or divide layers over boards: {SLICES('auto')}") if found else reason
         )
 
+    def note_beside(self, whole: Split, planned: Callable[[Split], Split]) -> str:
+        """Return a note where slices were not asked for, and a short search finds them better than a single board.
+
+        Empty where it does not, and where several boards take part in `whole`.
+        """
+        is_one_board = len(set(whole.assignment)) == 1 and not whole.copies and len(self.boards) > 1
+        if self.slices or self.settings.cost_model or self._half_duplex or not is_one_board:
+            return ""
+        shortly = replace(self, time_limit_s=min(self.time_limit_s, REMEDY_LIMIT_S))
+        found = shortly._divided(Slices.AUTO, Console(quiet=True)).split(self._solver)  # noqa: SLF001 (of its own)
+        sliced = planned(found) if found else None
+        if sliced is None or not is_better(sliced.value, whole.value):
+            return ""
+        what, value = self._figure(sliced)
+        return f"note: layers divided over boards: {what} {value}; {SLICES('auto')} finds them"
+
+    def _figure(self, split: Split) -> tuple[str, str]:
+        """Return what is minimised, and its value for a split."""
+        objective = self.settings.objective
+        scale, unit = (MILLI, "mJ") if objective is Objective.ENERGY else (MS, "ms")
+        what = "period" if objective is Objective.THROUGHPUT else str(objective)
+        return what, f"{scale * split.value:.2f} {unit}"
+
     @property
     def _half_duplex(self) -> tuple[LinkSetting, ...]:
         return tuple(link for link in self.settings.links if link.half_duplex)
 
     def _comparison(self, whole: Split, sliced: Split) -> str:
         """Return the values of both in a line."""
-        objective = self.settings.objective
-        scale, unit = (MILLI, "mJ") if objective is Objective.ENERGY else (MS, "ms")
-        what = "period" if objective is Objective.THROUGHPUT else str(objective)
+        (what, divided), (_, undivided) = map(self._figure, (sliced, whole))
         better = "divided layers" if is_better(sliced.value, whole.value) else "whole layers"
-        return (
-            f"{what}: {scale * sliced.value:.2f} {unit} with {SOLVER} {self.solver}, "
-            f"{scale * whole.value:.2f} {unit} with whole layers: {better} are taken"
-        )
+        return f"{what}: {divided} with {SOLVER} {self.solver}, {undivided} with whole layers: {better} are taken"
 
     def _check(self) -> None:
         is_asked_for = self.slices not in {None, Slices.NONE}

@@ -108,10 +108,10 @@ def _read_calibration(path: Path) -> object:
 
 
 def _journal() -> bytes:
-    point = {"latency_s": 0.1, "energy_j": 0.2, "period_s": 0.1, "assignment": [0, 1], "proved": True}
+    point = {"latency_s": 0.1, "energy_j": 0.2, "period_s": 0.1, "assignment": [0, 1], "copies": [], "proved": True}
     outcome = {"model": "00", "bits": 8, "baud": 921600, "boards": [BOARD, BOARD]}
     lines = [
-        {"schema_version": 1, "tinysplit": "0.1.0"},
+        {"schema_version": 2, "tinysplit": "0.1.0"},
         {**outcome, "points": [point, point], "why_not": "", "complete": True},
         {**outcome, "boards": [BOARD], "baud": 0, "points": [], "why_not": "it does not fit", "complete": False},
     ]

@@ -34,10 +34,9 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
             all_boards = f"all boards: {_figure(solved, solved.value)}"
             yield f"note: {alone}, {all_boards}; {USE_ALL(False)} permits unused boards"
     elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
-        yield (
-            f"note: no split is better than a single board: {_names(solved, solved.assignment)} runs the whole "
-            f"network; {USE_ALL(True)} finds the best split over all boards"
-        )
+        runs = f"{_names(solved, solved.assignment)} runs the whole network"
+        over_all = f"{USE_ALL(True)} finds the best split over all boards"
+        yield f"note: no split of whole layers is better than a single board: {runs}; {over_all}"
     elif len(set(solved.assignment)) > 1:
         yield from _nearly_as_good(solved)
     copies = best_replication(replace(solved.problem, must_use_all=False), fewest=2)

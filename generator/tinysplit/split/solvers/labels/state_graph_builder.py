@@ -115,7 +115,8 @@ class StateGraphBuilder:
             self.costs.append(np.array([move.costs for move in moves]))
         least = [(costs @ self.resources.average).min(initial=inf) for costs in self.costs if len(costs)]
         self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
-        taken = np.array([np.array([move.link_bytes for move in moves]).max(axis=0) for moves in self.moves if moves])
+        most = [np.array([move.link_bytes for move in moves]).max(axis=0) for moves in self.moves if moves]
+        taken = np.array(most).reshape(-1, len(self.problem.devices))
         self.room_bytes = self.links.room_bytes(taken.sum(axis=0).tolist()) if self.links.counts else self._ram_bytes
         return True
 
