@@ -69,8 +69,8 @@ def test_a_network_without_weights() -> None:
         model.graph.initializer.remove(tensor)
     onnx.save(model, "bare.onnx")
     lines: list[str] = []
-    api.split("bare.onnx", BOARDS, progress=lines.append)
-    assert lines == printed("split", "bare.onnx", *OPTIONS)
+    api.split("bare.onnx", BOARDS, ALL_BOARDS, progress=lines.append)
+    assert lines == printed("split", "bare.onnx", *OPTIONS, "--use-all")
     assert lines[1] == "note: bare.onnx lacks weights: estimates do not need them"
 
 
