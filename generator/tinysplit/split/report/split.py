@@ -163,7 +163,8 @@ def _latency(split: Split) -> str:
     overlapped_ms = (split.l_s + split.t_s - split.i_s) * MS
     more = ""
     if abs(overlapped_ms) >= SHOWN_MS:
-        more = f" - {overlapped_ms:.2f} ms at the same time" if overlapped_ms > 0 else f" + {-overlapped_ms:.2f} ms"
+        copied = f" + {-overlapped_ms:.2f} ms to copy the input"
+        more = f" - {overlapped_ms:.2f} ms at the same time" if overlapped_ms > 0 else copied
     return f"L {split.l_s * MS:.2f} ms + T {split.t_s * MS:.2f} ms{more} = I {split.i_s * MS:.2f} ms"
 
 
