@@ -12,7 +12,6 @@ from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.timing.figures import period_of_copies_s
-from tinysplit.timing.program import BoardStep
 
 MOST_SETS = 2**14  # of boards that are compared
 
@@ -94,11 +93,6 @@ class CopiesEvaluation(Evaluation):
     def period_s(self) -> float:
         """Period in seconds of all copies together."""
         return self.replication.period_s
-
-    @cached_property
-    def blocking(self) -> tuple[BoardStep, ...]:
-        """The transfers with the host for which a copy waits, as its board lacks the RAM for a buffer."""
-        return tuple(chain.from_iterable(copy.blocking for copy in self.replication.alone))
 
     @cached_property
     def energy_j(self) -> float:
