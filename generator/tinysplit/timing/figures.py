@@ -97,16 +97,20 @@ class Timing:
     programs: tuple[Program, ...]
     interval_s: float = 0.0
 
-    @cached_property
+    @property
     def alone(self) -> Simulated:
         """One inference on boards at rest, of the slowest copy."""
-        return max((simulate([program], (0.0,)) for program in self.programs), key=lambda each: each.inference_s[0])
+        return self._slowest[1]
+
+    @cached_property
+    def _slowest(self) -> tuple[Program, Simulated]:
+        alone = ((program, simulate([program], (0.0,))) for program in self.programs)
+        return max(alone, key=lambda each: each[1].inference_s[0])
 
     @property
     def events_alone(self) -> tuple[Event, ...]:
         """What boards and links do in one inference of the slowest copy, in seconds from its begin on the boards."""
-        slowest = max(self.programs, key=lambda program: simulate([program], (0.0,)).inference_s[0])
-        events = simulate([slowest], (0.0,), keeps_events=True).events
+        events = simulate([self._slowest[0]], (0.0,), keeps_events=True).events
         begin_s = min(event.start_s for event in events if event.activity in {Activity.COPY, Activity.LAYER})
         return tuple(event._replace(start_s=event.start_s - begin_s, end_s=event.end_s - begin_s) for event in events)
 
