@@ -40,6 +40,9 @@ class SimulatedBoard:
     def __init__(self, env: Environment, device: int, program: Program, inbox: Inbox, recorder: Recorder) -> None:
         self.steps = [step for step in program.steps if step.device == device]
         self.ports = BoardPorts()
+        rows = [step.rows for step in self.steps if step.rows is not None]
+        self._streamed_to = frozenset(run.gives for run in rows)  # the transfers that a RUN gives away row by row
+        self._streamed_from = frozenset(run.takes for run in rows)  # and those that it takes row by row
         self._env, self._device, self._program, self._recorder = env, device, program, recorder
         self._parts, self._is_distributed, self._inbox = program.handoff, program.is_distributed, inbox
         self._times = recorder.boards[device] = BoardTimes(device)
@@ -61,7 +64,7 @@ class SimulatedBoard:
 
     def run(self) -> Process:
         """Run an inference for each input."""
-        is_fed_directly = self.ports.feed and not self.steps[0].is_staged  # the input is the first step
+        is_fed_directly = not self.steps[0].is_staged  # the input is the first step
         for self.index in count():
             if self.ports.feed and is_fed_directly:
                 self.ports.feed.room.open()
@@ -196,7 +199,7 @@ class SimulatedBoard:
 
     def _send(self, step: BoardStep) -> Process:
         sender, driver_s = self.ports.senders[step.transfer], self._parts.send_s[step.tensor][self._device]
-        if not self._is_streamed_to(step.transfer):
+        if step.transfer not in self._streamed_to:
             yield from self.wait(sender.free)
             if step.is_staged:
                 self.use_buffer(1)
@@ -222,7 +225,7 @@ class SimulatedBoard:
         is_blocking = not step.is_staged and not self._is_distributed
         if is_blocking:
             receiver.accept(self.index)
-        if self._is_streamed_from(step.transfer):
+        if step.transfer in self._streamed_from:
             return
         waited_s = yield from self.wait(receiver.full, moves=is_blocking)
         self._await_frames(receiver.cut.payload_bytes, wire_s, waited_s)
@@ -238,11 +241,3 @@ class SimulatedBoard:
             self.use_buffer(-1)
             receiver.accept(self.index + 1)
         yield from self._work(driver_s, Activity.DRIVER)
-
-    def _is_streamed_to(self, transfer: int) -> bool:
-        """Return whether a RUN gives the tensor of a transfer away row by row."""
-        return any(step.rows is not None and step.rows.gives == transfer for step in self.steps)
-
-    def _is_streamed_from(self, transfer: int) -> bool:
-        """Return whether a RUN takes the tensor of a transfer row by row."""
-        return any(step.rows is not None and step.rows.takes == transfer for step in self.steps)
