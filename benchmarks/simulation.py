@@ -8,7 +8,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -22,19 +22,21 @@ from common.tables import Cell, MarkdownTable, milliseconds
 from tinysplit.boards.catalog import load_all
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.projects import generate
+from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import SliceAxis
+from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
+from tinysplit.network.graph import Graph
+from tinysplit.network.parts import has_rows, needed_rows
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.samples import Samples
 from tinysplit.pipeline import Context, split_network
 from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
-from tinysplit.slices.candidates import Candidate, ends_of_tiles
 from tinysplit.slices.links import with_links
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
@@ -194,7 +196,7 @@ def _whole_cells(case: StreamCase, *, is_measured: bool) -> Sequence[Cell]:
         measured = found.measurement.i_s.mean, found.stream.period_s if found.stream else None
     else:
         context = Context.load(NETWORKS[case.network].model, case.boards, case.settings, QUIET)
-        split = split_network(context, Search())
+        split = split_network(context, Search(slices=Slices.NONE))
     latencies, periods, spent_s = figures_of(split)
     times = (*latencies, measured[0], *periods, measured[1])
     return case.title, case.baud, *map(milliseconds, times), f"{spent_s:.2f}"
@@ -220,15 +222,25 @@ def divided(_options: Namespace) -> None:
     )
 
 
+def rows_on(graph: Graph, n_boards: int) -> Distributions:
+    """Return the layers that have rows divided equally, all edges apart, and the others on the first board."""
+    layers, needed = [], needed_rows(graph)
+    for number, layer in enumerate(graph.layers):
+        shape, rows = layer.out_shape, needed[number]
+        if all(each.out_shape.height >= n_boards for each in graph.layers[: number + 1]) and has_rows(graph, number):
+            inner = (rows.start + round(len(rows) * board / n_boards) for board in range(1, n_boards))
+            ends = [0, *inner, shape.height]
+            layers.append(Distribution(SliceAxis.ROWS, tuple(range(*pair) for pair in pairwise(ends))))
+        else:
+            layers.append(Distribution.whole(shape, 0, n_boards))
+    return Distributions(tuple(layers), 0, 0, frozenset(range(len(layers))))
+
+
 def divided_latencies(n_boards: int, baud: int) -> tuple[float, float]:
     """Return I in seconds by the engine, and measured."""
     graph, boards = NETWORKS["Tiny-CNN"].graph(), load_all((BOARD,) * n_boards)
-    n_divided = next(ends_of_tiles(graph, n_boards))
     order = tuple(range(n_boards))
-    candidate = Candidate(
-        SliceAxis.ROWS, n_divided, order, (1 / n_boards,) * n_boards, 0, 0, frozenset(range(n_divided))
-    )
-    how = candidate.distributions(graph, n_boards)
+    how = rows_on(graph, n_boards)
     x = np.random.default_rng(SEED).normal(size=(SAMPLES, *graph.sample_shape)).astype(np.float32)
     quantized = quantize_model(graph, MODEL, Samples(x, None), 8, QUIET).quantized
     divided = distribute(graph, how, n_boards, BitWidths.of_quantized(quantized))

@@ -8,12 +8,10 @@ from models import onnx_builder
 from session import compiler_cache, profiles, shared_folder
 from session.fake_clock import FakeClock
 from tinysplit.common import progress
-from tinysplit.slices import choice
 from tinysplit.split import clock
 
 NO_TIME_S = 1e-6  # between two readings of the clock of searches, which so end by their work alone
 NEVER_S = 86400.0
-REMEDY_READINGS = 100  # until the search for a remedy ends, which nobody asked for: a user's ends after a second or two
 TERMINAL = {"COLUMNS": "80", "LINES": "25", "TERM": "xterm"}
 COLOURS = ("NO_COLOR", "FORCE_COLOR", "PY_COLORS", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "GITHUB_ACTIONS")
 
@@ -29,7 +27,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in (*COLOURS, "TERMINAL_WIDTH"):
         os.environ.pop(name, None)
     clock.now = FakeClock(NO_TIME_S)
-    choice.REMEDY_LIMIT_S = REMEDY_READINGS * NO_TIME_S
     progress.LATE_S = NEVER_S
     profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
     if shared_folder.begin():

@@ -48,6 +48,7 @@ from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
 from tinysplit.plan.planned_split import with_programs
+from tinysplit.plan.what_if import faster_with
 from tinysplit.project.manifest import Project
 from tinysplit.project.placement import plans_of_file
 from tinysplit.project.split_file import SplitFile, check_split_matches
@@ -58,7 +59,6 @@ from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.sample_warnings import print_reused_samples
 from tinysplit.quantize.warnings import print_warnings
 from tinysplit.settings.fixed_point import BITS
-from tinysplit.settings.programs import HOST_PROTOCOL
 from tinysplit.settings.samples import CALIBRATION_SAMPLES
 from tinysplit.settings.search import REPLICATE, SLICES
 from tinysplit.settings.setting import either
@@ -68,19 +68,21 @@ from tinysplit.split.alternatives import best_of
 from tinysplit.split.copies import solve_with_copies
 from tinysplit.split.explain.alternatives import better_alternatives
 from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.explain.reasons import Reasons, reasons_for
 from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.pareto import Front
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import Placement, Split
 from tinysplit.timing.figures import Timing
 from tinysplit.timing.loss import Loss
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples, measure_boards
 from tinysplit_hil.results.run_report import RunReport
 
+WHAT_IF_LIMIT_S = 2.0  # of the search with another board
 _WITHOUT_GOAL = either(f"use {BITS.option} 8 or 16", "leave the goal out")
 
 
@@ -210,27 +212,25 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
     Times of whole layers are those with the integer weights of `quantized`, if given. Raises CheckFailedError where no
     split is feasible, or none was found in time.
     """
-    if search.assignment is not None:
-        problem = make_problem(context.table, context.graph, context.boards, context.settings, quantized=quantized)
-        split = _planned(context, _given(context, problem, search.assignment))
-        _print_alternatives(context, split, search)
-        return split
-    if search.slices not in {None, Slices.NONE} and search.copies is Copies.ALWAYS:
-        raise UsageError(f"{REPLICATE(True)} gives boards the whole network: leave {SLICES} out")
     with steps(context.messages, f"splitting {context.title}"):
-        ends = (search.input_board - 1, search.output_board - 1)
-        how = (search.slices, search.slice_solver, *ends, search.time_limit_s)
-        request = SliceRequest(context.table, context.graph, context.boards, context.settings, *how)
-        split = request.best(
-            lambda: _solve(context, search, quantized=quantized),
-            lambda found: _planned(context, found),
-            context.messages,
-        )
+        split = _best(context, search, BitWidths.of(context.graph, context.settings.bits), quantized)
     if not split.distributions:
         _print_alternatives(context, split, search)
-        if note := request.note_beside(split, lambda found: _planned(context, found)):
-            context.messages.print(note, highlight=False, soft_wrap=True)
     return split
+
+
+def reasons_of(context: Context, search: Search, split: Split, file: SplitFile) -> Reasons:
+    """Return why a split was taken, and what would make it faster: see `faster_with`."""
+    problem = make_problem(context.table, context.graph, context.boards, context.settings)
+    quiet = replace(context, messages=Console(quiet=True))
+
+    def best_on(boards: Sequence[Board]) -> float:
+        more = replace(search, time_limit_s=min(search.time_limit_s, WHAT_IF_LIMIT_S))
+        widths = BitWidths.of(context.graph, context.settings.bits)
+        return _best(replace(quiet, boards=tuple(boards)), more, widths).value
+
+    placed = (context.table, context.graph, context.boards, file.settings, split.placement)
+    return reasons_for(split, problem, faster_with(*placed, split.value, best_on))
 
 
 def split_in_mixed_precision(context: Context, search: Search, samples: Samples, goal: Goal) -> JointSplit:
@@ -238,15 +238,13 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
-    if search.slices not in {None, Slices.NONE}:
-        raise UsageError(f"{BITS('auto')} splits whole layers: {_WITHOUT_GOAL} with {SLICES}")
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
         joint = search_jointly(
             graph,
-            lambda widths: _planned(context, _solve(context, search, widths), widths),
-            lambda assignment: allocate_bits(calibration, _limits(context, goal, assignment)),
+            lambda widths: _best(context, search, widths),
+            lambda placement: allocate_bits(calibration, _limits(context, goal, placement)),
         )
     print_warnings(joint.quantized, calibration, messages)
     _print_alternatives(context, joint.split, search)
@@ -303,14 +301,14 @@ def simulate(
 
 
 def quantize_network(
-    context: Context, samples: Samples, goal: Goal | None = None, assignment: Assignment = ()
+    context: Context, samples: Samples, goal: Goal | None = None, placement: Placement | None = None
 ) -> QuantizedGraph:
     """Quantize the network, calibrated on `samples`, to the settings' bits.
 
-    With a `goal`, weights and values get 8 or 16 bits each, as fast as the split `assignment` allows. Raises
+    With a `goal`, weights and values get 8 or 16 bits each, as fast as `placement` allows. Raises
     CheckFailedError where no widths that fit the boards meet the goal. With a `structure`, the formats are its.
     """
-    bits = _limits(context, goal, assignment) if goal else context.settings.bits
+    bits = _limits(context, goal, placement) if goal else context.settings.bits
     kept = context.programs.structure
     given = kept.formats if kept else bits
     quantization = quantize_model(context.graph, context.model, samples, given, context.messages)
@@ -376,21 +374,40 @@ def generate_folder(
     check_split_matches(split, context.graph, context.boards)
     if split.distributions:
         check_distributions(context.graph, split.distributions, len(context.boards))
-    if split.slices and (goal or context.programs.mlperf):
-        raise UsageError(f"the split divides layers: neither {BITS('auto')} nor {HOST_PROTOCOL('mlperf')} know that")
-    if split.copies and goal:
-        raise UsageError(f"the split has copies of the whole network, {BITS('auto')} one pipeline: {_WITHOUT_GOAL}")
     if structure := context.programs.structure:
         structure.check_use(out, has_limits=goal not in (None, Goal()))
     with locked_folder(out):
         check_output_folder(out, force=force)
         samples = load_samples(calibration, context.graph).first(calibration_count)
-        quantized = quantize_network(context, samples, goal, split.devices)
+        quantized = quantize_network(context, samples, goal, split.placement)
         quantized, assignments = distribute_network(context, quantized, split.distributions)
         widths = BitWidths.of_quantized(quantized)
         problem = make_problem(context.table, quantized.graph, context.boards, context.settings, widths)
         plans = plan_boards(context, quantized, problem, assignments or split.assignments)
         return write_projects(context, quantized, plans, split, len(samples.x), out, force=force)
+
+
+def _best(context: Context, search: Search, widths: BitWidths, quantized: QuantizedGraph | None = None) -> Split:
+    """Return the best split in `widths`: of whole layers, copies of the network, or layers divided over boards.
+
+    With an assignment, that split. Programs whose weights others may replace have whole layers (`Structure`), unless
+    divided ones are asked for.
+    """
+    if search.assignment is not None:
+        problem = make_problem(context.table, context.graph, context.boards, context.settings, widths, quantized)
+        return _planned(context, _given(context, problem, search.assignment), widths)
+    if search.divides_layers and search.copies is Copies.ALWAYS:
+        raise UsageError(f"{REPLICATE(True)} gives boards the whole network: leave {SLICES} out")
+    ends = (search.input_board - 1, search.output_board - 1)
+    keeps_whole = search.copies is Copies.ALWAYS or context.programs.weights_counter is not None
+    slices = Slices.NONE if keeps_whole and not search.divides_layers else search.slices
+    how = (slices, search.slice_solver, *ends, search.time_limit_s)
+    request = SliceRequest(context.table, context.graph, context.boards, context.settings, widths, *how)
+    return request.best(
+        lambda time_limit_s: _solve(context, replace(search, time_limit_s=time_limit_s), widths, quantized),
+        lambda found: _planned(context, found, widths),
+        context.messages,
+    )
 
 
 def _solve(
@@ -437,5 +454,5 @@ def _print_alternatives(context: Context, split: Split, search: Search) -> None:
         context.messages.print(note, highlight=False, soft_wrap=True)
 
 
-def _limits(context: Context, goal: Goal, assignment: Assignment) -> Limits:
-    return Limits(context.table, goal, context.boards, context.settings, assignment)
+def _limits(context: Context, goal: Goal, placement: Placement | None) -> Limits:
+    return Limits(context.table, goal, context.boards, context.settings, placement)

@@ -166,7 +166,7 @@ def test_numbers_and_fields_are_strict(call: Call, text: str) -> None:
     ("call", "text"),
     [
         (search(time_limit_s=float("inf")), "time_limit_s inf: expected a number of seconds above zero"),
-        (search(slice_solver="exact"), "solver exact divides layers: it needs slices rows, channels or auto"),
+        (search(slice_solver="exact", slices="none"), 'solver exact divides layers, which slices="none" excludes'),
         (search(assignment="1-7:1", slices="rows"), "assignment 1-7:1: nothing is searched for: leave slices out"),
         (search(solver="highs"), "solver highs is now auto, the one exact search"),
         (search(assignment="1-7:1", copies="always"), "leave copies=Copies.ALWAYS out"),
@@ -203,9 +203,10 @@ def test_scalars_of_numpy_are_numbers() -> None:
 
 def test_layers_and_boards_count_from_one() -> None:
     boards = [G0, G0]
-    plain = api.split(MODEL, boards, api.CostSettings(use_all=True))
+    whole = api.Search(slices=api.Slices.NONE)
+    plain = api.split(MODEL, boards, api.CostSettings(use_all=True), whole)
     slow = api.CostSettings(use_all=True, links=[{"boards": (2, 1), "baud": 9600}])  # type: ignore[arg-type]
-    assert api.split(MODEL, boards, slow).t_s > 2 * plain.t_s
+    assert api.split(MODEL, boards, slow, whole).t_s > 2 * plain.t_s
     direct = api.split(MODEL, G0, api.CostSettings(kernels=((1, "direct"),)))
     assert direct.layers[0].seconds > plain.layers[0].seconds
     assert direct.layers[2].seconds == pytest.approx(plain.layers[2].seconds)

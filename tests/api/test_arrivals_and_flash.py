@@ -75,12 +75,15 @@ def test_a_goal_makes_mixed_precision(found: api.SplitResult, tmp_path: Path) ->
     assert mixed.to_json()["layers"] != plain.to_json()["layers"]
 
 
-def test_a_goal_is_for_one_pipeline_and_labels(found: api.SplitResult, tmp_path: Path) -> None:
+def test_a_goal_makes_copies_of_mixed_precision(tmp_path: Path) -> None:
     copies = api.split(example.MODEL, [G0, G0], search=api.Search(copies=api.Copies.ALWAYS))
-    with pytest.raises(
-        UsageError, match="the split has copies of the whole network, a goal one pipeline: leave the go"
-    ):
-        api.generate(example.MODEL, copies, example.CALIBRATION, tmp_path / "out", goal=api.Goal())
+    goal = api.Goal(min_sqnr_db=45.0)
+    made = api.generate(example.MODEL, copies, example.CALIBRATION, tmp_path / "out", goal=goal)
+    assert len(made.project.boards) == 2
+    assert 16 in {formats.y.bits for formats in made.project.formats}
+
+
+def test_a_goal_is_for_labels(found: api.SplitResult, tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match="min_sqnr_db is for calibration samples without labels: give max_drop instead"
     ):

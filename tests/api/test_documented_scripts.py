@@ -86,7 +86,7 @@ def test_script_of_the_package_index(capsys: pytest.CaptureFixture[str]) -> None
 def test_notebook(capsys: pytest.CaptureFixture[str]) -> None:
     names = execute(["".join(cell["source"]) for cell in cells() if cell["cell_type"] == "code"], NOTEBOOK.name)
     assert names["measured"].is_bit_exact
-    assert names["split"].assignment == (1, 1, 1, 1, 1, 1, 2)
+    assert {1, 2} == {layer.board for layer in names["split"].layers}
     printed = capsys.readouterr().out
     assert "building 2 projects ..." in printed
-    assert "layer 7 dense" in printed
+    assert re.search(r"layer \d+ dense", printed)

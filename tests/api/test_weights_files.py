@@ -15,7 +15,7 @@ G0 = "nucleo_g071rb"
 
 @pytest.fixture(scope="module")
 def found() -> api.SplitResult:
-    return api.split(example.MODEL, [G0, G0], api.CostSettings(use_all=True))
+    return api.split(example.MODEL, [G0, G0], api.CostSettings(use_all=True), api.Search(slices=api.Slices.NONE))
 
 
 @pytest.mark.slow

@@ -4,15 +4,22 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
 from example_folders import example
+from tinysplit import pipeline
 from tinysplit.cli.app import app
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.samples import load_samples
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+from tinysplit.slices.settings import Search
 
 MODEL, CALIBRATION = str(example.MODEL), str(example.CALIBRATION)
 TWO_G0 = ("--board", "nucleo_g071rb", "--board", "nucleo_g071rb")
 PUBLISHED = "1-4:1,5-7:2"
+WHOLE = ("--slices", "none", "--use-all")
 
 
 def test_table_5_by_the_published_costs(tmp_path: Path) -> None:
@@ -58,14 +65,20 @@ def test_refusals(options: tuple[str, ...], code: int, says: str, tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
-def test_mixed_precision_searches_itself(tmp_path: Path) -> None:
-    options = ("--assign", PUBLISHED, "--bits", "auto", "-s", CALIBRATION, "-o", str(tmp_path / "out"))
-    assert "--assign needs --bits 8 or 16" in run("run", MODEL, *TWO_G0, *options, expect=USAGE)
+def test_mixed_precision_keeps_it() -> None:
+    boards, messages = ("nucleo_g071rb", "nucleo_g071rb"), Console(quiet=True)
+    context = pipeline.Context.load(example.MODEL, boards, CostSettings(), messages)
+    samples = load_samples(example.CALIBRATION, context.graph)
+    goal = Goal(min_sqnr_db=45.0)
+    joint = pipeline.split_in_mixed_precision(context, Search(assignment=PUBLISHED), samples, goal)
+    assert joint.split.assignment == (0, 0, 0, 0, 1, 1, 1)
+    assert joint.split.distributions is None
+    assert len(joint.rounds) == 1
 
 
 def test_an_edited_file_is_generated_with_its_own_cuts(tmp_path: Path) -> None:
     path, out = tmp_path / "split.json", tmp_path / "out"
-    split = json.loads(run("split", MODEL, *TWO_G0, "--use-all", "-o", str(path), "--json"))
+    split = json.loads(run("split", MODEL, *TWO_G0, *WHOLE, "-o", str(path), "--json"))
     path.write_text(json.dumps(split | {"assignment": [1, 1, 1, 1, 2, 2, 2]}))
     project = json.loads(run("generate", MODEL, "--split", str(path), "-s", CALIBRATION, "-o", str(out), "--json"))
     assert [layer["board"] for layer in project["layers"]] == [1, 1, 1, 1, 2, 2, 2]
@@ -79,7 +92,7 @@ def test_an_edited_file_is_generated_with_its_own_cuts(tmp_path: Path) -> None:
 
 def test_an_edited_file_that_cannot_run(tmp_path: Path) -> None:
     path = tmp_path / "split.json"
-    split = json.loads(run("split", MODEL, *TWO_G0, "--use-all", "-o", str(path), "--json"))
+    split = json.loads(run("split", MODEL, *TWO_G0, *WHOLE, "-o", str(path), "--json"))
     generate = ("generate", MODEL, "--split", str(path), "-s", CALIBRATION, "-o", str(tmp_path / "out"))
     path.write_text(json.dumps(split | {"assignment": [1] * 7}))
     assert "board 2 (nucleo_g071rb) has no layer" in run(*generate, expect=CHECK_FAILED)

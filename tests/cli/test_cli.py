@@ -41,13 +41,14 @@ def test_analyze_json_counts_the_example() -> None:
 
 def test_split_json_is_the_file(tmp_path: Path) -> None:
     path = tmp_path / "split.json"
-    printed = json.loads(run("split", MODEL, *TWO_G0, "-o", str(path), "--json"))
+    printed = json.loads(run("split", MODEL, *TWO_G0, "--slices", "none", "-o", str(path), "--json"))
     assert printed == json.loads(path.read_text())
     assert printed["proved"]
 
 
 def test_the_solver_that_is_the_default_may_be_named(tmp_path: Path) -> None:
-    printed = json.loads(run("split", MODEL, *SHARED, "--solver", "auto", "-o", str(tmp_path / "s.json"), "--json"))
+    options = ("--slices", "none", "--solver", "auto", "-o", str(tmp_path / "s.json"))
+    printed = json.loads(run("split", MODEL, *SHARED, *options, "--json"))
     assert printed["assignment"] == [1, 1, 1, 1, 1, 1, 2]
     assert printed["solver"] == "labels"
 
@@ -71,9 +72,8 @@ def test_throughput(period: str, tmp_path: Path) -> None:
 
 
 def test_copies_that_win_are_named(tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        app, ["split", MODEL, *TWO_G0, "--objective", "throughput", "--no-replicate", "-o", str(tmp_path / "s.json")]
-    )
+    options = ("--objective", "throughput", "--no-replicate", "--slices", "none", "-o", str(tmp_path / "s.json"))
+    result = CliRunner().invoke(app, ["split", MODEL, *TWO_G0, *options])
     assert result.exit_code == 0
     assert (
         "note: replicating the whole network on board 1 (nucleo_g071rb) and board 2 (nucleo_g071rb), with"
@@ -89,20 +89,12 @@ def test_copies_that_win_are_the_answer(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "note" not in result.stderr
     printed = json.loads(result.stdout)
-    assert (printed["copies"], printed["solver"], printed["proved"]) == ([1, 2], "copies", True)
+    assert (printed["copies"], printed["solver"]) == ([1, 2], "copies")
+    assert 0 < printed["figures"]["lower_bound"] <= printed["figures"]["period_s"]
     one = CliRunner().invoke(
         app, ["split", MODEL, *TWO_G0[:2], "--objective", "throughput", "-o", str(tmp_path / "1.json"), "--json"]
     )
     assert printed["figures"]["period_s"] == pytest.approx(json.loads(one.stdout)["figures"]["period_s"] / 2)
-    mixed = ["--bits", "auto", "-o", str(tmp_path / "o")]
-    refused = CliRunner().invoke(
-        app, ["generate", MODEL, "--split", str(tmp_path / "s.json"), "--samples", "none.npz", *mixed]
-    )
-    assert refused.exit_code == 2
-    assert "the split has copies of the whole network" in refused.stderr
-    refused = CliRunner().invoke(app, ["run", MODEL, *TWO_G0, "--replicate", "--samples", "none.npz", *mixed])
-    assert refused.exit_code == 2
-    assert "--replicate needs --bits 8 or 16" in refused.stderr
 
 
 def test_replication_on_demand(tmp_path: Path) -> None:
@@ -128,7 +120,7 @@ def test_limits_out_of_reach(tmp_path: Path) -> None:
 
 def test_one_board_alone_is_enough_where_boards_may_be_left_out(tmp_path: Path) -> None:
     path = str(tmp_path / "s.json")
-    printed = json.loads(run("split", MODEL, *TWO_G0, "-o", path, "--json"))
+    printed = json.loads(run("split", MODEL, *TWO_G0, "--slices", "none", "-o", path, "--json"))
     assert printed["figures"]["T"] == 0
     assert len(set(printed["assignment"])) == 1
 

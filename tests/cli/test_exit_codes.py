@@ -36,7 +36,7 @@ COMMAND = (sys.executable, "-c", PROGRAM)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generated folder."""
     path = tmp_path_factory.mktemp("generated")
-    run("split", MODEL, *TWO_G0, "-o", str(path / "split.json"))
+    run("split", MODEL, *TWO_G0, "--slices", "none", "-o", str(path / "split.json"))
     run("generate", MODEL, "--split", str(path / "split.json"), "-s", CALIBRATION, "-o", str(path / "out"))
     return path / "out"
 

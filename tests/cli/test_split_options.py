@@ -35,10 +35,10 @@ def split(folder: Path, *arguments: str) -> tuple[dict[str, Any], str]:
 
 
 def test_boards_may_be_left_out_unless_all_are_asked_for(tmp_path: Path) -> None:
-    printed, notes = split(tmp_path, *G0, *G0)
+    printed, notes = split(tmp_path, *G0, *G0, "--slices", "none")
     assert set(printed["assignment"]) == {1}
     assert "note: no split of whole layers is better than a single board: board 1 (nucleo_g071rb) runs" in notes
-    printed, notes = split(tmp_path, *G0, *G0, "--use-all")
+    printed, notes = split(tmp_path, *G0, *G0, "--slices", "none", "--use-all")
     assert set(printed["assignment"]) == {1, 2}
     assert "note: board 1 (nucleo_g071rb) alone: latency " in notes
     assert set(split(tmp_path, *H7, "-b", "nucleo_l4r5zi", "--paper")[0]["assignment"]) == {1, 2}
@@ -118,11 +118,11 @@ def test_pareto(against: str) -> None:
         (("--max-energy", "0"), USAGE, "a maximum energy of 0 J excludes every split"),
         (("--solver", "magic"), USAGE, "unknown solver 'magic': use one of auto, exact"),
         (
-            ("--solver", "geometric"),
+            ("--solver", "geometric", "--slices", "none"),
             USAGE,
-            "--solver geometric divides layers: it needs --slices rows, channels or auto",
+            "--solver geometric divides layers, which --slices none excludes",
         ),
-        (("--solver", "exact", "--slices", "none"), USAGE, "--solver exact divides layers: it needs --slices"),
+        (("--solver", "exact", "--slices", "none"), USAGE, "divides layers, which --slices none excludes"),
         (
             ("--solver", "geometric", "--slices", "rows", "--objective", "throughput"),
             USAGE,

@@ -11,6 +11,7 @@ from example_folders import example
 from tinysplit.cli.app import app
 
 TWO = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
+WHOLE, SLOW = ("--slices", "none"), ("--link", "1-2:9600")
 MODEL, SAMPLES = str(example.MODEL), str(example.SAMPLES)
 COMMAND = "test the wiring with `tinysplit wiring -b nucleo_g071rb -b nucleo_f401re`"
 
@@ -67,12 +68,12 @@ def test_a_split_has_uarts_and_rates_of_the_wiring_test(tmp_path: Path, monkeypa
     found = json.loads(run("wiring", *TWO, "--test-bytes", "2048", "--baud", "2000000", "--json"))
     assert found == json.loads((tmp_path / "wiring.json").read_text())
     assert [(link["uarts"], link["baud"]) for link in found["links"]] == [(["USART1", "USART1"], 2_000_000)]
-    split = json.loads(run("split", MODEL, *TWO, "--baud", "auto", "--use-all", "--json"))
+    split = json.loads(run("split", MODEL, *TWO, "--baud", "auto", "--use-all", *WHOLE, "--json"))
     assert split["links"] == [
         {"boards": [1, 2], "baud": 2_000_000, "half_duplex": False, "uarts": ["USART1", "USART1"]}
     ]
     assert split["link_driver"] == "dma"
-    slower = json.loads(run("split", MODEL, *TWO, "--baud", "auto", "--link", "1-2:9600", "--use-all", "--json"))
+    slower = json.loads(run("split", MODEL, *TWO, "--baud", "auto", *SLOW, "--use-all", *WHOLE, "--json"))
     assert slower["figures"]["T"] > 50 * split["figures"]["T"]
     assert "tested with dma" in run("split", MODEL, *TWO, "--baud", "auto", "--link-driver", "interrupt", expect=USAGE)
     others = ("split", MODEL, "-b", "nucleo_g071rb", "-b", "nucleo_g071rb")

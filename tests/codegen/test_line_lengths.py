@@ -13,6 +13,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.codegen.board_files import render_board_files
+from tinysplit.common.choices import Slices
 from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.settings import Search
 
@@ -30,7 +31,7 @@ def long_lines(text: str) -> Iterator[str]:
 def test_lines_of_a_project_are_short(bits: int, tmp_path: Path) -> None:
     settings = CostSettings(bits=bits, use_all=True)
     context = pipeline.Context.load(MODEL, BOARDS, settings, Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     project = pipeline.generate_folder(context, split, CALIBRATION, tmp_path / "out")
     for board in project.boards:
         folder = tmp_path / "out" / board.directory

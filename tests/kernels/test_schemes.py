@@ -275,8 +275,7 @@ def test_a_kernel_that_estimates_cannot_tell_apart(monkeypatch: pytest.MonkeyPat
 def test_what_ram_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
     assert "of RAM with its tensors" not in describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
-    waits = {"direct": inf, "dual_mac": 0.0}
-    monkeypatch.setattr(KernelChoice, "waits", lambda _choice, _number, kernel: waits[kernel.name])
+    monkeypatch.setattr(KernelChoice, "waits", lambda _choice, _number, kernel: inf if kernel.name == "direct" else 0.0)
     choice = KernelChoice(shipped_table(), graph, BitWidths.all(graph, 8), own.board)
     needed = choice.live_bytes(0, KERNELS_BY_NAME["direct"])
     why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why

@@ -19,6 +19,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.onnx_import import import_model
+from tinysplit.plan.planned_split import PlacedNetwork
 from tinysplit.project.split_file import read_split
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
@@ -26,7 +27,7 @@ from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
 from tinysplit.quantize.mixed_precision.joint_search import MOST_ROUNDS, JointSplit, search_jointly
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Assignment
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import Placement, Split
 
 A, B, C = (0, 0), (0, 1), (1, 1)
 
@@ -47,9 +48,10 @@ def settled(splits: list[Assignment], widths: dict[Assignment, int]) -> tuple[Jo
 
     def split_with(widths: BitWidths) -> Split:
         seen.append({*widths.values.values(), *widths.weights.values()})
-        return cast("Split", SimpleNamespace(assignment=next(left)))
+        return cast("Split", SimpleNamespace(placement=Placement((next(left),))))
 
-    def widths_for(assignment: Assignment) -> MixedPrecision:
+    def widths_for(placement: Placement) -> MixedPrecision:
+        (assignment,) = placement.assignments
         if assignment not in widths:
             raise CheckFailedError(f"nothing for {assignment}")
         return widths_of(graph, widths[assignment])
@@ -60,7 +62,7 @@ def settled(splits: list[Assignment], widths: dict[Assignment, int]) -> tuple[Jo
 def test_a_split_that_stays_is_settled_in_a_round() -> None:
     found, seen = settled([A, A], {A: 16})
     assert seen == [{8}, {16}]
-    assert found.split.assignment == A
+    assert found.split.placement.devices == A
     assert list(found.lines()) == [
         "mixed precision, round 1: 16 bits for 5 of 5 tensors on the 8-bit split, same split"
     ]
@@ -77,7 +79,7 @@ def test_another_split_gets_widths_of_its_own() -> None:
 def test_splits_that_alternate_end_with_the_split_of_the_widths_that_are_used() -> None:
     found, seen = settled([A, B] * MOST_ROUNDS, {A: 16, B: 8})
     assert len(found.rounds) == MOST_ROUNDS
-    assert found.rounds[-1].after == found.split.assignment
+    assert found.rounds[-1].after == found.split.placement
     assert seen[-1] == {*found.widths.values.values()}
     assert list(found.lines())[-1].startswith(f"mixed precision: not converged after {MOST_ROUNDS} rounds")
 
@@ -98,27 +100,27 @@ def pointwise(rows: int) -> Graph:
 def test_what_fits_is_what_is_planned(rows: int, fits: bool) -> None:
     graph, boards = pointwise(rows), load_all(["nucleo_g071rb"])
     long = BitWidths.all(graph, 16)
-    assert WidthCosts(shipped_table(), graph, boards, CostSettings(), (0, 0)).fits(long) is fits
+    assert WidthCosts(shipped_table(), graph, boards, CostSettings(), Placement(((0, 0),))).fits(long) is fits
     assert rows == 16 or 2 * long.size_bytes(graph, 0) > boards[0].device.largest_ram.size_bytes  # side by side
 
 
 def test_limits_of_the_split_hold_with_widths_too() -> None:
     graph, boards = import_model(example.MODEL), load_all(["nucleo_f446re"])
     short, long = (BitWidths.all(graph, bits) for bits in (8, 16))
-    assignment = (0,) * len(graph.layers)
+    placement = Placement(((0,) * len(graph.layers),))
     short_s, long_s = (
-        evaluate(make_problem(shipped_table(), graph, boards, CostSettings(), widths), assignment).i_s
+        evaluate(make_problem(shipped_table(), graph, boards, CostSettings(), widths), placement.devices).i_s
         for widths in (short, long)
     )
-    assert WidthCosts(shipped_table(), graph, boards, CostSettings(), assignment).seconds(long) == pytest.approx(long_s)
-    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(max_latency_s=(short_s + long_s) / 2), assignment)
+    assert WidthCosts(shipped_table(), graph, boards, CostSettings(), placement).seconds(long) == pytest.approx(long_s)
+    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(max_latency_s=(short_s + long_s) / 2), placement)
     assert costs.fits(short)
     assert not costs.fits(long)
 
 
 def test_a_value_that_crosses_costs_its_time_on_the_link() -> None:
     graph, boards = import_model(example.MODEL), load_all(["nucleo_f446re"] * 2)
-    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(baud=115_200), (0, 0, 1, 1, 1, 1, 1))
+    costs = WidthCosts(shipped_table(), graph, boards, CostSettings(baud=115_200), Placement(((0, 0, 1, 1, 1, 1, 1),)))
     short = BitWidths.all(graph, 8)
     crossing = short.with_value(graph, graph.layers[0].output, 16)
     staying = short.with_value(graph, graph.layers[2].output, 16)
@@ -133,10 +135,11 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     split = read_split(folder / "split.json")
     assert split.bit_widths
     assert {*split.bit_widths.values.values()} == {8, 16}
-    problem = make_problem(
-        shipped_table(), import_model(example.MODEL), load_all(split.board_names), split.settings, split.bit_widths
-    )
-    assert evaluate(problem, split.devices).i_s == pytest.approx(split.figures.I, rel=0.01)  # the copy of the input
+    boards, graph = load_all(split.board_names), import_model(example.MODEL)
+    placed = PlacedNetwork.of(graph, split.bit_widths, len(boards), split.placement)
+    problem = make_problem(shipped_table(), placed.graph, boards, split.settings, placed.widths)
+    found = evaluate(problem, placed.assignments[0])
+    assert found.i_s == pytest.approx(split.figures.I, rel=0.01)  # the copy of the input
     layers = json.loads((folder / "tinysplit.json").read_text())["layers"]
     total_s = sum(layer["estimated_s"] for layer in layers)
     assert total_s == pytest.approx(split.figures.L, rel=0.05)  # formats are known, and layers run fused

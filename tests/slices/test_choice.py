@@ -14,6 +14,7 @@ from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.slices.choice import SliceRequest
@@ -26,7 +27,8 @@ FAST = CostSettings(baud=3_000_000)
 
 
 def request_of(slices: Slices | None, settings: CostSettings = FAST) -> SliceRequest:
-    return SliceRequest(shipped_table(), tiny_cnn(), [G0, G0], settings, slices, None, 0, 0, 3.0)
+    graph = tiny_cnn()
+    return SliceRequest(shipped_table(), graph, [G0, G0], settings, BitWidths.of(graph, 8), slices, None, 0, 0, 3.0)
 
 
 def messages() -> Console:
@@ -44,33 +46,70 @@ def as_found(split: Split) -> Split:
 def test_a_half_duplex_link_is_refused_by_name() -> None:
     request = request_of(Slices.ROWS, replace(FAST, links=(LinkSetting((0, 1), 921_600, half_duplex=True),)))
     with pytest.raises(UsageError, match=r"--link 1-2:921600:half: .* leave out :half, or --slices"):
-        request.best(lambda: whole_layers(request), as_found, messages())
+        request.best(lambda _: whole_layers(request), as_found, messages())
 
 
 def test_the_output_is_at_the_named_board_even_where_whole_layers_are_faster() -> None:
     settings = CostSettings(baud=9_600)
     request = replace(request_of(Slices.ROWS, settings), boards=[F4, G0], output_board=1)
-    found = request.best(lambda: whole_layers(request), as_found, messages())
+    found = request.best(lambda _: whole_layers(request), as_found, messages())
     assert found.objective > whole_layers(request).objective
     assert found.distributions is not None
     assert found.assignment[-1] == 1
 
 
-def test_an_infeasible_split_names_slices_where_they_help() -> None:
+def infeasible(_time_limit_s: float) -> Split:
+    raise CheckFailedError("no split")
+
+
+@pytest.mark.parametrize("slices", [None, Slices.ROWS])
+def test_layers_are_divided_where_whole_ones_are_infeasible(slices: Slices | None) -> None:
+    found = request_of(slices).best(infeasible, as_found, messages())
+    assert found.distributions is not None
+    assert found.figures.is_feasible
+
+
+def test_layers_are_divided_by_default() -> None:
+    """Half of one board's latency, on the path of a request that names nothing."""
     request = request_of(None)
+    found = request.best(lambda _: whole_layers(request), as_found, messages())
+    assert found.distributions is not None
+    assert found.value < 0.65 * whole_layers(request).value
+    assert 0 < found.lower_bound <= found.value
 
-    def infeasible() -> Split:
-        raise CheckFailedError("no split")
 
-    with pytest.raises(CheckFailedError, match=r"^no split; or divide layers over boards: --slices auto$"):
+@pytest.mark.parametrize(
+    ("slices", "links"),
+    [(Slices.NONE, ()), (None, (LinkSetting((0, 1), 921_600, half_duplex=True),))],
+    ids=["none", "half duplex"],
+)
+def test_layers_stay_whole_where_something_excludes_their_division(
+    slices: Slices | None, links: tuple[LinkSetting, ...]
+) -> None:
+    request = request_of(slices, replace(FAST, links=links))
+    assert request.best(lambda _: whole_layers(request), as_found, messages()).distributions is None
+    with pytest.raises(CheckFailedError, match=r"^no split$"):
         request.best(infeasible, as_found, messages())
+
+
+def test_whole_layers_get_half_of_the_time() -> None:
+    given: list[float] = []
+
+    def solve_whole(time_limit_s: float) -> Split:
+        given.append(time_limit_s)
+        return whole_layers(request)
+
+    request = request_of(None)
+    request.best(solve_whole, as_found, messages())
+    replace(request, slices=Slices.NONE).best(solve_whole, as_found, messages())
+    assert given == [request.time_limit_s / 2, request.time_limit_s]
 
 
 def test_whole_layers_are_not_called_optimal_where_they_might_be_divided() -> None:
     graph = NetworkBuilder("small", Shape(8, 8, 4)).conv(8, (3, 3)).dense(10).graph()
-    request = replace(request_of(Slices.ROWS, CostSettings(baud=9_600)), graph=graph)
+    request = replace(request_of(Slices.ROWS, CostSettings(baud=9_600)), graph=graph, widths=BitWidths.of(graph, 8))
     assert whole_layers(request).proved
-    found = request.best(lambda: whole_layers(request), as_found, messages())
+    found = request.best(lambda _: whole_layers(request), as_found, messages())
     assert found.distributions is None
     assert not found.proved
     assert 0 < found.lower_bound <= found.objective
@@ -83,6 +122,6 @@ def test_whole_layers_are_not_called_optimal_where_they_might_be_divided() -> No
 
 def test_without_time_there_is_no_bound() -> None:
     request = replace(request_of(Slices.ROWS), boards=[G0, F4, G0], time_limit_s=0.0)
-    found = request.best(lambda: whole_layers(request), as_found, messages())
+    found = request.best(lambda _: whole_layers(request), as_found, messages())
     assert not found.proved
     assert found.lower_bound == 0.0

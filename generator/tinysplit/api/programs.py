@@ -148,7 +148,7 @@ def generate(
 
     Raises InputError for a split of another network or other boards, samples that do not match, keys that are missing,
     and a folder that was changed or is no generated one (`force` deletes changes); UsageError for wrong `programs`, and
-    a goal that is missing (mixed precision) or impossible (divided layers, copies); CheckFailedError where the network
+    a goal that is missing (mixed precision) or impossible; CheckFailedError where the network
     does not fit; ToolError while another command uses `out`.
     """
     file, title = split_file_of(split, model)

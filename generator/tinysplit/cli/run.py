@@ -41,8 +41,6 @@ from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.fixed_point import BITS
 from tinysplit.settings.samples import CALIBRATION_SAMPLES
-from tinysplit.settings.search import ASSIGN, REPLICATE
-from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 
 if TYPE_CHECKING:
@@ -211,7 +209,7 @@ def run(
         samples=given.file,
         out=out,
         settings=replace(costs, bits=cost_bits, objective=objective, host_baud=host_baud),
-        search=_search(options, choice, goal),
+        search=choice.search(options, one_pipeline=False),
         clock=clock,
         cost_table=options.cost_table,
         calibration=given.like(calibration_samples) if calibration_samples else None,
@@ -227,15 +225,6 @@ def run(
     emit(as_json, report.to_json(), lambda console: _print_run(report, console))
     write_measurement(request.out / MEASUREMENT_NAME, report.measurement)
     report.check()
-
-
-def _search(options: SplitOptions, choice: ChoiceOptions, goal: "Goal | None") -> Search:
-    """Return the search for a split, which is one pipeline in mixed precision."""
-    if goal and choice.replicate:
-        raise UsageError(f"{BITS('auto')} chooses bit widths for one pipeline: {REPLICATE} needs {BITS} 8 or 16")
-    if goal and choice.assign is not None:
-        raise UsageError(f"{BITS('auto')} searches for bit widths and a split together: {ASSIGN} needs {BITS} 8 or 16")
-    return choice.search(options, one_pipeline=goal is not None)
 
 
 def _print_run(report: "RunReport", console: Console) -> None:

@@ -39,6 +39,7 @@ from tinysplit.timing.loss import Loss
 if TYPE_CHECKING:
     from tinysplit.pipeline import Context
     from tinysplit.plan.predicted_memory import PredictedMemory
+    from tinysplit.split.explain.reasons import Reasons
     from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
     from tinysplit.split.solution import Split
     from tinysplit_hil.measure.timeline.spans import Timeline
@@ -91,9 +92,11 @@ def split(
     _check_links(rig, context, found)
     predicted = predict_programs(context.table, context.graph, context.boards, found, settings)
     file = pipeline.describe_split(context, found).with_predictions(predicted)
+    if choice.assign is None and found.timing:
+        file = file.model_copy(update={"reasons": pipeline.reasons_of(context, search, found, file)})
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
-    emit(as_json, data, lambda console: _print(found, predicted, context.boards, console))
+    emit(as_json, data, lambda console: _print(found, predicted, context.boards, file.reasons, console))
 
 
 def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int | None, *, paper: bool) -> CostSettings:
@@ -111,7 +114,11 @@ def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int |
 
 
 def _print(
-    found: "Split", predicted: Mapping[int, "PredictedMemory"], boards: Sequence[Board], console: Console
+    found: "Split",
+    predicted: Mapping[int, "PredictedMemory"],
+    boards: Sequence[Board],
+    reasons: "Reasons | None",
+    console: Console,
 ) -> None:
     from tinysplit.split.report.split import print_split
 
@@ -121,6 +128,8 @@ def _print(
         ram_bytes = memory.ram_bytes
         line = f"{title}: program of {memory.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
         console.print(f"{line} {ram_bytes} of static RAM without copies of constants", highlight=False)
+    for line in reasons.lines(found.problem.objective) if reasons else ():
+        console.print(line, highlight=False, markup=False)
 
 
 def _check_links(rig: Path | None, context: "Context", found: "Split") -> None:

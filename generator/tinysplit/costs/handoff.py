@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
+from typing import TypeVar
 
 from tinysplit.boards.board import Board, Power, Uart
 from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver
@@ -20,6 +21,8 @@ from tinysplit.costs.transfers import (
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.timing.handoff import DeviceTable, Handoff
 from tinysplit.timing.topology import Table
+
+T = TypeVar("T")
 
 TICKS_PER_S = 1000  # of the firmware while it waits
 
@@ -41,7 +44,9 @@ def handoff_of(
     driver, costs = settings.driver or USUAL_DRIVER, table.handoff
     over_links, cpu_s = partial(_by_pair, boards, settings), partial(_cpu_seconds, boards)
     return Handoff(
-        wire_s=tuple(over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte)) for n_bytes in out_bytes),
+        wire_s=by_size(
+            out_bytes, lambda n_bytes: over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte))
+        ),
         reply_s=over_links(partial(reply_seconds, bits_per_byte=bits_per_byte)),
         latency_s=_latencies(table, out_bytes, boards, settings, bits_per_byte, driver),
         copy_s=cpu_s((*out_bytes, in_bytes), lambda family, n_bytes: costs[family].copying * n_bytes),
@@ -80,9 +85,15 @@ def _transfer_w(table: CycleTable, power: Power, board: Board, driver: LinkDrive
 
 def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callable[[str, int], float]) -> DeviceTable:
     """Return seconds by tensor and board; `cycles` are those of a family for a tensor of so many bytes."""
-    return tuple(
-        tuple(cycles(each.device.family, n_bytes) / each.clock.core_hz for each in boards) for n_bytes in tensors
+    return by_size(
+        tensors, lambda n_bytes: tuple(cycles(each.device.family, n_bytes) / each.clock.core_hz for each in boards)
     )
+
+
+def by_size(tensors: Sequence[int], seconds: Callable[[int], T]) -> tuple[T, ...]:
+    """Return `seconds` of tensors of so many bytes, computed once for each size: parts of a network have few sizes."""
+    known = {n_bytes: seconds(n_bytes) for n_bytes in dict.fromkeys(tensors)}
+    return tuple(map(known.__getitem__, tensors))
 
 
 def direct_seconds(parts: Handoff) -> Table:
@@ -114,7 +125,7 @@ def _latencies(
         cpus_s = sender.sending / boards[i].clock.core_hz + receiver.received(n_bytes) / boards[h].clock.core_hz
         return 0.0 if i == h else idle_s[h][i] + cpus_s
 
-    return tuple(tuple(tuple(seconds(n_bytes, i, h) for h in numbers) for i in numbers) for n_bytes in out_bytes)
+    return by_size(out_bytes, lambda n_bytes: tuple(tuple(seconds(n_bytes, i, h) for h in numbers) for i in numbers))
 
 
 def _by_pair(

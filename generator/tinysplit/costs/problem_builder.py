@@ -103,7 +103,7 @@ def _measured_problem(
     link_settings = settings.link_settings_on(boards)
     layers = tuple(_layer_costs(number, kernels) for number in range(len(graph.layers)))
     devices = tuple(
-        _with_external(_limits(table, boards, index, link_settings), own.choice) for index, own in enumerate(kernels)
+        _with_external(limits_of(table, boards, index, link_settings), own.choice) for index, own in enumerate(kernels)
     )
     out_bytes = [layer.out_bytes for layer in layers]
     if not graph.is_distributed:  # which may leave boards out
@@ -249,7 +249,7 @@ def _layer_costs(number: int, boards: Sequence[_BoardKernels]) -> LayerCosts:
     )
 
 
-def _limits(table: CycleTable, boards: Sequence[Board], index: int, settings: LinkSettings) -> DeviceLimits:
+def limits_of(table: CycleTable, boards: Sequence[Board], index: int, settings: LinkSettings) -> DeviceLimits:
     """Return the limits of a board, which may have links to all others."""
     bauds = [settings.between(index, other).baud or 0 for other in range(len(boards)) if other != index]
     return free_memory(table, boards[index], settings.driver, max(bauds, default=None))

@@ -6,10 +6,13 @@ A kernel is one way to compute a kind of layer: one module of this package, and 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from typing_extensions import override
 
 from tinysplit.kernels.code_parts import Code, usual_code
 from tinysplit.kernels.cost_table import Work, exact_average_work, exact_sum_parts, plain_work, pool_work
+from tinysplit.kernels.equal_layers import of_equal_layers
 from tinysplit.kernels.in_place import Lead, elementwise_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads, table_loads
 from tinysplit.kernels.row_order import RowOrder, usual_order
@@ -26,6 +29,7 @@ from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 BIAS_BYTES = 4
+_KEPT = frozenset({"scratch_bytes", "span_bytes", "weights_bytes", "expected_weights_bytes", "loads", "work"})
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ class Kernel(ABC):
     """One way to compute layers of some kinds.
 
     `name` is also the name of the module, of the folder of its templates and of its entries in the cost table. `fits`,
-    `scratch_bytes` and `lead` must not depend on the weights: splits are solved before the weights are quantized.
+    `scratch_bytes` and `lead` must not depend on the weights: splits are solved before the weights are quantized. What
+    the methods in `_KEPT` return is kept for layers that are equal but for their names.
     """
 
     name: ClassVar[str]
@@ -57,6 +62,12 @@ class Kernel(ABC):
     unrolled_columns: ClassVar[int] = 5  # most columns of a pool's window over which the compiler unrolls a loop
     reads_forward: ClassVar[bool] = False  # each array of constants from begin to end, one word after the other
     suits_fused_rows: ClassVar[bool] = True  # computing a few rows at a time needs no more cycles than the whole layer
+
+    @override
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in _KEPT & vars(cls).keys():
+            setattr(cls, name, of_equal_layers(getattr(cls, name)))
 
     @abstractmethod
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
@@ -80,6 +91,7 @@ class Kernel(ABC):
         """
         return usual_order(layer)
 
+    @of_equal_layers
     def span_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of the first input, the output in place as far as allowed, and the scratch buffer."""
         lead, in_bytes = self.lead(layer, 0, widths), layer.in_shape.size * widths.x // 8
@@ -87,6 +99,7 @@ class Kernel(ABC):
         distance = out_bytes if lead is None else min(max(lead.least_bytes, 0), out_bytes)
         return max(in_bytes + distance, out_bytes) + self.scratch_bytes(layer, widths)
 
+    @of_equal_layers
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return an upper bound of the bytes of `constants` in flash, for any scales and zero points."""
         if isinstance(layer, Lookup):
@@ -94,6 +107,7 @@ class Kernel(ABC):
         border_bytes = BIAS_BYTES * layer.out_shape.channels if layer.has_padding else 0
         return layer.weights_bytes(widths.w) + border_bytes
 
+    @of_equal_layers
     def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of `constants` that are expected before weights have a format."""
         return self.weights_bytes(layer, widths)
@@ -106,6 +120,7 @@ class Kernel(ABC):
         """Return the processing scheme of the kernel (Singh 2024)."""
         return usual_scheme(layer)
 
+    @of_equal_layers
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         """Return the bytes that the kernel reads; by default for one output at a time."""
         if isinstance(layer, Lookup | Softmax):
@@ -136,6 +151,7 @@ class Kernel(ABC):
         """Return the path of the template of `layer` in templates/."""
         return f"layers/{self.name}/{layer.kind}.c.j2"
 
+    @of_equal_layers
     def work(self, layer: Layer, widths: Widths) -> Work:
         """Return how often each part of the kernel runs for `layer`; the cost table has the cycles of each part."""
         if isinstance(layer, Pool):

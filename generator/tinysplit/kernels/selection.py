@@ -19,6 +19,7 @@ from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.kernels.dsp.lanes import Lanes
 from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.dsp.winograd import Winograd
+from tinysplit.kernels.equal_layers import of_equal_layers
 from tinysplit.kernels.view import View
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
@@ -44,6 +45,11 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
 
 def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Kernel, ...]:
     """Return the kernels that can compute `layer` on `core` (GCC's -mcpu name), in the order of `KERNELS`."""
+    return _candidates(core, layer, widths)
+
+
+@of_equal_layers
+def _candidates(core: str, layer: Layer, widths: Widths) -> tuple[Kernel, ...]:
     return tuple(kernel for kernel in KERNELS if kernel.fits(layer, core, widths))
 
 
@@ -80,6 +86,8 @@ def choose(
         competing = _least_ram(competing, layer, widths)
     if optimize is Optimize.FLASH:
         competing = _little_flash(table, competing, layer, core, widths)
+    if len(competing) == 1:
+        return competing[0]
     waits, fastest = cache(waits), competing[0]
     for each in competing[1:]:
         cycles, others = (predicted_cycles(table, kernel, layer, core, widths) for kernel in (each, fastest))

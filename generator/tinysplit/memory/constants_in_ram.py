@@ -278,6 +278,8 @@ def place_shared_constants(
     The first layer of a list makes the copy, which stays until the last one has run.
     """
     first = {own[0]: own for own in sharing}
+    if len(first) == len(constants):
+        return place_constants(board, constants, in_use, space)
     together = {
         number: replace(
             constants[number],

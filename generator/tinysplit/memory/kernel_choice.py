@@ -88,7 +88,13 @@ class KernelChoice:
             by_flash = self._large_kernels.get(number) or self._small_kernels.get(number)
             if by_flash:
                 return by_flash
+            return self._usual_kernels[number]
         return self._usual(number, optimize, name)
+
+    @cached_property
+    def _usual_kernels(self) -> Mapping[int, Kernel]:
+        """The fastest kernel of each layer alone, among those that do not take much flash."""
+        return {number: self._usual(number) for number in self.numbers}
 
     def _usual(self, number: int, optimize: Optimize = Optimize.CYCLES, name: str | None = None) -> Kernel:
         layer = self.graph.layers[number]
@@ -103,7 +109,7 @@ class KernelChoice:
         """
         if not any(kernel.takes_much_flash for number in self.numbers for kernel in self._all(number)):
             return {}
-        usual = {number: self._usual(number) for number in self.numbers}
+        usual = self._usual_kernels
         free_bytes = self._free_flash_bytes(usual)
         found: dict[int, Kernel] = {}
         for saving in sorted(self._savings(usual), key=lambda each: -each.cycles / each.flash_bytes):
@@ -120,7 +126,7 @@ class KernelChoice:
         """
         if not self.graph.is_distributed or self.board.external:
             return {}
-        usual = {number: self._of_tiles(number, self._usual) for number in self.numbers}
+        usual = {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
         missing_bytes = -self._free_flash_bytes(usual)
         if missing_bytes <= 0:
             return {}
@@ -203,9 +209,9 @@ class KernelChoice:
         """
         if self._large_kernels.get(number) is kernel:
             return 0
-        if number in self._small_kernels and kernel is self._of_tiles(number, self._usual):
+        if number in self._small_kernels and kernel is self._of_tiles(number, self._usual_kernels.__getitem__):
             return self._flash_bytes(number, kernel) - self._flash_bytes(number, self._small_kernels[number])
-        savings = self._savings({number: self._usual(number)})
+        savings = self._savings({number: self._usual_kernels[number]})
         return next((saving.flash_bytes for saving in savings if saving.kernel is kernel), 0)
 
     def _all(self, number: int) -> tuple[Kernel, ...]:

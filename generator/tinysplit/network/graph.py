@@ -76,7 +76,7 @@ class Graph:
             output_order=np.arange(out_shape.size),
         )
 
-    @property
+    @cached_property
     def value_names(self) -> tuple[str, ...]:
         """Names of the network's input and of every layer's output."""
         return (self.input_name, *(layer.output for layer in self.layers))
@@ -91,7 +91,7 @@ class Graph:
         """Whether the layers are parts on given boards: see network/distribute.py."""
         return bool(self.parts)
 
-    @property
+    @cached_property
     def boards(self) -> tuple[int, ...]:
         """The 0-based board of each layer of a distributed network."""
         return tuple(part.board for part in self.parts)

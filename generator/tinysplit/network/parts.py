@@ -7,9 +7,11 @@ channels of it.
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
@@ -105,10 +107,7 @@ def can_be_sliced(layer: Layer) -> bool:
 
 def slice_of(layer: Layer, channels: range) -> Layer:
     """Return the layer that computes output channels `channels`, from the whole input or from the same channels."""
-    changed: dict[str, Any] = {}
-    for name, values in layer.parameters.items():
-        axis = layer.channel_axis if name == "weights" else 0
-        changed[name] = np.take(values, channels, axis)
+    changed: dict[str, Any] = dict(_sliced_parameters(layer, channels))
     if layer.qdq_scales is not None and layer.qdq_scales.size > 1:
         changed["qdq_scales"] = layer.qdq_scales[channels.start : channels.stop]
     if not reads_whole_input(layer):
@@ -117,6 +116,13 @@ def slice_of(layer: Layer, channels: range) -> Layer:
         if isinstance(layer, Joining):
             changed["other_shapes"] = tuple(others)
     return replace(layer, **changed)
+
+
+@lru_cache(maxsize=512)
+def _sliced_parameters(layer: Layer, channels: range) -> Mapping[str, NDArray[np.float32]]:
+    """Return parameters of a slice: the same arrays each time, so that its costs are known."""
+    axes = {"weights": layer.channel_axis}
+    return {name: np.take(values, channels, axes.get(name, 0)) for name, values in layer.parameters.items()}
 
 
 def slice_of_formats(formats: LayerFormats, channels: range) -> LayerFormats:

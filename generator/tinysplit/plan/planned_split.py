@@ -9,13 +9,12 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
-from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import Plan
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import Placement, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +31,12 @@ class PlacedNetwork:
         graph: Graph,
         widths: BitWidths,
         n_boards: int,
-        assignments: Sequence[Assignment],
-        distributions: Distributions | None,
+        placement: Placement,
     ) -> "PlacedNetwork":
-        """Return `graph` with `assignments`, or its parts by `distributions`."""
-        if distributions is None:
-            return cls(graph, widths, assignments)
-        parts = distribute(graph, distributions, n_boards, widths)
+        """Return `graph` as it is placed, or its parts."""
+        if placement.distributions is None:
+            return cls(graph, widths, placement.assignments)
+        parts = distribute(graph, placement.distributions, n_boards, widths)
         return cls(parts, distributed_widths(graph, parts, widths), (parts.boards,))
 
     def plans(
@@ -64,7 +62,7 @@ def with_programs(
     if split.timing is None:
         return split
     whole_widths = widths or BitWidths.of(graph, settings.bits)
-    placed = PlacedNetwork.of(graph, whole_widths, len(boards), split.assignments, split.distributions)
+    placed = PlacedNetwork.of(graph, whole_widths, len(boards), split.placement)
     try:
         plans = placed.plans(table, boards, split.problem, settings)
     except TinysplitError:

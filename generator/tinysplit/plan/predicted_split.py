@@ -34,7 +34,7 @@ def predict_split(
     Which constants are copied depends on the formats. The errors are those of `make_plan`.
     """
     widths = BitWidths.of(graph, settings.bits)
-    placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
+    placed = PlacedNetwork.of(graph, widths, len(boards), split.placement)
     plans = placed.plans(table, boards, split.problem, settings)
     graph, widths = placed.graph, placed.widths
     programs = ((own.number, _program(graph, widths, plan, own)) for plan in plans for own in plan.boards)

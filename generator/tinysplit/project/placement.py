@@ -30,6 +30,6 @@ def plans_of_file(
     if split.distributions:
         check_distributions(graph, split.distributions, len(boards))
     widths = split.bit_widths or BitWidths.of(graph, settings.bits)
-    placed = PlacedNetwork.of(graph, widths, len(boards), split.assignments, split.distributions)
+    placed = PlacedNetwork.of(graph, widths, len(boards), split.placement)
     problem = make_problem(table, placed.graph, boards, settings, placed.widths)
     return placed.plans(table, boards, problem, settings)

@@ -25,8 +25,9 @@ from tinysplit.network.graph import Graph
 from tinysplit.plan.predicted_memory import PredictedMemory
 from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
+from tinysplit.split.explain.reasons import Reasons
 from tinysplit.split.problem import Assignment, Objective, Period
-from tinysplit.split.solution import Split, assignments
+from tinysplit.split.solution import Placement, Split, assignments
 from tinysplit.timing.bottleneck import Bottleneck, Place
 from tinysplit.timing.topology import Cut
 
@@ -228,6 +229,7 @@ class SplitFile(FileModel):
     proved: bool
     explored: int
     spent_s: float
+    reasons: Reasons | None = None  # of the command `split`
     slices: SplitSlices | None = None  # of layers on several boards; `assignment` has the board of their first parts
 
     @property
@@ -269,6 +271,11 @@ class SplitFile(FileModel):
         return self.slices.distributions(len(self.boards)) if self.slices else None
 
     @property
+    def placement(self) -> Placement:
+        """Where the network runs."""
+        return Placement(self.assignments, self.distributions)
+
+    @property
     def copied_devices(self) -> tuple[int, ...]:
         """Boards with a copy of the whole network, counted from 0."""
         return tuple(number - 1 for number in self.copies)
@@ -290,7 +297,7 @@ class SplitFile(FileModel):
         """Return the file of `split`, found in the settings' bits or, where given, in `widths`."""
         bits = widths.widest if widths else settings.bits
         how = split.distributions
-        assignment = tuple(layer.owners[0] for layer in how.layers) if how else split.assignment
+        assignment = split.placement.devices if how else split.assignment
         return cls(
             tinysplit_version=__version__,
             model=SplitModel(name=graph.name, sha256=graph.sha256),

@@ -16,6 +16,7 @@ from tinysplit.project.split_file import SplitFile, SplitModel
 from tinysplit.settings.fixed_point import MAX_ACCURACY_DROP, MIN_SQNR
 from tinysplit.settings.programs import STRUCTURE_OF, WEIGHTS
 from tinysplit.settings.result_files import OUT
+from tinysplit.settings.search import SLICES
 
 _COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _SUFFIXES = {".c", ".h", ".ld"}
@@ -44,7 +45,10 @@ class Structure:
         if project.weights_counter is None:
             raise InputError(f"{folder} has its weights in C arrays: generate it with {WEIGHTS('binary')}")
         if project.is_distributed:
-            raise InputError(f"{folder} divides layers over boards: {STRUCTURE_OF} takes whole layers only")
+            raise InputError(
+                f"{folder} divides layers over boards: {STRUCTURE_OF} takes whole layers only: split with "
+                f"{SLICES('none')}"
+            )
         return cls(folder, project)
 
     @property

@@ -13,27 +13,27 @@ TIME_LIMIT = Setting(
 SLICES = Setting(
     "slices",
     "Divide layers over boards that compute side by side, where that is estimated to be better than whole "
-    "layers: by rows, by channels, or auto: by either. By default by channels, and only where a layer fits "
-    "into the flash of no board.",
+    "layers: by rows, by channels, auto: by either, or none. By default auto, if nothing else that is asked for "
+    "excludes it.",
     Heading.SEARCH,
 )
 SOLVER = Setting(
     "solver",
-    f"Solver of whole layers: {{}}, an exact search. With {SLICES} also a solver of divided "
+    "Solver of whole layers: {}, an exact search; or a solver of divided "
     "layers: {}; exact is the default, geometric the geometric program of Carballo-Hernández 2023 (extra "
     "`geometric`), two-phase the search of Dariol 2023.",
     Heading.SEARCH,
 )
 INPUT_AT = Setting(
     "input_at",
-    f"With {SLICES}: board that the host gives the input to.",
+    "Where layers are divided: board that the host gives the input to.",
     Heading.SEARCH,
     argument="input_board",
     at_least=1,
 )
 OUTPUT_AT = Setting(
     "output_at",
-    f"With {SLICES}: board that the host reads the output from.",
+    "Where layers are divided: board that the host reads the output from.",
     Heading.SEARCH,
     argument="output_board",
     at_least=1,

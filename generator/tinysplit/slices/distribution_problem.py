@@ -7,7 +7,7 @@ CPUs for the first of them alone.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -15,9 +15,10 @@ import numpy as np
 
 from tinysplit.boards.board import Board
 from tinysplit.common.alignment import WORD_BYTES
-from tinysplit.costs.problem_builder import free_memory
+from tinysplit.costs.problem_builder import limits_of
 from tinysplit.costs.transfers import host_seconds
 from tinysplit.kernels.cores import CORTEX_M0PLUS
+from tinysplit.memory.link_memory import link_ram_bytes
 from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import needed_rows
@@ -26,11 +27,12 @@ from tinysplit.slices.options import Options, OptionSet
 from tinysplit.slices.part_costs import PartCost, PartCosts
 from tinysplit.slices.transfer_costs import LinkCosts
 from tinysplit.slices.transitions import Reading, Side, arrivals_of
-from tinysplit.split.problem import Objective
+from tinysplit.split.problem import DeviceLimits, Objective
 
 Costs = list[list[PartCost]]  # by [option][board]
 
 FLASH_MARGIN = 0.1  # relative
+_LATEST_S = 1e9  # arrives what has no route, which is not allowed
 
 
 def most_flash_bytes(board: Board, flash_bytes: int) -> int:
@@ -43,13 +45,18 @@ def most_flash_bytes(board: Board, flash_bytes: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class DistributionModel:
-    """A network on boards with links, as a problem over an option set; input and output are at two boards."""
+    """A network on boards with links, as a problem over an option set; input and output are at two boards.
+
+    Of their memories, `kept_flash` and `kept_ram` bytes are not for parts.
+    """
 
     costs: PartCosts
     links: LinkCosts
     option_set: OptionSet
     input_board: int
     output_board: int
+    kept_flash: tuple[int, ...]
+    kept_ram: tuple[int, ...]
 
     @classmethod
     def of(
@@ -68,7 +75,20 @@ class DistributionModel:
         words = {n: WORD_BYTES // (costs.widths.values[graph.layers[n].output] // 8) for n in layers}
         speeds = tuple(1 / seconds for seconds in whole_s)
         options = OptionSet(graph, order, speeds, tuple(axes), words, needed_rows(graph))
-        return cls(costs, LinkCosts(costs.table, costs.boards, costs.settings), options, input_board, output_board)
+        links, nothing = LinkCosts(costs.table, costs.boards, costs.settings), (0,) * len(costs.boards)
+        return cls(costs, links, options, input_board, output_board, nothing, nothing)
+
+    def around(self, layers: tuple[Distribution, ...]) -> Self:
+        """Return the model of distributions around known ones."""
+        return replace(self, option_set=replace(self.option_set, around=layers))
+
+    def keeping(self, flash_bytes: Sequence[int], ram_bytes: Sequence[int]) -> Self:
+        """Return the model in which each board keeps so many bytes more."""
+        kept_flash, kept_ram = (
+            tuple(kept + more for kept, more in zip(own, others, strict=True))
+            for own, others in ((self.kept_flash, flash_bytes), (self.kept_ram, ram_bytes))
+        )
+        return replace(self, kept_flash=kept_flash, kept_ram=kept_ram)
 
     @property
     def _graph(self) -> Graph:
@@ -83,9 +103,37 @@ class DistributionModel:
         """The problem: a stage a layer, and one that brings the output to its board."""
         numbers = range(len(self._graph.layers))
         stages = (*(self._stage(number) for number in numbers), self._output_stage())
-        table, boards = self.costs.table, self.costs.boards
-        limits = [most_flash_bytes(board, free_memory(table, board).flash_bytes) for board in boards]
+        limits = [
+            most_flash_bytes(board, free.flash_bytes + free.link_flash_bytes) - kept
+            for board, free, kept in zip(self.costs.boards, self._free, self.kept_flash, strict=True)
+        ]
         return DistributionProblem(stages, np.array(limits, float))
+
+    @property
+    def least_energy_j(self) -> float:
+        """A lower bound of the energy of an inference: layers where they take least, transfers and waiting for nothing.
+
+        With a frame period, two boards at least are asleep for the rest of it.
+        """
+        frame_s = self.costs.settings.frame_period_s
+        powers = np.array([[each.run_w, each.idle_w * (frame_s > 0)] for each in self._free])
+        busy_j = sum(float((stage.seconds @ (powers[:, 0] - powers[:, 1])).min()) for stage in self.problem.stages)
+        return busy_j + frame_s * float(np.sort(powers[:, 1])[:2].sum())
+
+    @cached_property
+    def _free(self) -> tuple[DeviceLimits, ...]:
+        """The memories of the boards, which may have links."""
+        costs = self.costs
+        links = costs.settings.link_settings_on(costs.boards)
+        return tuple(limits_of(costs.table, costs.boards, board, links) for board in range(len(costs.boards)))
+
+    @cached_property
+    def _most_ram_bytes(self) -> tuple[int, ...]:
+        """The RAM of each board for the parts of a layer, with one link at least."""
+        return tuple(
+            free.ram_bytes - link_ram_bytes(1, ()) - min(free.driver_bytes, default=0) - kept
+            for free, kept in zip(self._free, self.kept_ram, strict=True)
+        )
 
     @property
     def has_options(self) -> bool:
@@ -116,8 +164,7 @@ class DistributionModel:
 
     def _within_ram(self, number: int) -> tuple[Options, Costs]:
         """Return the options of a layer of which each part fits its board; of the output, only where it is wanted."""
-        options = self.option_set.of(number)
-        limits = [free_memory(self.costs.table, board).ram_bytes for board in self.costs.boards]
+        options, limits = self.option_set.of(number), self._most_ram_bytes
         costs = self._part_costs(number, options)
         is_last = number == len(self._graph.layers) - 1
 
@@ -175,14 +222,14 @@ class DistributionModel:
     def _transition(self, source: int, number: int, reading: Reading) -> Transition:
         costs = self.links.of(reading.n_bytes)
         allowed = reading.allowed & (costs.arrival_s < np.inf).all(axis=(2, 3))
-        waits = self.costs.settings.objective is Objective.LATENCY and source == number - 1
+        waits = self.costs.settings.objective is not Objective.THROUGHPUT and source == number - 1
         is_first = all(source not in earlier for earlier in self._graph.predecessors[:number])
         return Transition(
             source,
             allowed,
             costs.sending_s if is_first else np.zeros_like(costs.sending_s),
             costs.receiving_s if is_first else np.zeros_like(costs.receiving_s),
-            arrivals_of(reading, costs) if waits else None,
+            arrivals_of(reading, costs._replace(arrival_s=np.minimum(costs.arrival_s, _LATEST_S))) if waits else None,
         )
 
     @cached_property

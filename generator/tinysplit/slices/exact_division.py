@@ -1,22 +1,20 @@
 """The exact search's best divisions of a network over boards in one order, evaluated as they would be generated."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 
-import numpy as np
-
-from tinysplit.network.distribution import Distributions, SliceAxis
+from tinysplit.network.distribution import Distributions
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import Found, best_choices
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
+from tinysplit.split.problem import Objective
 
 ENOUGH = 0.01  # gap of a search: its model is less precise
 N_BEST = 6  # choices of a search that are evaluated: the best one of the model need not be that of the firmware
 SEARCH_SHARE = 0.5  # of the time; the rest is for evaluations
-MOST_ATTEMPTS = 4  # each leaves more flash free, or has more choices
-MORE = 4  # times as many
+MOST_ATTEMPTS = 4  # each leaves more memory free
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,43 +30,64 @@ class ExactDivision:
 
 
 def divide_exactly(
-    network: SlicedNetwork, order: tuple[int, ...], axes: Sequence[SliceAxis], until_s: float
+    network: SlicedNetwork,
+    model: DistributionModel,
+    until_s: float,
+    limit: float = inf,
+    edges: frozenset[int] | None = None,
+    n_best: int = N_BEST,
 ) -> ExactDivision:
-    """Return the best divisions by `axes` of boards that are wired in `order`.
+    """Return the best divisions among the options of `model`, by it those below a `limit`.
 
-    Where none of them fits, as they take more than their parts do alone, the next attempt leaves flash free that boards
-    lack, or, if they lack RAM, looks at more choices.
+    With `edges`, those layers have edges apart, and the bound is not searched for; else the better of all and none. For
+    energy, it chooses by latency, as it has seconds and no joules; the bound is that of what boards compute. Where none
+    of them fits, as they take more than their parts do alone, the next attempt leaves that memory free which boards
+    lack.
     """
-    model = network.model(order, axes)
-    if not model.has_options:
-        return ExactDivision((), inf, 0)
-    problem, lower_bound, explored, n_best = model.problem, 0.0, 0, N_BEST
+    is_energy = network.settings.objective is Objective.ENERGY
+    gap = 1.0 if edges is not None else ENOUGH
+    lower_bound, explored = inf, 0
     for attempt in range(MOST_ATTEMPTS):
+        if not model.has_options:
+            break
+        if is_energy and attempt == 0:
+            lower_bound = model.least_energy_j
+            if lower_bound >= limit:
+                break
         search_until_s = clock.now() + SEARCH_SHARE * max(0.0, until_s - clock.now())
-        found = best_choices(problem, search_until_s, n_best, ENOUGH, model.whole_choices())
+        most = inf if is_energy else limit
+        found = best_choices(model.problem, search_until_s, n_best, gap, model.whole_choices(), most)
         explored += found.explored
-        lower_bound = found.lower_bound if attempt == 0 else lower_bound
-        generated = list(_generated(network, model, found, until_s))
+        if attempt == 0 and not is_energy:
+            lower_bound = found.lower_bound
+        generated = list(_generated(network, model, found, until_s, edges))
         divisions = tuple(each for each in generated if network.may_fit(each))
-        excess = min((network.excess_flash(each) for each in generated), key=sum, default=())
         is_too_slow = lower_bound * (1 - ENOUGH) > network.settings.max_latency_s  # a period is no more than a latency
-        if divisions or not found.choices or is_too_slow or clock.now() > until_s:
+        if divisions or not generated or is_too_slow or clock.now() > until_s:
             return ExactDivision(divisions, lower_bound, explored)
-        if any(excess):
-            problem = replace(problem, flash_limits=problem.flash_limits - np.array(excess))
-        else:
-            n_best *= MORE
+        lacking = (zip(network.excess_flash(each), network.excess_ram(each), strict=True) for each in generated)
+        least = min((tuple(each) for each in lacking), key=lambda boards: sum(map(sum, boards)))
+        if not any(map(sum, least)):
+            break
+        model = model.keeping(*zip(*least, strict=True))
     return ExactDivision((), lower_bound, explored)
 
 
-def _generated(network: SlicedNetwork, model: DistributionModel, found: Found, until_s: float) -> Iterator[Sliced]:
-    """Yield choices that can be generated, with all edges apart and with none; all but the first one until a time."""
-    for place, choice in enumerate(found.choices):
+def _generated(
+    network: SlicedNetwork, model: DistributionModel, found: Found, until_s: float, edges: frozenset[int] | None
+) -> Iterator[Sliced]:
+    """Yield choices that can be generated, all but the first one until a time.
+
+    With these edges; else the first one with all edges apart and with none, the others as the better of both.
+    """
+    every = frozenset(range(len(network.graph.layers)))
+    ways: tuple[frozenset[int], ...] = (every, frozenset()) if edges is None else (edges,)
+    for choice in found.choices:
         layers = model.distributions(choice)
-        for edges in (frozenset(range(len(layers))), frozenset[int]()):
-            if place and clock.now() > until_s:
-                return
-            how = Distributions(layers, network.input_board, network.output_board, edges)
-            sliced = network.generated(how, model.costs.settings)
-            if sliced:
-                yield sliced
+        hows = (Distributions(layers, network.input_board, network.output_board, each) for each in ways)
+        generated = [each for how in hows if (each := network.generated(how, model.costs.settings))]
+        yield from generated
+        if len(generated) == len(ways) > 1:
+            ways = (min(generated, key=lambda each: each.figures.value).distributions.edges,)
+        if clock.now() > until_s:
+            return

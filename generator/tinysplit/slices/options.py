@@ -3,13 +3,16 @@
 All on one board, or, over each set of several boards in the order in which they are wired, rows or channels by their
 speeds, in every way of rounding that is within one row or channel of it (`MOST_ROUNDINGS` of them at most). The costs
 of two tensors together are tables of (options x boards)^2 numbers, so that more than `FEW_BOARDS` boards have sets of
-neighbours only, and `MOST_DIVISIONS` in all for an axis: one of each set, most boards first, before a second one.
+neighbours only, and `MOST_OF_MANY` in all for an axis: one of each set, most boards first, before a second one.
+
+Around a known division there are others: all on one board, or with one border between two parts moved by some rows or
+channels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, islice, zip_longest
+from itertools import chain, combinations, islice, pairwise, zip_longest
 
 import numpy as np
 
@@ -20,8 +23,9 @@ from tinysplit.network.parts import can_be_sliced, has_rows, rows_read
 from tinysplit.slices.exact.problem import Flags, Integers
 
 MOST_ROUNDINGS = 6
+MOVES = (-8, -4, -2, -1, 1, 2, 4, 8)  # of a border, in rows or channels
 FEW_BOARDS = 4
-MOST_DIVISIONS = 30  # no fewer than `FEW_BOARDS` boards have: 6 x 2 + 4 x 3 + 6
+MOST_OF_MANY = 16
 
 
 @dataclass(frozen=True)
@@ -90,15 +94,18 @@ class OptionSet:
     axes: tuple[SliceAxis, ...]
     word_elements: Mapping[int, int]  # of each tensor: elements in 4 bytes, of which rows are multiples
     needed: Mapping[int, range]
+    around: tuple[Distribution, ...] = ()
 
     def of(self, number: int) -> Options:
         """Return the options of a layer's output."""
         shape, n_boards = self.graph.shape(number), len(self.speeds)
         whole = [Distribution.whole(shape, board, n_boards) for board in self.order]
-        divided = (self._divided(number, axis) for axis in self.axes if self.can_be_divided(number, axis))
-        return Options(
-            shape, tuple(dict.fromkeys([*whole, *(each for found in divided for each in found)])), self.needed[number]
-        )
+        if self.around:
+            divided = self._moved(self.around[number], self.needed[number])
+        else:
+            axes = (axis for axis in self.axes if self.can_be_divided(number, axis))
+            divided = chain.from_iterable(self._divided(number, axis) for axis in axes)
+        return Options(shape, tuple(dict.fromkeys([*whole, *divided])), self.needed[number])
 
     def can_be_divided(self, number: int, axis: SliceAxis) -> bool:
         """Return whether a layer can be divided by an axis, whatever its inputs are divided by."""
@@ -119,7 +126,23 @@ class OptionSet:
                 yield self._of_sizes(axis, boards, sizes, wanted, axis.size(shape))
 
         found = chain.from_iterable(zip_longest(*map(over, self._sets(len(wanted)))))
-        return islice((each for each in found if each), MOST_DIVISIONS)
+        return islice((each for each in found if each), None if len(self.order) <= FEW_BOARDS else MOST_OF_MANY)
+
+    @staticmethod
+    def _moved(known: Distribution, needed: range) -> Iterator[Distribution]:
+        """Yield a distribution, and those in which one border between two parts is elsewhere; each part has some."""
+        yield known
+        owners, parts = known.owners, known.parts
+        for before, after in pairwise(owners):
+            first, second = parts[before], parts[after]
+            limits = (first.start, second.stop)
+            if known.axis is SliceAxis.ROWS:
+                limits = (max(first.start, needed.start), min(second.stop, needed.stop))
+            for step in MOVES:
+                border = first.stop + step
+                if limits[0] < border < limits[1]:
+                    moved = {before: range(first.start, border), after: range(border, second.stop)}
+                    yield replace(known, parts=tuple(moved.get(board, part) for board, part in enumerate(parts)))
 
     def _sets(self, size: int) -> Iterator[tuple[int, ...]]:
         """Yield sets of up to `size` boards, most boards first; of many boards only those that are wired in a row."""

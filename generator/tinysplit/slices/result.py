@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tinysplit.slices.sliced_network import Sliced
-from tinysplit.split.solution import SearchReport, Split
+from tinysplit.split.solution import Considered, SearchReport, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +20,8 @@ class SliceResult:
     report: SearchReport = field(default_factory=SearchReport)
     notes: tuple[str, ...] = ()
     spent_s: float = 0.0
+    ended_by_time: bool = False
+    considered: tuple[Considered, ...] = ()
 
     def split(self, solver: str) -> Split | None:
         """Return the best division as a split of its parts."""
@@ -33,6 +35,8 @@ class SliceResult:
             explored=self.explored,
             solver=solver,
             spent_s=self.spent_s,
+            ended_by_time=self.ended_by_time,
+            considered=self.considered,
             distributions=self.best.distributions,
             among_options=True,
             report=self.report,

@@ -1,170 +1,166 @@
-"""The search for the best distribution: the exact choice by a model, other candidates, then local search.
+"""The search for the best distribution: the best choices of a model over each set of boards, then local search.
 
-Each is evaluated as it would be generated: by the kernels of its parts, their memory, and the event graph of the
-firmware. The lower bound is that of the exact choice among its options (`distribution_problem.py`).
+Sets whose lower bound is no better than what is known are left out; all boards come first. Each choice is evaluated as
+it would be generated: by the kernels of its parts, their memory, and the event graph of the firmware. The lower bound
+is that of the exact choice among its options (`distribution_problem.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import permutations, product
+from itertools import cycle
+from math import inf
+from typing import NamedTuple
 
-from tinysplit.costs.settings import CostSettings
-from tinysplit.network.distribution import Distributions, SliceAxis
-from tinysplit.network.graph import Graph
-from tinysplit.slices.candidates import Candidate, ends_of_tiles
-from tinysplit.slices.exact_division import divide_exactly
+from tinysplit.network.distribution import SliceAxis
+from tinysplit.slices.distribution_problem import DistributionModel
+from tinysplit.slices.exact_division import N_BEST, ExactDivision, divide_exactly
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
-from tinysplit.split.problem import Objective, is_better
+from tinysplit.split.problem import is_better
+from tinysplit.split.solution import Considered, Placement
 
-EXACT_SHARE = 0.5  # of the time that is left, for all exact searches
+EXACT_SHARE = 0.7  # of the time, for all exact searches
+NEAR = 0.05  # relative: so much may be gained by local search
+WIDE = 0.05  # gap of a choice from which on more of them are evaluated: the model is far from the firmware
+MANY = 50
+WORTHWHILE = 0.001  # relative: so much another exact choice has to gain
+
+
+class _Chosen(NamedTuple):
+    """A model's best choice, and its lower bound."""
+
+    model: DistributionModel
+    division: Sliced
+    lower_bound: float
+
+    @property
+    def value(self) -> float:
+        """The objective of the division."""
+        return self.division.figures.value
 
 
 @dataclass
 class SliceSearch:
-    """The search for the best division of a network until `deadline_s`."""
+    """The search for the best division of a network until `deadline_s`, of those with an objective below `limit`."""
 
     network: SlicedNetwork
     deadline_s: float
+    limit: float = inf
     explored: int = 0
-    candidate: Sliced | None = None  # the best of them
-    choice: Sliced | None = None  # the best of exact choices and their neighbours
+    considered: list[Considered] = field(default_factory=list)
     bounds: list[float] = field(default_factory=list)  # of the exact choice in each order of boards
 
     def run(self, axes: Sequence[SliceAxis]) -> Sliced | None:
         """Return the best distribution found until the deadline, None if none is feasible.
 
-        Few boards come first, so that more of them are never worse where there is time for all.
+        The best over each number of boards is improved if it is near the best of all, so that more boards are never
+        worse where there is time for all.
         """
-        best: Sliced | None = None
-        most = len(self.network.boards)
-        for n_boards in range(2, most + 1):
-            self.candidate = self.choice = None
-            self._search_over(n_boards, axes, self._after(1 / (most + 1 - n_boards), self.deadline_s))
-            best = min((each for each in (best, self.best) if each), key=lambda each: each.figures.value, default=None)
-        return best
+        found = self._best_by_count(axes)
+        least = min((each.value for each in found), default=0.0)
+        improved = [self._improved(each) for each in found if each.value <= (1 + NEAR) * least]
+        return min(improved, key=lambda each: each.figures.value, default=None)
 
-    def _search_over(self, n_boards: int, axes: Sequence[SliceAxis], until_s: float) -> None:
-        """Search the distributions over sets of so many boards."""
-        orders = [order for order in self.network.orders() if len(order) == n_boards]
-        self._choose_exactly(orders, axes, until_s)
-        for candidate in self._first_candidates(orders, axes):
-            if clock.now() > until_s and self.explored:
-                break
-            self._try(candidate)
-        while clock.now() < until_s and (self._improve(self.choice, until_s) | self._improve(self.candidate, until_s)):
-            pass
+    def _improved(self, chosen: _Chosen) -> Sliced:
+        """Return the division after the steps that may make it better."""
+        best = chosen.division
+        if chosen.value * (1 - WIDE) > chosen.lower_bound:
+            best = self._best_of(best, chosen.model, MANY)
+        return self._with_edges(self._with_borders(chosen.model, best))
 
     @property
     def lower_bound(self) -> float:
         """The lower bound of the objective among the options of the exact choice, 0 without one."""
         return min(self.bounds, default=0.0)
 
-    @property
-    def best(self) -> Sliced | None:
-        """The best distribution of so many boards so far."""
-        found = [each for each in (self.choice, self.candidate) if each]
-        return min(found, key=lambda each: each.figures.value, default=None)
+    def _best_by_count(self, axes: Sequence[SliceAxis]) -> Collection[_Chosen]:
+        """Return the model's best choice over each number of boards, in any order, and note lower bounds.
 
-    def _first_candidates(self, orders: Sequence[tuple[int, ...]], axes: Sequence[SliceAxis]) -> Iterator[Candidate]:
-        """Yield candidates with shares by the boards' clocks, of rows with all edges apart and with none."""
-        ends = (self.network.input_board, self.network.output_board)
-        for axis, order in product(axes, orders):
-            shares = self._shares(order)
-            if axis is SliceAxis.CHANNELS:
-                yield Candidate(axis, len(self.network.graph.layers), order, shares, *ends, frozenset())
-                continue
-            for end in ends_of_tiles(self.network.graph, len(order)):
-                for edges in (frozenset(range(end)), frozenset[int]()):
-                    yield Candidate(axis, end, order, shares, *ends, edges)
-
-    def _shares(self, order: Sequence[int]) -> tuple[float, ...]:
-        speeds = [self.network.boards[board].clock.core_hz for board in order]
-        return tuple(speed / sum(speeds) for speed in speeds)
-
-    def _choose_exactly(self, orders: Sequence[tuple[int, ...]], axes: Sequence[SliceAxis], until_s: float) -> None:
-        """Try the model's best choice in each order, and note its lower bound, 0 where there is no time for it.
-
-        The model has seconds, no joules.
+        A bound is 0 where there is no time.
         """
-        if self.network.settings.objective is Objective.ENERGY:
-            return
-        exact_until_s = self._after(EXACT_SHARE, until_s)
+        orders = _halving(tuple(self.network.orders()))
+        best: dict[int, _Chosen] = {}
+        until_s = _after(EXACT_SHARE, self.deadline_s)
         for left, order in zip(range(len(orders), 0, -1), orders, strict=True):
-            is_in_time = clock.now() < exact_until_s or not self.bounds
-            own_until_s = self._after(1 / left, exact_until_s)
-            self.bounds.append(self._choose_in_order(order, axes, own_until_s) if is_in_time else 0.0)
+            if self.bounds and clock.now() > until_s:
+                self.bounds.append(0.0)
+                continue
+            limit = min([self.limit, *(each.value for each in best.values())])
+            model = self.network.model(order, axes)
+            found = divide_exactly(self.network, model, _after(1 / left, until_s), limit)
+            self._note(found)
+            self.bounds.append(found.lower_bound)
+            for each in found.divisions:
+                before = best.get(len(order))
+                if before is None or is_better(each.figures.value, before.value):
+                    best[len(order)] = _Chosen(model, each, found.lower_bound)
+        return best.values()
 
-    def _after(self, share: float, until_s: float) -> float:
-        """Return when a share of the time until then will be over."""
-        now = clock.now()
-        return now + share * max(0.0, until_s - now)
+    def _best_of(self, known: Sliced, model: DistributionModel, n_best: int) -> Sliced:
+        """Return the best division among so many choices of a model, and a known one."""
+        value, edges = known.figures.value, known.distributions.edges
+        found = divide_exactly(self.network, model, self.deadline_s, value, edges, n_best)
+        self._note(found)
+        return min((known, *found.divisions), key=lambda each: each.figures.value)
 
-    def _choose_in_order(self, order: tuple[int, ...], axes: Sequence[SliceAxis], until_s: float) -> float:
-        """Try the model's best choice of boards in `order`; return its lower bound."""
-        found = divide_exactly(self.network, order, axes, until_s)
+    def _note(self, found: ExactDivision) -> None:
+        """Note what was explored, and which divisions are feasible."""
         self.explored += found.explored
-        for each in found.divisions:
-            self._keep(each)
-        return found.lower_bound
+        self.considered += (
+            Considered(each.figures.value, Placement((each.graph.boards,), each.distributions))
+            for each in found.divisions
+        )
 
-    def _try(self, candidate: Candidate) -> bool:
-        """Evaluate a candidate; return whether it is the best so far."""
-        how = candidate.distributions(self.network.graph, len(self.network.boards))
-        return self._evaluate(how, self.network.linked(candidate.order), candidate)
+    def _with_borders(self, model: DistributionModel, best: Sliced) -> Sliced:
+        """Return the division with borders elsewhere, by exact choices around it, until none is better."""
+        while clock.now() < self.deadline_s:
+            before = best.figures.value
+            best = self._best_of(best, model.around(best.distributions.layers), N_BEST)
+            if best.figures.value > before * (1 - WORTHWHILE):
+                break
+        return best
 
-    def _evaluate(self, how: Distributions, settings: CostSettings, candidate: Candidate | None) -> bool:
-        """Evaluate distributions; return whether they are the best of their kind so far."""
-        self.explored += 1
-        found = self.network.evaluated(how, settings, candidate)
-        return found is not None and self._keep(found)
-
-    def _keep(self, found: Sliced) -> bool:
-        """Return whether distributions are the best of their kind so far, and keep them then."""
-        before = self.candidate if found.candidate else self.choice
-        if before and not is_better(found.figures.value, before.figures.value):
-            return False
-        if found.candidate:
-            self.candidate = found
-        else:
-            self.choice = found
-        return True
-
-    def _improve(self, found: Sliced | None, until_s: float) -> bool:
-        """Try neighbours until one is better, or until then; return whether one is."""
-        if found is None:
-            return False
-        if found.candidate:
-            attempts = (partial(self._try, each) for each in _neighbours(self.network.graph, found.candidate))
-        else:
-            attempts = (partial(self._evaluate, how, found.settings, None) for how in _other_edges(found.distributions))
-        return any(attempt() for attempt in attempts if clock.now() < until_s)
+    def _with_edges(self, best: Sliced) -> Sliced:
+        """Return the division with the edges of other layers apart, until no layer is left whose change is better."""
+        layers = enumerate(best.distributions.layers)
+        numbers = [number for number, each in layers if each.axis is SliceAxis.ROWS and not each.is_whole]
+        unchanged = 0
+        for number in cycle(numbers):
+            if unchanged == len(numbers) or clock.now() > self.deadline_s:
+                break
+            how = replace(best.distributions, edges=best.distributions.edges ^ {number})
+            found = self.network.evaluated(how, best.settings)
+            self.explored += 1
+            is_improved = found is not None and is_better(found.figures.value, best.figures.value)
+            best = found if found and is_improved else best
+            unchanged = 0 if is_improved else unchanged + 1
+        return best
 
 
-def _neighbours(graph: Graph, candidate: Candidate) -> Iterator[Candidate]:
-    """Yield candidates in which one board gives a row, or half of one, to another, or with other edges."""
-    heights = [graph.layers[number].out_shape.height for number in range(candidate.n_divided)]
-    row = 1 / max(heights)
-    for giver, taker in permutations(range(len(candidate.order)), 2):
-        for step in (row / 2, row, 1 / min(heights)):
-            if candidate.shares[giver] > 2 * step:
-                yield candidate.moved(giver, taker, step)
-    if candidate.axis is SliceAxis.ROWS:
-        for number in range(candidate.n_divided):
-            yield replace(candidate, edges=candidate.edges ^ {number})
+def _halving(orders: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+    """Return orders of all boards, half of them, a quarter and so on, then of other numbers, one of each number first.
+
+    So the time limit leaves out none of the very different ones.
+    """
+    sizes = list(dict.fromkeys(map(len, orders)))
+    halves = [size for size in (sizes[0] >> shift for shift in range(sizes[0].bit_length())) if size in sizes]
+    ranks = {size: rank for rank, size in enumerate(dict.fromkeys([*halves, *sizes]))}
+    places = {order: [each for each in orders if len(each) == len(order)].index(order) for order in orders}
+    return sorted(orders, key=lambda order: (places[order], ranks[len(order)]))
 
 
-def _other_edges(how: Distributions) -> Iterator[Distributions]:
-    """Yield distributions in which the edges of one layer are computed apart, or no longer."""
-    for number, divided in enumerate(how.layers):
-        if divided.axis is SliceAxis.ROWS and not divided.is_whole:
-            yield replace(how, edges=how.edges ^ {number})
+def _after(share: float, until_s: float) -> float:
+    """Return when a share of the time until then will be over."""
+    now = clock.now()
+    return now + share * max(0.0, until_s - now)
 
 
-def search_exactly(network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float) -> SliceResult:
+def search_exactly(
+    network: SlicedNetwork, axes: Sequence[SliceAxis], deadline_s: float, limit: float = inf
+) -> SliceResult:
     """Return the best distribution of `SliceSearch`."""
-    search = SliceSearch(network, deadline_s)
-    best = search.run(axes)
-    return SliceResult(best, search.lower_bound, search.explored)
+    search = SliceSearch(network, deadline_s, limit)
+    best, is_late = search.run(axes), clock.now() > deadline_s
+    considered = tuple(search.considered)
+    return SliceResult(best, search.lower_bound, search.explored, ended_by_time=is_late, considered=considered)

@@ -25,7 +25,7 @@ from tinysplit.settings.search import ASSIGN, INPUT_AT, OUTPUT_AT, REPLICATE, SL
 class Search:
     """How splits are searched for: whole layers by `solver`, divided ones by `slice_solver`, by default the exact one.
 
-    Without `slices`, layers are divided by channels where one of them has more weights than any board's flash. With
+    Without `slices`, layers are divided by rows or channels where that is better and nothing excludes it. With
     `assignment`, as `parse_assignment` takes it, nothing is searched for.
     """
 
@@ -49,8 +49,8 @@ class Search:
         for setting, number in ((INPUT_AT, self.input_board), (OUTPUT_AT, self.output_board)):
             if number > n_boards:
                 raise UsageError(f"{setting} {number}: the number of boards is {n_boards}")
-        if self.slice_solver and not self.divides_layers:
-            raise UsageError(f"{SOLVER} {self.slice_solver} divides layers: it needs {SLICES} rows, channels or auto")
+        if self.slice_solver and self.slices is Slices.NONE:
+            raise UsageError(f"{SOLVER} {self.slice_solver} divides layers, which {SLICES('none')} excludes")
         asked = {
             str(SLICES): self.divides_layers,
             REPLICATE(True): self.copies is Copies.ALWAYS,

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import permutations
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import make_problem
@@ -16,7 +15,6 @@ from tinysplit.network.distribution import Distributions, SliceAxis
 from tinysplit.network.distribution_check import reasons_against
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
-from tinysplit.slices.candidates import Candidate
 from tinysplit.slices.distribution_problem import DistributionModel, most_flash_bytes
 from tinysplit.slices.links import with_links
 from tinysplit.slices.part_costs import PartCosts
@@ -27,9 +25,8 @@ MOST_ORDERS = 6  # of boards of different kinds
 
 @dataclass(frozen=True, eq=False)
 class Sliced:
-    """Evaluated distributions; `settings` are those of its links. `candidate` is what they were made of, if any."""
+    """Evaluated distributions; `settings` are those of its links."""
 
-    candidate: Candidate | None
     distributions: Distributions
     graph: Graph
     settings: CostSettings
@@ -54,15 +51,30 @@ class SlicedNetwork:
     output_board: int
 
     def orders(self) -> Iterator[tuple[int, ...]]:
-        """Yield the boards in the order of their parts, all of them first; of boards of one kind, the first ones."""
-        for n_parts in range(len(self.boards), 1, -1):
+        """Yield the boards in the order of their parts, all of them first; of boards of one kind, the first ones.
+
+        All take part where the settings ask for it.
+        """
+        least = len(self.boards) if self.settings.use_all else 2
+        for n_parts in range(len(self.boards), least - 1, -1):
             seen: set[tuple[str, ...]] = set()
-            for order in permutations(range(len(self.boards)), n_parts):
-                kinds = tuple(self._kind(board) for board in order)
-                is_new = kinds not in seen and kinds[::-1] not in seen
-                if self.input_board in order and is_new and len(seen) < MOST_ORDERS:
+            for order in self._sequences(n_parts, range(len(self.boards))):
+                kinds = tuple(map(self._kind, order))
+                if self.input_board in order and kinds[::-1] not in seen:
                     seen.add(kinds)
                     yield order
+                if len(seen) == MOST_ORDERS:
+                    break
+
+    def _sequences(self, n_parts: int, boards: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """Yield sequences of so many of the boards, one of each sequence of kinds, that with the input first."""
+        if not n_parts:
+            yield ()
+            return
+        firsts = {self._kind(board): board for board in reversed(boards)}
+        for first in sorted(firsts.values(), key=lambda board: (board != self.input_board, board)):
+            others = [board for board in boards if board != first]
+            yield from ((first, *rest) for rest in self._sequences(n_parts - 1, others))
 
     def _kind(self, board: int) -> str:
         return self.boards[board].name + "<" * (board == self.input_board) + ">" * (board == self.output_board)
@@ -80,36 +92,31 @@ class SlicedNetwork:
         costs = replace(self._part_costs, settings=self.linked(order))
         return DistributionModel.of(costs, order, axes, self.input_board, self.output_board)
 
-    def evaluated(
-        self, how: Distributions, settings: CostSettings, candidate: Candidate | None = None
-    ) -> Sliced | None:
+    def evaluated(self, how: Distributions, settings: CostSettings) -> Sliced | None:
         """Return a division with the links of `settings`, evaluated; None if it cannot be generated or does not fit."""
-        found = self.generated(how, settings, candidate)
+        found = self.generated(how, settings)
         return found if found and self.may_fit(found) else None
 
     def may_fit(self, found: Sliced) -> bool:
         """Return whether it is feasible; flash may be short by less than what packed weights take less than bounds."""
-        if found.figures.is_feasible:
-            return True
-        problem = found.figures.problem
-        roomy = tuple(
-            replace(device, flash_bytes=most)
-            for device, most in zip(problem.devices, self._most_flash(found), strict=True)
-        )
-        return evaluate(replace(problem, devices=roomy), found.graph.boards).is_feasible
+        return found.figures.is_feasible_with(self._most_flash(found))
 
     def excess_flash(self, found: Sliced) -> tuple[int, ...]:
         """Return by how many bytes each board's flash is too small for it; 0 where it may fit."""
         used = zip(found.figures.flash_bytes, self._most_flash(found), strict=True)
         return tuple(max(0, own - most) for own, most in used)
 
+    def excess_ram(self, found: Sliced) -> tuple[int, ...]:
+        """Return by how many bytes each board's RAM is too small for it."""
+        figures = found.figures
+        used = zip(figures.ram_bytes, figures.link_bytes, figures.problem.devices, strict=True)
+        return tuple(max(0, arena + links - device.ram_bytes) for arena, links, device in used)
+
     def _most_flash(self, found: Sliced) -> Sequence[int]:
         devices = zip(self.boards, found.figures.problem.devices, strict=True)
         return [most_flash_bytes(board, device.flash_bytes) for board, device in devices]
 
-    def generated(
-        self, how: Distributions, settings: CostSettings, candidate: Candidate | None = None
-    ) -> Sliced | None:
+    def generated(self, how: Distributions, settings: CostSettings) -> Sliced | None:
         """Return a division with the links of `settings`, evaluated, feasible or not; None if it cannot be generated.
 
         Its kernels are those of its parts, their memory is planned, and times are those of the firmware's event graph.
@@ -121,4 +128,4 @@ class SlicedNetwork:
         if any(unaligned_rows(parts, widths)):
             return None
         problem = make_problem(self.table, parts, self.boards, settings, widths)
-        return Sliced(candidate, how, parts, settings, evaluate(problem, parts.boards))
+        return Sliced(how, parts, settings, evaluate(problem, parts.boards))

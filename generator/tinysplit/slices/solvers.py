@@ -1,6 +1,8 @@
 """The solvers of divided layers by name."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import inf
 
 from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.common.extensions import load_extension
@@ -21,9 +23,12 @@ AXES: Mapping[Slices, tuple[SliceAxis, ...]] = {  # what layers may be divided b
 SolveSlices = Callable[[SlicedNetwork, Sequence[SliceAxis], float], SliceResult]
 
 
-def slice_solver(name: SliceSolver) -> SolveSlices:
-    """Return the solver of that name: those but the exact one are entry points of `tinysplit.slice_solvers`."""
+def slice_solver(name: SliceSolver, limit: float = inf) -> SolveSlices:
+    """Return the solver of that name: those but the exact one are entry points of `tinysplit.slice_solvers`.
+
+    The exact one leaves out divisions whose objective is no less than `limit`.
+    """
     if name is SliceSolver.EXACT:
-        return search_exactly
+        return partial(search_exactly, limit=limit)
     found: SolveSlices = load_extension("tinysplit.slice_solvers", name)
     return found

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tinysplit.boards.board import no_energy_model
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import InputError
+from tinysplit.common.units import MILLI, MS
 from tinysplit.split.validate import check_costs, check_limits, check_order, check_power, check_size
 from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import NETWORK_INPUT, Cut, Hop, Links, Table
@@ -28,6 +29,24 @@ class Objective(StrEnum):
     LATENCY = "latency"
     THROUGHPUT = "throughput"
     ENERGY = "energy"
+
+    @property
+    def noun(self) -> str:
+        """What is minimised."""
+        return "period" if self is Objective.THROUGHPUT else str(self)
+
+    @property
+    def unit(self) -> str:
+        """The unit in which values are shown."""
+        return "mJ" if self is Objective.ENERGY else "ms"
+
+    def number(self, value: float) -> str:
+        """Return a value, in seconds or joules, as it is shown."""
+        return f"{value * MILLI:.3f}" if self is Objective.ENERGY else f"{value * MS:.2f}"
+
+    def text(self, value: float) -> str:
+        """Return a value with its unit."""
+        return f"{self.number(value)} {self.unit}"
 
 
 class Period(StrEnum):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
@@ -22,6 +22,27 @@ GIVEN = "given"  # in place of a solver: the assignment was not searched for
 def assignments(assignment: Assignment, copies: Sequence[int]) -> tuple[Assignment, ...]:
     """Return the assignment of each copy of the network: one a device of `copies`, without any `assignment` alone."""
     return tuple((device,) * len(assignment) for device in copies) or (assignment,)
+
+
+class Placement(NamedTuple):
+    """Where a network runs: the board of each layer in each copy of it, or of each part of layers that are divided."""
+
+    assignments: tuple[Assignment, ...]
+    distributions: Distributions | None = None
+
+    @property
+    def devices(self) -> Assignment:
+        """The board of each layer, of the first copy or part, from 0."""
+        if self.distributions:
+            return tuple(layer.owners[0] for layer in self.distributions.layers)
+        return self.assignments[0]
+
+
+class Considered(NamedTuple):
+    """A feasible placement, and its objective: seconds or joules."""
+
+    value: float
+    placement: Placement
 
 
 @dataclass(frozen=True)
@@ -52,8 +73,10 @@ class Split:
     picked_because: str = ""  # why `auto` selected this solver
     copies: tuple[int, ...] = ()
     distributions: Distributions | None = None  # of the whole network: `problem` has its parts
+    ended_by_time: bool = False  # with more time there may have been a better one, or a higher bound
     among_options: bool = False  # layers might have been divided: there are more ways than the search has options
     report: SearchReport = field(default_factory=SearchReport, repr=False)
+    considered: tuple[Considered, ...] = field(default=(), repr=False)  # by the search, whole layers aside
     programs: tuple[Program, ...] = field(default=(), repr=False)  # of its plans; empty: as they follow from `problem`
 
     @cached_property
@@ -74,6 +97,11 @@ class Split:
     def assignments(self) -> tuple[Assignment, ...]:
         """The assignment of each copy of the network; a split is one copy."""
         return assignments(self.assignment, self.copies)
+
+    @property
+    def placement(self) -> Placement:
+        """Where the network runs."""
+        return Placement(self.assignments, self.distributions)
 
     @property
     def objective(self) -> float:

@@ -249,7 +249,7 @@ def test_only_projects_with_markers_define_them(has_markers: bool) -> None:
 def test_virtual_boards_write_what_they_measure(tmp_path: Path) -> None:
     split, out, vcd = (str(tmp_path / name) for name in ("split.json", "out", "a.vcd"))
     boards = ("-b", "nucleo_g071rb", "-b", "nucleo_f401re")
-    run("split", str(MODEL), *boards, "--use-all", "-o", split)
+    run("split", str(MODEL), *boards, "--use-all", "--slices", "none", "-o", split)
     run("generate", str(MODEL), "--split", split, "--samples", str(CALIBRATION), "-o", out, "--markers")
     run("build", out)
     assert "CN9-5 (D4) (PB5): board1_layer" in (tmp_path / "out" / "README.md").read_text()

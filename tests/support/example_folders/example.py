@@ -11,6 +11,7 @@ from commands.command_line import run
 from session.shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
+from tinysplit.common.choices import Slices
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
@@ -32,7 +33,7 @@ def generate_example(out: Path, *board_names: str, bits: int = 8, baud: int = 11
     """Split and generate; every board gets a layer."""
     settings = CostSettings(bits=bits, baud=baud, use_all=True)
     context = pipeline.Context.load(MODEL, board_names, settings, Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     return pipeline.generate_folder(context, split, CALIBRATION, out)
 
 

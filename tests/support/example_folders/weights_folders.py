@@ -24,6 +24,7 @@ from session.shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.choices import Slices
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
@@ -87,7 +88,7 @@ def generate(
 ) -> Project:
     """Generate a network as the example is split over boards: every one gets a layer."""
     context = pipeline.Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     options = ProgramOptions(weights_counter=1, weights_key=key, weights_signer=signer)
     if structure:
         kept = Structure.read(structure)

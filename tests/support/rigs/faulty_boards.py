@@ -18,6 +18,7 @@ from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.choices import Slices
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
@@ -61,7 +62,7 @@ def build_small_network(
     np.savez(out / "samples.npz", x=numbers.normal(size=(32, 1, 16, 16)).astype(np.float32))
     settings = CostSettings(baud=baud, use_all=True, link_driver=driver)
     context = pipeline.Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
     build_folder(project, out / "project").check()
     return project

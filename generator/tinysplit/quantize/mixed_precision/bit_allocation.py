@@ -28,7 +28,7 @@ from tinysplit.quantize.accuracy import Accuracy
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_costs import WidthCosts
 from tinysplit.settings.fixed_point import MAX_ACCURACY_DROP, MIN_SQNR
-from tinysplit.split.problem import Assignment
+from tinysplit.split.solution import Placement
 
 TOLERANCE = 1e-9  # percentage points and dB
 LEAST_S = 1e-8  # lower limit of the added time, so that tensors without cost are ordered by noise
@@ -67,18 +67,19 @@ def _limit(chosen: float | None, usual: float) -> float:
 class Limits:
     """The accuracy goal of a network in mixed precision, and the boards and the split that it has to fit.
 
-    `assignment` has the board of each layer, counted from 0; when empty, the first board runs all.
+    Without a `placement`, the first board runs all.
     """
 
     table: CycleTable
     goal: Goal
     boards: tuple[Board, ...]
     settings: CostSettings = field(default_factory=CostSettings)
-    assignment: Assignment = ()
+    placement: Placement | None = None
 
     def costs(self, graph: Graph) -> WidthCosts:
         """Return the costs of bit widths on these boards."""
-        return WidthCosts(self.table, graph, self.boards, self.settings, self.assignment or (0,) * len(graph.layers))
+        placement = self.placement or Placement(((0,) * len(graph.layers),))
+        return WidthCosts(self.table, graph, self.boards, self.settings, placement)
 
 
 class TensorName(NamedTuple):

@@ -1,5 +1,6 @@
-"""Execution time and memory of bit widths on the boards of an assignment."""
+"""Execution time and memory of bit widths on the boards of a placement."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board
@@ -9,34 +10,41 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
-from tinysplit.plan.plan import make_plan
-from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.problem import Assignment
+from tinysplit.plan.planned_split import PlacedNetwork
+from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
+from tinysplit.split.problem import Problem
+from tinysplit.split.solution import Placement
 
 
 @dataclass(frozen=True, eq=False)
 class WidthCosts:
-    """A network on boards; `assignment` has the board of each layer, counted from 0."""
+    """A network on boards."""
 
     table: CycleTable
     graph: Graph
     boards: tuple[Board, ...]
     settings: CostSettings
-    assignment: Assignment
+    placement: Placement
 
     def seconds(self, widths: BitWidths) -> float:
-        """Return the time of all layers and of all transfers between boards."""
-        return evaluate(make_problem(self.table, self.graph, self.boards, self.settings, widths), self.assignment).i_s
+        """Return the time of an inference, of the slowest copy."""
+        return max(each.i_s for each in self._evaluations(*self._placed(widths)))
 
     def fits(self, widths: BitWidths) -> bool:
         """Return whether flash holds all constants and code, the planned arenas fit, and the split's limits hold."""
-        problem = make_problem(self.table, self.graph, self.boards, self.settings, widths)
-        if not evaluate(problem, self.assignment).is_feasible:
+        placed, problem = self._placed(widths)
+        if not all(each.is_feasible for each in self._evaluations(placed, problem)):
             return False
-        links = self.settings.link_settings_on(self.boards)
-        optimize, kernels = self.settings.optimize, self.settings.kernels
         try:
-            make_plan(self.table, self.graph, widths, self.boards, problem, self.assignment, links, optimize, kernels)
+            placed.plans(self.table, self.boards, problem, self.settings)
         except CheckFailedError:
             return False
         return True
+
+    def _placed(self, widths: BitWidths) -> tuple[PlacedNetwork, Problem]:
+        placed = PlacedNetwork.of(self.graph, widths, len(self.boards), self.placement)
+        return placed, make_problem(self.table, placed.graph, self.boards, self.settings, placed.widths)
+
+    @staticmethod
+    def _evaluations(placed: PlacedNetwork, problem: Problem) -> Iterator[Evaluation]:
+        return (evaluate(problem, assignment) for assignment in placed.assignments)

@@ -15,8 +15,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision
-from tinysplit.split.problem import Assignment
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import Placement, Split
 
 MOST_ROUNDS = 4
 
@@ -25,10 +24,10 @@ MOST_ROUNDS = 4
 class Round:
     """Bit widths for the split `before`: how many tensors got 16 bits, and the split with these widths."""
 
-    before: Assignment
+    before: Placement
     tensors_16_bits: int
     tensors: int
-    after: Assignment
+    after: Placement
 
     @property
     def converged(self) -> bool:
@@ -69,8 +68,8 @@ class JointSplit:
                 {
                     "tensors_16_bits": own.tensors_16_bits,
                     "tensors": own.tensors,
-                    "before": [device + 1 for device in own.before],
-                    "after": [device + 1 for device in own.after],
+                    "before": [device + 1 for device in own.before.devices],
+                    "after": [device + 1 for device in own.after.devices],
                 }
                 for own in self.rounds
             ],
@@ -78,7 +77,7 @@ class JointSplit:
 
 
 def search_jointly(
-    graph: Graph, split_with: Callable[[BitWidths], Split], widths_for: Callable[[Assignment], MixedPrecision]
+    graph: Graph, split_with: Callable[[BitWidths], Split], widths_for: Callable[[Placement], MixedPrecision]
 ) -> JointSplit:
     """Return a split and bit widths that follow from each other, or those of the last of `MOST_ROUNDS` rounds.
 
@@ -97,16 +96,16 @@ def _search_from(
     first_bits: int,
     graph: Graph,
     split_with: Callable[[BitWidths], Split],
-    widths_for: Callable[[Assignment], MixedPrecision],
+    widths_for: Callable[[Placement], MixedPrecision],
 ) -> JointSplit:
     split = split_with(BitWidths.all(graph, first_bits))
     rounds = []
     for _ in range(MOST_ROUNDS):
-        mixed = widths_for(split.assignment)
+        mixed = widths_for(split.placement)
         widths = BitWidths.of_quantized(mixed.quantized)
         again = split_with(widths)
         every = (*widths.values.values(), *widths.weights.values())
-        rounds.append(Round(split.assignment, every.count(LONG_BITS), len(every), again.assignment))
+        rounds.append(Round(split.placement, every.count(LONG_BITS), len(every), again.placement))
         split = again
         if rounds[-1].converged:
             break

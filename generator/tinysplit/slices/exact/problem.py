@@ -66,9 +66,9 @@ class Stage:
         """Distributions to choose from."""
         return int(self.seconds.shape[1])
 
-    def seconds_after(self, option: int) -> Floats:
+    def seconds_after(self, source: int | Integers, options: Integers) -> Floats:
         """Return the seconds by [option][board] with an option of the first source."""
-        own: Floats = self.seconds[option if len(self.seconds) > 1 else 0]
+        own: Floats = self.seconds[source if len(self.seconds) > 1 else 0, options]
         return own
 
 
@@ -112,17 +112,17 @@ def value_of(problem: DistributionProblem, choice: Sequence[int]) -> float:
 
 
 def step(
-    stage: Stage, sources: Sequence[int], options: Integers, begin: Floats, clock: Floats
+    stage: Stage, sources: Sequence[int | Integers], options: Integers, begin: Floats, clock: Floats
 ) -> tuple[Floats, Floats]:
     """Return `begin` and `clock` (labels, boards) after a stage: arrays (labels, options, boards).
 
-    `sources` are the options of its sources.
+    `sources` are the options of its sources, the same for all labels or arrays (labels, 1).
     """
     own = list(zip(stage.transitions, sources, strict=True))
     sending = sum((each.sending_s[source, options] for each, source in own), start=np.zeros(()))
     receiving = sum((each.receiving_s[source, options] for each, source in own), start=np.zeros(()))
     first = clock[:, None] + sending
-    last = first + receiving + stage.seconds_after(sources[0])[options]
+    last = first + receiving + stage.seconds_after(sources[0], options)
     for each, source in own:
         if each.arrivals is not None:
             at = each.arrivals
@@ -133,9 +133,11 @@ def step(
 
 
 def _raise_to(until: Floats, since: Floats, seconds: Floats) -> None:
-    """Raise `until` (labels, options, boards) to what arrives `seconds` [option][a][b] after `since` (labels, a).
+    """Raise `until` (labels, options, boards) to what arrives `seconds` [...][option][a][b] after `since` (labels, a).
 
     Senders one by one: numpy reduces short axes slowly.
     """
-    for a in np.flatnonzero((seconds > -np.inf).any(axis=(0, 2))):
-        np.maximum(until, since[:, a, None, None] + seconds[:, a], out=until)
+    for a in range(since.shape[1]):
+        own = seconds[..., a, :]
+        if (own > -np.inf).any():
+            np.maximum(until, since[:, a, None, None] + own, out=until)

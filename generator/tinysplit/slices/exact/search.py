@@ -1,12 +1,11 @@
-"""The search for the best choice, or the n best ones: labels stage by stage, within a lower and an upper bound.
+"""The search for the best choice, or the n best ones: a beam search, then labels stage by stage within two bounds.
 
 A label is a partial choice; the state of a label has the options of all tensors that later stages read. Of the labels
 of one state, those that are dominated, that is, nowhere better than another one (n other ones), are left out; so are
-those whose bound (`bounds.py`) is not below the best value known (the n-th best). A pass keeps at most `width` labels
-of a state: the first pass forgets the others, so that its best choice is an upper bound; the next passes merge each of
-them into its nearest one, which takes the lesser of both in everything, so that no choice is lost and the least value
-is a lower bound (relaxed decision diagrams: Bergman, Cire and van Hoeve 2016). Passes get wider until the two bounds
-meet. A pass that has merged nothing is exact.
+those whose bound (`bounds.py`) is not below the best value known (the n-th best). A pass keeps `width` labels of a
+state and merges each of the others into its nearest one, which takes the lesser of both in everything, so that no
+choice is lost and the least value is a lower bound (relaxed decision diagrams: Bergman, Cire and van Hoeve 2016).
+Passes get wider until the bound meets the best value. A pass that has merged nothing is exact.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tinysplit.slices.exact.beam import promising_choices
 from tinysplit.slices.exact.bounds import remaining
 from tinysplit.slices.exact.labels import MOST_COMPARED, Labels
 from tinysplit.slices.exact.problem import Choice, DistributionProblem, step, value_of
@@ -21,10 +21,7 @@ from tinysplit.split import clock
 from tinysplit.split.problem import ROUNDING
 from tinysplit.timing.topology import NETWORK_INPUT
 
-FIRST_WIDTH = 4  # of the pass that forgets
-MERGING_WIDTH, WIDENING = 16, 16  # of passes that merge
-BEAM = 200  # labels of the first pass, of all states
-BEAM_OF_EACH = 20  # at least, of each of the n best choices
+FIRST_WIDTH, WIDENING = 16, 16
 
 State = tuple[tuple[int, int], ...]  # tensors that are still read, and their options
 
@@ -61,18 +58,24 @@ def best_choice(problem: DistributionProblem, deadline_s: float) -> Found:
 
 
 def best_choices(
-    problem: DistributionProblem, deadline_s: float, n_best: int, gap: float = 0.0, known: Iterable[Choice] = ()
+    problem: DistributionProblem,
+    deadline_s: float,
+    n_best: int,
+    gap: float = 0.0,
+    known: Iterable[Choice] = (),
+    limit: float = np.inf,
 ) -> Found:
-    """Return the `n_best` best choices, `known` ones among them, or all if there are fewer.
+    """Return the `n_best` best choices below a `limit`, `known` ones among them, or all if there are fewer.
 
     The search ends when they are proved, when the best one is within `gap` (relative, not 0) of the bound, or on
     `deadline_s` (of `split/clock.py`): then they are the best so far.
     """
-    search = _Search(problem, deadline_s, n_best)
+    search = _Search(problem, deadline_s, n_best, limit)
     for choice in known:
         search.try_choice(choice)
-    search.forget_beyond(max(FIRST_WIDTH, n_best))
-    width = MERGING_WIDTH
+    for choice in promising_choices(problem, search.rest, search.limit, n_best):
+        search.try_choice(choice)
+    width = FIRST_WIDTH
     while not search.is_proved and not search.is_within(gap) and width < WIDENING * MOST_COMPARED:
         if not search.merge_beyond(width):
             break
@@ -84,7 +87,7 @@ def best_choices(
 
 
 class _OutOfTimeError(Exception):
-    """A merging pass has reached the deadline: all choices go through its labels, so that none is below `least`."""
+    """A pass has reached the deadline: all choices go through its labels, so that none is below `least`."""
 
     def __init__(self, least: float) -> None:
         super().__init__()
@@ -96,6 +99,7 @@ class _Search:
     problem: DistributionProblem
     deadline_s: float
     n_best: int
+    most: float = np.inf
     known: dict[Choice, float] = field(default_factory=dict)  # the best choices, with their values
     lower_bound: float = 0.0
     is_exact: bool = False  # whether a pass has merged nothing
@@ -116,8 +120,8 @@ class _Search:
 
     @property
     def limit(self) -> float:
-        """The value below which a choice is one of the best ones: the n-th best value, infinite if there are fewer."""
-        return max(self.known.values()) if len(self.known) == self.n_best else np.inf
+        """The value below which a choice is one of the best ones: the n-th best value, `most` if there are fewer."""
+        return max(self.known.values()) if len(self.known) == self.n_best else self.most
 
     @property
     def is_proved(self) -> bool:
@@ -128,13 +132,9 @@ class _Search:
         """Return whether the best value is within a gap, if that is not 0, of the bound."""
         return gap > 0 and self.lower_bound >= self.value * (1 - gap)
 
-    def forget_beyond(self, width: int) -> None:
-        """Improve the best choice by a pass that forgets labels."""
-        self._finish(_Pass(self, width, merges=False))
-
     def merge_beyond(self, width: int) -> bool:
         """Improve both bounds by a pass that merges labels; return whether there was time for it."""
-        own = _Pass(self, width, merges=True)
+        own = _Pass(self, width)
         try:
             least, is_whole = self._finish(own), True
         except _OutOfTimeError as reached:
@@ -149,7 +149,7 @@ class _Search:
         least = np.inf
         for labels in own.run().values():
             ranked = sorted(zip(labels.bounds, labels.nodes, strict=True), key=lambda each: each[0])
-            for value, node in ranked[: max(FIRST_WIDTH, self.n_best)]:
+            for value, node in ranked[: self.n_best]:
                 least = min(least, value)
                 self.try_choice(own.choice_at(int(node)))
         return least
@@ -167,41 +167,24 @@ class _Search:
 class _Pass:
     search: _Search
     width: int
-    merges: bool
     has_merged: bool = False
     _before: list[int] = field(default_factory=list)  # node before each node of the tree
     _option: list[int] = field(default_factory=list)
 
     def run(self) -> Mapping[State, Labels]:
-        """Return the labels after the last stage. Raises _OutOfTimeError if a merging pass reaches the deadline."""
+        """Return the labels after the last stage. Raises _OutOfTimeError at the deadline."""
         problem = self.search.problem
         zeros = np.zeros((1, problem.n_boards))
         labels: dict[State, Labels] = {(): Labels(zeros, zeros, zeros, np.zeros(1), np.full(1, -1))}
         for number in range(len(problem.stages)):
             parts: dict[State, list[Labels]] = {}
             for state, own in labels.items():
-                if self.merges and clock.now() > self.search.deadline_s:
+                if clock.now() > self.search.deadline_s:
                     raise _OutOfTimeError(min(float(each.bounds.min()) for each in labels.values()))
                 for after, grown in self._grown(number, state, own):
                     parts.setdefault(after, []).append(grown)
-            joined: Mapping[State, Labels] = {state: Labels.joined(each) for state, each in parts.items()}
-            if not self.merges:
-                joined = self._most_promising(number, joined)
-            labels = {state: self._kept(state, each) for state, each in joined.items()}
+            labels = {state: self._kept(state, Labels.joined(each)) for state, each in parts.items()}
         return labels
-
-    def _most_promising(self, number: int, labels: Mapping[State, Labels]) -> Mapping[State, Labels]:
-        """Return those labels where the busiest board and an equal share of what is left are least."""
-        rest = self.search.rest[number].together
-        estimates = {
-            state: own.clock.max(axis=1) + rest[state[-1][1]] / self.search.problem.n_boards
-            for state, own in labels.items()
-        }
-        every = np.concatenate([*estimates.values(), [np.inf]])
-        last = min(max(BEAM, BEAM_OF_EACH * self.search.n_best), len(every)) - 1
-        limit = np.partition(every, last)[last]
-        kept = {state: np.flatnonzero(each <= limit) for state, each in estimates.items()}
-        return {state: labels[state].taken(indices) for state, indices in kept.items() if len(indices)}
 
     def _grown(self, number: int, state: State, labels: Labels) -> Iterator[tuple[State, Labels]]:
         """Yield the labels of a state after a stage, by their new states, without those that cannot be better."""
@@ -232,7 +215,7 @@ class _Pass:
         if len(labels) > 1:
             kept, others = labels.best(self.width, self.search.n_best)
         self.search.pruned += len(labels) - len(kept) - len(others)
-        if self.merges and len(others):
+        if len(others):
             kept, self.has_merged = kept.merged(others), True
         option = state[-1][1]
         first = len(self._before)

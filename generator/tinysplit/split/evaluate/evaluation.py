@@ -3,6 +3,7 @@
 These are quick to compute. The figures of what they find come from the event engine (`timing/figures.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite
@@ -92,6 +93,11 @@ class Evaluation:
         return ram_bytes(self.problem, self.assignment)
 
     @cached_property
+    def link_bytes(self) -> tuple[int, ...]:
+        """RAM of every device that links take beside the peak."""
+        return link_bytes(self.problem, self.assignment, self.ram_bytes)
+
+    @cached_property
     def period_s(self) -> float:
         """Period in seconds, as the problem's `period_definition` has it; throughput is its inverse."""
         if self.problem.period_definition is Period.FIRMWARE:
@@ -120,21 +126,23 @@ class Evaluation:
     @property
     def is_feasible(self) -> bool:
         """Whether every device has the memory, all times are finite, and all rules and limits hold."""
-        return self._obeys_rules and isfinite(self.i_s) and self._fits_memories and self._is_within_limits
+        return self.is_feasible_with([device.flash_bytes for device in self.problem.devices])
+
+    def is_feasible_with(self, flash_bytes: Sequence[int]) -> bool:
+        """Return whether it is feasible if the devices have so much flash for layers."""
+        fits = self._obeys_rules and self._fits_memories(flash_bytes)
+        return fits and isfinite(self.i_s) and self._is_within_limits
 
     @property
     def _obeys_rules(self) -> bool:
         uses_all = not self.problem.must_use_all or len(set(self.assignment)) == len(self.problem.devices)
         return uses_all and all(self.assignment[layer] == self.assignment[layer + 1] for layer in self.problem.joined)
 
-    @property
-    def _fits_memories(self) -> bool:
+    def _fits_memories(self, flash_bytes: Sequence[int]) -> bool:
         linked = linked_devices(self.problem, self.assignment)
-        arenas = self.ram_bytes
-        links = link_bytes(self.problem, self.assignment, arenas)
         return all(
-            flash <= device.flash_bytes + (0 if index in linked else device.link_flash_bytes)
-            and arenas[index] + links[index] <= device.ram_bytes
+            flash <= flash_bytes[index] + (0 if index in linked else device.link_flash_bytes)
+            and self.ram_bytes[index] + self.link_bytes[index] <= device.ram_bytes
             for index, (flash, device) in enumerate(zip(self.flash_bytes, self.problem.devices, strict=True))
         )
 

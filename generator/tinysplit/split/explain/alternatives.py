@@ -6,7 +6,6 @@ from math import inf
 
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.common.units import MILLI, MS
 from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.split.evaluate.replication import Replication, alone_on_each, best_replication
 from tinysplit.split.problem import Objective, Problem, is_better
@@ -15,7 +14,6 @@ from tinysplit.split.solution import Split
 NOTE_LIMIT_S = 2.0
 ESTIMATE_ERROR = 0.03  # of a period or a latency on virtual boards: `benchmarks simulation periods`
 MAX_NAMED = 6  # boards, in one line
-NOUN = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "period", Objective.ENERGY: "energy"}
 
 
 def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split]) -> Iterator[str]:
@@ -25,13 +23,12 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
     """
     if solved.copies:
         return
-    best = solved.objective
+    best, objective = solved.objective, solved.problem.objective
     if solved.problem.must_use_all:
         fewer = _over_fewer_boards(solved, solve)
         if fewer is not None and is_better(fewer.objective, best):
-            kind = NOUN[solved.problem.objective]
-            alone = f"{_names(solved, fewer.assignment)} alone: {kind} {_figure(solved, fewer.value)}"
-            all_boards = f"all boards: {_figure(solved, solved.value)}"
+            alone = f"{_names(solved, fewer.assignment)} alone: {objective.noun} {objective.text(fewer.value)}"
+            all_boards = f"all boards: {objective.text(solved.value)}"
             yield f"note: {alone}, {all_boards}; {USE_ALL(False)} permits unused boards"
     elif len(solved.problem.devices) > 1 and len(set(solved.assignment)) == 1:
         runs = f"{_names(solved, solved.assignment)} runs the whole network"
@@ -44,7 +41,7 @@ def better_alternatives(solved: Split, solve: Callable[[Problem, float], Split])
     if copies and is_better(figure, best):
         yield (
             f"note: replicating the whole network on {_names(solved, copies.devices)}, with each input on one of them: "
-            f"{NOUN[solved.problem.objective]} {_figure(solved, figure)}, this split: {_figure(solved, solved.value)}"
+            f"{objective.noun} {objective.text(figure)}, this split: {objective.text(solved.value)}"
             f"{f'; {USE_ALL(False)} permits that' if solved.problem.must_use_all else ''}"
         )
 
@@ -60,10 +57,12 @@ def _nearly_as_good(solved: Split) -> Iterator[str]:
     best = min((each for each in alone_on_each(problem) if each.is_feasible), key=lambda each: each.value, default=None)
     if best is None or best.value >= solved.objective * (1 + ESTIMATE_ERROR):
         return
-    alone = f"{_names(solved, best.assignment)} alone: {NOUN[problem.objective]} {_figure(solved, best.value)}"
+    alone = (
+        f"{_names(solved, best.assignment)} alone: {problem.objective.noun} {solved.problem.objective.text(best.value)}"
+    )
     is_close = best.value > solved.objective * (1 - ESTIMATE_ERROR)
     close = f": less than the {ESTIMATE_ERROR:.0%} by which estimates may be wrong" if is_close else ""
-    yield f"note: {alone}, this split: {_figure(solved, solved.value)}{close}"
+    yield f"note: {alone}, this split: {problem.objective.text(solved.value)}{close}"
 
 
 def _over_fewer_boards(solved: Split, solve: Callable[[Problem, float], Split]) -> Split | None:
@@ -78,10 +77,3 @@ def _names(solved: Split, devices: Iterable[int]) -> str:
     if len(named) > MAX_NAMED:
         return f"{len(named)} boards"
     return " and ".join(board_title(d + 1, solved.problem.devices[d].name) for d in named)
-
-
-def _figure(solved: Split, value: float) -> str:
-    """Return a value of the objective with its unit."""
-    if solved.problem.objective is Objective.ENERGY:
-        return f"{value * MILLI:.3f} mJ per inference"
-    return f"{value * MS:.2f} ms"

@@ -13,7 +13,7 @@ from tinysplit.common.units import MILLI, MS
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.sub_models import SubModel
-from tinysplit.split.problem import Objective, Period
+from tinysplit.split.problem import Period
 from tinysplit.split.solution import GIVEN, Split
 from tinysplit.timing.bottleneck import Bottleneck, bottleneck_text
 from tinysplit.timing.program import Kind
@@ -41,14 +41,17 @@ def print_split(split: Split, console: Console) -> None:
         console.print("copies of the whole network: the host deals the inputs to them", highlight=False)
     if split.cuts:
         console.print(_cuts(split))
-    with_host = ", including host transfers" if split.problem.host_seconds else ""
     copy = "the slowest copy, " if split.copies else ""
-    console.print(f"{_latency(split)} ({copy}estimated{with_host})", highlight=False)
+    console.print(f"{_latency(split)} ({copy}estimated{_with_host(split)})", highlight=False)
     for line in _blocking(split):
         console.print(line, highlight=False)
     console.print(_period(split), highlight=False)
     console.print(_energy(split), highlight=False, markup=False)
     console.print(_proof(split), highlight=False)
+
+
+def _with_host(split: Split) -> str:
+    return ", including host transfers" if split.problem.host_seconds else ""
 
 
 def layer_numbers(run: SubModel) -> str:
@@ -66,10 +69,8 @@ def print_slices(split: Split, console: Console) -> None:
     if unused := len(split.problem.devices) - len(set(split.assignment)):
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     where = " over all boards, which work side by side" if len(set(split.assignment)) > 1 else ""
-    console.print(
-        f"L {split.l_s * MS:.2f} ms and T {split.t_s * MS:.2f} ms{where}: I {split.i_s * MS:.2f} ms (estimated)",
-        highlight=False,
-    )
+    latency = f"L {split.l_s * MS:.2f} ms and T {split.t_s * MS:.2f} ms{where}: I {split.i_s * MS:.2f} ms"
+    console.print(f"{latency} (estimated{_with_host(split)})", highlight=False)
     if pairs := {pair_of(hop.sender, hop.receiver) for hop in transfers(split.problem, split.assignment)}:
         wires = ", ".join(f"{first + 1}-{second + 1}" for first, second in sorted(pairs))
         console.print(f"boards to wire: {wires}", highlight=False)
@@ -79,12 +80,12 @@ def print_slices(split: Split, console: Console) -> None:
 
 
 def _bound_of_options(split: Split) -> str:
-    """Return how far an option of the exact search may be below the split."""
+    """Return how far a division of layers by the boards' speeds may be below the split."""
     if not split.lower_bound:
         return ", not proved"
     if not split.gap:
-        return ", no option of the exact search is better"
-    return f"; {_bound(split)} among the options of the exact search, gap {_gap(split.gap)}"
+        return ", no division by the boards' speeds is better"
+    return f"; {_bound(split)} among divisions by the boards' speeds, gap {_gap(split.gap)}"
 
 
 def _parts(how: Distributions, split: Split) -> Table:
@@ -213,14 +214,15 @@ def _proof(split: Split) -> str:
     picked = f" ({split.picked_because})" if split.picked_because else ""
     if split.among_options:
         kind = "the best of them" if split.distributions else "whole layers are the best found"
-        work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
+        ended = " until the time limit" if split.ended_by_time else ""
+        work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s{ended}"
         return f"{split.solver}{picked}: {work}, {kind}{_bound_of_options(split)}"
     if split.proved and not split.explored:
         return f"{split.solver}{picked}: proved optimal by lower bounds alone, no candidate had to be explored"
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     if split.proved:
         return f"{work}, proved optimal"
-    return f"{work}, not proved: {_bound(split)}, optimality gap {_gap(split.gap)}"
+    return f"{work} until the time limit, not proved: {_bound(split)}, optimality gap {_gap(split.gap)}"
 
 
 def _gap(gap: float) -> str:
@@ -229,7 +231,5 @@ def _gap(gap: float) -> str:
 
 
 def _bound(split: Split) -> str:
-    if split.problem.objective is Objective.ENERGY:
-        return f"lower bound of energy {split.lower_bound * MILLI:.3f} mJ"
-    what = "latency" if split.problem.objective is Objective.LATENCY else "period"
-    return f"lower bound of {what} {split.lower_bound * MS:.2f} ms"
+    objective = split.problem.objective
+    return f"lower bound of {objective.noun} {objective.text(split.lower_bound)}"

@@ -1,0 +1,66 @@
+"""Costs of layers that are equal but for their names, as many parts of distributed networks are: computed once."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import fields
+from functools import lru_cache, wraps
+from typing import Any, TypeVar, cast
+
+from typing_extensions import override
+
+from tinysplit.network.layers.base import Layer
+
+_NAMES = frozenset({"name", "inputs", "output"})  # of a layer: no costs depend on them
+_MOST_LAYERS, _MOST_RESULTS = 1 << 14, 1 << 16  # that are kept, the latter of each function
+
+F = TypeVar("F", bound=Callable[..., Any])  # takes something, a layer, and whatever else, all hashable
+
+
+class _Same:
+    """A value that is equal to itself alone, as arrays are here."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    @override
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.value is other.value
+
+
+class _Equal:
+    """A layer, equal to others that have the same kind, shapes, settings and arrays."""
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        values = (getattr(layer, each.name) for each in fields(layer) if each.name not in _NAMES)
+        own = (value if isinstance(value, Hashable) else _Same(value) for value in values)
+        self._key = (type(layer), len(layer.inputs), *own)
+        self._hash = hash(self._key)
+
+    @override
+    def __hash__(self) -> int:
+        return self._hash
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Equal) and self._key == other._key
+
+
+_equal = lru_cache(_MOST_LAYERS)(_Equal)
+
+
+def of_equal_layers(costs: F) -> F:
+    """Keep what a method returns for equal layers."""
+
+    @lru_cache(_MOST_RESULTS)
+    def kept(owner: Any, equal: _Equal, *rest: Any) -> Any:  # noqa: ANN401 (whatever the method takes)
+        return costs(owner, equal.layer, *rest)
+
+    @wraps(costs)
+    def of_layer(owner: Any, layer: Layer, *rest: Any) -> Any:  # noqa: ANN401
+        return kept(owner, _equal(layer), *rest)
+
+    return cast("F", of_layer)

@@ -1,0 +1,142 @@
+"""Why a split was taken: the best of each kind, the next placements, and what would make it faster."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from math import inf, isfinite
+
+from pydantic import NonNegativeFloat
+
+from tinysplit.common.file_schema import FileModel
+from tinysplit.common.tables import counted
+from tinysplit.network.distribution import Distributions, SliceAxis
+from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.replication import alone_on_each
+from tinysplit.split.problem import Assignment, Objective, Problem
+from tinysplit.split.solution import Considered, Placement, Split
+
+N_NEXT = 4
+MOST_CUTS = 12  # that are printed
+ONE_BOARD, WHOLE, COPIES = "one board", "whole layers", "copies"
+
+
+class NamedValue(FileModel):
+    """A placement or a change, and the objective with it: seconds or joules."""
+
+    name: str
+    value: NonNegativeFloat
+
+
+class Reasons(FileModel):
+    """What else was considered, with values of the objective: seconds or joules.
+
+    `following` are the next placements, `faster` changes of what is given; `by_cut` has, of two boards, the placements
+    with a cut after each layer but the last one, the first layers on the first board: None is not feasible.
+    """
+
+    best_of_each_kind: dict[str, NonNegativeFloat]
+    following: tuple[NamedValue, ...]
+    by_cut: tuple[NonNegativeFloat | None, ...]
+    faster: tuple[NamedValue, ...]
+
+    def lines(self, objective: Objective) -> Iterator[str]:
+        """Yield what is printed."""
+        best = ", ".join(f"{kind} {objective.text(value)}" for kind, value in self.best_of_each_kind.items())
+        yield f"best of each kind: {best}"
+        for each in self.following:
+            yield f"next: {objective.text(each.value)}, {each.name}"
+        feasible = [(number, value) for number, value in enumerate(self.by_cut, 1) if value is not None]
+        if feasible:
+            shown = sorted(sorted(feasible, key=lambda each: each[1])[:MOST_CUTS])
+            of_all = f", the best {MOST_CUTS} of {len(feasible)}" if len(shown) < len(feasible) else ""
+            cuts = (f"{number} {objective.number(value)}" for number, value in shown)
+            yield f"whole layers by the cut after layer ({objective.unit}{of_all}): {', '.join(cuts)}"
+        for each in self.faster:
+            yield f"with {each.name}: {objective.text(each.value)}"
+
+
+def reasons_for(split: Split, whole: Problem, faster: Iterable[tuple[str, float]]) -> Reasons:
+    """Return the reasons for a split of a network that is, undivided, the problem `whole`."""
+    taken = Considered(split.value, split.placement)
+    by_cut = tuple(_by_cut(whole)) if len(whole.devices) == 2 else ()  # noqa: PLR2004 (a pair)
+    considered = [*split.considered, *_alone(whole), *(each for each in by_cut if isfinite(each.value))]
+    kinds: dict[str, float] = {}
+    for each in sorted([*considered, taken], key=lambda each: each.value):
+        kinds.setdefault(kind_of(each.placement), each.value)
+    best: dict[str, float] = {}
+    for each in sorted(considered, key=lambda each: each.value):
+        best.setdefault(placement_text(each.placement), each.value)
+    best.pop(placement_text(split.placement), None)
+    return Reasons(
+        best_of_each_kind=kinds,
+        following=_named(tuple(best.items())[:N_NEXT]),
+        by_cut=tuple(each.value if isfinite(each.value) else None for each in by_cut),
+        faster=_named(faster),
+    )
+
+
+def _named(values: Iterable[tuple[str, float]]) -> tuple[NamedValue, ...]:
+    return tuple(NamedValue(name=name, value=value) for name, value in values)
+
+
+def kind_of(placement: Placement) -> str:
+    """Return the kind of a placement, as in "rows"."""
+    if placement.distributions:
+        axes = {str(each.axis) for each in placement.distributions.layers if not each.is_whole}
+        if axes:
+            return " and ".join(sorted(axes, reverse=True))
+    if len(placement.assignments) > 1:
+        return COPIES
+    return ONE_BOARD if len(set(placement.devices)) == 1 else WHOLE
+
+
+def placement_text(placement: Placement) -> str:
+    """Return which layers are where, numbers from 1: "layers 1-9 by rows over boards 1 and 2, 10-12 on board 1"."""
+    if len(placement.assignments) > 1:
+        return f"copies on {_boards([each[0] for each in placement.assignments])}"
+    if placement.distributions:
+        runs = list(_divided_runs(placement.distributions))
+    else:
+        runs = list(_whole_runs(placement.assignments[0]))
+    return f"layers {', '.join(runs)}"
+
+
+def _divided_runs(how: Distributions) -> Iterator[str]:
+    keys = [(None if each.is_whole else each.axis, tuple(sorted(each.owners))) for each in how.layers]
+    for (axis, owners), run in groupby(enumerate(keys, 1), key=lambda each: each[1]):
+        yield f"{_numbers([number for number, _ in run])} {_where(axis, owners)}"
+
+
+def _whole_runs(assignment: Assignment) -> Iterator[str]:
+    for device, run in groupby(enumerate(assignment, 1), key=lambda each: each[1]):
+        yield f"{_numbers([number for number, _ in run])} {_where(None, (device,))}"
+
+
+def _numbers(layers: Sequence[int]) -> str:
+    return f"{layers[0]}-{layers[-1]}" if len(layers) > 1 else str(layers[0])
+
+
+def _where(axis: SliceAxis | None, owners: Sequence[int]) -> str:
+    return f"by {axis} over {_boards(owners)}" if axis else f"on {_boards(owners)}"
+
+
+def _boards(devices: Sequence[int]) -> str:
+    numbers = [str(device + 1) for device in devices]
+    if len(numbers) == 1:
+        return f"board {numbers[0]}"
+    return f"boards {', '.join(numbers[:-1])} and {numbers[-1]}" if len(numbers) < 4 else counted(len(numbers), "board")  # noqa: PLR2004
+
+
+def _alone(whole: Problem) -> Iterator[Considered]:
+    """Yield the network on the best board alone, if there is one."""
+    feasible = (each for each in alone_on_each(whole) if each.is_feasible)
+    best = min(feasible, key=lambda each: each.value, default=None)
+    if best:
+        yield Considered(best.value, Placement((best.assignment,)))
+
+
+def _by_cut(whole: Problem) -> Iterator[Considered]:
+    """Yield the placements of the first layers on the first of two boards; the value of those not feasible is inf."""
+    n_layers = len(whole.layers)
+    for n_first in range(1, n_layers):
+        found = evaluate(whole, (0,) * n_first + (1,) * (n_layers - n_first))
+        yield Considered(found.value if found.is_feasible else inf, Placement((found.assignment,)))
