@@ -1,6 +1,5 @@
 """The search for distributions."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
@@ -15,11 +14,12 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.distribution import Distributions, SliceAxis
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
-from tinysplit.slices.exact_division import ExactDivision, divide_exactly
+from tinysplit.slices.distribution_problem import DistributionModel
+from tinysplit.slices.exact_division import N_BEST, ExactDivision, divide_exactly
 from tinysplit.slices.links import with_links
 from tinysplit.slices.search import SliceSearch
 from tinysplit.slices.sliced_network import SlicedNetwork
@@ -83,20 +83,63 @@ def test_links_that_are_named_stay() -> None:
     assert {link.boards for link in links if link.baud is None} == {(0, 2), (0, 3), (1, 3)}
 
 
+def test_what_is_no_better_than_known_is_left_out() -> None:
+    best = search([G0, G0]).run(AXES[Slices.AUTO])
+    assert best is not None
+    found = search([G0, G0])
+    found.limit = 0.9 * found.network.model((0, 1), AXES[Slices.AUTO]).problem.stages[0].seconds.min()
+    assert found.run(AXES[Slices.AUTO]) is None
+    assert not found.considered
+    below = search([G0, G0])
+    below.limit = 2 * best.figures.value
+    again = below.run(AXES[Slices.AUTO])
+    assert again is not None
+    assert again.figures.value == best.figures.value
+
+
+def test_the_energy_of_a_division_is_not_below_its_bound() -> None:
+    found = search([G0, G0], replace(FAST, objective=Objective.ENERGY))
+    best = found.run(AXES[Slices.AUTO])
+    assert best is not None
+    assert 0 < found.lower_bound < best.figures.value
+    sleeping = search([G0, G0], replace(FAST, objective=Objective.ENERGY, frame_period_s=0.5))
+    best = sleeping.run(AXES[Slices.AUTO])
+    assert best is not None
+    assert 0.9 * best.figures.value < sleeping.lower_bound < best.figures.value
+
+
+def test_orders_are_of_kinds_of_boards() -> None:
+    network = search([G0] * 16).network
+    assert list(network.orders())[:2] == [tuple(range(16)), (1, 0, *range(2, 16))]
+    assert all(order[0] == 0 or 0 in order for order in network.orders())
+    everyone = search([G0] * 3, replace(FAST, use_all=True)).network
+    assert {len(order) for order in everyone.orders()} == {3}
+
+
+def test_a_division_that_lacks_ram_leaves_it_free() -> None:
+    """The model knows the parts of single layers; what lies there beside them is left free at the next attempt."""
+    network = search([G0, G0]).network
+    model = network.model((0, 1), AXES[Slices.ROWS])
+    kept = model.keeping((0, 0), (1024, 0)).keeping((100, 0), (1024, 0))
+    assert (kept.kept_ram, kept.kept_flash) == ((2048, 0), (100, 0))
+    assert len(kept.options(0)) <= len(model.options(0))
+    assert kept.problem.flash_limits[0] == model.problem.flash_limits[0] - 100
+
+
 def test_more_boards_are_never_worse(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search over three boards is that over two, too, as far as its bound is below what is known."""
     searched: list[tuple[int, bool]] = []
 
     def divide(
         network: SlicedNetwork,
-        order: tuple[int, ...],
-        axes: Sequence[SliceAxis],
+        model: DistributionModel,
         until_s: float,
-        limit: float,
-        around: Distributions | None = None,
+        limit: float = inf,
+        edges: frozenset[int] | None = None,
+        n_best: int = N_BEST,
     ) -> ExactDivision:
-        searched.append((len(order), around is not None))
-        return divide_exactly(network, order, axes, until_s, limit, around)
+        searched.append((len(model.option_set.order), edges is None))
+        return divide_exactly(network, model, until_s, limit, edges, n_best)
 
     monkeypatch.setattr("tinysplit.slices.search.divide_exactly", divide)
     graph = NetworkBuilder("small", Shape(8, 8, 4)).conv(8, (3, 3)).dense(10).graph()
@@ -106,5 +149,9 @@ def test_more_boards_are_never_worse(monkeypatch: pytest.MonkeyPatch) -> None:
         assert best is not None
         values.append(best.figures.value)
     assert values[1] <= values[0]
-    whole_searches = [count for count, is_around in searched if not is_around]
-    assert whole_searches == [2, 3, 2, 3]  # the board with input and output first, or in the middle
+    assert [count for count, is_first in searched if is_first] == [
+        2,
+        3,
+        2,
+        3,
+    ]  # the board with input and output first, or in the middle

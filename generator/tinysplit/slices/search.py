@@ -6,7 +6,7 @@ is that of the exact choice among its options (`distribution_problem.py`).
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import cycle
 from math import inf
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact_division import N_BEST, ExactDivision, divide_exactly
+from tinysplit.slices.moves import Move, moves_of
 from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
@@ -67,7 +68,7 @@ class SliceSearch:
         best = chosen.division
         if chosen.value * (1 - WIDE) > chosen.lower_bound:
             best = self._best_of(best, chosen.model, MANY)
-        return self._with_edges(self._with_borders(chosen.model, best))
+        return self._climbed(self._with_borders(chosen.model, best))
 
     @property
     def lower_bound(self) -> float:
@@ -121,21 +122,30 @@ class SliceSearch:
                 break
         return best
 
-    def _with_edges(self, best: Sliced) -> Sliced:
-        """Return the division with the edges of other layers apart, until no layer is left whose change is better."""
-        layers = enumerate(best.distributions.layers)
-        numbers = [number for number, each in layers if each.axis is SliceAxis.ROWS and not each.is_whole]
+    def _climbed(self, best: Sliced) -> Sliced:
+        """Return the division after local search: until no move is left that makes it better."""
+        moves = tuple(moves_of(best.distributions))
         unchanged = 0
-        for number in cycle(numbers):
-            if unchanged == len(numbers) or clock.now() > self.deadline_s:
+        for move in cycle(moves):
+            if unchanged == len(moves):
                 break
-            how = replace(best.distributions, edges=best.distributions.edges ^ {number})
-            found = self.network.evaluated(how, best.settings)
-            self.explored += 1
-            is_improved = found is not None and is_better(found.figures.value, best.figures.value)
-            best = found if found and is_improved else best
-            unchanged = 0 if is_improved else unchanged + 1
+            before = best
+            while clock.now() < self.deadline_s:
+                found = self._moved(best, move)
+                if found is None:
+                    break
+                best = found
+            unchanged = unchanged + 1 if best is before else 0
         return best
+
+    def _moved(self, best: Sliced, move: Move) -> Sliced | None:
+        """Return the division after a move, if it is better."""
+        how = move(best.distributions)
+        if how == best.distributions:
+            return None
+        self.explored += 1
+        found = self.network.evaluated(how, best.settings)
+        return found if found and is_better(found.figures.value, best.figures.value) else None
 
 
 def _halving(orders: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:

@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.distributed.partial_sum import SUM_BITS, can_sum_rows
 from tinysplit.network.layers.joining import Elementwise, Joining
@@ -124,7 +125,18 @@ class Reading:
         n_bytes = rows * (shape.width * shape.channels * self.source.element_bytes)
         both = source.is_by_rows[:, None] & own.is_by_rows[None, :]
         found = self._where(both, n_bytes, sent, waiting)
-        return replace(found, allowed=found.allowed & ~(both & self._reaches_too_far(rows)))
+        allowed = found.allowed & ~(both & self._reaches_too_far(rows))
+        return replace(found, allowed=allowed & ~self._is_unaligned(has_part, need_from))
+
+    def _is_unaligned(self, has_part: Flags, need_from: Integers) -> Flags:
+        """Return where rows are read that begin within a word of a tensor of which a board has all rows."""
+        source, own = self.source.options, self.own.options
+        row_bytes = source.shape.width * source.shape.channels * self.source.element_bytes
+        within = has_part & own.is_by_rows[:, None] & (need_from * row_bytes % WORD_BYTES != 0)
+        owners = source.sizes > 0
+        has_all = np.where(source.is_by_rows[:, None], owners & (owners.sum(axis=1) == 1)[:, None], True)
+        unaligned: Flags = (has_all[:, None] & within[None]).any(axis=2)
+        return unaligned
 
     @property
     def keeps_owners(self) -> Flags:

@@ -109,6 +109,9 @@ def reasons(sources: Sources) -> Iterator[str]:
     if split:
         yield from _search(split)
         yield from _bottleneck(split)
+        if split.reasons:
+            lines = split.reasons.lines(split.objective)
+            yield from (f"{line[0].upper()}{line[1:]}." for line in lines)
         if split.objective is Objective.THROUGHPUT and len(project.boards) > 1 and project.one_board_period_s:
             yield f"The best of these boards alone would have a period of {MS * project.one_board_period_s:.2f} ms."
     if len(project.copies) > 1:
@@ -160,11 +163,10 @@ def _search(split: SplitFile) -> Iterator[str]:
     figures = split.figures
     if split.proved:
         yield f"No split of whole layers has a better {what.removeprefix('the ')}: proved, by the estimates."
-    elif split.slices is None:
-        unit = (
-            f"{MILLI * figures.lower_bound:.3f} mJ" if split.objective is Objective.ENERGY else _ms(figures.lower_bound)
-        )
-        yield f"No split has less than {unit} (lower bound of {what}); optimality gap at most {figures.gap:.1%}."
+    elif figures.lower_bound:
+        bound = split.objective.text(figures.lower_bound)
+        others = "division of layers by the boards' speeds" if split.slices else "split of whole layers"
+        yield f"No {others} has less than {bound} (lower bound of {what}); gap {figures.gap:.1%}."
     limits = (("latency", split.max_latency_s), ("period", split.max_period_s))
     yield from (f"Limit of the {name}: {_ms(limit)}." for name, limit in limits if limit is not None)
     if split.max_energy_j is not None:
