@@ -442,8 +442,10 @@ def _given(context: Context, problem: Problem, assignment: str) -> Split:
 
 
 def _link_counts(context: Context) -> Sequence[int]:
-    """Return how many neighbours each board may have: as many as it has link UARTs, by a cost model all."""
-    return [len(context.boards) if context.settings.cost_model else len(board.link_uarts) for board in context.boards]
+    """Return how many neighbours each board may have: see `LinkSettings.counts`, by a cost model all."""
+    if context.settings.cost_model:
+        return [len(context.boards)] * len(context.boards)
+    return context.settings.link_settings_on(context.boards).counts(context.boards)
 
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:

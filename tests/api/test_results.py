@@ -44,7 +44,9 @@ def test_a_split_is_that_of_the_command(tmp_path: Path) -> None:
     check_plain(found)
     options = ("--baud", "921600", "--use-all", "-o", str(tmp_path / "command.json"), "--json")
     printed = json.loads(run("split", str(MODEL), "-b", G0, "-b", F4, *options))
-    assert {**found.to_json(), **dict.fromkeys(SPEEDS)} == {**printed, **dict.fromkeys(SPEEDS)}
+    assert printed["reasons"]["best_of_each_kind"]
+    others = dict.fromkeys((*SPEEDS, "reasons"))  # the command alone tells why
+    assert {**found.to_json(), **others} == {**printed, **others}
     assert lines[0] == "splitting tiny_cnn over nucleo_g071rb, nucleo_f401re ..."
     assert found.latency_s == pytest.approx(found.l_s + found.t_s, rel=0.01)  # and the copy of the input
     assert found.l_s == pytest.approx(sum(layer.seconds for layer in found.layers))

@@ -87,7 +87,7 @@ def predict(
         for board in chosen:
             check_baud(board, board.link_uarts[0], baud)
     problem = make_problem(shipped_table(), graph, chosen, settings)
-    n_links = [len(board.link_uarts) for board in chosen]
+    n_links = settings.link_settings_on(chosen).counts(chosen)
     found = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
     split = with_programs(found, shipped_table(), graph, chosen, settings)
     has_energy = all(board.known_power for board in chosen)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import UsageError
 from tinysplit.common.file_schema import in_range
@@ -60,6 +61,16 @@ class LinkSettings:
         """Return the link between two boards."""
         pair = pair_of(a, b)
         return next((link for link in self.named if link.boards == pair), LinkSetting(pair, self.baud))
+
+    def counts(self, boards: Sequence[Board]) -> tuple[int, ...]:
+        """Return how many links each board may have: as many as it has UARTs that make the highest of their rates."""
+        numbers = range(len(boards))
+        rates = ([self.between(own, other).baud or 0 for other in numbers if other != own] for own in numbers)
+        most = (max(bauds, default=0) for bauds in rates)
+        return tuple(
+            sum(not baud or uart.makes(baud) for uart in board.link_uarts)
+            for board, baud in zip(boards, most, strict=True)
+        )
 
 
 def parse_links(texts: Iterable[str], n_boards: int) -> tuple[LinkSetting, ...]:

@@ -99,7 +99,7 @@ class _ChangeSearch:
         left_s = min(self.deadline - clock.now(), TRIAL_LIMIT_S)
         if left_s <= 0:
             return None
-        links = [len(board.link_uarts) for board in boards]
+        links = self.settings.link_settings_on(boards).counts(boards)
         fastest = replace(problem, objective=Objective.LATENCY)
         try:
             return solve_within_links(fastest, links, "auto", time_limit_s=left_s)

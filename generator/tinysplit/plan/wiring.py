@@ -90,8 +90,9 @@ def _wire(boards: Sequence[Board], pairs: Collection[Pair], settings: LinkSettin
     links = []
     for pair in pairs:
         setting = _setting(pair, settings)
-        ends = [LinkEnd(board, _uart(boards, board, setting.uart_at(board), used[board])) for board in pair]
-        link = Link((ends[0], ends[1]), setting.baud or settings.baud)
+        baud = setting.baud or settings.baud
+        ends = [LinkEnd(board, _uart(boards, board, setting, baud, used[board])) for board in pair]
+        link = Link((ends[0], ends[1]), baud)
         check_link_baud(boards, pair, [end.uart for end in ends], link.baud, settings.driver)
         links.append(link)
         for end in ends:
@@ -129,10 +130,11 @@ def _setting(pair: Pair, settings: LinkSettings) -> LinkSetting:
     return link
 
 
-def _uart(boards: Sequence[Board], index: int, name: str | None, used: Sequence[Uart]) -> Uart:
-    """Return the UART with this name, or the next one that is not used."""
-    board = boards[index]
+def _uart(boards: Sequence[Board], index: int, setting: LinkSetting, baud: int, used: Sequence[Uart]) -> Uart:
+    """Return the UART that the wiring test found, or the next one that is not used and makes the rate, if any does."""
+    board, name = boards[index], setting.uart_at(index)
     left = [uart for uart in board.link_uarts if uart not in used and name in (None, uart.name)]
+    left = [uart for uart in left if uart.makes(baud)] or left
     if not left:
         raise UsageError(f"{board_title(index + 1, board.name)} has no {name} for two links: test the wiring again")
     return left[0]

@@ -15,14 +15,16 @@ def with_links(settings: CostSettings, boards: Sequence[Board], order: Sequence[
 
     Links that the settings name stay, and those that they exclude do not come back.
     """
-    free = [len(board.link_uarts) for board in boards]
+    free = [list(board.link_uarts) for board in boards]
     wired: set[Pair] = set()
     links = settings.link_settings_on(boards)
     for pair in _wanted(settings, order, input_board):
-        if pair not in wired and links.between(*pair).baud and all(free[end] > 0 for end in pair):
+        baud = links.between(*pair).baud
+        uarts = [next((uart for uart in free[end] if baud and uart.makes(baud)), None) for end in pair]
+        if pair not in wired and all(uarts):
             wired.add(pair)
-            for end in pair:
-                free[end] -= 1
+            for end, uart in zip(pair, uarts, strict=True):
+                free[end] = [each for each in free[end] if each is not uart]
     named = {link.boards for link in settings.links}
     absent = (pair for pair in combinations(range(len(boards)), 2) if pair not in wired | named)
     return replace(settings, links=(*settings.links, *(LinkSetting(pair, None) for pair in absent)))
