@@ -172,6 +172,8 @@ struct link {
   uint8_t hearing;        /* index of the channel of the frame that arrives; LINK_NO_CHANNEL: discarded */
   uint8_t speaking;       /* index of the channel of the frame that leaves */
   uint8_t turn;           /* index of the channel whose data leaves, until it has no more */
+  uint8_t first_answer;   /* no channel below this index has an answer: boards may have a hundred channels */
+  uint8_t moving;         /* channels that are LINK_MOVING */
   uint8_t frame_blocks;   /* longest frame at present */
   uint8_t good_frames;    /* since one was lost */
   link_work_t work;

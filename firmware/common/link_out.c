@@ -27,7 +27,7 @@ bool link_out_has_data(const link_t *link, uint8_t index) {
 }
 
 bool link_awaits_answer(const link_t *link) {
-  for (uint8_t i = 0; i < link->settings->channel_count; i++) {
+  for (uint8_t i = 0; link->moving && i < link->settings->channel_count; i++) {
     bool is_moving = link_plan(link, i)->is_out && link_at(link, i)->state == LINK_MOVING;
     bool is_filled = link_at(link, i)->position == link_plan(link, i)->bytes && !link_out_has_data(link, i);
     if (is_moving && is_filled) return true;
@@ -52,6 +52,7 @@ static void start(link_t *link, uint8_t index) {
   channel->attempts = 0;
   channel->due_ms = 0;
   channel->flags = (uint8_t)(channel->flags & ~HAS_STARTED);
+  link->moving++;
   channel->state = LINK_MOVING;
   link_wake(link);
 }
@@ -198,6 +199,7 @@ void link_out_tick(link_t *link, uint8_t index) {
 
 static void done(link_t *link, uint8_t index) {
   link_channel_t *channel = link_at(link, index);
+  link->moving--;
   channel->state = LINK_DONE;
   channel->answers = 0;
   channel->due_ms = 0;

@@ -56,7 +56,9 @@ void link_wake(link_t *link) {
 }
 
 void link_say(link_t *link, link_channel_t *channel, uint8_t what) {
+  uint8_t index = (uint8_t)(channel - link->settings->channels);
   channel->answers |= what;
+  if (index < link->first_answer) link->first_answer = index;
   link_wake(link);
 }
 
@@ -96,6 +98,8 @@ void link_forget(link_t *link) {
   link_parser_reset(&link->parser);
   link_writer_reset(&link->writer);
   for (uint8_t i = 0; i < link->settings->channel_count; i++) *link_at(link, i) = (link_channel_t){.state = LINK_IDLE};
+  link->first_answer = 0;
+  link->moving = 0;
   link->may_be_due = false;
   link->hello_ms = 0;
   link->hellos = 0;

@@ -41,11 +41,11 @@ static bool begin_frame(link_t *link) {
   uint8_t count = link->settings->channel_count;
   if (link->answers) return begin_hello(link);
   if (!link->may_speak || link->state == LINK_STOPPED) return false;
-  for (uint8_t i = 0; i < count; i++) {
-    if (begin_answer(link, i)) return true;
+  for (; link->first_answer < count; link->first_answer++) {
+    if (begin_answer(link, link->first_answer)) return true;
   }
   uint8_t index = link->turn;
-  for (uint8_t i = 0; i < count; i++) {
+  for (uint8_t i = 0; link->moving && i < count; i++) {
     link->turn = index;
     if (link_out_has_data(link, index) && link_out_next_data(link, index)) return true;
     index = (uint8_t)(index + 1u) < count ? (uint8_t)(index + 1u) : 0;
