@@ -47,7 +47,7 @@ from tinysplit.onnx_import.reading import read_network
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
-from tinysplit.plan.planned_split import with_programs
+from tinysplit.plan.planned_split import PlacedNetwork, with_programs
 from tinysplit.plan.what_if import faster_with
 from tinysplit.project.manifest import Project
 from tinysplit.project.placement import plans_of_file
@@ -71,11 +71,11 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.explain.reasons import Reasons, reasons_for
 from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import Front
+from tinysplit.split.pareto import WHOLE_LAYERS_ONLY, Front
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
-from tinysplit.split.solution import Placement, Split
+from tinysplit.split.solution import GIVEN, Considered, Placement, Split
 from tinysplit.timing.figures import Timing
 from tinysplit.timing.loss import Loss
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
@@ -229,8 +229,24 @@ def reasons_of(context: Context, search: Search, split: Split, file: SplitFile) 
         widths = BitWidths.of(context.graph, context.settings.bits)
         return _best(replace(quiet, boards=tuple(boards)), more, widths).value
 
-    placed = (context.table, context.graph, context.boards, file.settings, split.placement)
-    return reasons_for(split, problem, faster_with(*placed, split.value, best_on))
+    def of_taken(boards: Sequence[Board], settings: CostSettings) -> float:
+        return _value_of(replace(quiet, boards=tuple(boards), settings=settings), split.placement)
+
+    def of_other(other: Considered) -> float:
+        settings = context.settings if other.links is None else replace(context.settings, links=other.links)
+        return _value_of(replace(quiet, settings=settings), other.placement)
+
+    faster = faster_with(context.boards, file.settings, split, of_taken, best_on)
+    return reasons_for(split, problem, of_other, faster)
+
+
+def _value_of(context: Context, placement: Placement) -> float:
+    """Return the objective of a placement as of a split: of the programs of its plan."""
+    widths = BitWidths.of(context.graph, context.settings.bits)
+    placed = PlacedNetwork.of(context.graph, widths, len(context.boards), placement)
+    problem = make_problem(context.table, placed.graph, context.boards, context.settings, placed.widths)
+    split = Split(problem, placed.assignments[0], 0.0, 0, GIVEN, 0.0, distributions=placement.distributions)
+    return _planned(context, split, widths).value
 
 
 def split_in_mixed_precision(context: Context, search: Search, samples: Samples, goal: Goal) -> JointSplit:
@@ -285,6 +301,8 @@ def pareto_front(context: Context, against: SecondObjective, search: Search) -> 
     problem = make_problem(context.table, context.graph, context.boards, context.settings)
     if against is SecondObjective.ENERGY:
         check_currents(problem.devices)
+    if len(context.boards) > 1:
+        context.messages.print(WHOLE_LAYERS_ONLY, highlight=False, soft_wrap=True)
     with steps(context.messages, f"Pareto front of latency and {against} of {context.title}"):
         return front_of(problem, against, _solver(context, search), search.time_limit_s)
 
@@ -398,10 +416,10 @@ def _best(context: Context, search: Search, widths: BitWidths, quantized: Quanti
         return _planned(context, _given(context, problem, search.assignment), widths)
     if search.divides_layers and search.copies is Copies.ALWAYS:
         raise UsageError(f"{REPLICATE(True)} gives boards the whole network: leave {SLICES} out")
-    ends = (search.input_board - 1, search.output_board - 1)
+    ends = tuple(number and number - 1 for number in (search.input_board, search.output_board))
     keeps_whole = search.copies is Copies.ALWAYS or context.programs.weights_counter is not None
     slices = Slices.NONE if keeps_whole and not search.divides_layers else search.slices
-    how = (slices, search.slice_solver, *ends, search.time_limit_s)
+    how = (slices, search.slice_solver, ends, search.time_limit_s)
     request = SliceRequest(context.table, context.graph, context.boards, context.settings, widths, *how)
     return request.best(
         lambda time_limit_s: _solve(context, replace(search, time_limit_s=time_limit_s), widths, quantized),

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from example_folders.example import MODEL
 from tinysplit import api
+from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.layers import Shape
@@ -21,7 +22,9 @@ F4, G0 = api.load_board("nucleo_f401re"), api.load_board("nucleo_g071rb")
 def test_the_figures_are_those_of_a_split(objective: Objective) -> None:
     found = api.predict(api.load_model(MODEL), [G0, F4], baud=921_600, objective=objective)
     settings = CostSettings(baud=921_600, objective=objective)
-    split = split_network(Context.load(MODEL, (G0.name, F4.name), settings, Console(quiet=True)), Search())
+    split = split_network(
+        Context.load(MODEL, (G0.name, F4.name), settings, Console(quiet=True)), Search(slices=Slices.NONE)
+    )
     assert (found.latency_s, found.period_s, found.energy_j) == (split.i_s, split.period_s, split.energy_j)
     layers = {board.name: board.layers for board in found.boards}
     assert layers == {

@@ -40,9 +40,10 @@ def test_version() -> None:
 def test_a_split_is_that_of_the_command(tmp_path: Path) -> None:
     lines: list[str] = []
     settings = api.CostSettings(baud=921_600, use_all=True)
-    found = api.split(str(MODEL), [G0, F4], settings, progress=lines.append)
+    search = api.Search(copies=api.Copies.IF_BETTER, slices=api.Slices.NONE)
+    found = api.split(str(MODEL), [G0, F4], settings, search, progress=lines.append)
     check_plain(found)
-    options = ("--baud", "921600", "--use-all", "-o", str(tmp_path / "command.json"), "--json")
+    options = ("--baud", "921600", "--use-all", "--slices", "none", "-o", str(tmp_path / "command.json"), "--json")
     printed = json.loads(run("split", str(MODEL), "-b", G0, "-b", F4, *options))
     assert printed["reasons"]["best_of_each_kind"]
     others = dict.fromkeys((*SPEEDS, "reasons"))  # the command alone tells why

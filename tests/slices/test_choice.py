@@ -28,7 +28,9 @@ FAST = CostSettings(baud=3_000_000)
 
 def request_of(slices: Slices | None, settings: CostSettings = FAST) -> SliceRequest:
     graph = tiny_cnn()
-    return SliceRequest(shipped_table(), graph, [G0, G0], settings, BitWidths.of(graph, 8), slices, None, 0, 0, 3.0)
+    return SliceRequest(
+        shipped_table(), graph, [G0, G0], settings, BitWidths.of(graph, 8), slices, None, (None, None), 3.0
+    )
 
 
 def messages() -> Console:
@@ -51,7 +53,7 @@ def test_a_half_duplex_link_is_refused_by_name() -> None:
 
 def test_the_output_is_at_the_named_board_even_where_whole_layers_are_faster() -> None:
     settings = CostSettings(baud=9_600)
-    request = replace(request_of(Slices.ROWS, settings), boards=[F4, G0], output_board=1)
+    request = replace(request_of(Slices.ROWS, settings), boards=[F4, G0], ends=(None, 1))
     found = request.best(lambda _: whole_layers(request), as_found, messages())
     assert found.objective > whole_layers(request).objective
     assert found.distributions is not None

@@ -101,11 +101,11 @@ def test_the_energy_of_a_division_is_not_below_its_bound() -> None:
     found = search([G0, G0], replace(FAST, objective=Objective.ENERGY))
     best = found.run(AXES[Slices.AUTO])
     assert best is not None
-    assert 0 < found.lower_bound < best.figures.value
+    assert 0 < found.lower_bound <= best.figures.value
     sleeping = search([G0, G0], replace(FAST, objective=Objective.ENERGY, frame_period_s=0.5))
     best = sleeping.run(AXES[Slices.AUTO])
     assert best is not None
-    assert 0.9 * best.figures.value < sleeping.lower_bound < best.figures.value
+    assert 0.9 * best.figures.value < sleeping.lower_bound <= best.figures.value * (1 + 1e-9)
 
 
 def test_orders_are_of_kinds_of_boards() -> None:

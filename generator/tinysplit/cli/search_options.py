@@ -98,8 +98,8 @@ class SplitOptions(SearchOptions):
     ] = AUTO
 
     slices: Annotated[Slices | None, option(SLICES)] = None
-    input_at: Annotated[int, option(INPUT_AT)] = 1
-    output_at: Annotated[int, option(OUTPUT_AT)] = 1
+    input_at: Annotated[int | None, option(INPUT_AT)] = None
+    output_at: Annotated[int | None, option(OUTPUT_AT)] = None
 
     @property
     def search(self) -> Search:

@@ -10,6 +10,7 @@ from tinysplit.boards.link_rates import SHORT_WIRES_RATES
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.transfers import check_link_baud
 from tinysplit.settings.boards_and_links import BOARD, MAX_BOARDS
+from tinysplit.split.pareto import WHOLE_LAYERS_ONLY
 from tinysplit.split.validate import MAX_DEVICES
 
 
@@ -49,7 +50,9 @@ class Space:
             raise InputError("two of the models are the same file: name each network once")
 
     def notes(self) -> Iterator[str]:
-        """Yield messages on sets that are skipped because their boards cannot have links at a baud rate."""
+        """Yield what the splits of sets are, and which sets are skipped, as boards cannot have links at a baud rate."""
+        if self.max_boards > 1:
+            yield WHOLE_LAYERS_ONLY
         for baud in self.bauds if self.max_boards > 1 else ():
             able = boards_with_baud(self.boards, baud)
             unable = [board.name for board in self.boards if board.name not in able]

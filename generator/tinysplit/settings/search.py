@@ -26,14 +26,14 @@ SOLVER = Setting(
 )
 INPUT_AT = Setting(
     "input_at",
-    "Where layers are divided: board that the host gives the input to.",
+    "Where layers are divided: board that the host gives the input to; by default the first board of whole layers.",
     Heading.SEARCH,
     argument="input_board",
     at_least=1,
 )
 OUTPUT_AT = Setting(
     "output_at",
-    "Where layers are divided: board that the host reads the output from.",
+    "Where layers are divided: board that the host reads the output from; by default that of the input.",
     Heading.SEARCH,
     argument="output_board",
     at_least=1,

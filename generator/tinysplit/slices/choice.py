@@ -42,8 +42,7 @@ class SliceRequest:
     widths: BitWidths
     slices: Slices | None
     solver: SliceSolver | None
-    input_board: int
-    output_board: int
+    ends: tuple[int | None, ...]  # boards that take the input and give the output, None where that is not named
     time_limit_s: float
 
     def best(self, solve: Callable[[float], Split], planned: Callable[[Split], Split], messages: Console) -> Split:
@@ -57,19 +56,24 @@ class SliceRequest:
         if len(self.boards) > MOST_BOARDS and self.slices is not Slices.NONE:
             note = f"note: layers are divided over {MOST_BOARDS} boards at most: of {len(self.boards)}, they stay whole"
             messages.print(note, highlight=False, soft_wrap=True)
+        elif self._half_duplex and self.slices is None and len(self.boards) > 1:
+            note = "note: layers are not divided over boards: that needs links that send and receive at once"
+            messages.print(note, highlight=False, soft_wrap=True)
         if not self._may_divide:
             return planned(solve(self.time_limit_s))
         deadline_s = clock.now() + self.time_limit_s
         try:
             whole = planned(solve(WHOLE_SHARE * self.time_limit_s))
-        except CheckFailedError:
-            found = self._divided(deadline_s, messages)
+        except CheckFailedError as error:
+            found = self._divided(deadline_s, messages, self._roomiest)
             sliced = found.split(self._solver)
             if sliced is None:
-                raise
+                raise CheckFailedError(
+                    f"{error.message}; no division of layers over boards was found, either"
+                ) from None
             return self._noted(planned(sliced), messages)
-        names_ends = bool(self.input_board or self.output_board)
-        found = self._divided(deadline_s, messages, inf if names_ends else whole.value)
+        names_ends = self.ends != (None, None)
+        found = self._divided(deadline_s, messages, whole.assignment[0], inf if names_ends else whole.value)
         among_all = replace(
             whole,
             lower_bound=min(whole.lower_bound, found.lower_bound),
@@ -108,8 +112,8 @@ class SliceRequest:
         return f"{objective.noun}: {values}: {better} are taken"
 
     def _check(self) -> None:
-        for setting, board in ((INPUT_AT, self.input_board), (OUTPUT_AT, self.output_board)):
-            if board and not self._may_divide:
+        for setting, board in zip((INPUT_AT, OUTPUT_AT), self.ends, strict=True):
+            if board is not None and not self._may_divide:
                 raise UsageError(f"{setting} is for layers that are divided, which {SLICES('none')} or a link excludes")
         for link in self._half_duplex if self.slices not in {None, Slices.NONE} else ():
             first, second = (board + 1 for board in link.boards)
@@ -122,10 +126,20 @@ class SliceRequest:
     def _solver(self) -> SliceSolver:
         return self.solver or SliceSolver.EXACT
 
-    def _divided(self, deadline_s: float, messages: Console, limit: float = inf) -> SliceResult:
-        """Search for the best division, with an objective below `limit`, and print the notes of the solver."""
+    @property
+    def _roomiest(self) -> int:
+        """The board with the most RAM."""
+        return max(range(len(self.boards)), key=lambda board: self.boards[board].device.largest_ram.size_bytes)
+
+    def _divided(self, deadline_s: float, messages: Console, usual_end: int, limit: float = inf) -> SliceResult:
+        """Search for the best division, with an objective below `limit`, and print the notes of the solver.
+
+        The input is at the board `usual_end` if none is named for it, and the output where the input is.
+        """
         start = clock.now()
-        ends = (self.input_board, self.output_board)
+        first, last = self.ends
+        home = usual_end if first is None else first
+        ends = (home, home if last is None else last)
         network = SlicedNetwork(self.table, self.graph, self.boards, self.settings, self.widths, *ends)
         found = slice_solver(self._solver, limit)(network, AXES[self.slices or Slices.AUTO], deadline_s)
         for note in found.notes:

@@ -113,12 +113,12 @@ class DistributionModel:
     def least_energy_j(self) -> float:
         """A lower bound of the energy of an inference: layers where they take least, transfers and waiting for nothing.
 
-        With a frame period, two boards at least are asleep for the rest of it.
+        With a frame period, one board at least is asleep for the rest of it.
         """
         frame_s = self.costs.settings.frame_period_s
         powers = np.array([[each.run_w, each.idle_w * (frame_s > 0)] for each in self._free])
         busy_j = sum(float((stage.seconds @ (powers[:, 0] - powers[:, 1])).min()) for stage in self.problem.stages)
-        return busy_j + frame_s * float(np.sort(powers[:, 1])[:2].sum())
+        return busy_j + frame_s * float(powers[:, 1].min())
 
     @cached_property
     def _free(self) -> tuple[DeviceLimits, ...]:

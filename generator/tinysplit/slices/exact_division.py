@@ -1,11 +1,12 @@
 """The exact search's best divisions of a network over boards in one order, evaluated as they would be generated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 
 from tinysplit.network.distribution import Distributions
 from tinysplit.slices.distribution_problem import DistributionModel
+from tinysplit.slices.exact.problem import Choice
 from tinysplit.slices.exact.search import Found, best_choices
 from tinysplit.slices.sliced_network import Sliced, SlicedNetwork
 from tinysplit.split import clock
@@ -60,7 +61,8 @@ def divide_exactly(
         explored += found.explored
         if attempt == 0 and not is_energy:
             lower_bound = found.lower_bound
-        generated = list(_generated(network, model, found, until_s, edges))
+        choices = dict.fromkeys([*found.choices, *_others(network, model, found)])
+        generated = list(_generated(network, model, choices, until_s, edges))
         divisions = tuple(each for each in generated if network.may_fit(each))
         is_too_slow = lower_bound * (1 - ENOUGH) > network.settings.max_latency_s  # a period is no more than a latency
         if divisions or not generated or is_too_slow or clock.now() > until_s:
@@ -73,8 +75,20 @@ def divide_exactly(
     return ExactDivision((), lower_bound, explored)
 
 
+def _others(network: SlicedNetwork, model: DistributionModel, found: Found) -> Iterable[Choice]:
+    """Return choices that the firmware may make better than the model does, where that knows less of the objective."""
+    objective = network.settings.objective
+    if objective is Objective.ENERGY:
+        return model.whole_choices()
+    return found.promising if objective is Objective.THROUGHPUT else ()
+
+
 def _generated(
-    network: SlicedNetwork, model: DistributionModel, found: Found, until_s: float, edges: frozenset[int] | None
+    network: SlicedNetwork,
+    model: DistributionModel,
+    choices: Iterable[Choice],
+    until_s: float,
+    edges: frozenset[int] | None,
 ) -> Iterator[Sliced]:
     """Yield choices that can be generated, all but the first one until a time.
 
@@ -82,7 +96,7 @@ def _generated(
     """
     every = frozenset(range(len(network.graph.layers)))
     ways: tuple[frozenset[int], ...] = (every, frozenset()) if edges is None else (edges,)
-    for choice in found.choices:
+    for choice in choices:
         layers = model.distributions(choice)
         hows = (Distributions(layers, network.input_board, network.output_board, each) for each in ways)
         generated = [each for how in hows if (each := network.generated(how, model.costs.settings))]

@@ -109,7 +109,7 @@ class SliceSearch:
         """Note what was explored, and which divisions are feasible."""
         self.explored += found.explored
         self.considered += (
-            Considered(each.figures.value, Placement((each.graph.boards,), each.distributions))
+            Considered(each.figures.value, Placement((each.graph.boards,), each.distributions), each.settings.links)
             for each in found.divisions
         )
 

@@ -34,8 +34,8 @@ class Search:
     copies: Copies = Copies.NEVER
     slices: Slices | None = None
     slice_solver: SliceSolver | None = None
-    input_board: Annotated[int, in_range(INPUT_AT)] = 1  # number of the board, of a distributed network
-    output_board: Annotated[int, in_range(OUTPUT_AT)] = 1
+    input_board: Annotated[int, in_range(INPUT_AT)] | None = None  # number of the board, of a distributed network
+    output_board: Annotated[int, in_range(OUTPUT_AT)] | None = None
     assignment: str | None = None
 
     @property
@@ -47,7 +47,7 @@ class Search:
         """Raise UsageError for choices that contradict each other, and for a board beyond the number of boards."""
         check_seconds(TIME_LIMIT, self.time_limit_s)
         for setting, number in ((INPUT_AT, self.input_board), (OUTPUT_AT, self.output_board)):
-            if number > n_boards:
+            if number and number > n_boards:
                 raise UsageError(f"{setting} {number}: the number of boards is {n_boards}")
         if self.slice_solver and self.slices is Slices.NONE:
             raise UsageError(f"{SOLVER} {self.slice_solver} divides layers, which {SLICES('none')} excludes")

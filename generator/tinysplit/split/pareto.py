@@ -26,6 +26,9 @@ STEP = 1e-6  # relative: points that are closer are equal
 Solve = Callable[[Problem, float], Split]
 
 
+WHOLE_LAYERS_ONLY = "note: of whole layers and copies of the network; `tinysplit split` also divides layers over boards"
+
+
 @dataclass(frozen=True)
 class Point:
     """A point of the front: a split, or the whole network replicated on several devices, each input on one of them.

@@ -39,10 +39,14 @@ class Placement(NamedTuple):
 
 
 class Considered(NamedTuple):
-    """A feasible placement, and its objective: seconds or joules."""
+    """A feasible placement, and its objective as the search knew it: seconds or joules.
+
+    `links` (`LinkSetting`) are those of divided layers, None those of the boards.
+    """
 
     value: float
     placement: Placement
+    links: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from tinysplit.split.problem import ROUNDING
 from tinysplit.timing.topology import NETWORK_INPUT
 
 FIRST_WIDTH, WIDENING = 16, 16
+N_PROMISING = 2
 
 State = tuple[tuple[int, int], ...]  # tensors that are still read, and their options
 
@@ -31,7 +32,7 @@ class Found:
     """The best choices and their values, the best one first, and a value that no choice is below.
 
     `is_proved` if no other choice is better than they are. Partial choices were `explored` in all passes; of these,
-    `pruned` by bounds, dominance and flash.
+    `pruned` by bounds, dominance and flash. `promising` are the first of the beam search.
     """
 
     choices: tuple[Choice, ...]
@@ -40,6 +41,7 @@ class Found:
     is_proved: bool
     explored: int
     pruned: int
+    promising: tuple[Choice, ...] = ()
 
     @property
     def choice(self) -> Choice:
@@ -73,7 +75,8 @@ def best_choices(
     search = _Search(problem, deadline_s, n_best, limit)
     for choice in known:
         search.try_choice(choice)
-    for choice in promising_choices(problem, search.rest, search.limit, n_best):
+    promising = tuple(promising_choices(problem, search.rest, search.limit, n_best))
+    for choice in promising:
         search.try_choice(choice)
     width = FIRST_WIDTH
     while not search.is_proved and not search.is_within(gap) and width < WIDENING * MOST_COMPARED:
@@ -83,7 +86,9 @@ def best_choices(
     ranked = sorted(search.known.items(), key=lambda each: each[1])
     choices, values = tuple(choice for choice, _ in ranked), tuple(value for _, value in ranked)
     lower_bound = min(search.lower_bound, search.value)
-    return Found(choices, values, lower_bound, search.is_proved, search.explored, search.pruned)
+    return Found(
+        choices, values, lower_bound, search.is_proved, search.explored, search.pruned, promising[:N_PROMISING]
+    )
 
 
 class _OutOfTimeError(Exception):

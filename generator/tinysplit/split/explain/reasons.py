@@ -1,6 +1,6 @@
 """Why a split was taken: the best of each kind, the next placements, and what would make it faster."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from math import inf, isfinite
 
@@ -54,21 +54,32 @@ class Reasons(FileModel):
             yield f"with {each.name}: {objective.text(each.value)}"
 
 
-def reasons_for(split: Split, whole: Problem, faster: Iterable[tuple[str, float]]) -> Reasons:
-    """Return the reasons for a split of a network that is, undivided, the problem `whole`."""
-    taken = Considered(split.value, split.placement)
-    by_cut = tuple(_by_cut(whole)) if len(whole.devices) == 2 else ()  # noqa: PLR2004 (a pair)
-    considered = [*split.considered, *_alone(whole), *(each for each in by_cut if isfinite(each.value))]
-    kinds: dict[str, float] = {}
-    for each in sorted([*considered, taken], key=lambda each: each.value):
-        kinds.setdefault(kind_of(each.placement), each.value)
-    best: dict[str, float] = {}
-    for each in sorted(considered, key=lambda each: each.value):
-        best.setdefault(placement_text(each.placement), each.value)
-    best.pop(placement_text(split.placement), None)
+def reasons_for(
+    split: Split, whole: Problem, value_of: Callable[[Considered], float], faster: Iterable[tuple[str, float]]
+) -> Reasons:
+    """Return the reasons for a split of a network that is, undivided, the problem `whole`.
+
+    `value_of` returns the objective of a placement as of a split: as `Split.value` has it.
+    """
+    cuts = tuple(_by_cut(whole)) if len(whole.devices) == 2 else ()  # noqa: PLR2004 (a pair)
+    by_cut = cuts if whole.objective is Objective.LATENCY else ()
+    others = [*split.considered, *_alone(whole), *(each for each in cuts if isfinite(each.value))]
+    named: dict[str, Considered] = {}
+    for each in sorted(others, key=lambda each: each.value):
+        named.setdefault(placement_text(each.placement), each)
+    named.pop(placement_text(split.placement), None)
+    of_kinds: dict[str, str] = {}  # the best placement of each kind
+    for name, each in named.items():
+        of_kinds.setdefault(kind_of(each.placement), name)
+    following = list(named)[:N_NEXT]
+    values = {name: value_of(named[name]) for name in {*following, *of_kinds.values()}}
+    kinds = {kind: values[name] for kind, name in of_kinds.items()}
+    own_kind = kind_of(split.placement)
+    kinds[own_kind] = min(split.value, kinds.get(own_kind, inf))
+    best = {name: values[name] for name in following}
     return Reasons(
-        best_of_each_kind=kinds,
-        following=_named(tuple(best.items())[:N_NEXT]),
+        best_of_each_kind=dict(sorted(kinds.items(), key=lambda each: each[1])),
+        following=_named(sorted(best.items(), key=lambda each: each[1])),
         by_cut=tuple(each.value if isfinite(each.value) else None for each in by_cut),
         faster=_named(faster),
     )
