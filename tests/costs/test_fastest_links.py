@@ -9,11 +9,12 @@ from tinysplit.boards.catalog import load_all, load_boards
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.boards.link_rates import RATES, fastest_rate
 from tinysplit.common.errors import UsageError
-from tinysplit.costs.link_options import LinkSetting
+from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.transfers import check_bauds
 from tinysplit.explore.candidates import Space
 from tinysplit.plan.wiring import wire
+from tinysplit.slices.links import with_links
 from tinysplit.timing.topology import Cut
 
 G0, F446, L4 = load_all(("nucleo_g071rb", "nucleo_f446re", "nucleo_l452re"))
@@ -85,3 +86,16 @@ def test_a_set_of_an_exploration_has_a_rate_that_all_its_pairs_make() -> None:
     assert rates[G0.name, L4.name] == 4_000_000
     assert rates[G0.name, F446.name] == rates[G0.name, G0.name, F446.name] == 3_000_000
     assert rates[G0.name, F446.name, L4.name] == 2_000_000  # at 3 Mbaud, 64 MHz / 21 and 80 MHz / 27 differ by 2.9 %
+
+
+def test_boards_have_as_many_links_as_uarts_that_make_the_rate() -> None:
+    boards = load_all(["nucleo_f446re"] * 3)
+    slow, fast = LinkSettings(1_000_000), LinkSettings(11_250_000)
+    assert all(count == len(board.link_uarts) for count, board in zip(slow.counts(boards), boards, strict=True))
+    makers = [uart.makes(11_250_000) for uart in boards[0].link_uarts]
+    assert fast.counts(boards) == (sum(makers),) * 3
+    assert 0 < sum(makers) < len(makers)
+    wired = with_links(CostSettings(baud=11_250_000), boards, (0, 1, 2), 0).links
+    ring = with_links(CostSettings(baud=11_250_000), [*boards, boards[0]], (0, 1, 2, 3), 0).links
+    assert [link.boards for link in ring] == [(0, 2), (1, 3)]  # are left out
+    assert not wired  # none of three is left out: each board has two
