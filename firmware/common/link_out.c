@@ -93,7 +93,7 @@ static void count_repeat(link_t *link, link_channel_t *channel, uint32_t blocks)
 }
 
 /* Blocks of the longest frame after `sent` blocks: the receiver's layer may wait for rows until a frame has ended.
- * split/evaluate/streaming.py has the same. */
+ * timing/frames.py has the same. */
 static uint32_t frame_limit(const link_t *link, const link_channel_plan_t *plan, uint32_t sent) {
   if (plan->frame_share == 0) return link->frame_blocks;
   uint32_t limit = (link_blocks_of(plan->bytes) - sent) * plan->frame_share / 256u;

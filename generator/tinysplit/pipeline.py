@@ -214,8 +214,7 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
     """
     with steps(context.messages, f"splitting {context.title}"):
         split = _best(context, search, BitWidths.of(context.graph, context.settings.bits), quantized)
-    if not split.distributions:
-        _print_alternatives(context, split, search)
+    _print_alternatives(context, split, search)
     return split
 
 
@@ -244,7 +243,7 @@ def _value_of(context: Context, placement: Placement) -> float:
     """Return the objective of a placement as of a split: of the programs of its plan."""
     widths = BitWidths.of(context.graph, context.settings.bits)
     placed = PlacedNetwork.of(context.graph, widths, len(context.boards), placement)
-    problem = make_problem(context.table, placed.graph, context.boards, context.settings, placed.widths)
+    problem = placed.problem(context.table, context.boards, context.settings)
     split = Split(problem, placed.assignments[0], 0.0, 0, GIVEN, 0.0, distributions=placement.distributions)
     return _planned(context, split, widths).value
 
@@ -467,7 +466,12 @@ def _link_counts(context: Context) -> Sequence[int]:
 
 
 def _print_alternatives(context: Context, split: Split, search: Search) -> None:
-    """Print whether one board or replication is better than the split; of a cost model, what its figures are."""
+    """Print whether one board or replication is better than the split; of a cost model, what its figures are.
+
+    Divided layers were compared with both: their problem has parts, which no other board can have.
+    """
+    if split.distributions:
+        return
     model = context.settings.cost_model
     notes = (cost_model_of(model).note,) if model else better_alternatives(split, _solver(context, search))
     for note in notes:

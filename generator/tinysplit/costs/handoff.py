@@ -91,7 +91,7 @@ def _cpu_seconds(boards: Sequence[Board], tensors: Sequence[int], cycles: Callab
 
 
 def by_size(tensors: Sequence[int], seconds: Callable[[int], T]) -> tuple[T, ...]:
-    """Return `seconds` of tensors of so many bytes, computed once for each size: parts of a network have few sizes."""
+    """Return `seconds` of each tensor by its bytes, computed once for each size: parts of a network have few sizes."""
     known = {n_bytes: seconds(n_bytes) for n_bytes in dict.fromkeys(tensors)}
     return tuple(map(known.__getitem__, tensors))
 

@@ -64,13 +64,16 @@ class LinkSettings:
 
     def counts(self, boards: Sequence[Board]) -> tuple[int, ...]:
         """Return how many links each board may have: as many as it has UARTs that make the highest of their rates."""
-        numbers = range(len(boards))
-        rates = ([self.between(own, other).baud or 0 for other in numbers if other != own] for own in numbers)
-        most = (max(bauds, default=0) for bauds in rates)
+        rates = (self.highest_baud(own, len(boards)) for own in range(len(boards)))
         return tuple(
             sum(not baud or uart.makes(baud) for uart in board.link_uarts)
-            for board, baud in zip(boards, most, strict=True)
+            for board, baud in zip(boards, rates, strict=True)
         )
+
+    def highest_baud(self, board: int, n_boards: int) -> int | None:
+        """Return the highest rate of a board's links to all others, 0 without links, None for a board alone."""
+        rates = (self.between(board, other).baud or 0 for other in range(n_boards) if other != board)
+        return max(rates, default=None)
 
 
 def parse_links(texts: Iterable[str], n_boards: int) -> tuple[LinkSetting, ...]:

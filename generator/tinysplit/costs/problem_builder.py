@@ -251,8 +251,7 @@ def _layer_costs(number: int, boards: Sequence[_BoardKernels]) -> LayerCosts:
 
 def limits_of(table: CycleTable, boards: Sequence[Board], index: int, settings: LinkSettings) -> DeviceLimits:
     """Return the limits of a board, which may have links to all others."""
-    bauds = [settings.between(index, other).baud or 0 for other in range(len(boards)) if other != index]
-    return free_memory(table, boards[index], settings.driver, max(bauds, default=None))
+    return free_memory(table, boards[index], settings.driver, settings.highest_baud(index, len(boards)))
 
 
 def _with_external(limits: DeviceLimits, choice: KernelChoice) -> DeviceLimits:

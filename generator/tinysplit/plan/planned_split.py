@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
@@ -38,6 +39,10 @@ class PlacedNetwork:
             return cls(graph, widths, placement.assignments)
         parts = distribute(graph, placement.distributions, n_boards, widths)
         return cls(parts, distributed_widths(graph, parts, widths), (parts.boards,))
+
+    def problem(self, table: CycleTable, boards: Sequence[Board], settings: CostSettings) -> Problem:
+        """Return its splitting problem. The errors are those of `make_problem`."""
+        return make_problem(table, self.graph, boards, settings, self.widths)
 
     def plans(
         self, table: CycleTable, boards: Sequence[Board], problem: Problem, settings: CostSettings

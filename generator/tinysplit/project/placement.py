@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import UsageError
-from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
@@ -31,5 +30,4 @@ def plans_of_file(
         check_distributions(graph, split.distributions, len(boards))
     widths = split.bit_widths or BitWidths.of(graph, settings.bits)
     placed = PlacedNetwork.of(graph, widths, len(boards), split.placement)
-    problem = make_problem(table, placed.graph, boards, settings, placed.widths)
-    return placed.plans(table, boards, problem, settings)
+    return placed.plans(table, boards, placed.problem(table, boards, settings), settings)

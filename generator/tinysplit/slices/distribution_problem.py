@@ -83,7 +83,7 @@ class DistributionModel:
         return replace(self, option_set=replace(self.option_set, around=layers))
 
     def keeping(self, flash_bytes: Sequence[int], ram_bytes: Sequence[int]) -> Self:
-        """Return the model in which each board keeps so many bytes more."""
+        """Return the model in which boards keep more of their memories free: bytes by board."""
         kept_flash, kept_ram = (
             tuple(kept + more for kept, more in zip(own, others, strict=True))
             for own, others in ((self.kept_flash, flash_bytes), (self.kept_ram, ram_bytes))

@@ -20,7 +20,7 @@ MOST_ATTEMPTS = 4  # each leaves more memory free
 
 @dataclass(frozen=True, eq=False)
 class ExactDivision:
-    """The `divisions` that may fit: the best choices, each with all edges apart and with none.
+    """The `divisions` that may fit, of the best choices.
 
     No choice among the options of the search has an objective below `lower_bound`, which is infinite without any.
     """
@@ -47,16 +47,15 @@ def divide_exactly(
     """
     is_energy = network.settings.objective is Objective.ENERGY
     gap = 1.0 if edges is not None else ENOUGH
-    lower_bound, explored = inf, 0
+    lower_bound, most, explored = inf, limit, 0
+    if is_energy and model.has_options:
+        lower_bound, most = model.least_energy_j, inf
+        if lower_bound >= limit:
+            return ExactDivision((), lower_bound, explored)
     for attempt in range(MOST_ATTEMPTS):
         if not model.has_options:
             break
-        if is_energy and attempt == 0:
-            lower_bound = model.least_energy_j
-            if lower_bound >= limit:
-                break
         search_until_s = clock.now() + SEARCH_SHARE * max(0.0, until_s - clock.now())
-        most = inf if is_energy else limit
         found = best_choices(model.problem, search_until_s, n_best, gap, model.whole_choices(), most)
         explored += found.explored
         if attempt == 0 and not is_energy:

@@ -99,7 +99,7 @@ class SliceSearch:
         return best.values()
 
     def _best_of(self, known: Sliced, model: DistributionModel, n_best: int) -> Sliced:
-        """Return the best division among so many choices of a model, and a known one."""
+        """Return the best of a known division and the `n_best` best choices of a model."""
         value, edges = known.figures.value, known.distributions.edges
         found = divide_exactly(self.network, model, self.deadline_s, value, edges, n_best)
         self._note(found)

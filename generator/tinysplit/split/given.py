@@ -7,6 +7,7 @@ from math import isfinite
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.spans import span_text
 from tinysplit.common.units import MILLI, MS
 from tinysplit.settings.costs import PAPER
 from tinysplit.settings.search import ASSIGN
@@ -50,8 +51,8 @@ def parse_assignment(text: str, n_layers: int, n_boards: int) -> Assignment:
 
 def assignment_text(assignment: Assignment) -> str:
     """Return the assignment as `parse_assignment` takes it."""
-    runs = ((run.first + 1, run.last + 1, run.device + 1) for run in sub_models(assignment))
-    return ",".join(f"{first}:{board}" if first == last else f"{first}-{last}:{board}" for first, last, board in runs)
+    runs = sub_models(assignment)
+    return ",".join(f"{span_text(run.first + 1, run.last + 1)}:{run.device + 1}" for run in runs)
 
 
 def given_split(problem: Problem, assignment: Assignment, link_counts: Sequence[int]) -> Split:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from tinysplit.common.texts.spans import spans_text
 from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.topology import pair_of
 
@@ -55,21 +56,13 @@ def bottleneck_text(place: Place, boards: Sequence[str], layers: Sequence[int], 
     """Return a bottleneck in words: `boards` are titles, of the sender first; `layers` are numbers from 1."""
     first, last = boards[0], boards[-1]
     where = {
-        Place.BOARD: f"{first}, layers {_in_runs(layers)}",
+        Place.BOARD: f"{first}, layers {spans_text(layers)}",
         Place.LINK: f"the link from {first} to {last}",
         Place.HALF_DUPLEX_LINK: f"the half-duplex link of {first} and {last}",
         Place.INPUT: f"the host's port of {first}, where the input arrives",
         Place.OUTPUT: f"the host's port of {first}, where the output leaves",
     }
     return f"{where[place]}: busy for {share:.0%} of the period"
-
-
-def _in_runs(numbers: Sequence[int]) -> str:
-    """Return ascending numbers as "1-3, 5"."""
-    starts = [number for number in numbers if number - 1 not in numbers]
-    ends = [number for number in numbers if number + 1 not in numbers]
-    runs = zip(starts, ends, strict=True)
-    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def _boards(program: Program, working_s: Mapping[int, float], period_s: float) -> Iterator[Busy]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tinysplit.boards.board import board_title
 from tinysplit.common.tables import counted
+from tinysplit.common.texts.spans import spans_text
 from tinysplit.common.units import MILLI, MS
 from tinysplit.project.manifest import Project, ProjectCut
 from tinysplit.project.network_numbers import layer_number
@@ -88,7 +89,7 @@ def board_rows(sources: Sources, colors: Mapping[int, int]) -> Iterator[BoardRow
         if measurement:
             measured = f"{MS * sum(each.measured_s for each in measurement.layers if each.board == board.number):.3f}"
         estimated = f"{MS * sum(layer.estimated_s for layer in layers):.3f}"
-        yield BoardRow(board.number, colors[board.number], board.name, _runs(numbers), estimated, measured)
+        yield BoardRow(board.number, colors[board.number], board.name, spans_text(numbers), estimated, measured)
 
 
 def cut_rows(sources: Sources) -> Iterator[CutRow]:
@@ -189,14 +190,3 @@ def _how(cut: ProjectCut) -> str:
     if cut.why_whole.startswith(("sent", "taken")):
         return cut.why_whole
     return f"whole: {cut.why_whole}" if cut.why_whole else "whole"
-
-
-def _runs(numbers: Sequence[int]) -> str:
-    """Return layer numbers in short: "1-4, 7"."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
@@ -43,7 +42,7 @@ class WidthCosts:
 
     def _placed(self, widths: BitWidths) -> tuple[PlacedNetwork, Problem]:
         placed = PlacedNetwork.of(self.graph, widths, len(self.boards), self.placement)
-        return placed, make_problem(self.table, placed.graph, self.boards, self.settings, placed.widths)
+        return placed, placed.problem(self.table, self.boards, self.settings)
 
     @staticmethod
     def _evaluations(placed: PlacedNetwork, problem: Problem) -> Iterator[Evaluation]:

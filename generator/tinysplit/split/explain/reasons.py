@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from math import inf, isfinite
+from operator import itemgetter
 
 from pydantic import NonNegativeFloat
 
 from tinysplit.common.file_schema import FileModel
 from tinysplit.common.tables import counted
-from tinysplit.network.distribution import Distributions, SliceAxis
+from tinysplit.common.texts.spans import span_text
+from tinysplit.network.distribution import SliceAxis
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import alone_on_each
-from tinysplit.split.problem import Assignment, Objective, Problem
+from tinysplit.split.problem import Objective, Problem
 from tinysplit.split.solution import Considered, Placement, Split
 
 N_NEXT = 4
@@ -105,25 +107,12 @@ def placement_text(placement: Placement) -> str:
     if len(placement.assignments) > 1:
         return f"copies on {_boards([each[0] for each in placement.assignments])}"
     if placement.distributions:
-        runs = list(_divided_runs(placement.distributions))
+        layers = placement.distributions.layers
+        where = [_where(None if each.is_whole else each.axis, sorted(each.owners)) for each in layers]
     else:
-        runs = list(_whole_runs(placement.assignments[0]))
-    return f"layers {', '.join(runs)}"
-
-
-def _divided_runs(how: Distributions) -> Iterator[str]:
-    keys = [(None if each.is_whole else each.axis, tuple(sorted(each.owners))) for each in how.layers]
-    for (axis, owners), run in groupby(enumerate(keys, 1), key=lambda each: each[1]):
-        yield f"{_numbers([number for number, _ in run])} {_where(axis, owners)}"
-
-
-def _whole_runs(assignment: Assignment) -> Iterator[str]:
-    for device, run in groupby(enumerate(assignment, 1), key=lambda each: each[1]):
-        yield f"{_numbers([number for number, _ in run])} {_where(None, (device,))}"
-
-
-def _numbers(layers: Sequence[int]) -> str:
-    return f"{layers[0]}-{layers[-1]}" if len(layers) > 1 else str(layers[0])
+        where = [_where(None, (device,)) for device in placement.assignments[0]]
+    runs = ((text, [number for number, _ in run]) for text, run in groupby(enumerate(where, 1), key=itemgetter(1)))
+    return f"layers {', '.join(f'{span_text(numbers[0], numbers[-1])} {text}' for text, numbers in runs)}"
 
 
 def _where(axis: SliceAxis | None, owners: Sequence[int]) -> str:

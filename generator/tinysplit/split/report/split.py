@@ -9,6 +9,7 @@ from rich.table import Table
 
 from tinysplit.boards.board import board_title, no_energy_model
 from tinysplit.common.tables import counted, plain_table, shortened
+from tinysplit.common.texts.spans import span_text
 from tinysplit.common.units import MILLI, MS
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.cuts import transfers
@@ -56,7 +57,7 @@ def _with_host(split: Split) -> str:
 
 def layer_numbers(run: SubModel) -> str:
     """Return the layers of a sub-model, numbered from 1: "3", "4-7"."""
-    return f"{run.first + 1}" if run.first == run.last else f"{run.first + 1}-{run.last + 1}"
+    return span_text(run.first + 1, run.last + 1)
 
 
 def print_slices(split: Split, console: Console) -> None:
@@ -95,7 +96,7 @@ def _parts(how: Distributions, split: Split) -> Table:
     for _, group in groupby(numbered, key=lambda each: each[1].owners if each[1].is_whole else each[1]):
         same = list(group)
         numbers, divided = [number for number, _ in same], same[0][1]
-        layers = f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else str(numbers[0])
+        layers = span_text(numbers[0], numbers[-1])
         if divided.is_whole:
             cells = ["all" if part else "" for part in divided.parts]
         else:
@@ -106,7 +107,7 @@ def _parts(how: Distributions, split: Split) -> Table:
 
 def _numbers(part: range) -> str:
     """Return the rows or channels of a part, from 1: "3", "4-7"."""
-    return f"{part.start + 1}-{part.stop}" if len(part) > 1 else "".join(str(number + 1) for number in part)
+    return span_text(part.start + 1, part.stop) if part else ""
 
 
 def _memory(split: Split) -> Table:
