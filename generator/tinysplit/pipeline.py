@@ -58,10 +58,8 @@ from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_j
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.sample_warnings import print_reused_samples
 from tinysplit.quantize.warnings import print_warnings
-from tinysplit.settings.fixed_point import BITS
 from tinysplit.settings.samples import CALIBRATION_SAMPLES
 from tinysplit.settings.search import REPLICATE, SLICES
-from tinysplit.settings.setting import either
 from tinysplit.slices.choice import SliceRequest
 from tinysplit.slices.settings import Search
 from tinysplit.split.alternatives import best_of
@@ -83,7 +81,6 @@ from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples,
 from tinysplit_hil.results.run_report import RunReport
 
 WHAT_IF_LIMIT_S = 2.0  # of the search with another board
-_WITHOUT_GOAL = either(f"use {BITS.option} 8 or 16", "leave the goal out")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,11 @@ def link_ram_bytes(n_links: int, tensors: Sequence[int]) -> int:
     return n_links * LINK_BYTES + len(tensors) * CHANNEL_BYTES + bitmaps
 
 
+def least_link_bytes(driver_bytes: Sequence[int]) -> int:
+    """Return the least RAM that a link of a board takes, without tensors: see `all_link_bytes`."""
+    return link_ram_bytes(1, ()) + min(driver_bytes, default=0)
+
+
 def all_link_bytes(n_links: int, tensors: Sequence[int], driver_bytes: Sequence[int], free_bytes: int) -> int:
     """Return the RAM that the links of a board take of `free_bytes` beside the arena, with their driver.
 

@@ -18,7 +18,7 @@ from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.costs.problem_builder import limits_of
 from tinysplit.costs.transfers import host_seconds
 from tinysplit.kernels.cores import CORTEX_M0PLUS
-from tinysplit.memory.link_memory import link_ram_bytes
+from tinysplit.memory.link_memory import least_link_bytes
 from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import needed_rows
@@ -131,7 +131,7 @@ class DistributionModel:
     def _most_ram_bytes(self) -> tuple[int, ...]:
         """The RAM of each board for the parts of a layer, with one link at least."""
         return tuple(
-            free.ram_bytes - link_ram_bytes(1, ()) - min(free.driver_bytes, default=0) - kept
+            free.ram_bytes - least_link_bytes(free.driver_bytes) - kept
             for free, kept in zip(self._free, self.kept_ram, strict=True)
         )
 

@@ -55,7 +55,7 @@ def divide_exactly(
     for attempt in range(MOST_ATTEMPTS):
         if not model.has_options:
             break
-        search_until_s = clock.now() + SEARCH_SHARE * max(0.0, until_s - clock.now())
+        search_until_s = clock.after(SEARCH_SHARE, until_s)
         found = best_choices(model.problem, search_until_s, n_best, gap, model.whole_choices(), most)
         explored += found.explored
         if attempt == 0 and not is_energy:

@@ -82,14 +82,14 @@ class SliceSearch:
         """
         orders = _halving(tuple(self.network.orders()))
         best: dict[int, _Chosen] = {}
-        until_s = _after(EXACT_SHARE, self.deadline_s)
+        until_s = clock.after(EXACT_SHARE, self.deadline_s)
         for left, order in zip(range(len(orders), 0, -1), orders, strict=True):
             if self.bounds and clock.now() > until_s:
                 self.bounds.append(0.0)
                 continue
             limit = min([self.limit, *(each.value for each in best.values())])
             model = self.network.model(order, axes)
-            found = divide_exactly(self.network, model, _after(1 / left, until_s), limit)
+            found = divide_exactly(self.network, model, clock.after(1 / left, until_s), limit)
             self._note(found)
             self.bounds.append(found.lower_bound)
             for each in found.divisions:
@@ -158,12 +158,6 @@ def _halving(orders: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
     ranks = {size: rank for rank, size in enumerate(dict.fromkeys([*halves, *sizes]))}
     places = {order: [each for each in orders if len(each) == len(order)].index(order) for order in orders}
     return sorted(orders, key=lambda order: (places[order], ranks[len(order)]))
-
-
-def _after(share: float, until_s: float) -> float:
-    """Return when a share of the time until then will be over."""
-    now = clock.now()
-    return now + share * max(0.0, until_s - now)
 
 
 def search_exactly(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.memory.link_memory import link_ram_bytes
+from tinysplit.memory.link_memory import least_link_bytes, link_ram_bytes
 from tinysplit.split.problem import Problem
 from tinysplit.split.solvers.labels.labels import Labels
 from tinysplit.split.solvers.labels.state_graph import Floats, Ints, Masks, StateGraph, Step
@@ -22,8 +22,9 @@ class LinkRam:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.counts = any(device.driver_bytes for device in problem.devices)
-        own = link_ram_bytes(1, ()) if self.counts else 0
-        self.bytes_a_link = tuple(own + min(device.driver_bytes, default=0) for device in problem.devices)
+        self.bytes_a_link = tuple(
+            least_link_bytes(device.driver_bytes) if self.counts else 0 for device in problem.devices
+        )
 
     def of_hops(self, layer: int, hops: Iterable[Hop]) -> list[int]:
         """Return the bytes by device for the output of `layer`, without those of each link."""
