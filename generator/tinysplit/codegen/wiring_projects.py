@@ -113,6 +113,8 @@ def _manifest(programs: Sequence[BoardFirmware], links: Sequence[Link], project_
         calibration_samples=0,
         project_hash=project_hash,
         estimated_period_s=0.0,
+        estimated_t_s=0.0,
+        estimated_i_s=0.0,
         one_board_period_s=None,
         copies=(),
         boards=tuple(_board(number, firmware.board) for number, firmware in enumerate(programs, 1)),

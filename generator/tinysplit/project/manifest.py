@@ -275,7 +275,7 @@ class Project(FileModel):
     those of one copy after the other.
     """
 
-    schema_version: Literal[5] = 5
+    schema_version: Literal[6] = 6
     tinysplit_version: str
     model: ProjectModel
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
@@ -295,9 +295,8 @@ class Project(FileModel):
     links: tuple[ProjectLink, ...]
     layers: tuple[ProjectLayer, ...]
     cuts: tuple[ProjectCut, ...]
-    estimated_saved_s: Annotated[float, Field(ge=-1e9, le=1e9)] = (
-        0.0  # of I, by streamed hand-offs and boards at work side by side; copies: none
-    )
+    estimated_t_s: Seconds  # T of the slowest copy
+    estimated_i_s: Seconds  # I of it: L + T, less what overlaps
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go
@@ -385,14 +384,9 @@ class Project(FileModel):
         return self.slowest.estimated_l_s
 
     @property
-    def estimated_t_s(self) -> float:
-        """T of the slowest copy in seconds."""
-        return self.slowest.estimated_t_s
-
-    @property
-    def estimated_i_s(self) -> float:
-        """I of the slowest copy in seconds: L + T, less what overlaps."""
-        return self.estimated_l_s + self.estimated_t_s - self.estimated_saved_s
+    def estimated_saved_s(self) -> float:
+        """By how many seconds I is less than L + T: boards compute while a tensor crosses, or side by side."""
+        return self.estimated_l_s + self.estimated_t_s - self.estimated_i_s
 
     @property
     def has_streamed_cuts(self) -> bool:

@@ -55,6 +55,8 @@ def make_project(macc: int = 100_000, copies: int = 1) -> Project:
         calibration_samples=1,
         project_hash=HASH,
         estimated_period_s=0.03,
+        estimated_t_s=0.0199,
+        estimated_i_s=0.02989,
         one_board_period_s=0.04,
         copies=pairs,
         boards=tuple(_make_board(number + 1) for number in range(2 * copies)),
