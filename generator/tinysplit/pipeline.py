@@ -17,6 +17,7 @@ from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import (
     DEFAULT_CALIBRATION_COUNT,
+    DEFAULT_TIME_LIMIT_S,
     Copies,
     ProgrammerName,
     SecondObjective,
@@ -69,7 +70,7 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.explain.reasons import Reasons, reasons_for
 from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import WHOLE_LAYERS_ONLY, Front
+from tinysplit.split.pareto import DIVIDED_STEP, STEP, Front
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
@@ -289,18 +290,30 @@ def reassign(
 
 
 def pareto_front(context: Context, against: SecondObjective, search: Search) -> Front:
-    """Find the Pareto front of latency and energy or throughput.
+    """Find the Pareto front of latency and energy or throughput, over whole layers, divided ones and copies.
 
     Raises CheckFailedError where no split is feasible or none was found in time, InputError for energy where the
     currents of a board are not known.
     """
+    widths = BitWidths.of(context.graph, context.settings.bits)
     problem = make_problem(context.table, context.graph, context.boards, context.settings)
     if against is SecondObjective.ENERGY:
         check_currents(problem.devices)
-    if len(context.boards) > 1:
-        context.messages.print(WHOLE_LAYERS_ONLY, highlight=False, soft_wrap=True)
+    request = _slice_request(context, search, widths)
+    solve, step = _solver(context, search), STEP
+
+    def solve_divided(asked: Problem, left_s: float) -> Split:
+        """Return the best split within the limits of `asked`, of whole layers or divided ones."""
+        limited = request.asked(asked, min(left_s, DEFAULT_TIME_LIMIT_S))
+        return limited.best(lambda limit_s: _solver(context, search)(asked, limit_s), planned, Console(quiet=True))
+
+    def planned(found: Split) -> Split:
+        return _planned(context, found, widths)
+
+    if request.may_divide(context.messages):
+        solve, step = solve_divided, DIVIDED_STEP
     with steps(context.messages, f"Pareto front of latency and {against} of {context.title}"):
-        return front_of(problem, against, _solver(context, search), search.time_limit_s)
+        return front_of(problem, against, solve, search.time_limit_s, step)
 
 
 def simulate(
@@ -410,18 +423,22 @@ def _best(context: Context, search: Search, widths: BitWidths, quantized: Quanti
     if search.assignment is not None:
         problem = make_problem(context.table, context.graph, context.boards, context.settings, widths, quantized)
         return _planned(context, _given(context, problem, search.assignment), widths)
+    return _slice_request(context, search, widths).best(
+        lambda time_limit_s: _solve(context, replace(search, time_limit_s=time_limit_s), widths, quantized),
+        lambda found: _planned(context, found, widths),
+        context.messages,
+    )
+
+
+def _slice_request(context: Context, search: Search, widths: BitWidths) -> SliceRequest:
+    """Return what is to be split, and how layers may be divided. Raises UsageError for contradictions."""
     if search.divides_layers and search.copies is Copies.ALWAYS:
         raise UsageError(f"{REPLICATE(True)} gives boards the whole network: leave {SLICES} out")
     ends = tuple(number and number - 1 for number in (search.input_board, search.output_board))
     keeps_whole = search.copies is Copies.ALWAYS or context.programs.weights_counter is not None
     slices = Slices.NONE if keeps_whole and not search.divides_layers else search.slices
     how = (slices, search.slice_solver, ends, search.time_limit_s)
-    request = SliceRequest(context.table, context.graph, context.boards, context.settings, widths, *how)
-    return request.best(
-        lambda time_limit_s: _solve(context, replace(search, time_limit_s=time_limit_s), widths, quantized),
-        lambda found: _planned(context, found, widths),
-        context.messages,
-    )
+    return SliceRequest(context.table, context.graph, context.boards, context.settings, widths, *how)
 
 
 def _solve(

@@ -96,7 +96,7 @@ def test_a_slow_board_may_need_less_energy() -> None:
     assert len(front.points) >= 2
     assert latencies == sorted(latencies)
     assert energies == sorted(energies, reverse=True)
-    assert set(front.points[0].assignment) == {1}
+    assert set(front.points[0].placement.devices) == {1}
 
 
 def test_json_and_table() -> None:
@@ -111,7 +111,7 @@ def test_json_and_table() -> None:
     console = Console(width=100)
     with console.capture() as capture:
         print_front(front, console)
-    assert "copies of the whole network on 1, 2, 3" in capture.get()
+    assert "copies on boards 1, 2 and 3" in capture.get()
     assert (
         f"{len(front.points)} points of latency against throughput (estimated); the front is complete" in capture.get()
     )

@@ -12,7 +12,6 @@ from tinysplit.api.given import GivenBoards, GivenCosts, GivenModel, GivenPath, 
 from tinysplit.api.result import Result
 from tinysplit.boards.board import ClockSource
 from tinysplit.common.choices import DEFAULT_FRONT_LIMIT_S, SecondObjective
-from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener
 from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.settings import Search
@@ -28,8 +27,9 @@ class ParetoPoint:
     latency_s: float
     period_s: float
     energy_j: float | None
-    assignment: tuple[int, ...]  # number of the board of each layer, empty for copies
+    assignment: tuple[int, ...]  # number of the board of each layer or of its first part, empty for copies
     copies: tuple[int, ...]
+    placement: str  # which layers are where, in words
     is_proved: bool
 
 
@@ -71,12 +71,10 @@ def pareto(
 ) -> ParetoResult:
     """Find the Pareto front of latency and "energy" or "throughput", as `tinysplit pareto` does.
 
-    Of `search`, solver and time limit count, as the points are splits of whole layers. Raises CheckFailedError where no
+    Raises CheckFailedError where no
     split is feasible or none was found in time, InputError for energy where the currents of a board are not known, and
     for a `cost_table` (a file of `tinysplit calibrate`) of other boards.
     """
-    if search.divides_layers:
-        raise UsageError("the front has splits of whole layers: leave slices out")
     context = context_of(model, boards, settings, clock, cost_table, progress)
     search.check(len(context.boards))
     return ParetoResult.of(pipeline.pareto_front(context, second_objective, search))
@@ -90,5 +88,6 @@ def _points(front: Front) -> Iterator[ParetoPoint]:
             energy_j=point["energy_j"],
             assignment=tuple(point["assignment"]),
             copies=tuple(point["copies"]),
+            placement=point["placement"],
             is_proved=point["proved"],
         )

@@ -23,7 +23,7 @@ from tinysplit.cli.options import (
     check_bits,
 )
 from tinysplit.cli.search_options import ChoiceOptions, FrontOptions, SplitOptions, flattened
-from tinysplit.common.choices import SecondObjective, Slices
+from tinysplit.common.choices import SecondObjective
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
@@ -31,7 +31,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.settings.costs import BITS_PER_BYTE, PAPER
 from tinysplit.settings.result_files import OUT
-from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE, SLICES
+from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE
 from tinysplit.settings.setting import Heading
 from tinysplit.split.problem import Objective
 from tinysplit.timing.loss import Loss
@@ -175,8 +175,6 @@ def pareto(
     from tinysplit.split.report.front_page import front_page
 
     check_output_file(html, force=force)
-    if options.slices not in {None, Slices.NONE}:
-        raise UsageError(f"the front has splits of whole layers: leave {SLICES} out")
     settings = replace(options.settings(), bits=check_bits(bits))
     context = pipeline.Context.load(
         model, options.board, settings, messages, needs_weights=False, cost_table=options.cost_table

@@ -10,8 +10,10 @@ from tinysplit.boards.link_rates import SHORT_WIRES_RATES
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.transfers import check_link_baud
 from tinysplit.settings.boards_and_links import BOARD, MAX_BOARDS
-from tinysplit.split.pareto import WHOLE_LAYERS_ONLY
 from tinysplit.split.validate import MAX_DEVICES
+
+
+WHOLE_LAYERS_ONLY = "note: of whole layers and copies of the network; `tinysplit split` also divides layers over boards"
 
 
 class SetCandidate(NamedTuple):

@@ -84,7 +84,7 @@ def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outco
     except CheckFailedError as error:
         return Outcome(candidate, why_not=error.message)
     points = dict.fromkeys(
-        EvaluatedSplit(each.latency_s, each.period_s, each.energy_j, each.assignment, each.proved)
+        EvaluatedSplit(each.latency_s, each.period_s, each.energy_j, each.placement.assignments[0], each.proved)
         for front in fronts
         for each in front.points
         if not each.copies

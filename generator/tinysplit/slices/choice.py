@@ -20,7 +20,8 @@ from tinysplit.slices.result import SliceResult
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.slices.solvers import AXES, slice_solver
 from tinysplit.split import clock
-from tinysplit.split.problem import Period, is_better
+from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.problem import Period, Problem, is_better
 from tinysplit.split.solution import Considered, Split
 
 MOST_BOARDS = 8  # over which layers are divided
@@ -52,14 +53,7 @@ class SliceRequest:
         Where whole layers are infeasible, divided ones may be feasible. Raises the errors of `solve` where neither are.
         Whole layers ignore where input and output are wanted, so that they are no answer where a board is named for it.
         """
-        self._check()
-        if len(self.boards) > MOST_BOARDS and self.slices is not Slices.NONE:
-            note = f"note: layers are divided over {MOST_BOARDS} boards at most: of {len(self.boards)}, they stay whole"
-            messages.print(note, highlight=False, soft_wrap=True)
-        elif self._half_duplex and self.slices is None and len(self.boards) > 1:
-            note = "note: layers are not divided over boards: that needs links that send and receive at once"
-            messages.print(note, highlight=False, soft_wrap=True)
-        if not self._may_divide:
+        if not self.may_divide(messages):
             return planned(solve(self.time_limit_s))
         deadline_s = clock.now() + self.time_limit_s
         try:
@@ -68,9 +62,9 @@ class SliceRequest:
             found = self._divided(deadline_s, messages, self._roomiest)
             sliced = found.split(self._solver)
             if sliced is None:
-                raise CheckFailedError(
-                    f"{error.message}; no division of layers over boards was found, either"
-                ) from None
+                is_proved = isinstance(error, InfeasibleError) and not found.ended_by_time
+                kind = InfeasibleError if is_proved else CheckFailedError
+                raise kind(f"{error.message}; no division of layers over boards was found, either") from None
             return self._noted(planned(sliced), messages)
         names_ends = self.ends != (None, None)
         found = self._divided(deadline_s, messages, whole.assignment[0], inf if names_ends else whole.value)
@@ -91,6 +85,26 @@ class SliceRequest:
         if self.solver:
             messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
         return self._noted(sliced, messages) if names_ends or is_better(sliced.value, whole.value) else among_all
+
+    def asked(self, problem: Problem, time_limit_s: float) -> "SliceRequest":
+        """Return the request with the objective and the limits of `problem`."""
+        limits = {name: getattr(problem, name) for name in ("max_latency_s", "max_period_s", "max_energy_j")}
+        settings = replace(self.settings, objective=problem.objective, **limits)
+        return replace(self, settings=settings, time_limit_s=time_limit_s)
+
+    def may_divide(self, messages: Console) -> bool:
+        """Return whether layers may be divided, and print why not where nobody has excluded it.
+
+        Raises UsageError for options that contradict each other.
+        """
+        self._check()
+        if len(self.boards) > MOST_BOARDS and self.slices is not Slices.NONE:
+            note = f"note: layers are divided over {MOST_BOARDS} boards at most: of {len(self.boards)}, they stay whole"
+            messages.print(note, highlight=False, soft_wrap=True)
+        elif self._half_duplex and self.slices is None and len(self.boards) > 1:
+            note = "note: layers are not divided over boards: that needs links that send and receive at once"
+            messages.print(note, highlight=False, soft_wrap=True)
+        return self._may_divide
 
     @property
     def _may_divide(self) -> bool:

@@ -3,7 +3,7 @@
 The first point is the split with the lowest latency, ties broken by the second objective. Each further point has the
 lowest latency of all splits that are better in the second objective than the point before, until the problem is
 infeasible. A point is proved if both of its solves are proved; the front is complete if the final problem is proved
-infeasible.
+infeasible, where layers may be divided as far as the options of that search go.
 """
 
 from collections.abc import Callable
@@ -17,35 +17,37 @@ from tinysplit.split import clock
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate_on
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.problem import Assignment, Objective, Problem
-from tinysplit.split.solution import Split
+from tinysplit.split.explain.reasons import placement_text
+from tinysplit.split.problem import Objective, Problem
+from tinysplit.split.solution import Placement, Split
 
 NO_TIME_S = 1e-12  # a limit on latency has to be above zero
 STEP = 1e-6  # relative: points that are closer are equal
+DIVIDED_STEP = 0.01  # the same where layers may be divided: there are very many ways, and each search takes seconds
 
 Solve = Callable[[Problem, float], Split]
 
 
-WHOLE_LAYERS_ONLY = "note: of whole layers and copies of the network; `tinysplit split` also divides layers over boards"
-
-
 @dataclass(frozen=True)
 class Point:
-    """A point of the front: a split, or the whole network replicated on several devices, each input on one of them.
+    """A point of the front: where the network runs.
 
     The figures are those of the generated programs; `known` are latency and second objective as the search knew them.
-
-    `copies` are the devices of a replication, empty for a split; `assignment` is empty for a replication, which has no
-    energy figure: its best board alone never needs more.
+    Copies of the network have no energy figure: the best board alone never needs more.
     """
 
     latency_s: float
     period_s: float
     energy_j: float
-    assignment: Assignment
-    copies: tuple[int, ...]
+    placement: Placement
     proved: bool
     known: tuple[float, float]
+
+    @property
+    def copies(self) -> tuple[int, ...]:
+        """The devices with a copy of the whole network each, empty for one pipeline."""
+        each = self.placement.assignments
+        return tuple(assignment[0] for assignment in each) if len(each) > 1 else ()
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,9 @@ class Front:
                     "period_s": point.period_s,
                     "throughput": 1 / point.period_s if point.period_s else None,
                     "energy_j": None if point.copies else point.energy_j,
-                    "assignment": [device + 1 for device in point.assignment],
+                    "assignment": [] if point.copies else [device + 1 for device in point.placement.devices],
                     "copies": [device + 1 for device in point.copies],
+                    "placement": placement_text(point.placement),
                     "proved": point.proved,
                 }
                 for point in self.points
@@ -79,18 +82,22 @@ class Front:
 
 
 def pareto_front(
-    problem: Problem, against: SecondObjective, solve: Solve, time_limit_s: float = DEFAULT_FRONT_LIMIT_S
+    problem: Problem,
+    against: SecondObjective,
+    solve: Solve,
+    time_limit_s: float = DEFAULT_FRONT_LIMIT_S,
+    step: float = STEP,
 ) -> Front:
     """Return the front of `problem`, whose limits hold for every point and whose objective is ignored.
 
-    `solve` takes a problem and a time limit in seconds and returns a Split. Raises CheckFailedError, from `solve`, if
-    there is no split.
+    `solve` takes a problem and a time limit in seconds and returns a Split. Points that are closer than `step` are
+    equal. Raises CheckFailedError, from `solve`, if there is no split.
     """
     deadline = clock.now() + time_limit_s
     points = [_fastest(problem, against, solve, deadline)]
     complete = not points[-1].known[1]  # zero cannot be improved
     while not complete and clock.now() < deadline:
-        better = _limited(problem, against, points[-1].known[1] * (1 - STEP))
+        better = _limited(problem, against, points[-1].known[1] * (1 - step))
         try:
             points.append(_fastest(better, against, solve, deadline))
         except InfeasibleError:
@@ -121,7 +128,7 @@ def _fastest(problem: Problem, against: SecondObjective, solve: Solve, deadline:
             best = fast
     figures = best.figures
     known = figures.i_s, figures.energy_j if against is SecondObjective.ENERGY else figures.period_s
-    return Point(best.i_s, best.period_s, best.energy_j, best.assignment, (), proved, known)
+    return Point(best.i_s, best.period_s, best.energy_j, best.placement, proved, known)
 
 
 def _copies(problem: Problem, against: SecondObjective) -> list[Point]:
@@ -142,7 +149,8 @@ def _copies(problem: Problem, against: SecondObjective) -> list[Point]:
         copies = replicate_on(problem, sorted(device for _, device in seconds[:count]))
         if copies:
             known = copies.latency_s, copies.period_s
-            points.append(Point(*known, inf, (), copies.devices, proved=True, known=known))
+            placement = Placement(tuple(whole[device] for device in copies.devices))
+            points.append(Point(*known, inf, placement, proved=True, known=known))
     return [point for point in points if point.period_s <= problem.longest_period_s]
 
 

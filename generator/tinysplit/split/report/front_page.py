@@ -9,7 +9,6 @@ from tinysplit.common.output_file import version_mark
 from tinysplit.common.templates import render
 from tinysplit.common.texts.quoting import json_in_html
 from tinysplit.common.units import MILLI, MS
-from tinysplit.split.given import assignment_text
 
 
 @dataclass(frozen=True)
@@ -73,11 +72,9 @@ def front_page(name: str, data: Mapping[str, Any]) -> str:
 
 def page_point(entry: Mapping[str, Any], boards: Sequence[str]) -> PagePoint:
     """Return a point of the JSON of a front or a ranking, on `boards` in their order."""
-    copies = ", ".join(map(str, entry.get("copies", ())))
-    layers = assignment_text(tuple(board - 1 for board in entry["assignment"]))
     labels = {
         "boards": " + ".join(boards),
-        "layers:board": f"copies of the whole network on {copies}" if copies else layers,
+        "placement": entry["placement"],
         "baud": str(entry.get("baud") or "-"),
         "proved": "yes" if entry["proved"] else "no",
     }
