@@ -290,7 +290,8 @@ def cases(only: str) -> Iterator[Case]:
 def request_of(case: Case) -> ExploreRequest:
     """Return the exploration of a case."""
     space = Space((case.graph.sha256,), tuple(map(load_board, BOARDS)), 2, BAUDS, (8,))
-    return ExploreRequest(shipped_table(), (case.graph,), space, RankingGoal(CostSettings(), case.ranked_by))
+    goal = RankingGoal(CostSettings(), case.ranked_by)
+    return ExploreRequest(shipped_table(), (case.graph,), space, goal, slices=Slices.NONE)
 
 
 def all_values(request: ExploreRequest) -> dict[tuple[SetCandidate, Assignment], float]:

@@ -108,8 +108,17 @@ def test_a_pareto_front(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=r"costs\.json: .* is missing: make a calibration"):
             call()
-    with pytest.raises(UsageError, match="leave slices out"):
-        api.pareto(MODEL, G0, api.SecondObjective.ENERGY, search=api.Search(slices=api.Slices.ROWS))
+
+
+def test_a_pareto_front_has_divided_layers() -> None:
+    fast = api.CostSettings(baud=4_000_000)
+    whole, divided = (
+        api.pareto(MODEL, [G0, G0], api.SecondObjective.ENERGY, fast, api.Search(slices=slices))
+        for slices in (api.Slices.NONE, None)
+    )
+    assert divided.points[0].latency_s < whole.points[0].latency_s
+    assert " by rows over boards 1 and 2" in divided.points[0].placement
+    assert (divided.points[-1].energy_j or 0.0) <= (whole.points[-1].energy_j or 0.0)
 
 
 def test_an_exploration_in_this_process(tmp_path: Path) -> None:

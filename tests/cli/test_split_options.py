@@ -85,7 +85,7 @@ def test_tables_say_what_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("against", ["energy", "throughput"])
 def test_pareto(against: str) -> None:
-    command = ["pareto", MODEL, *G0, *H7, "--second-objective", against]
+    command = ["pareto", MODEL, *G0, *H7, "--second-objective", against, "--slices", "none"]
     result = CliRunner().invoke(app, [*command, "--frame-period", "0.5", "--json"])
     assert result.exit_code == 0, result.output
     front = json.loads(result.stdout)

@@ -13,7 +13,13 @@ from tinysplit.explore.report.page import exploration_page
 from tinysplit.split.report.front_page import front_page
 
 BOARDS = ("--board", "nucleo_g071rb", "--board", "nucleo_l452re")
-POINT = {"latency_s": 0.002, "energy_j": 0.001, "period_s": 0.003, "assignment": [1, 1, 2], "proved": True}
+POINT = {
+    "latency_s": 0.002,
+    "energy_j": 0.001,
+    "period_s": 0.003,
+    "placement": "layers 1-2 on board 1, 3 on board 2",
+    "proved": True,
+}
 
 
 def data_of(page: str) -> dict[str, list[dict[str, object]]]:
@@ -24,17 +30,20 @@ def data_of(page: str) -> dict[str, list[dict[str, object]]]:
 
 
 def test_points_have_boards_assignment_and_values() -> None:
-    page = front_page("net </script>", {"against": "energy", "boards": ["a", "b"], "points": [{**POINT, "copies": []}]})
+    page = front_page("net </script>", {"against": "energy", "boards": ["a", "b"], "points": [POINT]})
     assert "<h1>net &lt;/script&gt;</h1>" in page
     (front,) = data_of(page)["fronts"]
-    labels = {"boards": "a + b", "layers:board": "1-2:1,3:2", "baud": "-", "proved": "yes"}
+    labels = {"boards": "a + b", "placement": "layers 1-2 on board 1, 3 on board 2", "baud": "-", "proved": "yes"}
     values = {"latency_s": 0.002, "energy_j": 0.001, "period_s": 0.003, "power_w": None, "price": None}
     assert front == {"title": "a + b", "points": [{"labels": labels, "values": values}]}
 
 
 def test_copies_are_named() -> None:
-    page = front_page("net", {"against": "energy", "boards": ["a", "b"], "points": [{**POINT, "copies": [1, 2]}]})
-    assert "copies of the whole network on 1, 2" in page
+    page = front_page(
+        "net",
+        {"against": "energy", "boards": ["a", "b"], "points": [{**POINT, "placement": "copies on boards 1 and 2"}]},
+    )
+    assert "copies on boards 1 and 2" in page
 
 
 def test_names_cannot_end_the_data() -> None:

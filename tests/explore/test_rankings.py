@@ -12,9 +12,11 @@ import pytest
 from rich.console import Console
 
 from tinysplit.boards.catalog import load_board
+from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
-from tinysplit.explore.best_case import best_case
+from tinysplit.explore.best_case import best_case, best_case_of_divisions
 from tinysplit.explore.candidates import SetCandidate, Space
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, Tables, evaluate_candidates
 from tinysplit.explore.exploration import Exploration, explore
@@ -30,10 +32,14 @@ from tinysplit.explore.stopping import Stopped, TimeIsUpError
 from tinysplit.explore.two_phase import TwoPhaseSearch
 from tinysplit.explore.workers import Batch
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
+from tinysplit.slices.choice import SliceRequest
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.explain.reasons import placement_text
 from tinysplit.split.problem import Period
+from tinysplit.split.solve import solve
 
 NAMES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb")
 BOARDS = tuple(map(load_board, NAMES))
@@ -71,7 +77,8 @@ def ask(journal: Path, request: ExploreRequest, workers: InThisProcess | None = 
 
 
 def request_of(ranked_by: Ranked | None, settings: CostSettings = SETTINGS, **more: object) -> ExploreRequest:
-    return ExploreRequest(shipped_table(), (LARGE,), SPACE, RankingGoal(settings, ranked_by), **more)  # type: ignore[arg-type]
+    goal = RankingGoal(settings, ranked_by)
+    return ExploreRequest(shipped_table(), (LARGE,), SPACE, goal, **{"slices": Slices.NONE, **more})  # type: ignore[arg-type]
 
 
 @cache
@@ -228,6 +235,34 @@ def test_bounds_of_sets_hold_for_what_is_ranked(tmp_path: Path) -> None:
         if ranked.candidate.baud:
             bound = best_case(table.problem_of(ranked.candidate.boards))
             assert 0.8 * ranked.simulated.latency_s < bound.latency_s <= ranked.simulated.latency_s
+
+
+@pytest.mark.parametrize("ranked_by", [Ranked.LATENCY, Ranked.PRICE])
+def test_divided_layers_are_ranked_as_split_takes_them(ranked_by: Ranked, tmp_path: Path) -> None:
+    """Ranked by price, they make two boards fast enough that whole layers leave too slow."""
+    board, rate = BOARDS[0], 4_000_000
+    settings = CostSettings(baud=rate, use_all=True)
+    request = SliceRequest(
+        *(shipped_table(), LARGE, (board, board), settings, BitWidths.of(LARGE, 8), None, None, (None, None), 10.0)
+    )
+    problem = make_problem(shipped_table(), LARGE, (board, board), settings)
+    quiet = Console(quiet=True)
+    split = request.best(lambda limit_s: solve(problem, time_limit_s=limit_s), lambda found: found, quiet)
+    assert split.distributions
+    space = replace(SPACE, boards=(board,), bauds=(rate,))
+    limited = replace(SETTINGS, max_latency_s=1.01 * split.i_s if ranked_by is Ranked.PRICE else inf)
+    asked = replace(request_of(ranked_by, limited, slices=None), space=space)
+    found = ask(tmp_path / "journal.jsonl", asked)
+    best, *others = found.rankings[LARGE.sha256, 8].best
+    assert best.candidate.boards == (board.name, board.name)
+    assert best.simulated.latency_s == pytest.approx(split.i_s)
+    assert best.point.placement == placement_text(split.placement)
+    assert bool(others) == (ranked_by is Ranked.LATENCY)
+    table = ProblemTable.of(shipped_table(), LARGE, (board,), settings)
+    assert best_case_of_divisions(table.problem_of(best.candidate.boards)).latency_s <= best.simulated.latency_s
+    out = StringIO()
+    print_ranking("divided", found.rankings[LARGE.sha256, 8], None, asked.goal, Console(file=out, width=200))
+    assert "divided" in out.getvalue()
 
 
 def test_break_even_is_found_between_the_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from io import StringIO
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -17,7 +18,8 @@ from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
-from tinysplit.slices.choice import SliceRequest
+from tinysplit.slices.choice import LIMITS, SliceRequest
+from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
@@ -127,3 +129,18 @@ def test_without_time_there_is_no_bound() -> None:
     found = request.best(lambda _: whole_layers(request), as_found, messages())
     assert not found.proved
     assert found.lower_bound == 0.0
+
+
+@pytest.mark.parametrize("objective", [Objective.LATENCY, Objective.THROUGHPUT])
+def test_a_limit_of_what_is_minimised_leaves_the_best_one(objective: Objective) -> None:
+    request = request_of(None, replace(FAST, objective=objective))
+    best = request.best(infeasible, as_found, messages())
+    for factor, is_found in ((1.001, True), (0.99, False)):
+        limit: dict[str, Any] = {LIMITS[objective]: factor * best.value}
+        problem = replace(best.problem, **limit)
+        limited = request.asked(problem, 3.0)
+        if is_found:
+            assert limited.best(infeasible, as_found, messages()).distributions == best.distributions
+        else:
+            with pytest.raises(CheckFailedError, match="no split; no division of layers over boards was found"):
+                limited.best(infeasible, as_found, messages())

@@ -19,7 +19,7 @@ from tinysplit.api.result import Result
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.calibration.conditions import table_for
-from tinysplit.common.choices import ALL_BOARDS
+from tinysplit.common.choices import ALL_BOARDS, Slices
 from tinysplit.common.errors import UsageError
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, console_of, reading
@@ -67,9 +67,10 @@ class ExploredSet:
     period_s: float
     energy_j: float | None
     power_w: float | None
-    assignment: tuple[int, ...]  # number of the board of each layer, from 1
+    assignment: tuple[int, ...]  # number of the board of each layer, or of its first part, from 1
     is_proved: bool  # to be the best split of the set
     copies: tuple[int, ...] = ()  # numbers of the boards that have the whole network each
+    placement: str = ""  # which layers are where, in words
 
     @classmethod
     def of(cls, model: str, bits: int, entry: Mapping[str, Any]) -> Self:
@@ -82,6 +83,7 @@ class ExploredSet:
             assignment=tuple(entry["assignment"]),
             copies=tuple(entry["copies"]),
             is_proved=entry["proved"],
+            placement=entry["placement"],
             **{name: entry[name] for name in same},
         )
 
@@ -135,6 +137,7 @@ class ExploreSettings:
     max_price: Annotated[float, in_range(MAX_PRICE)] = inf
     time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = ExploreRequest.time_limit_s
     total_time_s: Annotated[float, in_range(TOTAL_TIME)] = inf
+    slices: Slices | None = None  # how layers may be divided over the boards of a set: as in `Search`
 
     def request(
         self, table: CycleTable, graphs: Sequence[Graph], boards: tuple[Board, ...], settings: CostSettings
@@ -152,6 +155,7 @@ class ExploreSettings:
             n_best=self.n_best,
             time_limit_s=self.time_limit_s,
             total_limit_s=self.total_time_s,
+            slices=self.slices,
         )
 
 

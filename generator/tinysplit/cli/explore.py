@@ -11,7 +11,7 @@ from tinysplit.cli.basic_options import Force, FrontPage, Json, Models, emit, me
 from tinysplit.cli.option import option
 from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SearchOptions, flattened
-from tinysplit.common.choices import ALL_BOARDS
+from tinysplit.common.choices import ALL_BOARDS, Slices
 from tinysplit.common.errors import INTERRUPTED, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import reading
@@ -21,7 +21,7 @@ from tinysplit.explore.goal import N_BEST, Ranked, RankingGoal
 from tinysplit.settings.boards_and_links import BAUD, BOARD, MAX_BOARDS
 from tinysplit.settings.costs import MAX_PRICE, PRICES
 from tinysplit.settings.fixed_point import BITS
-from tinysplit.settings.search import AXIS, BEST, LARGEST, OBJECTIVE, SCHEDULER, TIME_LIMIT, TOTAL_TIME, WORKERS
+from tinysplit.settings.search import AXIS, BEST, LARGEST, OBJECTIVE, SCHEDULER, SLICES, TIME_LIMIT, TOTAL_TIME, WORKERS
 
 if TYPE_CHECKING:
     from tinysplit.explore.candidates import Space
@@ -72,6 +72,7 @@ class ExploreOptions(SearchOptions):
     axis: Annotated[list[Axis] | None, option(AXIS)] = None
     largest: Annotated[bool, option(LARGEST)] = False
     max_price: Annotated[float | None, option(MAX_PRICE)] = None
+    slices: Annotated[Slices | None, option(SLICES)] = None
     time_limit: Annotated[float, option(TIME_LIMIT, "Time limit per set of boards in seconds.")] = 10.0
     total_time: Annotated[float | None, option(TOTAL_TIME)] = None
 
@@ -111,6 +112,7 @@ class ExploreOptions(SearchOptions):
             time_limit_s=self.time_limit,
             total_limit_s=inf if self.total_time is None else self.total_time,
             asks_largest=self.largest,
+            slices=self.slices,
         )
 
 

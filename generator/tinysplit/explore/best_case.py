@@ -20,6 +20,7 @@ Seconds = NDArray[np.float64]
 
 
 NOWHERE = Figures(inf, inf, inf)
+LEAST_SHARE = 0.75  # of what its share of a layer takes, for a part
 
 
 def best_case(problem: Problem) -> Figures:
@@ -46,6 +47,26 @@ def best_case_of_copies(problem: Problem) -> Figures:
         return NOWHERE
     energies_j = [device.run_w * own_s for device, own_s in zip(problem.devices, whole_s, strict=True)]
     return Figures(float(whole_s.max()), float(1 / (1 / whole_s).sum()), float(min(energies_j)))
+
+
+def best_case_of_divisions(problem: Problem) -> Figures:
+    """Return expected lower bounds for layers divided over every device: their work spread by speed, without links.
+
+    A part may take less than its share of a layer: of some layers there are rows that nobody reads, and small parts may
+    have faster kernels (`LEAST_SHARE`).
+    """
+    free = with_least_costs(problem)
+    seconds: Seconds = LEAST_SHARE * np.array([layer.seconds for layer in free.layers], np.float64)
+    if not _flash_suffices(problem):
+        return NOWHERE
+    speeds = 1 / np.maximum(seconds, np.finfo(float).tiny)
+    host_s = np.array(problem.handoff_parts.host_s).min(axis=0).max()
+    latency_s = float((1 / speeds.sum(axis=1)).sum())
+    period_s = float(max(_spread_s(seconds), host_s))
+    idle_w = np.array([device.idle_w for device in problem.devices])
+    beyond_idle_w = np.array([device.run_w for device in problem.devices]) - idle_w
+    energy_j = (seconds * beyond_idle_w).min(axis=1).sum() + idle_w.sum() * (problem.frame_period_s or period_s)
+    return Figures(latency_s, period_s, float(energy_j))
 
 
 def _layer_seconds(problem: Problem) -> Seconds:
@@ -111,16 +132,21 @@ def _worst_device_s(crossing: Sequence[Seconds]) -> float:
 
 
 def _least_period_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float:
-    """Return the largest of: a layer, a cut at every board, the host's part, work spread over boards by their speed.
+    """Return the largest of: a layer, a cut at every board, the host's part, work spread over boards by their speed."""
+    spread_s = _spread_s(seconds)
+    cut_s = _worst_device_s([wire[layer] for layer, _ in _edges(problem)])
+    host_s = np.array(problem.handoff_parts.host_s).min(axis=0).max()  # to send the input, to read the output
+    return float(max(spread_s, seconds.min(axis=1).max(), seconds.min(axis=0).max(), cut_s, host_s))
+
+
+def _spread_s(seconds: Seconds) -> float:
+    """Return the work spread over boards by their speed.
 
     For any weights w of the devices whose sum is 1: period >= sum w * load >= sum over layers of min w * seconds.
     """
     finite = np.where(np.isfinite(seconds), seconds, 0.0).sum(axis=0)
     speeds = 1 / np.maximum(finite, np.finfo(float).tiny)
-    spread_s = (seconds * (speeds / speeds.sum())).min(axis=1).sum()
-    cut_s = _worst_device_s([wire[layer] for layer, _ in _edges(problem)])
-    host_s = np.array(problem.handoff_parts.host_s).min(axis=0).max()  # to send the input, to read the output
-    return float(max(spread_s, seconds.min(axis=1).max(), seconds.min(axis=0).max(), cut_s, host_s))
+    return float((seconds * (speeds / speeds.sum())).min(axis=1).sum())
 
 
 def _least_energy_j(problem: Problem, seconds: Seconds, period_s: float) -> float:

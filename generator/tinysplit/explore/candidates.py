@@ -13,9 +13,6 @@ from tinysplit.settings.boards_and_links import BOARD, MAX_BOARDS
 from tinysplit.split.validate import MAX_DEVICES
 
 
-WHOLE_LAYERS_ONLY = "note: of whole layers and copies of the network; `tinysplit split` also divides layers over boards"
-
-
 class SetCandidate(NamedTuple):
     """A network on a set of boards, each of which runs a layer; `baud` is 0 for a single board."""
 
@@ -52,9 +49,7 @@ class Space:
             raise InputError("two of the models are the same file: name each network once")
 
     def notes(self) -> Iterator[str]:
-        """Yield what the splits of sets are, and which sets are skipped, as boards cannot have links at a baud rate."""
-        if self.max_boards > 1:
-            yield WHOLE_LAYERS_ONLY
+        """Yield which sets are skipped, as boards cannot have links at a baud rate."""
         for baud in self.bauds if self.max_boards > 1 else ():
             able = boards_with_baud(self.boards, baud)
             unable = [board.name for board in self.boards if board.name not in able]

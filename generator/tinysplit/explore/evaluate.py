@@ -1,10 +1,12 @@
 """The splits of a candidate, which workers compute: its Pareto fronts, or its best splits by the objective."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from heapq import nsmallest
 
-from tinysplit.common.choices import AUTO, SecondObjective
+from rich.console import Console
+
+from tinysplit.common.choices import AUTO, SecondObjective, Slices
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.figures import Figures
@@ -13,10 +15,11 @@ from tinysplit.split.copies import bound_of_others, may_help
 from tinysplit.split.evaluate.cuts import cuts
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate
+from tinysplit.split.explain.reasons import placement_text
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import pareto_front
+from tinysplit.split.pareto import DIVIDED_STEP, STEP, pareto_front
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import Split
+from tinysplit.split.solution import Placement, Split, assignments
 from tinysplit.timing.topology import Pair, pair_of
 
 N_NEAR = 4  # splits of a candidate beside the best one
@@ -34,12 +37,20 @@ def key_of(candidate: SetCandidate) -> TableKey:
 class EvaluatedSplit(Figures):
     """A split of a candidate; `assignment` has the 0-based board of each layer.
 
-    With `copies`, each of these boards has the whole network, and `assignment` is that of the slowest one.
+    With `copies`, each of these boards has the whole network, and `assignment` is that of the slowest one. Where layers
+    are divided, `assignment` has the first board of each, `division` says which boards have it, and the figures are
+    those of the event engine.
     """
 
     assignment: Assignment
     proved: bool
     copies: tuple[int, ...] = ()
+    division: str = ""
+
+    @property
+    def placement(self) -> str:
+        """Which layers are where."""
+        return self.division or placement_text(Placement(assignments(self.assignment, self.copies)))
 
 
 @dataclass(frozen=True)
@@ -57,11 +68,12 @@ class Solving:
     """How a candidate is solved, in at most `time_limit_s`.
 
     Its points are the fronts of latency `against` each of these; of none, the best split by the problem's objective
-    and splits near it.
+    and splits near it. `slices`: see `SliceRequest`.
     """
 
     time_limit_s: float
     against: tuple[SecondObjective, ...] = (SecondObjective.ENERGY,)
+    slices: Slices | None = None
 
 
 def evaluate_candidates(tables: Tables, candidates: Sequence[SetCandidate], solving: Solving) -> list[Outcome]:
@@ -72,19 +84,25 @@ def evaluate_candidates(tables: Tables, candidates: Sequence[SetCandidate], solv
 def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outcome:
     table = tables[key_of(candidate)]
     links, problem = table.links_of(candidate.boards), table.problem_of(candidate.boards)
+    division, quiet = table.division_of(candidate.boards, solving.slices, solving.time_limit_s), Console(quiet=True)
+    divides = division.may_divide(quiet)
 
     def solve(problem: Problem, left_s: float) -> Split:
-        return solve_within_links(problem, links, AUTO, time_limit_s=left_s)
+        def whole(limit_s: float) -> Split:
+            return solve_within_links(problem, links, AUTO, time_limit_s=limit_s)
+
+        return division.asked(problem, left_s).best(whole, lambda found: found, quiet) if divides else whole(left_s)
 
     try:
         if not solving.against:
             return _ranked(candidate, problem, lambda each: solve(each, solving.time_limit_s))
         share_s = solving.time_limit_s / len(solving.against)
-        fronts = [pareto_front(problem, against, solve, share_s) for against in solving.against]
+        step = DIVIDED_STEP if divides else STEP
+        fronts = [pareto_front(problem, against, solve, share_s, step) for against in solving.against]
     except CheckFailedError as error:
         return Outcome(candidate, why_not=error.message)
     points = dict.fromkeys(
-        EvaluatedSplit(each.latency_s, each.period_s, each.energy_j, each.placement.assignments[0], each.proved)
+        _placed(Figures(each.latency_s, each.period_s, each.energy_j), each.placement, proved=each.proved)
         for front in fronts
         for each in front.points
         if not each.copies
@@ -108,12 +126,20 @@ def _ranked(candidate: SetCandidate, problem: Problem, solve: Callable[[Problem]
     least = min(best.objective, copies.value) if copies else best.objective
     is_best = best.proved and bound_of_others(problem, has_copies=copies is not None) >= least
     points = [replace(each, proved=is_best and copies is not None and copies.value == least) for each in points]
+    if best.distributions:
+        own = _placed(Figures(best.i_s, best.period_s, best.energy_j), best.placement, proved=False)
+        return Outcome(candidate, (own, *points), complete=is_best)
     own = _point(best.figures, proved=is_best and best.objective == least)
     return Outcome(candidate, (own, *_near(problem, best), *points), complete=is_best)
 
 
 def _point(figures: Evaluation, *, proved: bool, copies: tuple[int, ...] = ()) -> EvaluatedSplit:
     return EvaluatedSplit(figures.i_s, figures.period_s, figures.energy_j, figures.assignment, proved, copies)
+
+
+def _placed(figures: Figures, placement: Placement, *, proved: bool) -> EvaluatedSplit:
+    division = placement_text(placement) if placement.distributions else ""
+    return EvaluatedSplit(**asdict(figures), assignment=placement.devices, proved=proved, division=division)
 
 
 def _near(problem: Problem, best: Split) -> Iterator[EvaluatedSplit]:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from rich.console import Console
+
 from tinysplit.boards.board import Board
 from tinysplit.costs.settings import CostSettings
-from tinysplit.explore.best_case import best_case, best_case_of_copies
+from tinysplit.explore.best_case import best_case, best_case_of_copies, best_case_of_divisions
 from tinysplit.explore.candidates import SetCandidate, boards_with_baud
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome, Solving, TableKey, key_of
 from tinysplit.explore.figures import Figures
@@ -19,6 +21,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.split.copies import may_help
 
 BATCH = 8  # candidates per task at most, which are repeated if the worker dies
+QUIET = Console(quiet=True)
 LEAST_BATCHES = 16  # so that all workers have something to do
 
 Show = Callable[[], None]  # called when candidates were solved
@@ -52,11 +55,15 @@ class Evaluator:
         self._simulated: dict[tuple[SetCandidate, EvaluatedSplit], Figures] = {}
 
     def bound(self, candidate: SetCandidate) -> Figures:
-        """Return lower bounds of the figures of all splits of a candidate, and of copies on all its boards."""
+        """Return lower bounds of the figures of all splits of a candidate, copies on all its boards, and divisions."""
         if candidate not in self._bounds:
             problem = self._table(key_of(candidate)).problem_of(candidate.boards)
             bound = best_case(problem)
-            self._bounds[candidate] = bound.least(best_case_of_copies(problem)) if may_help(problem) else bound
+            if may_help(problem):
+                bound = bound.least(best_case_of_copies(problem))
+            if self._may_divide(candidate):
+                bound = bound.least(best_case_of_divisions(problem))
+            self._bounds[candidate] = bound
         return self._bounds[candidate]
 
     def is_solved(self, candidate: SetCandidate) -> bool:
@@ -77,12 +84,18 @@ class Evaluator:
         return self._journal.outcomes[candidate]
 
     def simulated(self, candidate: SetCandidate, point: EvaluatedSplit) -> Figures:
-        """Return the figures of a split by the event simulation."""
+        """Return the figures of a split by the event engine; those of divided layers are."""
+        if point.division:
+            return point
         key = candidate, point
         if key not in self._simulated:
             problem = self._table(key_of(candidate)).problem_of(candidate.boards)
             self._simulated[key] = simulated_figures(problem, point.assignment, point.copies)
         return self._simulated[key]
+
+    def _may_divide(self, candidate: SetCandidate) -> bool:
+        table = self._table(key_of(candidate))
+        return table.division_of(candidate.boards, self._solving.slices, self._solving.time_limit_s).may_divide(QUIET)
 
     def _table(self, key: TableKey) -> ProblemTable:
         """Return the costs of a network in these bits, at a baud rate; 0 means single boards."""

@@ -186,6 +186,7 @@ def _conditions(request: ExploreRequest) -> dict[str, Any]:
         "tinysplit_version": __version__,
         "cost_model": hashlib.sha256(repr((request.table, request.settings)).encode()).hexdigest(),
         "time_limit_s": solving.time_limit_s,
+        "slices": solving.slices,
         "kind_of_points": [each.value for each in solving.against] or "best",
         **{f"description of {board.name}": board.sha256 for board in request.space.boards},
     }

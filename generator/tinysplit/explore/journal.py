@@ -19,7 +19,7 @@ from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import EvaluatedSplit, Outcome
 from tinysplit.settings.setting import worded
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Journal:
@@ -99,10 +99,9 @@ def _line(data: dict[str, Any]) -> bytes:
 
 
 def _to_json(outcome: Outcome) -> dict[str, Any]:
-    points = [asdict(point) for point in outcome.points]
     return {
         **outcome.candidate._asdict(),
-        "points": points,
+        "points": [asdict(point) for point in outcome.points],
         "why_not": worded(outcome.why_not),
         "complete": outcome.complete,
     }
@@ -120,7 +119,7 @@ def _point(data: dict[str, Any], n_boards: int) -> EvaluatedSplit:
     """Return a point; raises ValueError or TypeError for figures that are undefined, negative or no numbers."""
     point = EvaluatedSplit(**{**data, "assignment": tuple(data["assignment"]), "copies": tuple(data["copies"])})
     is_number = [type(figure) in {int, float} for figure in (point.latency_s, point.energy_j, point.period_s)]
-    if not all(is_number) or type(point.proved) is not bool:
+    if not all(is_number) or type(point.proved) is not bool or not isinstance(point.division, str):
         raise TypeError
     if not all(0 <= figure <= float_info.max for figure in (point.latency_s, point.energy_j, point.period_s)):
         raise ValueError

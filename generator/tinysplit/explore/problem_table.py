@@ -1,17 +1,21 @@
 """The costs of a network on all types of boards, from which the problem of any set of boards is assembled."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_rates import common_rates
+from tinysplit.common.choices import Slices
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.explore.candidates import can_link
 from tinysplit.kernels.cost_table import CycleTable
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
+from tinysplit.slices.choice import SliceRequest
 from tinysplit.split.problem import Problem
 from tinysplit.timing.handoff import DeviceTable, Handoff
 
@@ -20,9 +24,16 @@ from tinysplit.timing.handoff import DeviceTable, Handoff
 class ProblemTable:
     """The problem of a network on two boards of every type; the second one has transfers between equal boards."""
 
-    names: tuple[str, ...]
-    link_counts: tuple[int, ...]
+    costs: CycleTable = field(repr=False)
+    graph: Graph = field(repr=False)
+    boards: Mapping[str, Board]
+    settings: CostSettings
     problem: Problem
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The types of boards, in the order of the problem."""
+        return tuple(self.boards)
 
     @classmethod
     def of(cls, table: CycleTable, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> "ProblemTable":
@@ -39,14 +50,24 @@ class ProblemTable:
         problem = make_problem(table, graph, twice, replace(settings, links=slow))
         direct = problem.links.direct if problem.links else problem.transfer_seconds
         return cls(
-            names=tuple(board.name for board in boards),
-            link_counts=tuple(len(board.link_uarts) for board in boards),
+            costs=table,
+            graph=graph,
+            boards={board.name: board for board in boards},
+            settings=settings,
             problem=replace(problem, transfer_seconds=direct, links=None),
         )
 
     def links_of(self, boards: Sequence[str]) -> tuple[int, ...]:
-        """Return the number of link UARTs of each of `boards`."""
-        return tuple(self.link_counts[self.names.index(name)] for name in boards)
+        """Return the number of link UARTs of each of `boards` that make the rate."""
+        chosen = [self.boards[name] for name in boards]
+        return tuple(self.settings.link_settings_on(chosen).counts(chosen))
+
+    def division_of(self, boards: Sequence[str], slices: Slices | None, time_limit_s: float) -> SliceRequest:
+        """Return the request to divide the network over `boards`, each of which takes part."""
+        settings = replace(self.settings, use_all=len(boards) > 1)
+        widths = BitWidths.of(self.graph, settings.bits)
+        chosen = tuple(self.boards[name] for name in boards)
+        return SliceRequest(self.costs, self.graph, chosen, settings, widths, slices, None, (None, None), time_limit_s)
 
     def problem_of(self, boards: Sequence[str]) -> Problem:
         """Return the problem of the network on `boards`, by name; a name may occur several times."""

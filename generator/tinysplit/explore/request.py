@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 
 from tinysplit.boards.board import no_energy_model
-from tinysplit.common.choices import check_seconds
+from tinysplit.common.choices import Slices, check_seconds
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.problem_builder import has_currents
 from tinysplit.costs.settings import CostSettings
@@ -31,7 +31,7 @@ class ExploreRequest:
     """Networks, the space of their candidates, and what is asked of it: fronts over `axes`, or the `n_best` best sets.
 
     Costs are those of `table`. A set is solved within `time_limit_s`, everything within `total_limit_s`.
-    `asks_largest`: also which is the largest network that each set can run.
+    `asks_largest`: also which is the largest network that each set can run. `slices`: see `SliceRequest`.
     """
 
     table: CycleTable = field(repr=False)
@@ -43,6 +43,7 @@ class ExploreRequest:
     time_limit_s: float = 10.0
     total_limit_s: float = inf
     asks_largest: bool = False
+    slices: Slices | None = None
 
     def __post_init__(self) -> None:
         """Check the request.
@@ -67,7 +68,8 @@ class ExploreRequest:
     @property
     def solving(self) -> Solving:
         """How a candidate is solved."""
-        return Solving(self.time_limit_s, () if self.goal.ranked_by else second_objectives(self.axes))
+        against = () if self.goal.ranked_by else second_objectives(self.axes)
+        return Solving(self.time_limit_s, against, self.slices)
 
     def candidates(self, space: Space | None = None) -> Iterator[SetCandidate]:
         """Yield the candidates of a space, by default the whole one, that keep the limit of the price."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 from rich.console import Console
 
@@ -21,11 +22,17 @@ from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.slices.solvers import AXES, slice_solver
 from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.problem import Period, Problem, is_better
+from tinysplit.split.problem import Objective, Period, Problem, is_better, within
 from tinysplit.split.solution import Considered, Split
 
 MOST_BOARDS = 8  # over which layers are divided
 WHOLE_SHARE = 0.5  # of the time, at most, for whole layers
+LIMITS = {  # the setting that limits what an objective minimises
+    Objective.LATENCY: "max_latency_s",
+    Objective.THROUGHPUT: "max_period_s",
+    Objective.ENERGY: "max_energy_j",
+}
+NEAR = 0.1  # relative: so far beyond its limit, the objective of a division may be made better
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class SliceRequest:
 
     def asked(self, problem: Problem, time_limit_s: float) -> "SliceRequest":
         """Return the request with the objective and the limits of `problem`."""
-        limits = {name: getattr(problem, name) for name in ("max_latency_s", "max_period_s", "max_energy_j")}
+        limits: dict[str, Any] = {name: getattr(problem, name) for name in LIMITS.values()}
         settings = replace(self.settings, objective=problem.objective, **limits)
         return replace(self, settings=settings, time_limit_s=time_limit_s)
 
@@ -148,14 +155,21 @@ class SliceRequest:
     def _divided(self, deadline_s: float, messages: Console, usual_end: int, limit: float = inf) -> SliceResult:
         """Search for the best division, with an objective below `limit`, and print the notes of the solver.
 
-        The input is at the board `usual_end` if none is named for it, and the output where the input is.
+        The input is at the board `usual_end` if none is named for it, and the output where the input is. The limit of
+        the objective itself is kept at the end: on the way to the best division, others are beyond it.
         """
         start = clock.now()
+        name = LIMITS[self.settings.objective]
+        without: dict[str, Any] = {name: inf}
+        own_limit, settings = getattr(self.settings, name), replace(self.settings, **without)
         first, last = self.ends
         home = usual_end if first is None else first
         ends = (home, home if last is None else last)
-        network = SlicedNetwork(self.table, self.graph, self.boards, self.settings, self.widths, *ends)
-        found = slice_solver(self._solver, limit)(network, AXES[self.slices or Slices.AUTO], deadline_s)
+        network = SlicedNetwork(self.table, self.graph, self.boards, settings, self.widths, *ends)
+        most = min(limit, own_limit * (1 + NEAR))
+        found = slice_solver(self._solver, most)(network, AXES[self.slices or Slices.AUTO], deadline_s)
+        if found.best and not within(found.best.figures.value, own_limit):
+            found = replace(found, best=None)
         for note in found.notes:
             messages.print(note, highlight=False, markup=False, soft_wrap=True)
         return replace(found, spent_s=clock.now() - start)

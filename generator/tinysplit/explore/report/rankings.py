@@ -53,7 +53,9 @@ def _cells(ranked: RankedSet, goal: RankingGoal) -> Iterator[str]:
 
 
 def layer_counts(candidate: SetCandidate, point: EvaluatedSplit) -> str:
-    """Return how many layers each board runs, as "3 + 4"; of copies of the whole network, only that they are."""
+    """Return how many layers each board runs, as "3 + 4"; of copies and of divided layers, only that they are."""
+    if point.division:
+        return "divided"
     if point.copies:
         return counted(len(point.copies), "copy", "copies")
     counts = Counter(point.assignment)

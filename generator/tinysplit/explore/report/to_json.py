@@ -104,5 +104,6 @@ def _split(point: EvaluatedSplit) -> dict[str, Any]:
     return {
         "assignment": [device + 1 for device in point.assignment],
         "copies": [device + 1 for device in point.copies],
+        "placement": point.placement,
         "proved": point.proved,
     }
