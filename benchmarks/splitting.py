@@ -25,6 +25,7 @@ from common.plots import save_plot
 from common.tables import Cell, MarkdownTable, print_json
 from milp.highs import solve_with_highs
 from tinysplit.boards.catalog import load_board, load_boards
+from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
