@@ -19,6 +19,7 @@ from common.networks import NETWORKS, QUIET, Case, chosen, chosen_networks
 from common.plots import save_plot
 from common.runs import run_case
 from common.tables import Cell, MarkdownTable, grouped, milliseconds, print_json
+from splits.every_placement import SmallCase
 from tinysplit.boards.catalog import load_all, load_board
 from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, agree
 from tinysplit.calibration.networks import random_network
@@ -35,6 +36,7 @@ from tinysplit.slices.links import with_links
 from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.settings import Search
 from tinysplit.split import clock
+from tinysplit.split.problem import is_better
 from tinysplit.split.solution import Split
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 from tinysplit_hil.results.run_report import RunReport
@@ -348,3 +350,26 @@ def _answer(solver: SliceSolver, graph: Graph, case: Case, limit_s: float) -> st
     value = answer.best.figures.value
     gap = (f"{100 * (1 - answer.lower_bound / value):.1f} %",) if answer.lower_bound else ()
     return "; ".join((f"{1000 * value:.2f}", f"{seconds:.1f} s", *gap))
+
+
+@benchmark(
+    "enumeration",
+    "8 seconds a case",
+    option("--first", type=int, default=0, help="number of the first case"),
+    option("--count", type=int, default=50, help="cases"),
+)
+def enumeration(options: Namespace) -> None:
+    """Compare the default answers of `split` with all placements, by the figures of the generated programs.
+
+    Networks have two or three layers, which two boards have whole, divided between any two rows, or at half of their
+    channels, with input and output on any board. Prints the cases in which a placement is better, and their number.
+    """
+    worse = 0
+    for seed in range(options.first, options.first + options.count):
+        case = SmallCase.of(seed)
+        found, best = case.found(), case.best_of_all()
+        if is_better(best, found.value):
+            worse += 1
+            late = ", at the time limit" * found.ended_by_time
+            print(f"{seed}: {case.title}: {100 * (found.value / best - 1):.2f} % worse{late}", flush=True)
+    print(f"{options.count} cases: {worse} worse than the best of all placements")
