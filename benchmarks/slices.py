@@ -3,42 +3,47 @@
 Networks have 8 bits. Takes some 30 minutes in all.
 """
 
+import tempfile
 import time
 from argparse import Namespace
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from common.benchmark import JSON, ONLY, benchmark, limit, option, plot
 from common.divisions import BITS, sliced_network, solve_timed
-from common.networks import NETWORKS, QUIET, Case, chosen, chosen_networks
+from common.networks import NETWORKS, QUIET, Case, chosen, chosen_networks, random_samples
 from common.plots import save_plot
 from common.runs import run_case
 from common.tables import Cell, MarkdownTable, grouped, milliseconds, print_json
 from splits.every_placement import SmallCase
 from tinysplit.boards.catalog import load_all, load_board
 from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, agree
+from tinysplit.build.folder import build_folder
 from tinysplit.calibration.networks import random_network
 from tinysplit.common.choices import Slices, SliceSolver
+from tinysplit.common.units import MS
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
-from tinysplit.pipeline import Context, split_network
+from tinysplit.pipeline import Context, describe_split, generate_folder, place, split_network
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choice
 from tinysplit.slices.links import with_links
 from tinysplit.slices.part_costs import PartCosts
 from tinysplit.slices.settings import Search
 from tinysplit.split import clock
+from tinysplit.split.explain.reasons import placement_text
 from tinysplit.split.problem import is_better
-from tinysplit.split.solution import Split
-from tinysplit_hil.measure.measure_folder import MeasureSettings
+from tinysplit.split.solution import Considered, Split
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.results.run_report import RunReport
 
 G0 = "nucleo_g071rb"
@@ -53,10 +58,10 @@ class MeasuredCase(Case):
 
 
 MEASURED_CASES = (
-    MeasuredCase("KWS", (G0,) * 2, 3_000_000, 0.57),
-    MeasuredCase("ResNet-8", (G0,) * 2, 3_000_000, 0.55),
-    MeasuredCase("ResNet-8", (G0,) * 4, 3_000_000, 0.31),
-    MeasuredCase("ResNet-8", (G0,) * 4, 1_000_000, 0.38),
+    MeasuredCase("KWS", (G0,) * 2, 3_000_000, 0.53),
+    MeasuredCase("ResNet-8", (G0,) * 2, 3_000_000, 0.46),
+    MeasuredCase("ResNet-8", (G0,) * 4, 3_000_000, 0.25),
+    MeasuredCase("ResNet-8", (G0,) * 4, 1_000_000, 0.31),
     MeasuredCase("Tiny-CNN", (G0,) * 2, 3_000_000, 0.68),
 )
 
@@ -373,3 +378,62 @@ def enumeration(options: Namespace) -> None:
             late = ", at the time limit" * found.ended_by_time
             print(f"{seed}: {case.title}: {100 * (found.value / best - 1):.2f} % worse{late}", flush=True)
     print(f"{options.count} cases: {worse} worse than the best of all placements")
+
+
+F4 = "nucleo_f401re"
+ORDERED = (
+    *(Case(network, pair, 3_000_000) for network in ("Tiny-CNN", "KWS") for pair in ((G0, G0), (G0, F4), (F4, F4))),
+    *(Case("ResNet-8", pair, 1_000_000) for pair in ((G0, G0), (G0, F4), (F4, F4))),
+    Case("MobileNet v1 0.25", (F4, F4), 1_000_000),
+)
+N_NEXT = 4
+
+
+@benchmark("order", "20 minutes", ONLY)
+def order(options: Namespace) -> None:
+    """Measure the placement that `split` takes and the four next ones that it knows, on virtual boards.
+
+    "behind" is by how much the taken one is slower than the fastest measured of the five.
+    """
+    table = MarkdownTable("network", "boards", numbers=("baud", "taken, ms", "next, ms", "behind"))
+    table.print(map(_order_cells, chosen(ORDERED, options.only)))
+
+
+def _order_cells(case: Case) -> Sequence[Cell]:
+    context = Context.load(NETWORKS[case.network].model, case.boards, CostSettings(baud=case.baud), QUIET)
+    split = split_network(context, Search())
+    known = {placement_text(each.placement): each for each in sorted(split.considered, key=lambda each: each.value)}
+    known.pop(placement_text(split.placement), None)
+    first_s = _measured_s(context, split)
+    next_s = [_considered_s(context, each) for each in list(known.values())[:N_NEXT]]
+    behind = f"{100 * (first_s / min(first_s, *next_s) - 1):.1f} %"
+    return (
+        case.network,
+        case.boards_text,
+        case.baud,
+        milliseconds(first_s),
+        ", ".join(f"{MS * each:.2f}" for each in next_s),
+        behind,
+    )
+
+
+def _considered_s(context: Context, considered: Considered) -> float:
+    links = context.settings.links if considered.links is None else considered.links
+    wired = replace(context, settings=replace(context.settings, links=links))
+    return _measured_s(wired, place(wired, considered.placement))
+
+
+def _measured_s(context: Context, split: Split) -> float:
+    """Return the measured latency of a split in seconds."""
+    file = describe_split(context, split)
+    settings = replace(context.settings, baud=file.settings.baud, links=file.settings.links)
+    context = replace(context, settings=settings)
+    network = next(each for each in NETWORKS.values() if each.model == context.model)
+    with tempfile.TemporaryDirectory() as name:
+        folder, samples = Path(name) / "out", Path(name) / "samples.npz"
+        np.savez(samples, x=random_samples(network, context.graph, CALIBRATION, SEED).x)
+        project = generate_folder(context, file, samples, folder)
+        build_folder(project, folder, QUIET).check()
+        report = measure_folder(project, folder, samples, MeasureSettings(sample_count=1), QUIET)
+    report.check()
+    return report.measurement.i_s.mean

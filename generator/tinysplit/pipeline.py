@@ -227,23 +227,23 @@ def reasons_of(context: Context, search: Search, split: Split, file: SplitFile) 
         return _best(replace(quiet, boards=tuple(boards)), more, widths).value
 
     def of_taken(boards: Sequence[Board], settings: CostSettings) -> float:
-        return _value_of(replace(quiet, boards=tuple(boards), settings=settings), split.placement)
+        return place(replace(quiet, boards=tuple(boards), settings=settings), split.placement).value
 
     def of_other(other: Considered) -> float:
         settings = context.settings if other.links is None else replace(context.settings, links=other.links)
-        return _value_of(replace(quiet, settings=settings), other.placement)
+        return place(replace(quiet, settings=settings), other.placement).value
 
     faster = faster_with(context.boards, file.settings, split, of_taken, best_on)
     return reasons_for(split, problem, of_other, faster)
 
 
-def _value_of(context: Context, placement: Placement) -> float:
-    """Return the objective of a placement as of a split: of the programs of its plan."""
+def place(context: Context, placement: Placement) -> Split:
+    """Return a placement as a split, with the programs of its plans."""
     widths = BitWidths.of(context.graph, context.settings.bits)
     placed = PlacedNetwork.of(context.graph, widths, len(context.boards), placement)
     problem = placed.problem(context.table, context.boards, context.settings)
     split = Split(problem, placed.assignments[0], 0.0, 0, GIVEN, 0.0, distributions=placement.distributions)
-    return _planned(context, split, widths).value
+    return _planned(context, split, widths)
 
 
 def split_in_mixed_precision(context: Context, search: Search, samples: Samples, goal: Goal) -> JointSplit:

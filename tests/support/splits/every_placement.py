@@ -16,12 +16,11 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
-from tinysplit.pipeline import Context, split_network
-from tinysplit.plan.planned_split import PlacedNetwork, with_programs
+from tinysplit.pipeline import Context, place, split_network
 from tinysplit.slices.settings import Search
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.split.problem import Objective
-from tinysplit.split.solution import GIVEN, Placement, Split
+from tinysplit.split.solution import Placement, Split
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 PAIRS = ((G0, G0), (G0, F4), (F4, G0), (F4, F4))
@@ -92,15 +91,10 @@ class SmallCase:
 
     def _value_of(self, how: Distributions) -> float:
         context = self.context
-        graph, widths, costs = context.graph, BitWidths.of(context.graph, BITS), (context.table, context.boards)
-        is_whole = all(layer.is_whole for layer in how.layers)
-        devices = tuple(layer.owners[0] for layer in how.layers)
-        parts = devices if is_whole else distribute(graph, how, len(BOARDS), widths).boards
-        placement = Placement((parts,), None if is_whole else how)
-        placed = PlacedNetwork.of(graph, widths, len(BOARDS), placement)
-        problem = placed.problem(*costs, context.settings)
-        split = Split(problem, placed.assignments[0], 0.0, 0, GIVEN, 0.0, distributions=placement.distributions)
-        return with_programs(split, context.table, graph, context.boards, context.settings).value
+        if all(layer.is_whole for layer in how.layers):
+            return place(context, Placement((tuple(layer.owners[0] for layer in how.layers),))).value
+        parts = distribute(context.graph, how, len(BOARDS), BitWidths.of(context.graph, BITS))
+        return place(context, Placement((parts.boards,), how)).value
 
 
 def _options(shape: Shape) -> Iterator[Distribution]:
