@@ -5,7 +5,7 @@ import pytest
 
 from session.profiles import cases
 from tinysplit.kernels.in_place import Lead
-from tinysplit.memory.arena import Arena, Buffer, FirstFit, allocate
+from tinysplit.memory.arena import Arena, Buffer, FirstFit, InPlace, allocate
 
 
 def check(buffers: list[Buffer[int]], arena: Arena[int]) -> None:
@@ -21,8 +21,8 @@ def disjoint(a: Buffer[int], b: Buffer[int], arena: Arena[int]) -> bool:
 
 
 def in_place(a: Buffer[int], b: Buffer[int], arena: Arena[int]) -> bool:
-    lead, distance = dict(a.leads).get(b.key), arena.offsets[b.key] - arena.offsets[a.key]
-    return lead is not None and distance >= lead.least_bytes and distance % lead.unit_bytes == 0
+    found = dict(a.in_place).get(b.key)
+    return found is not None and found.allows(arena.offsets[b.key] - arena.offsets[a.key])
 
 
 def alive(buffers: list[Buffer[int]]) -> int:
@@ -57,21 +57,21 @@ def test_random_lifetimes_leave_little_waste() -> None:
 
 
 def test_outputs_overwrite_inputs_in_place() -> None:
-    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 100, 1, 2, leads=((0, Lead(8)),)), Buffer(2, 40, 0, 2)]
+    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 100, 1, 2, in_place=((0, InPlace.of(Lead(8))),)), Buffer(2, 40, 0, 2)]
     arena = allocate(buffers)
     check(buffers, arena)
     assert arena.size_bytes == 100 + 8 + 40
 
 
 def test_a_lead_longer_than_the_output_keeps_buffers_disjoint() -> None:
-    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 20, 1, 2, leads=((0, Lead(50)),))]
+    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 20, 1, 2, in_place=((0, InPlace.of(Lead(50))),))]
     arena = allocate(buffers)
     check(buffers, arena)
     assert arena.size_bytes == 120
 
 
 def test_leads_keep_whole_pixels() -> None:
-    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 100, 1, 2, leads=((0, Lead(1, 10)),))]
+    buffers = [Buffer(0, 100, 0, 1), Buffer(1, 100, 1, 2, in_place=((0, InPlace.of(Lead(1, 10))),))]
     arena = allocate(buffers)
     check(buffers, arena)
     assert arena.offsets[0] - arena.offsets[1] == 20  # whole pixels of 10 bytes, and whole words
@@ -80,7 +80,7 @@ def test_leads_keep_whole_pixels() -> None:
 def test_an_output_may_begin_after_its_input() -> None:
     buffers = [
         Buffer(0, 100, 0, 1),
-        Buffer(1, 20, 1, 2, leads=((0, Lead(-50)),)),
+        Buffer(1, 20, 1, 2, in_place=((0, InPlace.of(Lead(-50))),)),
         Buffer(2, 40, 2, 3),
         Buffer(3, 100, 3, 3),
     ]
@@ -95,7 +95,7 @@ def test_no_order_of_in_place_tensors_is_better(seed: int) -> None:
     sizes = (4 * rng.integers(10, 25, 4)).tolist()
     leads = [Lead(int(lead), int(unit)) for lead, unit in rng.integers((-10, 1), (30, 9), (4, 2))]
     buffers = [Buffer(0, sizes[0], 0, 1)]
-    buffers += [Buffer(i, sizes[i], i, i + 1, leads=((i - 1, leads[i]),)) for i in range(1, 4)]
+    buffers += [Buffer(i, sizes[i], i, i + 1, in_place=((i - 1, InPlace.of(leads[i])),)) for i in range(1, 4)]
     buffers += [Buffer(100 + i, 8, i, i) for i in range(2, 4)]
     arena = allocate(buffers)
     check(buffers, arena)

@@ -94,10 +94,9 @@ def check(buffers: Sequence[Buffer[BufferId]], memory: BoardMemory) -> None:
             or offsets[other.key] + other.size_bytes <= offsets[one.key]
         )
         over = any(
-            offsets[b.key] - offsets[a.key] >= lead.least_bytes
-            and (offsets[b.key] - offsets[a.key]) % lead.unit_bytes == 0
+            in_place.allows(offsets[b.key] - offsets[a.key])
             for a, b in ((one, other), (other, one))
-            for key, lead in a.leads
+            for key, in_place in a.in_place
             if key == b.key
         )
         assert not one.is_live_with(other) or apart or over

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from models.distributed_networks import all_outputs, distributed, distributed_cases, quantized_randomly, random_inputs
 from session.profiles import cases
-from tinysplit.memory.shared_memory import held_bytes, shared_memory, unaligned_rows
+from tinysplit.memory.shared_memory import shared_memory, unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -49,16 +49,6 @@ def two_tiles(shape: Shape) -> tuple[Graph, BitWidths]:
     whole = Distribution.whole(graph.out_shape, 0, 2)
     parts = distributed(quantized_randomly(graph, 8, 0), Distributions((tiles, tiles, whole), 0, 0), 2)
     return parts.graph, BitWidths.of_quantized(parts)
-
-
-def test_a_board_holds_its_rows_and_the_halo_once() -> None:
-    graph, widths = two_tiles(Shape(8, 4, 4))
-    own = layers_of(graph, 1)
-    held = held_bytes(graph, widths, own)
-    first, second = (number for number in own if graph.layers[number].kind == "conv")
-    # rows of 16 bytes: 4 of the input and the place of 4 of the first layer, of which one comes
-    assert held[first] == (4 + 4) * 16
-    assert held[second] == (4 + 3) * 16
 
 
 def test_rows_within_a_word_are_named_where_kernels_use_them() -> None:

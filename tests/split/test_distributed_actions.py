@@ -8,9 +8,10 @@ from models.distributed_networks import distributed_cases
 from session.profiles import cases
 from splits.distributed_problems import made, overlapping
 from splits.pipelines import graph_of, program_of
+from tinysplit.memory.schedule import StepKind
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.split.evaluate.actions import Action, BoardAction, actions
+from tinysplit.split.evaluate.actions import BoardAction, actions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment
 from tinysplit.timing.figures import Timing
@@ -23,27 +24,27 @@ def test_every_action_waits_for_earlier_ones_alone(case: tuple[QuantizedGraph, D
     problem, assignment = made(case)
     sent = transfers(problem, assignment)
     found = list(actions(problem, assignment, sent))
-    assert [each.item for each in found if each.action is Action.RUN] == list(range(len(assignment)))
+    assert [each.item for each in found if each.action is StepKind.RUN] == list(range(len(assignment)))
     places = {each: place for place, each in enumerate(found)}
     assert len(places) == len(found) == len(assignment) + 4 * len(sent)
     for number, cut in enumerate(sent):
-        grant = places[BoardAction(Action.GRANT, cut.receiver, number)]
-        send = places[BoardAction(Action.SEND, cut.sender, number)]
-        arrived = places[BoardAction(Action.RECEIVE, cut.receiver, number)]
+        grant = places[BoardAction(StepKind.GRANT, cut.receiver, number)]
+        send = places[BoardAction(StepKind.SEND, cut.sender, number)]
+        arrived = places[BoardAction(StepKind.RECEIVE, cut.receiver, number)]
         assert grant < arrived
         assert send < arrived
-        assert send < places[BoardAction(Action.SENT, cut.sender, number)]
+        assert send < places[BoardAction(StepKind.SENT, cut.sender, number)]
         assert has(places, sent, cut.sender, cut.after_layer, assignment) < send
         readers = [reader for reader in problem.readers[cut.after_layer] if assignment[reader] == cut.receiver]
-        assert all(arrived < places[BoardAction(Action.RUN, cut.receiver, reader)] for reader in readers)
+        assert all(arrived < places[BoardAction(StepKind.RUN, cut.receiver, reader)] for reader in readers)
 
 
 def has(places: dict[BoardAction, int], sent: Sequence[Cut], device: int, layer: int, assignment: Assignment) -> int:
     """Return the place of the action after which a device has the output of a layer."""
     if assignment[layer] == device:
-        return places[BoardAction(Action.RUN, device, layer)]
+        return places[BoardAction(StepKind.RUN, device, layer)]
     numbers = (number for number, cut in enumerate(sent) if (cut.after_layer, cut.receiver) == (layer, device))
-    return places[BoardAction(Action.RECEIVE, device, next(numbers))]
+    return places[BoardAction(StepKind.RECEIVE, device, next(numbers))]
 
 
 @settings(max_examples=cases(quick=5, full=12, nightly=300))
@@ -51,12 +52,12 @@ def has(places: dict[BoardAction, int], sent: Sequence[Cut], device: int, layer:
 def test_tensors_cross_a_link_in_the_order_of_their_grants(case: tuple[QuantizedGraph, Distributions, int]) -> None:
     problem, assignment = made(case)
     sent = transfers(problem, assignment)
-    orders: dict[Action, dict[tuple[int, int], list[int]]] = {}
+    orders: dict[StepKind, dict[tuple[int, int], list[int]]] = {}
     for action, _, item in actions(problem, assignment, sent):
-        if action in {Action.GRANT, Action.SEND}:
+        if action in {StepKind.GRANT, StepKind.SEND}:
             line = (sent[item].sender, sent[item].receiver)
             orders.setdefault(action, {}).setdefault(line, []).append(item)
-    assert orders.get(Action.GRANT) == orders.get(Action.SEND)
+    assert orders.get(StepKind.GRANT) == orders.get(StepKind.SEND)
 
 
 def test_boards_compute_side_by_side() -> None:

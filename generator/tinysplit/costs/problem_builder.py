@@ -20,11 +20,14 @@ from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.fusion_search import FusedCosts, fused_costs
 from tinysplit.memory.kernel_choice import KernelChoice
-from tinysplit.memory.layout import layer_ram_bytes
+from tinysplit.memory.layout import Schedule, layer_ram_bytes
+from tinysplit.memory.link_memory import record_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.settings.programs import HOST_BAUD
+from tinysplit.split.evaluate.actions import board_steps
+from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import (
     ConstantsInRam,
     DeviceLimits,
@@ -118,7 +121,7 @@ def _measured_problem(
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, link_settings) if link_settings.named else None
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards)
-    return Problem(
+    problem = Problem(
         layers,
         devices,
         links.transfer_seconds if links else direct,
@@ -129,6 +132,19 @@ def _measured_problem(
         handoff=handoff,
         fused=() if graph.is_distributed else _fused_layers(layers, kernels),
         origins=tuple(part.tensor for part in graph.parts),
+    )
+    return _with_arenas(problem, graph, widths, kernels) if graph.is_distributed else problem
+
+
+def _with_arenas(problem: Problem, graph: Graph, widths: BitWidths, boards: Sequence["_BoardKernels"]) -> Problem:
+    """Return the problem of a distributed network with its arenas, as plans have them where no tensor has to move."""
+    planned = board_steps(problem, graph.boards, transfers(problem, graph.boards))
+    steps = [planned.get(board, []) for board in range(len(boards))]
+    schedules = (Schedule(graph, widths, own, board.kernels) for own, board in zip(steps, boards, strict=True))
+    return replace(
+        problem,
+        arena_bytes=tuple(each.size_bytes for each in schedules),
+        record_bytes=tuple(record_bytes(own, graph) for own in steps),
     )
 
 

@@ -4,6 +4,7 @@ A kernel computes its output block by block, from the first element to the last.
 bytes written up to the end of a block must be before the first byte that later blocks still read.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -44,12 +45,14 @@ def lead_of_blocks(firsts: IntArray, ends: IntArray, widths: Widths, *, reads_fi
     return int(leads.max(initial=ANYWHERE.least_bytes))
 
 
+@lru_cache(maxsize=1 << 12)  # parts of layers in many splits have the same shapes
 def elementwise_lead(size: int, widths: Widths) -> Lead:
     """Return the lead of a kernel that reads each of `size` elements before it writes the one of the same index."""
     elements = np.arange(size)
     return Lead(lead_of_blocks(elements, elements + 1, widths, reads_first=True))
 
 
+@lru_cache(maxsize=1 << 12)
 def window_lead(
     in_size: Size, out_size: Size, window: Window, pixels: int, widths: Widths, *, reads_first: bool
 ) -> Lead:
@@ -63,8 +66,12 @@ def window_lead(
 
 def channelwise_lead(layer: Layer, window: Window, widths: Widths) -> Lead:
     """Return the lead of a kernel that computes a pixel's channels one by one, each from the same input channel."""
-    channels = np.arange(layer.out_shape.channels)
-    firsts = first_reads(layer.in_shape, layer.out_shape, window)[..., None] + channels
+    return _channelwise_lead(layer.in_shape, layer.out_shape, window, widths)
+
+
+@lru_cache(maxsize=1 << 12)
+def _channelwise_lead(in_size: Size, out_size: Size, window: Window, widths: Widths) -> Lead:
+    firsts = first_reads(in_size, out_size, window)[..., None] + np.arange(out_size[-1])
     return Lead(lead_of_blocks(firsts.reshape(-1), np.arange(1, firsts.size + 1), widths, reads_first=True))
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import inf, lcm
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from tinysplit.common.alignment import WORD_BYTES, aligned
-from tinysplit.kernels.in_place import Lead
+from tinysplit.kernels.in_place import ANYWHERE, Lead
 
 Key = TypeVar("Key", bound=Hashable)
 NEAR_BEGIN = 1 << 28  # more than any memory
@@ -21,19 +21,53 @@ MAX_REORDERINGS = 16  # orders derived from each first order; one of the first f
 MAX_BACKTRACKS = 1000  # in the search for an arena of one size
 
 
+class InPlace(NamedTuple):
+    """At which distances in bytes (offset of another buffer minus own offset) a buffer may lie over one that is live.
+
+    At multiples of `unit_bytes` that are in no `forbidden` range; the ends of a range are allowed.
+    """
+
+    forbidden: tuple[tuple[int, int], ...] = ()
+    unit_bytes: int = 1
+
+    @classmethod
+    def of(cls, lead: Lead) -> Self:
+        """Return the distances of an output from an input that is not used in another way."""
+        return cls(((ANYWHERE.least_bytes, lead.least_bytes),), lead.unit_bytes)
+
+    def aligned(self) -> Self:
+        """Return the distances for buffers at word-aligned offsets."""
+        unit = lcm(self.unit_bytes, WORD_BYTES)
+        return type(self)(tuple((low // unit * unit, -(-high // unit) * unit) for low, high in self.forbidden), unit)
+
+    def reversed(self) -> Self:
+        """Return the distances of the other buffer."""
+        return self._replace(forbidden=tuple((-high, -low) for low, high in self.forbidden))
+
+    def allows(self, distance: int) -> bool:
+        """Return whether a buffer may lie so over the other one."""
+        return distance % self.unit_bytes == 0 and not any(low < distance < high for low, high in self.forbidden)
+
+    def shared_bytes(self, own_bytes: int, other_bytes: int) -> int:
+        """Return an upper bound of the bytes in which buffers of these sizes overlap."""
+        ends = {0, own_bytes - other_bytes, *chain.from_iterable(self.aligned().forbidden)}
+        allowed = [end for end in ends if not any(low < end < high for low, high in self.aligned().forbidden)]
+        return max((min(own_bytes, end + other_bytes) - max(end, 0) for end in allowed), default=0)
+
+
 @dataclass(frozen=True)
 class Buffer(Generic[Key]):
     """`size_bytes` bytes that are live from step `first` to step `last`, both included.
 
-    `leads`: the buffers that this one may overwrite while they are read, each with the in-place lead that the kernel
-    needs. It is set for a layer's output over its inputs and for a moved tensor over its old location.
+    `in_place`: the buffers over which this one may lie while they are live: a layer's output over its inputs, and a
+    moved tensor over its old location.
     """
 
     key: Key
     size_bytes: int
     first: int
     last: int
-    leads: tuple[tuple[Key, Lead], ...] = ()
+    in_place: tuple[tuple[Key, InPlace], ...] = ()
 
     def is_live_with(self, other: "Buffer[Key]") -> bool:
         """Return whether both are live in the same step."""
@@ -55,37 +89,31 @@ class Arena(Generic[Key]):
 class Constraint(NamedTuple):
     """Allowed distances in bytes (offset of buffer `other` minus own offset) of two buffers live in one step.
 
-    A distance is allowed when the buffers are disjoint (>= `disjoint_before` or <= -`disjoint_after`), or in-place: a
-    multiple of `unit` from `low` to `high`.
+    A distance is allowed when the buffers are disjoint (>= `disjoint_before` or <= -`disjoint_after`), or `in_place`.
     """
 
     other: int  # index in the order of allocation
     disjoint_before: int
     disjoint_after: int
-    low: float
-    high: float
-    unit: int
+    in_place: InPlace
 
     @classmethod
     def of(cls, buffer: Buffer[Key], other: Buffer[Key], index: int) -> "Constraint":
         """Return the constraint on `buffer`, with `other` at `index` in the order of allocation."""
-        own, its = dict(buffer.leads).get(other.key), dict(other.leads).get(buffer.key)
-        lead = own or its
-        unit = lcm(lead.unit_bytes, WORD_BYTES) if lead else 1
-        least = -(-lead.least_bytes // unit) * unit if lead else 0
-        low, high = (least, inf) if own else (-inf, -least) if its else (inf, -inf)
-        return cls(index, buffer.size_bytes, other.size_bytes, low, high, unit)
+        own, its = dict(buffer.in_place).get(other.key), dict(other.in_place).get(buffer.key)
+        nowhere = InPlace(((-other.size_bytes, buffer.size_bytes),))
+        in_place = own or (its.reversed() if its else nowhere)
+        return cls(index, buffer.size_bytes, other.size_bytes, in_place.aligned())
 
     def allows(self, distance: int) -> bool:
         """Return whether the buffer may begin `distance` bytes before the other."""
-        if distance >= self.disjoint_before or -distance >= self.disjoint_after:
-            return True
-        return self.low <= distance <= self.high and distance % self.unit == 0
+        return distance >= self.disjoint_before or -distance >= self.disjoint_after or self.in_place.allows(distance)
 
     def breakpoints(self) -> Iterator[int]:
         """Yield the distances at which a range of allowed distances begins or ends."""
         yield from (self.disjoint_before, -self.disjoint_after)
-        yield from (int(end) for end in (self.low, self.high) if -self.disjoint_after < end < self.disjoint_before)
+        ends = chain.from_iterable(self.in_place.forbidden)
+        yield from (end for end in ends if -self.disjoint_after < end < self.disjoint_before)
 
 
 class FirstFit(Generic[Key]):
@@ -152,7 +180,7 @@ def allocate(buffers: Sequence[Buffer[Key]]) -> Arena[Key]:
 
 @lru_cache(maxsize=1 << 14)  # the kernels of a layer, and layers in many splits, share their buffers
 def _allocated(buffers: tuple[Buffer[Key], ...]) -> Arena[Key]:
-    words = [Buffer(b.key, aligned(b.size_bytes), b.first, b.last, b.leads) for b in buffers]
+    words = [Buffer(b.key, aligned(b.size_bytes), b.first, b.last, b.in_place) for b in buffers]
     bound_bytes = max(live_bytes(words, buffer.first) for buffer in words)
     orders = _first_orders(words)
     best = _smallest((arena for order in orders for arena in _reordered(order, bound_bytes)), bound_bytes)
@@ -172,10 +200,10 @@ def live_bytes(buffers: Sequence[Buffer[Key]], step: int) -> int:
     """Return a lower bound in bytes on the arena in `step`: the live buffers, with all possible in-place overlap."""
     live = {buffer.key: buffer for buffer in buffers if buffer.first <= step <= buffer.last}
     shared = sum(
-        max(0, min(buffer.size_bytes, live[key].size_bytes, buffer.size_bytes + live[key].size_bytes - span))
+        max(0, in_place.shared_bytes(buffer.size_bytes, live[key].size_bytes))
         for buffer in live.values()
-        for key, lead in buffer.leads
-        if key in live and (span := max(buffer.size_bytes, live[key].size_bytes + aligned(max(lead.least_bytes, 0))))
+        for key, in_place in buffer.in_place
+        if key in live
     )
     return sum(buffer.size_bytes for buffer in live.values()) - shared
 

@@ -18,8 +18,8 @@ from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, re
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_shared_constants
 from tinysplit.memory.external_weights import Movable, choose_external
 from tinysplit.memory.fusion_search import least_pair_bytes
-from tinysplit.memory.layout import layer_ram_bytes
-from tinysplit.memory.shared_memory import held_bytes
+from tinysplit.memory.layout import Schedule, layer_ram_bytes
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 
@@ -365,14 +365,17 @@ class KernelChoice:
 
     def _count_live_bytes(self, number: int, kernel: Kernel) -> int:
         if self.graph.is_distributed:
-            layer = self.graph.layers[number]
-            return self._held_bytes[number] + kernel.scratch_bytes(layer, self.widths.of_layer(layer))
+            tiles = {
+                each: kernel for each in self.graph.siblings(number) if each == number or kernel in self._all(each)
+            }
+            return self._alone.running_bytes(number, tiles)
         return self._waiting_bytes(number) + layer_ram_bytes(self.graph, number, self.widths, kernel)
 
     @cached_property
-    def _held_bytes(self) -> Mapping[int, int]:
-        """The bytes of all tensors on the board of a distributed network while each of its layers runs."""
-        return held_bytes(self.graph, self.widths, self.numbers)
+    def _alone(self) -> Schedule:
+        """The layers on the board of a distributed network, without transfers."""
+        steps = [PlanStep(StepKind.RUN, number, number) for number in self.numbers]
+        return Schedule(self.graph, self.widths, steps, {})
 
     def _waiting_bytes(self, number: int) -> int:
         """Return the bytes of tensors that later layers read, and neither this one nor its output."""

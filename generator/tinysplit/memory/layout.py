@@ -6,9 +6,10 @@ from functools import cached_property
 from math import lcm
 from typing import NamedTuple
 
+from tinysplit.common.alignment import aligned
 from tinysplit.kernels import Kernel
-from tinysplit.kernels.in_place import ANYWHERE, Lead
-from tinysplit.memory.arena import NEAR_BEGIN, Arena, Buffer, allocate, live_bytes
+from tinysplit.kernels.in_place import Lead
+from tinysplit.memory.arena import NEAR_BEGIN, Arena, Buffer, InPlace, allocate, live_bytes
 from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.schedule import PlanStep, StepKind
@@ -30,6 +31,20 @@ class BufferId(NamedTuple):
     tensor: int
     is_scratch: bool = False
     moves: int = 0
+
+
+class Access(NamedTuple):
+    """Bytes `begin` to `end` of a tensor's memory are in use from step `first` to step `last`, as `tensor`.
+
+    `is_written`: a kernel writes them, in this step.
+    """
+
+    first: int
+    last: int
+    tensor: int
+    begin: int
+    end: int
+    is_written: bool = False
 
 
 class TensorMove(NamedTuple):
@@ -127,8 +142,12 @@ class Schedule:
             begin = BEFORE_ALL if tensor == NETWORK_INPUT else run_ticks[first]
             lifetimes = zip([begin, *ticks], [*ticks, run_ticks[last]], strict=True)
             for moves, (start, end) in enumerate(lifetimes):
-                leads = ((BufferId(tensor, moves=moves - 1), ANYWHERE),) if moves else tuple(self._leads(tensor))
-                yield Buffer(BufferId(tensor, moves=moves), self._bytes(tensor), start, end, leads)
+                own = (
+                    ((BufferId(tensor, moves=moves - 1), InPlace()),)
+                    if moves
+                    else tuple(self._in_place(tensor, self.kernels))
+                )
+                yield Buffer(BufferId(tensor, moves=moves), self._bytes(tensor), start, end, own)
         for number, kernel in self.kernels.items():
             scratch_bytes = kernel.scratch_bytes(self._layer(number), self._layer_widths(number))
             if scratch_bytes:
@@ -199,20 +218,42 @@ class Schedule:
 
     @cached_property
     def _lifetimes(self) -> Mapping[int, tuple[int, int]]:
-        """The first and the last step in which each tensor is live.
+        """The first and the last step in which each tensor is live, with all that lie in it."""
+        return {
+            memory: (min(each.first for each in own), max(each.last for each in own))
+            for memory, own in self._accesses.items()
+        }
 
-        The network's output is live after the last step, its input before the first.
-        """
-        uses: dict[int, list[int]] = {}
+    @cached_property
+    def _accesses(self) -> Mapping[int, Sequence[Access]]:
+        """What uses the memory of each tensor. The network's output is in use after the last step."""
+        found: dict[int, list[Access]] = {}
+        for access in self._all_accesses():
+            place = self._place(access.tensor)
+            begin, end = access.begin + place.offset_bytes, access.end + place.offset_bytes
+            found.setdefault(place.tensor, []).append(access._replace(begin=begin, end=end))
+        return found
+
+    def _all_accesses(self) -> Iterator[Access]:
+        transfers: dict[int, list[int]] = {}
         for index, step in enumerate(self.steps):
-            is_run = step.kind is StepKind.RUN
-            reads = self.graph.predecessors[step.item] if is_run else ()
-            for tensor in (*reads, step.tensor):
-                holder = self.shared[tensor].tensor if tensor in self.shared else tensor
-                uses.setdefault(holder, []).append(self.run_steps[step.item] if is_run else index)
-        if len(self.graph.layers) - 1 in uses:
-            uses[len(self.graph.layers) - 1].append(len(self.steps))
-        return {tensor: (min(steps), max(steps)) for tensor, steps in uses.items()}
+            if step.kind is not StepKind.RUN:
+                transfers.setdefault(step.item, []).append(index)
+                continue
+            run, used = self.run_steps[step.item], not self.graph.layers[step.item].is_view
+            for tensor in self.graph.predecessors[step.item]:
+                yield Access(run, run, tensor, 0, self._bytes(tensor) * used)
+            yield Access(run, run, step.item, 0, self._bytes(step.item) * used, is_written=used)
+        for own in transfers.values():
+            tensor = self.steps[own[0]].tensor
+            yield Access(own[0], own[-1], tensor, 0, self._bytes(tensor))
+        output = len(self.graph.layers) - 1
+        if output in self.run_steps or any(step.tensor == output for step in self.steps):
+            yield Access(len(self.steps), len(self.steps), output, 0, self._bytes(output))
+
+    def _place(self, tensor: int) -> Place:
+        """Return where a tensor lies: in another one, or in memory of its own."""
+        return self.shared.get(tensor, Place(tensor, 0))
 
     def _layer(self, number: int) -> Layer:
         """Return the layer with the shapes of one call of its kernel: all of it, or the rows of a tile."""
@@ -229,20 +270,63 @@ class Schedule:
             return self.fused[tensor].tile_size * self._layer_widths(tensor).y // 8
         return self.widths.size_bytes(self.graph, tensor)
 
-    def _leads(self, tensor: int) -> Iterator[tuple[BufferId, Lead]]:
-        """Yield the in-place leads of an output over those inputs that no later step reads."""
-        if tensor not in self.run_steps or tensor in self.fused or tensor in self.holders:
-            return
-        for source, lead in self._input_leads(tensor).items():
-            if source in self.shared or source in self.holders:
-                continue
-            if self._lifetimes[source][1] == self.run_steps[tensor]:
-                yield BufferId(source, moves=sum(move.tensor == source for move in self.moves)), lead
+    def running_bytes(self, number: int, kernels: Mapping[int, Kernel]) -> int:
+        """Return a lower bound of the arena bytes while a layer runs: all buffers, with all possible in-place overlap.
 
-    def _input_leads(self, number: int) -> Mapping[int, Lead]:
+        `kernels` has its kernel, and those of the other layers that write into the memory of its output.
+        """
+        memory, sizes = self._place(number).tensor, self._live_bytes[self.run_steps[number]]
+        in_place = self._in_place(memory, kernels)
+        shared = (each.shared_bytes(sizes[memory], sizes[key.tensor]) for key, each in in_place if key.tensor in sizes)
+        scratch_bytes = kernels[number].scratch_bytes(self._layer(number), self._layer_widths(number))
+        return sum(sizes.values()) - sum(shared) + scratch_bytes
+
+    @cached_property
+    def _live_bytes(self) -> Mapping[int, Mapping[int, int]]:
+        """The bytes of the tensors that are live in each step, with all that lie in them."""
+        found: dict[int, dict[int, int]] = {step: {} for step in range(len(self.steps))}
+        for memory, (first, last) in self._lifetimes.items():
+            for step in range(first, min(last + 1, len(self.steps))):
+                found[step][memory] = aligned(self._bytes(memory))
+        return found
+
+    def _in_place(self, memory: int, kernels: Mapping[int, Kernel]) -> Iterator[tuple[BufferId, InPlace]]:
+        """Yield the memories of the inputs of those layers that write a memory, where it may lie over them."""
+        if memory in self.fused:
+            return
+        written = (each.tensor for each in self._accesses[memory] if each.is_written)
+        leads = {number: self._input_leads(number, kernels[number]) for number in written if number in kernels}
+        under = dict.fromkeys(self._place(source).tensor for own in leads.values() for source in own)
+        for other in under:
+            in_place = self._over(memory, other, leads)
+            if other != memory and in_place.shared_bytes(self._bytes(memory), self._bytes(other)) > 0:
+                yield BufferId(other, moves=sum(move.tensor == other for move in self.moves)), in_place
+
+    def _over(self, memory: int, other: int, leads: Mapping[int, Mapping[int, Lead]]) -> InPlace:
+        """Return where a memory may lie over another one, by the leads of the layers that write it over their inputs.
+
+        What is in use of the other one when bytes of this one come into use, or later, is somewhere else: layers read
+        it, or links have not sent or received it. Only the layer that writes these bytes may read it.
+        """
+        forbidden, unit_bytes = [], 1
+        for own in self._accesses[memory]:
+            for used in self._accesses[other]:
+                if used.last < own.first or own.begin == own.end or used.begin == used.end:
+                    continue
+                low, high = own.begin - used.end, own.end - used.begin
+                lead = leads.get(own.tensor, {}).get(used.tensor) if own.is_written else None
+                shift = own.begin - used.begin
+                if lead and own.first == used.first and shift % lead.unit_bytes == 0:
+                    high, unit_bytes = lead.least_bytes + shift, lcm(unit_bytes, lead.unit_bytes)
+                if low < high:
+                    forbidden.append((low, high))
+        return InPlace(tuple(dict.fromkeys(forbidden)), unit_bytes)
+
+    def _input_leads(self, number: int, kernel: Kernel) -> Mapping[int, Lead]:
+        """Return the in-place leads of an output over its inputs."""
         producer = self._producers.get(number)
         if producer is None:
-            return layer_leads(self.graph, self.widths, number, self.kernels[number])
+            return layer_leads(self.graph, self.widths, number, kernel)
         x_bits, y_bits = self._layer_widths(producer).x, self._layer_widths(number).y
         (source,) = self.graph.predecessors[producer]
         return {source: self.fused[producer].lead(Widths(x_bits, y_bits, y_bits))}
@@ -253,7 +337,7 @@ def layer_ram_bytes(graph: Graph, number: int, bits: int | BitWidths, kernel: Ke
     layer, widths = graph.layers[number], BitWidths.of(graph, bits)
     is_read_later = {source: graph.last_reader(source) > number for source in graph.predecessors[number]}
     leads = layer_leads(graph, widths, number, kernel)
-    own = tuple((BufferId(source), lead) for source, lead in leads.items() if not is_read_later[source])
+    own = tuple((BufferId(source), InPlace.of(lead)) for source, lead in leads.items() if not is_read_later[source])
     inputs = [
         Buffer(BufferId(source), widths.size_bytes(graph, source), 0, int(stays))
         for source, stays in is_read_later.items()

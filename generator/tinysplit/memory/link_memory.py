@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 
 from tinysplit.common.alignment import aligned
+from tinysplit.memory.schedule import PlanStep, StepKind
+from tinysplit.network.graph import Graph
 
 # Counted in the ELF files of all families: link_t, uart_link_t and their share of other variables; link_channel_t and
 # network_sending_t.
 LINK_BYTES = 256
 CHANNEL_BYTES = 64
 BITMAP_SHARE = 8 * 64  # bytes of a tensor for each byte of its bitmap of blocks
+TIME_BYTES = 16  # network_time_t: the record of a step
+COUNTED_STEPS = 8  # at least so many records have room in what the cost table has for the firmware
 
 
 def link_ram_bytes(n_links: int, tensors: Sequence[int]) -> int:
@@ -18,6 +22,15 @@ def link_ram_bytes(n_links: int, tensors: Sequence[int]) -> int:
     """
     bitmaps = sum(aligned(-(-size // BITMAP_SHARE)) for size in tensors)
     return n_links * LINK_BYTES + len(tensors) * CHANNEL_BYTES + bitmaps
+
+
+def record_bytes(steps: Sequence[PlanStep], graph: Graph) -> int:
+    """Return the RAM of the records of a board's steps beside the rest of the firmware: distributed networks have many.
+
+    Views have none; the host's input and output do.
+    """
+    recorded = 2 + sum(step.kind is not StepKind.RUN or not graph.layers[step.item].is_view for step in steps)
+    return max(0, recorded - COUNTED_STEPS) * TIME_BYTES
 
 
 def least_link_bytes(driver_bytes: Sequence[int]) -> int:

@@ -82,11 +82,17 @@ def _fastest(schedule: Schedule, number: int, choice: KernelChoice, name: str | 
 
 
 def _all_moves(schedule: Schedule) -> list[TensorMove]:
-    """Return a move of each input before every layer, the largest tensors first."""
+    """Return a move of each input before every layer, the largest tensors first.
+
+    In a distributed network, tensors that cross stay: they may be under way.
+    """
+    crossing = {
+        step.tensor for step in schedule.steps if step.kind is not StepKind.RUN and schedule.graph.is_distributed
+    }
     moves = {
         TensorMove(step, source)
         for layer, step in schedule.run_steps.items()
         for source in schedule.graph.predecessors[layer]
-        if source not in schedule.fused and source not in schedule.shared and source not in schedule.holders
+        if source not in {*schedule.fused, *schedule.shared, *schedule.holders, *crossing}
     }
     return sorted(moves, key=lambda move: (-schedule.graph.size(move.tensor), move))

@@ -1,11 +1,10 @@
 """Tensors that lie in the memory of others: the inputs of joins in their outputs, slices in their inputs."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from tinysplit.common.alignment import WORD_BYTES, aligned
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Part
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -32,19 +31,6 @@ def shared_memory(graph: Graph, widths: BitWidths, layers: Iterable[int]) -> Map
             for source, offset in zip(sources, accumulate(sizes, initial=0), strict=False):
                 places[source] = Place(number, offset)
     return {tensor: _outermost(places, place) for tensor, place in places.items()}
-
-
-def held_bytes(graph: Graph, widths: BitWidths, layers: Sequence[int]) -> Mapping[int, int]:
-    """Return the bytes of all tensors in the RAM of a board while each of its `layers` runs; they run in this order.
-
-    A tensor that lies in another one counts as part of it.
-    """
-    places, uses = shared_memory(graph, widths, layers), defaultdict[int, list[int]](list)
-    for number in layers:
-        for tensor in (number, *graph.predecessors[number]):
-            uses[places[tensor].tensor if tensor in places else tensor].append(number)
-    spans = [(min(used), max(used), aligned(widths.size_bytes(graph, tensor))) for tensor, used in uses.items()]
-    return {number: sum(size for first, last, size in spans if first <= number <= last) for number in layers}
 
 
 def unaligned_rows(graph: Graph, widths: BitWidths) -> Iterator[str]:

@@ -30,7 +30,7 @@ from tinysplit.plan.return_route import input_board, return_cuts
 from tinysplit.plan.stages import HostEnds, StageBuffers, place_stages
 from tinysplit.plan.streams import CutPlan, StreamPlanner
 from tinysplit.plan.wiring import BoardLink, Link, links_of_board, wire
-from tinysplit.split.evaluate.actions import Action, actions
+from tinysplit.split.evaluate.actions import board_steps
 from tinysplit.split.evaluate.cuts import cuts as cuts_of
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -198,7 +198,8 @@ def make_plan(
 
     def plan_board(index: int, steps: Sequence[PlanStep]) -> BoardPlan:
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
-        link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver)
+        records = problem.record_bytes[index] if graph.is_distributed else 0
+        link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver, records)
         free_bytes = ram_bytes - link_memory.least_bytes
         memory = plan_memory(table, graph, widths, board, steps, free_bytes, optimize, named, index)
         driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
@@ -209,7 +210,7 @@ def make_plan(
         limits = _StageLimits(cuts, ram_bytes, constants[index], ends, has_stages=not graph.is_distributed)
         return _with_near_buffers(_with_stages(plan, graph, limits), graph, widths, limits)
 
-    planned = starmap(plan_board, sorted(_steps(problem, assignment, cuts).items()))
+    planned = starmap(plan_board, sorted(board_steps(problem, assignment, cuts).items()))
     plans = tuple(_with_code(plan, graph, widths, code_memory) for plan in planned)
     own = {plan.index: plan.own_steps for plan in plans}
     streams = StreamPlanner(table, graph, widths, problem, assignment, cuts, own)
@@ -292,16 +293,17 @@ def _tensor_bytes(steps: Sequence[PlanStep], cuts: Sequence[Cut]) -> list[int]:
 
 @dataclass(frozen=True)
 class _LinkMemory:
-    """RAM of a board's links, which carry tensors of `tensor_bytes`."""
+    """RAM of a board's links, which carry tensors of `tensor_bytes`, with what is recorded of its steps."""
 
     board: Board
     links: Sequence[BoardLink]
     tensor_bytes: Sequence[int]
     requested: LinkDriver | None
+    record_bytes: int
 
     @property
     def _own_bytes(self) -> int:
-        return link_ram_bytes(len(self.links), self.tensor_bytes)
+        return link_ram_bytes(len(self.links), self.tensor_bytes) + self.record_bytes
 
     @property
     def least_bytes(self) -> int:
@@ -323,15 +325,6 @@ def _host_ends(
     input_bytes = widths.size_bytes(graph, NETWORK_INPUT) if takes_input else 0
     output_bytes = widths.size_bytes(graph, len(graph.layers) - 1) if is_last else 0
     return HostEnds(input_bytes, output_bytes, keeps_input=settings.returns_output)
-
-
-def _steps(problem: Problem, assignment: Assignment, cuts: Sequence[Cut]) -> dict[int, list[PlanStep]]:
-    """Return the steps of each board that takes part, by 0-based board."""
-    steps: dict[int, list[PlanStep]] = {}
-    for action, device, item in actions(problem, assignment, cuts):
-        tensor = item if action is Action.RUN else cuts[item].after_layer
-        steps.setdefault(device, []).append(PlanStep(StepKind(action.value), item, tensor))
-    return steps
 
 
 def _largest_layer(plan: BoardPlan, graph: Graph) -> str:

@@ -219,6 +219,8 @@ class Problem:
     input_bytes: int = 0  # the network's input; needed if several layers read it
     handoff: Handoff | None = None
     origins: tuple[int, ...] = ()  # of a distributed network (network/distribute.py): the layer that each is a part of
+    arena_bytes: tuple[int, ...] = ()  # of a distributed network, [device]: all that its parts and transfers take,
+    record_bytes: tuple[int, ...] = ()  # and the records of their times
 
     def __post_init__(self) -> None:
         """Check the problem.

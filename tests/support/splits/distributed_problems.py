@@ -47,4 +47,12 @@ def overlapping() -> Problem:
         host_s=((0.0, 0.0),) * 2,
     )
     devices = tuple(DeviceLimits(name, 9, 1000) for name in "xy")
-    return Problem(layers, devices, (table,) * 4, input_bytes=4, handoff=handoff, origins=(0, 1, 1, 2))
+    return Problem(
+        layers,
+        devices,
+        (table,) * 4,
+        input_bytes=4,
+        handoff=handoff,
+        origins=(0, 1, 1, 2),
+        arena_bytes=(0,) * len(devices),
+    )

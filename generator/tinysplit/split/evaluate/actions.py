@@ -5,30 +5,20 @@ deadlock.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from itertools import chain
 from typing import NamedTuple
 
+from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.timing.topology import Cut
 
 LAYERS_TO_LEAVE = 2  # of the whole network: after so many a tensor of a distributed one must have left
 
 
-class Action(StrEnum):
-    """What a board does; the values are those of `memory/schedule.py`."""
-
-    RUN = "run"
-    GRANT = "grant"
-    SEND = "send"
-    SENT = "sent"
-    RECEIVE = "receive"
-
-
 class BoardAction(NamedTuple):
     """An action of a device; `item` is the layer to run, or the transfer."""
 
-    action: Action
+    action: StepKind
     device: int
     item: int
 
@@ -46,15 +36,24 @@ def actions(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> It
         by_layer.setdefault(cut.after_layer, []).append(number)
     for layer, device in enumerate(assignment):
         yield from overlapped.before(layer)
-        yield BoardAction(Action.RUN, device, layer)
+        yield BoardAction(StepKind.RUN, device, layer)
         for number in by_layer.get(layer, ()):
             yield from overlapped.of(number) if problem.is_distributed else _at_once(number, sent[number])
     yield from overlapped.at_the_end()
 
 
+def board_steps(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> dict[int, list[PlanStep]]:
+    """Return the steps of each board that takes part, by 0-based board."""
+    steps: dict[int, list[PlanStep]] = {}
+    for kind, device, item in actions(problem, assignment, sent):
+        tensor = item if kind is StepKind.RUN else sent[item].after_layer
+        steps.setdefault(device, []).append(PlanStep(kind, item, tensor))
+    return steps
+
+
 def _at_once(number: int, cut: Cut) -> Iterator[BoardAction]:
-    yield BoardAction(Action.SEND, cut.sender, number)
-    yield BoardAction(Action.RECEIVE, cut.receiver, number)
+    yield BoardAction(StepKind.SEND, cut.sender, number)
+    yield BoardAction(StepKind.RECEIVE, cut.receiver, number)
 
 
 class _Overlapped:
@@ -96,30 +95,30 @@ class _Overlapped:
         """Yield what a board waits for before a layer, and what it lets come."""
         device = self._assignment[layer]
         for number in self._awaited.get(layer, ()):
-            yield BoardAction(Action.RECEIVE, device, number)
+            yield BoardAction(StepKind.RECEIVE, device, number)
         left = self._leaving.get(device, [])
         for number in list(left):
             if self._origin(self._sent[number].after_layer) + LAYERS_TO_LEAVE <= self._origin(layer):
                 left.remove(number)
-                yield BoardAction(Action.SENT, device, number)
+                yield BoardAction(StepKind.SENT, device, number)
         for number in self._granted_early.get(layer, ()):
-            yield BoardAction(Action.GRANT, device, number)
+            yield BoardAction(StepKind.GRANT, device, number)
 
     def of(self, number: int) -> Iterator[BoardAction]:
         """Yield the actions that let a tensor cross; a relay has it whole before the next one may."""
         cut = self._sent[number]
         if number not in self._granted:
-            yield BoardAction(Action.GRANT, cut.receiver, number)
-        yield BoardAction(Action.SEND, cut.sender, number)
+            yield BoardAction(StepKind.GRANT, cut.receiver, number)
+        yield BoardAction(StepKind.SEND, cut.sender, number)
         self._leaving.setdefault(cut.sender, []).append(number)
         if self._is_relayed(cut):
-            yield BoardAction(Action.RECEIVE, cut.receiver, number)
+            yield BoardAction(StepKind.RECEIVE, cut.receiver, number)
 
     def at_the_end(self) -> Iterator[BoardAction]:
         """Yield the waits for all that has not left yet."""
         for device, numbers in self._leaving.items():
             for number in numbers:
-                yield BoardAction(Action.SENT, device, number)
+                yield BoardAction(StepKind.SENT, device, number)
 
     def _origin(self, layer: int) -> int:
         """Return the layer of the whole network of which a layer is a part."""

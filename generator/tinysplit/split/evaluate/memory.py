@@ -27,10 +27,10 @@ def flash_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
 def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     """Return the peak bytes of RAM on each device: the running layer, and all other live tensors.
 
-    The layers of a distributed network know all tensors on their board.
+    Of a distributed network, which has one assignment, the arenas are planned with its problem.
     """
     if problem.is_distributed:
-        return _of_chain(problem, assignment)
+        return problem.arena_bytes
     if problem.is_chain and problem.links is None:
         return _of_chain(problem, assignment)
     most = [0] * len(problem.devices)
@@ -62,7 +62,10 @@ def linked_devices(problem: Problem, assignment: Assignment) -> frozenset[int]:
 
 
 def link_bytes(problem: Problem, assignment: Assignment, arenas: Sequence[int]) -> tuple[int, ...]:
-    """Return the bytes of RAM that links take of each device beside its arena of these bytes."""
+    """Return the bytes of RAM that links take of each device beside its arena of these bytes.
+
+    Of a distributed network, with the records of its steps.
+    """
     if not any(device.driver_bytes for device in problem.devices):
         return (0,) * len(problem.devices)
     peers: list[set[int]] = [set() for _ in problem.devices]
@@ -71,9 +74,13 @@ def link_bytes(problem: Problem, assignment: Assignment, arenas: Sequence[int]) 
         for end, peer in ((hop.sender, hop.receiver), (hop.receiver, hop.sender)):
             peers[end].add(peer)
             tensors[end].append(hop.payload_bytes)
-    free = [device.ram_bytes - aligned(arena) for device, arena in zip(problem.devices, arenas, strict=True)]
+    records = problem.record_bytes or (0,) * len(problem.devices)
+    free = [
+        device.ram_bytes - aligned(arena) - record
+        for device, arena, record in zip(problem.devices, arenas, records, strict=True)
+    ]
     return tuple(
-        all_link_bytes(len(peers[index]), tensors[index], device.driver_bytes, free[index])
+        records[index] + all_link_bytes(len(peers[index]), tensors[index], device.driver_bytes, free[index])
         for index, device in enumerate(problem.devices)
     )
 

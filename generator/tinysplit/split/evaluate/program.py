@@ -7,8 +7,9 @@ from math import isfinite
 from operator import sub
 from typing import Self
 
+from tinysplit.memory.schedule import StepKind
 from tinysplit.memory.staging import Stages, choose_stages
-from tinysplit.split.evaluate.actions import Action, actions
+from tinysplit.split.evaluate.actions import actions
 from tinysplit.split.evaluate.constants import Copy, lost_seconds, ram_with_copies
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
@@ -134,7 +135,7 @@ def _in_order(problem: Problem, assignment: Assignment, sent: Sequence[Cut]) -> 
     for device in dict.fromkeys(assignment[reader] for reader in problem.readers[NETWORK_INPUT]):
         yield transfer_step(problem, Kind.INPUT, device, NETWORK_INPUT)
     for action, device, item in actions(problem, assignment, sent):
-        if action is Action.RUN:
+        if action is StepKind.RUN:
             yield run_step(problem, item, device)
         else:
             yield transfer_step(problem, Kind(action.value), device, sent[item].after_layer, item)
