@@ -77,6 +77,16 @@ def test_leads_keep_whole_pixels() -> None:
     assert arena.offsets[0] - arena.offsets[1] == 20  # whole pixels of 10 bytes, and whole words
 
 
+def test_an_output_may_have_one_place_over_its_input() -> None:
+    """Above its rows come those of another board, so that its input lies neither there nor further on."""
+    in_place = InPlace(((-40, 52), (53, 100)), 4)
+    buffers = [Buffer(0, 40, 0, 1), Buffer(1, 100, 1, 2, in_place=((0, in_place),)), Buffer(2, 8, 0, 2)]
+    arena = allocate(buffers)
+    check(buffers, arena)
+    assert arena.offsets[0] - arena.offsets[1] == 52
+    assert arena.size_bytes == 100 + 8
+
+
 def test_an_output_may_begin_after_its_input() -> None:
     buffers = [
         Buffer(0, 100, 0, 1),

@@ -101,6 +101,7 @@ def _generated(
         generated = [each for how in hows if (each := network.generated(how, model.costs.settings))]
         yield from generated
         if len(generated) == len(ways) > 1:
-            ways = (min(generated, key=lambda each: each.figures.value).distributions.edges,)
+            best = min(generated, key=lambda each: (not network.may_fit(each), each.figures.value))
+            ways = (best.distributions.edges,)
         if clock.now() > until_s:
             return

@@ -37,7 +37,7 @@ NOTHING = PartCost(0.0, 0, 0)
 class PartCosts:
     """Costs of parts of `graph`, each on a board that has nothing else: what its neighbours take can only add to them.
 
-    Inputs and output of a part lie apart, as in each distributed network. Parts of one shape are costed once. They take
+    Their output lies over their input as far as their kernel allows it. Parts of one shape are costed once. They take
     the time of their fastest kernel and the flash of their smallest one, as a board has either (`KernelChoice`).
     """
 

@@ -66,15 +66,15 @@ def link_bytes(problem: Problem, assignment: Assignment, arenas: Sequence[int]) 
 
     Of a distributed network, with the records of its steps.
     """
+    records = problem.record_bytes or (0,) * len(problem.devices)
     if not any(device.driver_bytes for device in problem.devices):
-        return (0,) * len(problem.devices)
+        return records
     peers: list[set[int]] = [set() for _ in problem.devices]
     tensors: list[list[int]] = [[] for _ in problem.devices]
     for hop in transfers(problem, assignment):
         for end, peer in ((hop.sender, hop.receiver), (hop.receiver, hop.sender)):
             peers[end].add(peer)
             tensors[end].append(hop.payload_bytes)
-    records = problem.record_bytes or (0,) * len(problem.devices)
     free = [
         device.ram_bytes - aligned(arena) - record
         for device, arena, record in zip(problem.devices, arenas, records, strict=True)
