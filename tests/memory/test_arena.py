@@ -99,6 +99,13 @@ def test_an_output_may_begin_after_its_input() -> None:
     assert arena.size_bytes == 140
 
 
+def test_what_is_enough_is_not_made_smaller() -> None:
+    buffers = [Buffer(0, 8, 0, 1), Buffer(1, 12, 1, 2), Buffer(2, 4, 0, 3), Buffer(3, 16, 3, 4), Buffer(4, 8, 4, 4)]
+    smallest = allocate(buffers).size_bytes
+    assert allocate(buffers, smallest) == allocate(buffers, smallest - 4) == allocate(buffers)
+    assert smallest <= allocate(buffers, 100).size_bytes <= 100
+
+
 @pytest.mark.parametrize("seed", range(cases(quick=10, full=40, nightly=400)))
 def test_no_order_of_in_place_tensors_is_better(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -28,6 +28,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.settings.programs import HOST_BAUD
 from tinysplit.split.evaluate.actions import board_steps
 from tinysplit.split.evaluate.cuts import transfers
+from tinysplit.split.evaluate.memory import link_bytes
 from tinysplit.split.problem import (
     ConstantsInRam,
     DeviceLimits,
@@ -137,15 +138,17 @@ def _measured_problem(
 
 
 def _with_arenas(problem: Problem, graph: Graph, widths: BitWidths, boards: Sequence["_BoardKernels"]) -> Problem:
-    """Return the problem of a distributed network with its arenas, as plans have them where no tensor has to move."""
+    """Return the problem of a distributed network with its arenas: plans have no larger ones."""
     planned = board_steps(problem, graph.boards, transfers(problem, graph.boards))
     steps = [planned.get(board, []) for board in range(len(boards))]
-    schedules = (Schedule(graph, widths, own, board.kernels) for own, board in zip(steps, boards, strict=True))
-    return replace(
-        problem,
-        arena_bytes=tuple(each.size_bytes for each in schedules),
-        record_bytes=tuple(record_bytes(own, graph) for own in steps),
+    recorded = replace(problem, record_bytes=tuple(record_bytes(own, graph) for own in steps))
+    linked = link_bytes(recorded, graph.boards, (0,) * len(boards))
+    free = (device.ram_bytes - linked[board] for board, device in enumerate(problem.devices))
+    arenas = (
+        Schedule(graph, widths, own, board.kernels).size_within(free_bytes)
+        for own, board, free_bytes in zip(steps, boards, free, strict=True)
     )
+    return replace(recorded, arena_bytes=tuple(arenas))
 
 
 def _board_kernels(

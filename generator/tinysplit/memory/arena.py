@@ -168,22 +168,27 @@ class FirstFit(Generic[Key]):
         return Arena({buffer.key: at for buffer, at in zip(self.buffers, offsets, strict=True)}, max(ends))
 
 
-def allocate(buffers: Sequence[Buffer[Key]]) -> Arena[Key]:
+def allocate(buffers: Sequence[Buffer[Key]], enough_bytes: int = 0) -> Arena[Key]:
     """Return word-aligned offsets at which no two live buffers overlap except in-place, in a small arena.
+
+    An arena of `enough_bytes` is not made smaller: it is never below that which is found without it.
 
     Allocates first-fit in several orders; after each, the buffer that ends highest moves to the front of the order.
     Then bisects for a smaller arena, with backtracking. The result is not always optimal, since the problem is NP-hard;
     `tests/memory/test_arena.py` bounds the gap to the largest sum of live sizes.
     """
-    return _allocated(tuple(buffers)) if buffers else Arena({}, 0)
+    return _allocated(tuple(buffers), enough_bytes) if buffers else Arena({}, 0)
 
 
 @lru_cache(maxsize=1 << 14)  # the kernels of a layer, and layers in many splits, share their buffers
-def _allocated(buffers: tuple[Buffer[Key], ...]) -> Arena[Key]:
+def _allocated(buffers: tuple[Buffer[Key], ...], enough_bytes: int) -> Arena[Key]:
     words = [Buffer(b.key, aligned(b.size_bytes), b.first, b.last, b.in_place) for b in buffers]
     bound_bytes = max(live_bytes(words, buffer.first) for buffer in words)
     orders = _first_orders(words)
-    best = _smallest((arena for order in orders for arena in _reordered(order, bound_bytes)), bound_bytes)
+    least_bytes = max(bound_bytes, enough_bytes)
+    best = _smallest((arena for order in orders for arena in _reordered(order, least_bytes)), least_bytes)
+    if best.size_bytes <= least_bytes:
+        return best
     bisected = (_bisected(order, bound_bytes, best) for order in map(FirstFit, orders[2:]))
     return _smallest(chain((best,), bisected), bound_bytes)
 

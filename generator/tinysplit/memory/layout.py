@@ -164,6 +164,10 @@ class Schedule:
         """The tensors in which others lie."""
         return frozenset(place.tensor for place in self.shared.values())
 
+    def size_within(self, enough_bytes: int) -> int:
+        """Return the bytes of an arena, not below `size_bytes`: those of the first one that is found up to a size."""
+        return allocate(list(self.buffers()), enough_bytes).size_bytes
+
     @cached_property
     def size_bytes(self) -> int:
         """Bytes of the arena."""
