@@ -48,7 +48,7 @@ from tinysplit.onnx_import.reading import read_network
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
-from tinysplit.plan.planned_split import PlacedNetwork, with_programs
+from tinysplit.plan.planned_split import PlacedNetwork, split_of_plans, with_programs
 from tinysplit.plan.what_if import faster_with
 from tinysplit.project.manifest import Project
 from tinysplit.project.placement import plans_of_file
@@ -75,7 +75,6 @@ from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
 from tinysplit.split.solution import GIVEN, Considered, Placement, Split
-from tinysplit.timing.figures import Timing
 from tinysplit.timing.loss import Loss
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples, measure_boards
@@ -322,9 +321,9 @@ def simulate(
     """Simulate inputs on a split of the context's network."""
     graph, boards, settings = context.graph, context.boards, context.settings
     plans = plans_of_file(context.table, split, graph, boards, settings)
-    timing = Timing(tuple(plan.program() for plan in plans), settings.frame_period_s)
     whole = make_problem(context.table, graph, boards, settings, split.bit_widths)
-    return simulate_arrivals(timing, whole, arrivals, loss, keeps_events=keeps_events)
+    placed = split_of_plans(plans, split.distributions)
+    return simulate_arrivals(placed, whole, arrivals, loss, keeps_events=keeps_events)
 
 
 def quantize_network(

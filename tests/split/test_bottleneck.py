@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from splits.pipelines import ROOMY, TIGHT, pipeline, program_of
-from tinysplit.project.split_file import SplitBottleneck
+from tinysplit.split.figures import FigureBottleneck
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
 from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import Split
@@ -86,7 +86,7 @@ def test_every_period_is_printed_with_it_and_the_file_has_it() -> None:
     split = solve(pipeline(ROOMY, 20.0))
     slow = replace(split, assignment=SPLIT)
     assert "bottleneck: the link from board 1 (x) to board 2 (y): busy for" in printed(slow)
-    busy = SplitBottleneck.of(bottleneck(pipeline(ROOMY, 4.0)))
+    busy = FigureBottleneck.of(bottleneck(pipeline(ROOMY, 4.0)))
     assert (busy.place, busy.boards, busy.layers) == (Place.BOARD, (1,), (1,))
     ideal = replace(pipeline(ROOMY, 4.0), period_definition=Period.LOAD, objective=Objective.LATENCY)
     assert "bottleneck" not in printed(replace(slow, problem=ideal))

@@ -24,7 +24,7 @@ from tinysplit.api.programs import BoardProgram, BuildResult, GenerateResult, bu
 from tinysplit.api.splitting import SplitLayer, SplitResult, split
 from tinysplit.boards.board import ClockSource
 from tinysplit.codegen.program_options import ProgramSettings
-from tinysplit.common.choices import Copies, ProgrammerName, SecondObjective, Slices, WeightsIn
+from tinysplit.common.choices import Copies, InputSource, ProgrammerName, SecondObjective, Slices, WeightsIn
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.settings import CostSettings
@@ -54,6 +54,7 @@ __all__ = [
     "FlashedBoard",
     "GenerateResult",
     "Goal",
+    "InputSource",
     "LinkSetting",
     "MeasureResult",
     "MeasureSettings",

@@ -13,6 +13,7 @@ from tinysplit.api.arguments import for_scripts, takes
 from tinysplit.api.given import GivenModel, GivenPath, context_of
 from tinysplit.api.programs import GivenSplit, split_file_of
 from tinysplit.api.result import Result
+from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import UsageError
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, late_step
@@ -74,6 +75,7 @@ def arrivals(
     *,
     times_s: GivenTimes = None,
     input_count: Annotated[int, in_range(INPUT_COUNT)] = 50,
+    input_source: InputSource | None = None,
     loss_rate: float = Loss.rate,
     loss_seed: int = Loss.seed,
     cost_table: GivenPath | None = None,
@@ -82,14 +84,17 @@ def arrivals(
     """Simulate inputs that arrive on a split, as `tinysplit arrivals` does.
 
     They come `frame_rate` times a second, `input_count` of them, or at `times_s`, ascending seconds or a file of them.
-    Links lose the share `loss_rate` of their bytes, drawn from `loss_seed`. Raises UsageError for both or none of
-    these, and for rates out of range; InputError for a split of another network or other boards, and for wrong times.
+    `input_source` is by default that of the split. Links lose the share `loss_rate` of their bytes, drawn from
+    `loss_seed`. Raises UsageError for both or none of these, and for rates out of range; InputError for a split of
+    another network or other boards, and for wrong times.
     """
     if (frame_rate is None) == (times_s is None):
         raise UsageError("give either frame_rate or times_s")
     inputs = _inputs(frame_rate, times_s, input_count)
     loss = Loss(loss_rate, loss_seed)
     file, title = split_file_of(split, model)
+    if input_source:
+        file = file.model_copy(update={"input_source": input_source})
     context = context_of(model, file.board_names, file.settings, file.clock, cost_table, progress)
     with late_step(context.messages, f"simulating {context.title}"):
         file = pipeline.reassign(context, file, title=title)

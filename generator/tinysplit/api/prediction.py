@@ -10,7 +10,7 @@ from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenBoards, GivenModel, boards_of, graph_of
 from tinysplit.api.result import Result
 from tinysplit.boards.board import Board, check_baud
-from tinysplit.common.choices import AUTO
+from tinysplit.common.choices import AUTO, InputSource
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import console_of
 from tinysplit.costs.problem_builder import make_problem
@@ -73,6 +73,7 @@ def predict(
     bits: Bits = CostSettings.bits,
     baud: Baud | None = CostSettings.baud,
     objective: Objective = Objective.LATENCY,
+    input_source: InputSource = InputSource.HOST,
     time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S,
 ) -> Prediction:
     """Return what the best split of a network over `boards`, or some of them, takes; weights and values have `bits`.
@@ -82,7 +83,7 @@ def predict(
     """
     graph = graph_of(model, console_of(None))
     chosen = boards_of(boards)
-    settings = CostSettings(bits=bits, baud=baud, objective=objective)
+    settings = CostSettings(bits=bits, baud=baud, objective=objective, input_source=input_source)
     if baud:
         for board in chosen:
             check_baud(board, board.link_uarts[0], baud)

@@ -50,11 +50,12 @@ class BoardProgram:
 
 @dataclass(frozen=True)
 class GenerateResult(Result):
-    """A generated folder, with the estimated latency and period of the quantized network in seconds."""
+    """A generated folder, with latency and period in seconds and joules an inference, as those of the split."""
 
     folder: Path
     latency_s: float
     period_s: float
+    energy_j: float | None  # None where currents are not known
     boards: tuple[BoardProgram, ...]
     project: Project = field(repr=False)  # the manifest
 
@@ -72,7 +73,10 @@ class GenerateResult(Result):
             )
             for board in project.boards
         )
-        return cls(folder, project.estimated_i_s, project.estimated_period_s, tuple(boards), project)
+        figures = project.figures
+        if figures is None:
+            raise ValueError("a wiring test has no figures")
+        return cls(folder, figures.I, figures.period_s, figures.energy_j, tuple(boards), project)
 
     @override
     def to_json(self) -> dict[str, Any]:

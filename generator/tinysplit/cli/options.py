@@ -15,6 +15,7 @@ from tinysplit.common.choices import (
     INPUT_ARRAY,
     USUAL_MAX_DROP,
     USUAL_MIN_SQNR_DB,
+    InputSource,
     MapLayout,
     ProgrammerName,
     WeightsIn,
@@ -23,7 +24,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import MLPERF_BAUD, HostProtocol
 from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 from tinysplit.settings.boards_and_links import BAUD
-from tinysplit.settings.costs import COST_TABLE
+from tinysplit.settings.costs import COST_TABLE, INPUT_SOURCE
 from tinysplit.settings.fixed_point import BITS, MAX_ACCURACY_DROP, MIN_SQNR
 from tinysplit.settings.measurement import PROGRAMMER, RIG
 from tinysplit.settings.programs import (
@@ -82,6 +83,9 @@ CodeMemoryOption = Annotated[CodeMemoryChoice, option(CODE_MEMORY)]
 _THAT_OF_THE_SPLIT = "{} By default that of the split."
 CodeMemoryOfSplit = Annotated[
     CodeMemoryChoice | None, option(CODE_MEMORY, _THAT_OF_THE_SPLIT.format(CODE_MEMORY.help), show_default=False)
+]
+InputSourceOfSplit = Annotated[
+    InputSource | None, option(INPUT_SOURCE, _THAT_OF_THE_SPLIT.format(INPUT_SOURCE.help), show_default=False)
 ]
 Clock = Annotated[ClockSource, option(CLOCK)]
 ClockOfSplit = Annotated[ClockSource | None, option(CLOCK, _THAT_OF_THE_SPLIT.format(CLOCK.help), show_default=False)]

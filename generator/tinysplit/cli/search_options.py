@@ -25,6 +25,7 @@ from tinysplit.common.choices import (
     DEFAULT_FRONT_LIMIT_S,
     DEFAULT_TIME_LIMIT_S,
     Copies,
+    InputSource,
     Optimize,
     Slices,
     SliceSolver,
@@ -35,7 +36,16 @@ from tinysplit.common.errors import InputError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.boards_and_links import BAUD, BOARD, HAND_OFF, LINK, LINK_DRIVER, USE_ALL, WIRING
-from tinysplit.settings.costs import FRAME_PERIOD, HOST_TRANSFERS, MAX_ENERGY, MAX_LATENCY, MAX_PERIOD, OPTIMIZE, PERIOD
+from tinysplit.settings.costs import (
+    FRAME_PERIOD,
+    HOST_TRANSFERS,
+    INPUT_SOURCE,
+    MAX_ENERGY,
+    MAX_LATENCY,
+    MAX_PERIOD,
+    OPTIMIZE,
+    PERIOD,
+)
 from tinysplit.settings.search import ASSIGN, INPUT_AT, OUTPUT_AT, REPLICATE, SLICES, SOLVER, TIME_LIMIT
 from tinysplit.settings.setting import Heading
 from tinysplit.slices.settings import Search
@@ -53,6 +63,7 @@ LinkDriverOption = Annotated[LinkDriver | None, option(LINK_DRIVER)]
 class SearchOptions:
     """Options of every command that searches for splits."""
 
+    input_source: Annotated[InputSource, option(INPUT_SOURCE)] = InputSource.HOST
     host_transfers: Annotated[bool, option(HOST_TRANSFERS)] = False
     optimize: Annotated[Optimize, option(OPTIMIZE)] = Optimize.CYCLES
     period: Annotated[Period | None, option(PERIOD)] = None
@@ -67,6 +78,7 @@ class SearchOptions:
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
         frame_period_s = 0.0 if self.frame_period is None else check_seconds(FRAME_PERIOD, self.frame_period)
         return CostSettings(
+            input_source=self.input_source,
             host_transfers=self.host_transfers,
             optimize=self.optimize,
             period=self.period,

@@ -18,6 +18,7 @@ from tinysplit.cli.options import (
     CodeMemoryChoice,
     CodeMemoryOption,
     CostTableFile,
+    InputSourceOfSplit,
     ObjectiveOption,
     SplitPath,
     check_bits,
@@ -202,6 +203,7 @@ def arrivals(
     frame_rate: FrameRate = None,
     arrival_times: ArrivalTimes = None,
     input_count: InputCount = 50,
+    input_source: InputSourceOfSplit = None,
     loss_rate: LossRate = Loss.rate,
     loss_seed: LossSeed = Loss.seed,
     timeline: ShowTimeline = False,
@@ -225,8 +227,10 @@ def arrivals(
     inputs = _arrivals(frame_rate, arrival_times, input_count)
     loss = Loss(loss_rate, loss_seed)
     file = read_split(split_file)
+    if input_source:
+        file = file.model_copy(update={"input_source": input_source})
     context = pipeline.Context.load(
-        model, file.board_names, file.settings, messages, needs_weights=False, cost_table=cost_table
+        model, file.board_names, file.settings, messages, file.clock, needs_weights=False, cost_table=cost_table
     )
     keeps_events = bool(timeline or timeline_svg or timeline_trace)
     with late_step(messages, f"simulating {context.title}"):

@@ -12,6 +12,7 @@ from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.costs.handoff import powers_of
 from tinysplit.network.distribution import Part
 from tinysplit.plan.plan import BoardPlan, Plan
+from tinysplit.plan.planned_split import split_of_plans
 from tinysplit.plan.wiring import Link
 from tinysplit.project.activity import EstimatedSpan, ExternalPower
 from tinysplit.project.layer_formats import ProjectFormats
@@ -26,6 +27,7 @@ from tinysplit.project.manifest import (
     ProjectWeightsFile,
 )
 from tinysplit.split.evaluate.one_board import one_board_period_s
+from tinysplit.split.figures import PlacementFigures
 from tinysplit.split.problem import LayerCosts, Period, Problem
 from tinysplit.timing.figures import Timing
 from tinysplit.timing.results import Activity, Event
@@ -62,6 +64,7 @@ def build_manifest(
         project_hash=project_hash,
         weights_counter=options.weights_counter,
         signing_key=options.signing_key,
+        figures=PlacementFigures.of(split_of_plans(plans)),
         estimated_period_s=timing.period_s,
         one_board_period_s=one_board_period_s(problem),
         copies=tuple(tuple(program.number for program in programs) for programs in copies),

@@ -30,6 +30,18 @@ class Optimize(StrEnum):
     FLASH = "flash"
 
 
+class InputSource(StrEnum):
+    """Where inputs come from: the host, over the ports of the boards that read them, or these boards themselves."""
+
+    HOST = "host"
+    BOARD = "board"
+
+    @property
+    def text(self) -> str:
+        """What is printed beside a period."""
+        return "input from the host's port" if self is InputSource.HOST else "input from the board"
+
+
 class Slices(StrEnum):
     """How layers may be divided over boards: by what is better, not at all, by channels or by rows."""
 

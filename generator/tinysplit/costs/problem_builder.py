@@ -8,7 +8,7 @@ from math import inf
 
 from tinysplit.boards.board import Board, check_baud
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
-from tinysplit.common.choices import Optimize
+from tinysplit.common.choices import InputSource, Optimize
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.handoff import direct_seconds, handoff_of, powers_of
@@ -118,10 +118,12 @@ def _measured_problem(
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
     links_and_host = (link_settings, settings.bits_per_byte, host_baud)
     handoff = handoff_of(table, out_bytes, in_bytes, boards, *links_and_host)
+    if settings.input_source is InputSource.BOARD:
+        handoff = handoff.with_input_from_board()
     direct = direct_seconds(handoff)
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, link_settings) if link_settings.named else None
-    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud) for board in boards)
+    host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud, settings.input_source) for board in boards)
     problem = Problem(
         layers,
         devices,

@@ -7,6 +7,7 @@ from tinysplit.boards.board import Board, Uart, board_title, check_baud
 from tinysplit.boards.link_driver import LinkDriver, check_rate
 from tinysplit.boards.link_rates import agree
 from tinysplit.common.alignment import aligned
+from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
@@ -61,14 +62,18 @@ def link_seconds(
     return wire_seconds(n_bytes, sender, baud, bits_per_byte) + idle_seconds(receiver, driver, baud, bits_per_byte)
 
 
-def host_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int) -> tuple[float, float]:
+def host_seconds(
+    board: Board, in_bytes: int, out_bytes: int, host_baud: int, source: InputSource = InputSource.HOST
+) -> tuple[float, float]:
     """Return the seconds in which the host sends the network's input and START to `board`, and reads the output.
 
-    Each request waits for its reply (docs/protocol.md, Host ports); delays of the host itself are not included.
+    Each request waits for its reply (docs/protocol.md, Host ports); delays of the host itself are not included. An
+    input whose source is the board takes none.
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
+    request_bytes = in_bytes + loads * LOAD_OFFSET_BYTES + START_BYTES
     return (
-        _request_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES + START_BYTES, loads + 1, 0, host_baud),
+        _request_seconds(board, request_bytes, loads + 1, 0, host_baud) if source is InputSource.HOST else 0.0,
         # DONE goes first
         _request_seconds(
             board, reads * READ_REQUEST_BYTES, reads, out_bytes + DONE_BYTES + FRAME_OVERHEAD_BYTES, host_baud

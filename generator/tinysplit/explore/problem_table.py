@@ -107,7 +107,8 @@ def _handoff_of(
     def by_pair(table: DeviceTable) -> DeviceTable:
         return tuple(pick(table[index], i) for i, index in enumerate(indices))
 
-    return Handoff(
+    return replace(
+        parts,
         wire_s=tuple(map(by_pair, parts.wire_s)),
         reply_s=by_pair(parts.reply_s),
         copy_s=by_device(parts.copy_s),
@@ -115,8 +116,7 @@ def _handoff_of(
         receive_s=by_device(parts.receive_s),
         host_s=tuple(parts.host_s[index] for index in indices),
         latency_s=tuple(map(by_pair, parts.latency_s)),
-        taken_s=tuple(parts.taken_s[index] for index in indices),
-        overlaps=parts.overlaps,
+        taken_s=tuple(parts.taken_s[index] for index in indices) if parts.taken_s else (),
         wake_s=by_device(parts.wake_s),
         tick_shares=tuple(parts.tick_shares[index] for index in indices),
     )

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.published import Published
-from tinysplit.common.choices import Copies
+from tinysplit.common.choices import Copies, InputSource
 from tinysplit.common.errors import UsageError
 from tinysplit.costs.cost_model import CostModel
 from tinysplit.costs.handoff import powers_of
@@ -16,7 +16,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Conv, DepthwiseConv, MaxPool
 from tinysplit.network.layers.base import FLOAT_BITS
 from tinysplit.settings.boards_and_links import LINK
-from tinysplit.settings.costs import BITS_PER_BYTE, COST_TABLE, HOST_TRANSFERS, PAPER
+from tinysplit.settings.costs import BITS_PER_BYTE, COST_TABLE, HOST_TRANSFERS, INPUT_SOURCE, PAPER
 from tinysplit.settings.search import REPLICATE, SLICES
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
@@ -109,6 +109,8 @@ def check_published(settings: CostSettings, search: Search, *, has_cost_table: b
         raise UsageError(f"{PAPER} knows whole layers only: it cannot be combined with {SLICES}")
     if has_cost_table:
         raise UsageError(f"{PAPER} has the published cycles per MAC: leave {COST_TABLE} out")
+    if settings.input_source is InputSource.BOARD:
+        raise UsageError(f"{PAPER} counts no transfer of the host: leave {INPUT_SOURCE('board')} out")
     if settings.bits_per_byte != CostSettings.bits_per_byte or settings.links or settings.host_transfers:
         raise UsageError(
             f"{PAPER} has 8 bit times per byte, equal links and no host transfers: it cannot be combined with "

@@ -10,12 +10,13 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
+from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_distribution import distributed_widths
 from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.plan import Plan
 from tinysplit.split.problem import Assignment, Problem
-from tinysplit.split.solution import Placement, Split
+from tinysplit.split.solution import GIVEN, Placement, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +74,21 @@ def with_programs(
     except TinysplitError:
         return split
     return replace(split, programs=tuple(plan.program() for plan in plans))
+
+
+def split_of_plans(plans: Sequence[Plan], distributions: Distributions | None = None) -> Split:
+    """Return what was planned, which nobody searched for: its figures are those that `split` has."""
+    copies = [plan.assignment[0] for plan in plans] if len(plans) > 1 else []
+    programs = tuple(plan.program() for plan in plans)
+    slowest = max(plans, key=lambda plan: plan.program().computing_s)
+    return Split(
+        slowest.problem,
+        slowest.assignment,
+        lower_bound=0.0,
+        explored=0,
+        solver=GIVEN,
+        spent_s=0.0,
+        copies=tuple(copies),
+        distributions=distributions,
+        programs=programs,
+    )

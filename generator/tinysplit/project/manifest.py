@@ -37,6 +37,7 @@ from tinysplit.project.file_link import FileLink
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL
+from tinysplit.split.figures import PlacementFigures
 
 NETWORK_INPUT_NUMBER = 0
 
@@ -288,7 +289,8 @@ class Project(FileModel):
     project_hash: Count
     weights_counter: Count | None = None  # of the configuration files, if there are any: it rises with each network
     signing_key: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None  # public key of who signs these files
-    estimated_period_s: Seconds
+    figures: PlacementFigures | None = None  # from shapes alone, as `split` has them; None of a wiring test
+    estimated_period_s: Seconds  # all other estimates know formats and weights
     one_board_period_s: Seconds | None  # of the best single board of the set that has the memory, None if there is none
     copies: tuple[tuple[Number, ...], ...]  # boards of each copy of the network
     boards: tuple[ProjectBoard, ...]

@@ -1,5 +1,6 @@
 """Prints a generated folder: layers and memory of each board, the kernel of each layer, and the wiring."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import Pipeline, Project, ProjectBoard, ProjectCut, ProjectDecryption, ProjectLink
 from tinysplit.split.evaluate.sub_models import sub_models
+from tinysplit.split.report.figures import energy_text, latency_text, period_text
 from tinysplit.split.report.split import layer_numbers
 
 
@@ -40,8 +42,21 @@ def print_project(project: Project, out: Path, console: Console) -> None:
     for link in project.links:
         console.print(f"{wiring_text(link)}; {link.baud} baud", highlight=False, soft_wrap=True)
     console.print(f"host ports: {project.host_baud} baud", highlight=False)
+    for line in figure_lines(project):
+        console.print(line, highlight=False, soft_wrap=True)
     if project.host_protocol is HostProtocol.MLPERF:
         console.print(mlperf_text(project), highlight=False, soft_wrap=True)
+
+
+def figure_lines(project: Project) -> Iterator[str]:
+    """Yield latency, period and energy, as `split` prints them."""
+    figures = project.figures
+    if not figures:
+        return
+    yield f"{latency_text(figures.L, figures.T, figures.I)} (estimated)"
+    yield period_text(figures.period_s, figures.period_definition, figures.input_source)
+    if figures.energy_j is not None:
+        yield energy_text(figures.energy_j, figures.frame_period_s)
 
 
 def mlperf_text(project: Project) -> str:
@@ -77,7 +92,7 @@ def wiring_text(link: ProjectLink) -> str:
 
 
 def print_hand_offs(project: Project, console: Console) -> None:
-    """Print how each cut crosses, and the latency with streamed hand-offs."""
+    """Print how each cut crosses."""
     for cut in project.cuts:
         if cut.part:
             what = f"{cut.part} of layer {cut.part.layer}" if cut.part.layer else f"{cut.part} of the input"
@@ -86,11 +101,6 @@ def print_hand_offs(project: Project, console: Console) -> None:
         reason = f" ({cut.why_whole})" if cut.why_whole else ""
         line = f"output of layer {cut.after_layer} to board {cut.to_board}: {_hand_off(cut)}{reason}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if project.overlaps:
-        whole_s = project.estimated_l_s + project.estimated_t_s
-        otherwise = "one after the other" if project.is_distributed else "with whole hand-offs"
-        line = f"I {project.estimated_i_s * MS:.2f} ms, {otherwise} L + T = {whole_s * MS:.2f} ms (estimated)"
-        console.print(line, highlight=False, soft_wrap=True)
 
 
 def _hand_off(cut: ProjectCut) -> str:

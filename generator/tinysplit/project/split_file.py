@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, NonNegativeFloat, model_validator
+from typing_extensions import override
 
 from tinysplit import __version__
 from tinysplit.boards.board import Board, ClockSource, CodeMemory
 from tinysplit.boards.board_files import named_path
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.common.choices import Optimize
+from tinysplit.common.choices import InputSource, Optimize
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, Seconds, read_json, validate
 from tinysplit.common.output_file import write_whole_file
@@ -26,9 +27,9 @@ from tinysplit.plan.predicted_memory import PredictedMemory
 from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.explain.reasons import Reasons
+from tinysplit.split.figures import PlacementFigures
 from tinysplit.split.problem import Assignment, Objective, Period
 from tinysplit.split.solution import Placement, Split, assignments
-from tinysplit.timing.bottleneck import Bottleneck, Place
 from tinysplit.timing.topology import Cut
 
 SCHEMA_VERSION: Literal[4] = 4
@@ -43,6 +44,7 @@ _OF_SETTINGS = (
     "objective",
     "frame_period_s",
     "host_transfers",
+    "input_source",
     "optimize",
     "link_driver",
     "hand_off",
@@ -133,60 +135,21 @@ class SplitWidths(FileModel):
     weights: dict[str, Literal[8, 16]]
 
 
-class SplitBottleneck(FileModel):
-    """What is busy for the largest share of the period: a board with its layers, a link or a host's port."""
-
-    place: Place
-    boards: tuple[Number, ...]  # two of a link
-    layers: tuple[Number, ...]
-    busy_s: Seconds  # of an inference
-    share: float
-
-    @classmethod
-    def of(cls, found: Bottleneck) -> Self:
-        """Return a bottleneck as the file has it."""
-        return cls(
-            place=found.busy.place,
-            boards=tuple(number + 1 for number in (found.busy.device, found.busy.receiver) if number >= 0),
-            layers=tuple(number + 1 for number in found.layers),
-            busy_s=found.busy.seconds,
-            share=found.share,
-        )
-
-
-class SplitFigures(FileModel):
-    """Figures of the split, by Santamaria 2021, formulas 2 and 4 to 6: seconds, inferences per second, joules.
+class SplitFigures(PlacementFigures):
+    """Figures of the split.
 
     `lower_bound` is a bound on the objective of all splits, in seconds or joules, or of all options of the exact search
     where layers are divided; `gap` is the relative optimality gap.
     """
 
-    L: Seconds
-    T: Seconds
-    I: Seconds  # noqa: E741 (the name of formula 5)
-    period_s: Seconds
-    bottleneck: SplitBottleneck | None = None  # of the period; None of an ideal one
-    throughput: float | None  # None for a period of 0
-    energy_j: float | None  # None where the currents of a board are not known
-    power: dict[str, float] | None = None  # `PowerFigures` of the simulated firmware
     lower_bound: float
     gap: float
 
     @classmethod
+    @override
     def of(cls, split: Split) -> Self:
         """Return the figures of `split`."""
-        return cls(
-            L=split.l_s,
-            T=split.t_s,
-            I=split.i_s,
-            period_s=split.period_s,
-            bottleneck=SplitBottleneck.of(split.timing.bottleneck) if split.timing else None,
-            throughput=1 / split.period_s if split.period_s else None,
-            energy_j=None if split.without_currents else split.energy_j,
-            power=split.power.to_json() if split.power else None,
-            lower_bound=split.lower_bound,
-            gap=split.gap,
-        )
+        return cls(**dict(PlacementFigures.of(split)), lower_bound=split.lower_bound, gap=split.gap)
 
 
 class SplitFile(FileModel):
@@ -215,6 +178,7 @@ class SplitFile(FileModel):
     frame_period_s: NonNegativeFloat
     links: tuple[SplitLink, ...]
     host_transfers: bool
+    input_source: InputSource = InputSource.HOST
     optimize: Optimize
     link_driver: LinkDriver | None = None  # None: chosen for each board
     hand_off: HandOffMode | None = None  # None: what is faster, for each cut

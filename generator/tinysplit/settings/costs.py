@@ -8,6 +8,12 @@ HOST_TRANSFERS = Setting(
     Heading.COSTS,
     is_switch=True,
 )
+INPUT_SOURCE = Setting(
+    "input_source",
+    "Source of the inputs: host, over the ports of the boards that read them, or board, as from a sensor: these "
+    "boards have an input as soon as they are free for it, or when it arrives, without a transfer.",
+    Heading.COSTS,
+)
 OPTIMIZE = Setting(
     "optimize",
     "What kernels and tensor placement minimise: cycles, or ram or flash even if that costs cycles.",

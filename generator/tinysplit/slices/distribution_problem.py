@@ -216,7 +216,8 @@ class DistributionModel:
         in_bytes, out_bytes = (self.costs.widths.size_bytes(graph, tensor) for tensor in ends)
         boards = (self.costs.boards[board] for board in (self.input_board, self.output_board))
         host_baud = settings.host_baud_on(self.costs.boards)
-        (in_s, _), (_, out_s) = (host_seconds(board, in_bytes, out_bytes, host_baud) for board in boards)
+        own = (in_bytes, out_bytes, host_baud, settings.input_source)
+        (in_s, _), (_, out_s) = (host_seconds(board, *own) for board in boards)
         return in_s + out_s
 
     def _transition(self, source: int, number: int, reading: Reading) -> Transition:

@@ -1,7 +1,9 @@
 """Hand-off: what moving a tensor between two boards takes from the line and from the CPUs at its ends."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
+from tinysplit.common.choices import InputSource
 from tinysplit.timing.topology import Table
 
 DeviceTable = tuple[tuple[float, ...], ...]  # seconds by [tensor][device], the network's input last
@@ -16,7 +18,8 @@ class Handoff:
     knows that it has the tensor. The CPU copies a staged tensor between its buffer and
     the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one that sleeps meanwhile
     takes `wake_s` more. The host feeds and reads a device for `host_s`, and knows `taken_s` later that an input was
-    taken; the last entries of `receive_s` and `send_s` are those of the network's input and output.
+    taken; the last entries of `receive_s` and `send_s` are those of the network's input and output. An input from the
+    board takes no time but that of its copy.
     """
 
     wire_s: Table
@@ -30,14 +33,27 @@ class Handoff:
     overlaps: bool = True  # whether boards compute while their links move tensors
     wake_s: DeviceTable = ()  # of a core that sleeps while a tensor comes; empty: nothing
     tick_shares: tuple[float, ...] = ()  # [device]: of the time asleep that the millisecond interrupt takes
+    input_source: InputSource = InputSource.HOST
 
     @classmethod
-    def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> "Handoff":
+    def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> Self:
         """Return a hand-off that costs no CPU and needs no replies."""
         n_devices = len(wire_s[0])
         free = ((0.0,) * n_devices,)
         tensors = free * (len(wire_s) + 1)
         return cls(wire_s, free * n_devices, tensors, tensors, tensors, host_s or ((0.0, 0.0),) * n_devices)
+
+    def with_input_from_board(self) -> Self:
+        """Return the same parts without what the host's port takes of an input: boards that read one have it."""
+        nothing = (0.0,) * len(self.host_s)
+        return replace(
+            self,
+            receive_s=(*self.receive_s[:-1], nothing),
+            host_s=tuple((0.0, out_s) for _, out_s in self.host_s),
+            taken_s=(),
+            wake_s=(*self.wake_s[:-1], nothing) if self.wake_s else (),
+            input_source=InputSource.BOARD,
+        )
 
     def until_known_s(self, tensor: int, sender: int, receiver: int) -> float:
         """Return the seconds from the last bit of a tensor until its receiver knows that it has it."""

@@ -44,8 +44,8 @@ class Inbox:
 class Feed:
     """Sends the inputs of `inbox` to a board as soon as there is room; the board opens `room`.
 
-    Sending takes the first of `times_s`; the second passes after room was made until the host knows. `ready` is open
-    while it waits for an input that it could send at once.
+    Sending takes the first of `times_s`; the second passes after room was made until the host knows. Both are 0 for an
+    input from the board itself. `ready` is open while it waits for an input that it could send at once.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from tinysplit.common.choices import InputSource
 from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import Cut, Pair
 
@@ -114,4 +115,5 @@ class Program:
         """The transfers for which a board waits, as it lacks the RAM for a buffer; none where boards go on."""
         if self.is_distributed:
             return ()
-        return tuple(step for step in self.steps if step.kind in STAGED_KINDS and not step.is_staged)
+        kinds = {*STAGED_KINDS} - ({Kind.INPUT} if self.handoff.input_source is InputSource.BOARD else set())
+        return tuple(step for step in self.steps if step.kind in kinds and not step.is_staged)

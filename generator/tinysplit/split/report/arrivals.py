@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,9 +14,11 @@ from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
 from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT
 from tinysplit.split.evaluate.replication import alone_on_each
+from tinysplit.split.figures import PlacementFigures
 from tinysplit.split.problem import Problem
+from tinysplit.split.report.figures import figure_lines
 from tinysplit.split.report.simulation import SimulationReport, print_simulation
-from tinysplit.timing.figures import Timing
+from tinysplit.split.solution import Split
 from tinysplit.timing.loss import Loss
 from tinysplit.timing.results import Passage
 from tinysplit.timing.simulation import simulate
@@ -93,16 +96,20 @@ def _time_of(given: str | float, place: str, before_s: float) -> float:
 class ArrivalReport:
     """Times of each input by placement; `why_not` says why no board can run the whole network.
 
-    `simulation` is that of the split or its copies.
+    `simulation` is that of `split`, or of its copies.
     """
 
+    split: Split
     per_second: float | None
     passages: Mapping[str, Sequence[Passage]]
     why_not: str
     simulation: SimulationReport
 
     def to_json(self) -> dict[str, Any]:
-        """Return the times of all inputs in seconds, with mean and maximum of latency and waiting time."""
+        """Return the times of all inputs in seconds, with mean and maximum of latency and waiting time.
+
+        `figures` are those of the split, whatever the inputs.
+        """
         return {
             "frames_per_second": self.per_second,
             "placements": {
@@ -110,29 +117,40 @@ class ArrivalReport:
                 for placement, passages in self.passages.items()
             },
             "whole_networks_infeasible": self.why_not or None,
+            "figures": PlacementFigures.of(self.split).model_dump(mode="json"),
             "simulation": self.simulation.to_json(),
         }
 
 
 def simulate_arrivals(
-    timing: Timing, whole: Problem, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
+    split: Split, whole: Problem, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
 ) -> ArrivalReport:
-    """Simulate inputs on a split or on copies, and on copies of the `whole` network on all boards that can run it."""
-    found = simulate(timing.programs, arrivals.times_s, loss, keeps_events=keeps_events)
-    report = SimulationReport(found, whole.devices, timing.i_s, loss.rate)
-    if len(timing.programs) > 1:
-        return ArrivalReport(arrivals.per_second, {"copies": found.passages}, "", report)
+    """Simulate inputs on a split or on copies, and on copies of the `whole` network on all boards that can run it.
+
+    `split` has programs.
+    """
+    found = simulate(split.programs, arrivals.times_s, loss, keeps_events=keeps_events)
+    report = partial(ArrivalReport, split, arrivals.per_second)
+    simulation = SimulationReport(found, whole.devices, split.i_s, loss.rate)
+    if split.copies:
+        return report({"copies": found.passages}, "", simulation)
     passages: dict[str, Sequence[Passage]] = {"split": found.passages}
     free = replace(whole, must_use_all=False).without_limits()
     alone = [each for each in alone_on_each(free) if each.is_feasible]
     if not alone:
-        return ArrivalReport(arrivals.per_second, passages, "no board has the memory for the whole network", report)
+        return report(passages, "no board has the memory for the whole network", simulation)
     wholes = simulate([each.firmware.program for each in alone], arrivals.times_s)
-    return ArrivalReport(arrivals.per_second, {**passages, "whole networks": wholes.passages}, "", report)
+    return report({**passages, "whole networks": wholes.passages}, "", simulation)
 
 
 def print_arrivals(report: ArrivalReport, console: Console) -> None:
-    """Print one line per placement: latency from arrival to output, and waiting time from arrival to start."""
+    """Print the figures of the split, and a line for each placement.
+
+    The line has the latency from arrival to output, and the waiting time from arrival to start.
+    """
+    for line in figure_lines(report.split):
+        console.print(line, highlight=False, markup=False)
+    console.print()
     first = next(iter(report.passages.values()))
     rate = "from a trace" if report.per_second is None else f"{report.per_second:g} per second"
     console.print(f"{counted(len(first), 'input')}, {rate} (estimated)", highlight=False)

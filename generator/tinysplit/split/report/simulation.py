@@ -84,14 +84,10 @@ class SimulationReport:
 
 
 def print_simulation(report: SimulationReport, console: Console) -> None:
-    """Print latency and period, a row for each board, and power."""
+    """Print T and the time between outputs, a row for each board, and power."""
     found = report.simulated
     period = "" if found.period_s is None else f", an output every {MS * found.period_s:.2f} ms"
-    console.print(
-        f"L {MS * found.l_s:.2f} ms, T {MS * report.t_s:.2f} ms, I alone {MS * report.latency_s:.2f} ms{period}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    console.print(f"T {MS * report.t_s:.2f} ms on average{period}", highlight=False)
     if report.loss_rate:
         console.print(
             f"{report.loss_rate:g} of all bytes on links lost: {found.repeated_frames} frames repeated", highlight=False
@@ -102,7 +98,7 @@ def print_simulation(report: SimulationReport, console: Console) -> None:
         table.add_row(name, *_cells(times, buffers, found.end_s, report.inferences))
     console.print(table)
     console.print(
-        f"inputs that wait at the host: {found.queue.mean(found.end_s):.2f} on average, {found.queue.highest} at most",
+        f"inputs that wait for a board: {found.queue.mean(found.end_s):.2f} on average, {found.queue.highest} at most",
         highlight=False,
     )
     _print_power(report, console)

@@ -7,21 +7,21 @@ from rich.console import Console
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from tinysplit.boards.board import board_title, no_energy_model
+from tinysplit.boards.board import board_title
+from tinysplit.common.choices import InputSource
 from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.texts.spans import span_text
-from tinysplit.common.units import MILLI, MS
+from tinysplit.common.units import MS
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.sub_models import SubModel
 from tinysplit.split.problem import Period
+from tinysplit.split.report.figures import latency_text, throughput_lines, with_host
 from tinysplit.split.solution import GIVEN, Split
-from tinysplit.timing.bottleneck import Bottleneck, bottleneck_text
 from tinysplit.timing.program import Kind
 from tinysplit.timing.topology import Cut, pair_of
 
 SMALL_GAP = 0.001
-SHOWN_MS = 0.005
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
 
 
@@ -39,20 +39,16 @@ def print_split(split: Split, console: Console) -> None:
     if unused := sum(not split.runs_on(device) for device in range(len(split.problem.devices))):
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     if split.copies:
-        console.print("copies of the whole network: the host deals the inputs to them", highlight=False)
+        source = split.problem.handoff_parts.input_source
+        dealt = "the host deals the inputs to them" if source is InputSource.HOST else "each has inputs of its own"
+        console.print(f"copies of the whole network: {dealt}", highlight=False)
     if split.cuts:
         console.print(_cuts(split))
     copy = "the slowest copy, " if split.copies else ""
-    console.print(f"{_latency(split)} ({copy}estimated{_with_host(split)})", highlight=False)
-    for line in _blocking(split):
-        console.print(line, highlight=False)
-    console.print(_period(split), highlight=False)
-    console.print(_energy(split), highlight=False, markup=False)
-    console.print(_proof(split), highlight=False)
-
-
-def _with_host(split: Split) -> str:
-    return ", including host transfers" if split.problem.host_seconds else ""
+    latency = latency_text(split.l_s, split.t_s, split.i_s)
+    console.print(f"{latency} ({copy}estimated{with_host(split)})", highlight=False)
+    for line in (*_blocking(split), *throughput_lines(split), _proof(split)):
+        console.print(line, highlight=False, markup=False)
 
 
 def layer_numbers(run: SubModel) -> str:
@@ -71,13 +67,12 @@ def print_slices(split: Split, console: Console) -> None:
         console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     where = " over all boards, which work side by side" if len(set(split.assignment)) > 1 else ""
     latency = f"L {split.l_s * MS:.2f} ms and T {split.t_s * MS:.2f} ms{where}: I {split.i_s * MS:.2f} ms"
-    console.print(f"{latency} (estimated{_with_host(split)})", highlight=False)
+    console.print(f"{latency} (estimated{with_host(split)})", highlight=False)
     if pairs := {pair_of(hop.sender, hop.receiver) for hop in transfers(split.problem, split.assignment)}:
         wires = ", ".join(f"{first + 1}-{second + 1}" for first, second in sorted(pairs))
         console.print(f"boards to wire: {wires}", highlight=False)
-    console.print(_period(split), highlight=False)
-    console.print(_energy(split), highlight=False, markup=False)
-    console.print(_proof(split), highlight=False)
+    for line in (*throughput_lines(split), _proof(split)):
+        console.print(line, highlight=False, markup=False)
 
 
 def _bound_of_options(split: Split) -> str:
@@ -160,30 +155,6 @@ def _bar(used_bytes: int, total_bytes: int) -> tuple[ProgressBar, str]:
     return ProgressBar(total, used_bytes, width=BAR_WIDTH, complete_style="green"), f"{used_bytes} of {total_bytes}"
 
 
-def _latency(split: Split) -> str:
-    """Return L, T and I, and what passes at the same time, or is neither in L nor in T: copies of the input."""
-    overlapped_ms = (split.l_s + split.t_s - split.i_s) * MS
-    more = ""
-    if abs(overlapped_ms) >= SHOWN_MS:
-        copied = f" + {-overlapped_ms:.2f} ms to copy the input"
-        more = f" - {overlapped_ms:.2f} ms at the same time" if overlapped_ms > 0 else copied
-    return f"L {split.l_s * MS:.2f} ms + T {split.t_s * MS:.2f} ms{more} = I {split.i_s * MS:.2f} ms"
-
-
-def _period(split: Split) -> str:
-    rate = f", {1 / split.period_s:.4f} outputs per second" if split.period_s else ""
-    period = f"period {split.period_s * MS:.2f} ms ({split.problem.period_definition}){rate} (estimated)"
-    return f"{period}\n{_bottleneck(split.timing.bottleneck, split)}" if split.timing else period
-
-
-def _bottleneck(found: Bottleneck, split: Split) -> str:
-    """Return what sets the period, and for which share of it it is busy."""
-    ends = [number for number in (found.busy.device, found.busy.receiver) if number >= 0]
-    titles = [board_title(number + 1, split.problem.devices[number].name) for number in ends]
-    text = bottleneck_text(found.busy.place, titles, [number + 1 for number in found.layers], found.share)
-    return f"bottleneck: {'of the slowest copy: ' if split.copies else ''}{text}"
-
-
 def _blocking(split: Split) -> Iterator[str]:
     """Yield a line for each transfer for which a board waits."""
     if split.problem.period_definition is not Period.FIRMWARE:
@@ -198,15 +169,6 @@ def _blocking(split: Split) -> Iterator[str]:
         if n_bytes := step.n_bytes:
             board = board_title(step.device + 1, split.problem.devices[step.device].name)
             yield f"{board} waits while {what[step.kind]}: no room for a buffer of {n_bytes} bytes"
-
-
-def _energy(split: Split) -> str:
-    interval_s = split.problem.frame_period_s
-    interval = f"an input every {interval_s * MS:.6g} ms" if interval_s else "inputs without pauses"
-    if unknown := split.without_currents:
-        return no_energy_model(unknown[0])
-    energy = f"energy {split.energy_j * MILLI:.3f} mJ per inference, {interval} (MCUs only, estimated)"
-    return f"{energy}\n{split.power.text}" if split.power else energy
 
 
 def _proof(split: Split) -> str:
