@@ -14,6 +14,8 @@ volatile uint32_t exchange_outputs_done;
 uint32_t exchange_output_crc;
 
 static volatile bool is_started; /* the input is in its buffer, and stays there until it is taken */
+static volatile uint32_t newest_start; /* number of the input that was started last */
+static volatile uint32_t repeats; /* further inferences of the same input */
 static volatile uint32_t input_crc;
 static volatile bool is_full; /* the output waits for the host */
 
@@ -39,6 +41,8 @@ void exchange_reset(void) {
   exchange_outputs_done = 0;
   exchange_output_crc = 0;
   is_started = false;
+  newest_start = UINT32_MAX;
+  repeats = 0;
   is_full = false;
 }
 
@@ -90,10 +94,14 @@ static bool wait_for_input(void) {
 
 static void free_input(void) {
   uint32_t lock = interrupts_lock();
-  restart_loading();
   uint32_t number = exchange_inputs_taken;
   exchange_inputs_taken = number + 1u;
-  is_started = false;
+  if (repeats) {
+    repeats--;
+  } else {
+    restart_loading();
+    is_started = false;
+  }
   host_tell_taken(number);
   interrupts_unlock(lock);
 }
@@ -144,13 +152,15 @@ void exchange_loaded(uint32_t offset, uint32_t length) {
   run_look_again(); /* the CRC can be brought forward */
 }
 
-uint8_t exchange_start(uint32_t number, uint32_t crc) {
+uint8_t exchange_start(uint32_t number, uint32_t crc, uint32_t count) {
   uint8_t error = check_input(number);
-  uint32_t newest = exchange_inputs_taken - (is_started ? 0u : 1u);
-  bool is_repeated = number == newest && (error == ERROR_BUSY || error == ERROR_WRONG_NUMBER);
-  if (is_repeated) return ERROR_NONE;
+  bool is_asked_again = number == newest_start && (error == ERROR_BUSY || error == ERROR_WRONG_NUMBER);
+  if (is_asked_again) return ERROR_NONE;
   if (error) return error;
+  if (count == 0 || (count > 1 && !network_is_staged(&network_input))) return ERROR_BAD_RANGE;
   input_crc = crc;
+  newest_start = number;
+  repeats = count - 1u;
   is_started = true;
   return ERROR_NONE;
 }

@@ -31,6 +31,7 @@ enum {
   FRAME_WRITE_WEIGHTS = 0x0D,
   FRAME_COMMIT_WEIGHTS = 0x0E,
   FRAME_KEY = 0x0F,
+  FRAME_REPEAT = 0x10,
   FRAME_REPLY = 0x80, /* added to the type of a request */
   FRAME_DONE = 0xE0,
   FRAME_TAKEN = 0xE1,

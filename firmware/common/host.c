@@ -20,7 +20,8 @@
 enum {
   PROTOCOL_VERSION = 2,
   IDENTITY_WORDS = 15,
-  REQUEST_BYTES = 10, /* without data, which go to their place at once */
+  REQUEST_BYTES = 12, /* the most, without data, which go to their place at once */
+  READ_OUTPUT_BYTES = 10,
   LARGEST_OUTPUT_PART = FRAME_MAX_PAYLOAD,
   REBOOT_MS = 10 /* for the reply to leave */
 };
@@ -117,7 +118,7 @@ static void load(const frame_header_t *header, const uint8_t *head) {
 }
 
 static void start(const frame_header_t *header, const uint8_t *head) {
-  answer(header, exchange_start(frame_u32(head), frame_u32(head + 4)), exchange_inputs_taken);
+  answer(header, exchange_start(frame_u32(head), frame_u32(head + 4), 1), exchange_inputs_taken);
 }
 
 static void read_output(const frame_header_t *header, const uint8_t *head) {
@@ -151,7 +152,7 @@ REQUESTS table[] = {{FRAME_IDENTIFY, IDENTIFY_STATE, 0, 1, identify, NULL},
                     {FRAME_RESET, 0, 4, 4, change_run, NULL},
                     {FRAME_LOAD, 0, FRAME_HEAD_BYTES, 0, load, &input_data},
                     {FRAME_START, 0, 8, 8, start, NULL},
-                    {FRAME_READ_OUTPUT, 0, REQUEST_BYTES, REQUEST_BYTES, read_output, NULL},
+                    {FRAME_READ_OUTPUT, 0, READ_OUTPUT_BYTES, READ_OUTPUT_BYTES, read_output, NULL},
                     {FRAME_STOP, 0, 0, 0, change_run, NULL},
                     {FRAME_CHECK, 0, 0, 0, check, NULL},
                     {FRAME_REBOOT, 0, 0, 0, reboot, NULL}};

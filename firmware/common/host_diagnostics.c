@@ -1,6 +1,10 @@
-/* The requests that only measuring needs: times of the steps, the clock, and how much of the stack was used. */
+/* The requests that only measuring needs: inferences of an input that stays on the board, times of the steps, the clock,
+ * and how much of the stack was used.
+ */
 #include "cycle_counter.h"
 #include "error_codes.h"
+#include "exchange.h"
+#include "host_events.h"
 #include "host_send.h"
 #include "network.h"
 #include "requests.h"
@@ -12,6 +16,11 @@
 enum { STAMPS_ENDS, STAMPS_SENDINGS, STAMPS_LINK_TICKS };
 
 enum { RECORDS_PER_REPLY = FRAME_MAX_PAYLOAD / 8 };
+
+static void repeat(const frame_header_t *header, const uint8_t *head) {
+  uint8_t code = exchange_start(frame_u32(head), frame_u32(head + 4), frame_u32(head + 8));
+  host_tell_obeyed(header->type, header->sequence, code, code == ERROR_WRONG_NUMBER ? exchange_inputs_taken : header->type);
+}
 
 static void read_times(const frame_header_t *header, const uint8_t *head) {
   uint16_t first = frame_u16(head);
@@ -56,7 +65,8 @@ static void identify_stack(const frame_header_t *header, const uint8_t *head) {
   send_two_words(header, stack_bytes(), stack_used_bytes());
 }
 
-REQUESTS table[] = {{FRAME_READ_TIMES, 0, 2, 2, read_times, NULL},
+REQUESTS table[] = {{FRAME_REPEAT, 0, 12, 12, repeat, NULL},
+                    {FRAME_READ_TIMES, 0, 2, 2, read_times, NULL},
                     {FRAME_READ_CLOCK, 0, 1, 1, read_clock, NULL},
                     {FRAME_READ_STAMPS, 0, 3, 3, read_stamps, NULL},
                     {FRAME_IDENTIFY, IDENTIFY_STACK, 0, 1, identify_stack, NULL}};

@@ -16,6 +16,7 @@ from tinysplit.boards.board import CodeMemory, board_title
 from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.boards.catalog import read_board_file
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import (
     Count,
@@ -360,6 +361,11 @@ class Project(FileModel):
         yield from ((f"layer {layer.number}", (layer.board,)) for layer in self.layers)
         yield from (("a copy of the network", boards) for boards in self.copies)
         yield from (("an activity", (each.board,)) for each in (*self.estimated_alone, *self.estimated_in_stream))
+
+    @property
+    def input_source(self) -> InputSource:
+        """Where inputs come from."""
+        return self.figures.input_source if self.figures else InputSource.HOST
 
     @property
     def pipelines(self) -> tuple[Pipeline, ...]:

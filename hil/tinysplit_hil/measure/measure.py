@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.common.tables import counted
 from tinysplit.network.fixed_point.formats import IntArray
@@ -84,7 +85,8 @@ class Measurement:
 class _Inference:
     """One inference: its output, I in seconds, and the time records and the activity of its boards, by number.
 
-    The activity is that from the first byte of the input until the output was read.
+    The activity is that from the first byte of the input until the output was read; from START with an input from the
+    board.
     """
 
     output: bytes
@@ -217,8 +219,11 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
     """Run one inference of a copy of the network in a run of its own."""
     boards.start_run()
     try:
+        keeps_input = boards.project.input_source is InputSource.BOARD
+        if keeps_input:  # which is there when the inference begins
+            boards.run([boards.clients[number].load_input(0, data) for number in pipeline.input_boards])
         before = boards.accounts()
-        output, i_s = _infer(boards, pipeline, data)
+        output, i_s = _infer(boards, pipeline, data, is_loaded=keeps_input)
         activities = activities_between(before, boards.accounts(), boards.core_hz)
         records = read_times(boards, pipeline)
         boards.check_flash()
@@ -227,7 +232,7 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
         raise boards.explain(error) from None
 
 
-def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, float]:
+def _infer(boards: Boards, pipeline: Pipeline, data: bytes, *, is_loaded: bool) -> tuple[bytes, float]:
     """Run one inference of a run that has begun; return its output, and I in seconds.
 
     Raises ClientError where the event that ends I was lost.
@@ -241,7 +246,7 @@ def _infer(boards: Boards, pipeline: Pipeline, data: bytes) -> tuple[bytes, floa
         crc = yield from last.wait_done(0, timeout_s)
         outputs.append((yield from last.read_output(0, boards.identities[pipeline.output_board].output_bytes, crc)))
 
-    boards.run([*(client.send_input(0, data, timeout_s) for client in first), collect()])
+    boards.run([*(client.send_input(0, data, timeout_s, is_loaded=is_loaded) for client in first), collect()])
     if 0 not in last.done_s:
         raise ClientError(pipeline.output_board, f"{last.name}: its DONE was lost, so I is not known: check its wiring")
     return outputs[0], last.done_s[0] - max(client.started_s[0] for client in first)

@@ -28,7 +28,7 @@ from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.measure.measure import check_sample_count, measure
 from tinysplit_hil.measure.outputs import check_outputs
 from tinysplit_hil.measure.report import MeasureReport
-from tinysplit_hil.measure.stream import Stream, check_stream_count, stream
+from tinysplit_hil.measure.stream import Stream, check_stream, stream
 from tinysplit_hil.measure.timeline.layer_parts import record_parts
 from tinysplit_hil.measure.timeline.report import record_timeline
 from tinysplit_hil.rig.rig import check_rig, open_rig
@@ -115,6 +115,6 @@ def measure_boards(
 
 
 def check_samples(project: Project, samples: Samples, settings: MeasureSettings) -> None:
-    """Raise UsageError if there are too few samples to measure, before the projects are built for it."""
-    check = check_stream_count if settings.is_pipelined else check_sample_count
+    """Raise UsageError for what cannot be measured, as too few samples, before the projects are built for it."""
+    check = check_stream if settings.is_pipelined else check_sample_count
     check(project, min(settings.sample_count, len(samples.x)))

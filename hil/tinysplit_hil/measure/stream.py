@@ -1,5 +1,7 @@
 """Pipelined inference: streams inputs into the boards, several in flight, and collects the outputs in order.
 
+Where inputs come from the board, the host loads one sample, and each copy computes all its inferences of it.
+
 The period is the time between two outputs once the boards are busy, by the clock of the host's ports: from the first
 DONE after the start to the last one, divided by the outputs between them. On virtual boards that is exact; on real
 boards the delays of the host's ports are divided by the number of outputs, too.
@@ -8,14 +10,16 @@ boards the delays of the host's ports are divided by the number of outputs, too.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import ceil
 
+from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Pipeline, Project
-from tinysplit.settings.measurement import SAMPLE_COUNT
+from tinysplit.settings.costs import INPUT_SOURCE
+from tinysplit.settings.measurement import PIPELINED, SAMPLE_COUNT
 from tinysplit_hil.measure.boards import Boards, NoRunError
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW, Failure, check_inputs, outputs_of
 from tinysplit_hil.measure.statistics import TimeStatistics
@@ -33,10 +37,10 @@ LARGEST_DRIFT = 0.01  # of the rate of inputs from that of outputs, in a steady 
 class Stream:
     """Outputs of a stream of inputs and their period.
 
-    `samples`: indices from 0 of those that succeeded; `outputs`: samples x elements, integers in HWC order.
-    `period_s` is None where failures have left too few outputs in a row. `intervals`: seconds between two outputs, None
-    for several copies of the network, which take turns. `host_port_share`: part of the period in which the host sends
-    an input, None where that is unknown; near 1 the host's port limits the boards.
+    `samples`: indices from 0 of those that succeeded, all 0 with inputs from the board; `outputs`: samples x elements,
+    integers in HWC order. `period_s` is None where failures have left too few outputs in a row. `intervals`: seconds
+    between two outputs, None for several copies of the network, which take turns. `host_port_share`: part of the period
+    in which the host sends an input, None where that is unknown; near 1 the host's port limits the boards.
     """
 
     samples: tuple[int, ...]
@@ -50,8 +54,13 @@ class Stream:
     is_too_short: bool = False  # for activities: virtual boards were never in a steady state
 
 
-def check_stream_count(project: Project, n_samples: int) -> None:
-    """Raise UsageError when there are too few samples for a period: each copy gets them in proportion to its speed."""
+def check_stream(project: Project, n_samples: int) -> None:
+    """Raise UsageError when there are too few samples for a period: each copy gets them in proportion to its speed.
+
+    Also for a board that cannot keep an input that comes from the board.
+    """
+    if project.input_source is InputSource.BOARD:
+        _check_kept_inputs(project)
     latencies_s = [pipeline.estimated_l_s + pipeline.estimated_t_s for pipeline in project.pipelines]
     rate_hz = sum(1 / seconds for seconds in latencies_s)
     needed = max(
@@ -60,6 +69,16 @@ def check_stream_count(project: Project, n_samples: int) -> None:
     )
     if n_samples < needed:
         raise UsageError(f"{n_samples} samples are too few for a period of these boards: at least {needed} are needed")
+
+
+def _check_kept_inputs(project: Project) -> None:
+    """Raise UsageError for a board whose input lies in its arena, so that an inference overwrites it."""
+    for board in project.boards:
+        if board.takes_input and not board.staged_input:
+            raise UsageError(
+                f"{board.title} has no room to keep an input beside its arena: its period with {INPUT_SOURCE('board')} "
+                f"cannot be measured; leave {PIPELINED} out, or generate for {INPUT_SOURCE('host')}"
+            )
 
 
 def stream(
@@ -72,16 +91,19 @@ def stream(
 ) -> Stream:
     """Stream `inputs` (N x H x W x C, integers in the network's input format) through all copies of the network.
 
+    Inputs from the board are as many times the first one, which the boards keep.
     Each input goes to the copy that has room for it first. `on_sample` is called with the number of outputs. After a
     failure the samples that have no output yet are streamed again without the oldest one, until FAILURES_IN_A_ROW have
     failed in a row or a board joins no run any more. Raises ToolError when a board runs other firmware and when no
     sample succeeds, and when code or weights of a board have changed, with `fail_fast` for the first failure;
     UsageError when there are too few samples for a period.
     """
-    check_stream_count(project, len(inputs))
+    check_stream(project, len(inputs))
     boards = Boards(project, rig)
     boards.check()
     check_inputs(boards, inputs)
+    if project.input_source is InputSource.BOARD:
+        inputs = inputs[:1].repeat(len(inputs), axis=0)
     results = _Results(len(inputs), on_sample)
     barren = 0
     while results.missing and barren < FAILURES_IN_A_ROW:
@@ -146,7 +168,7 @@ class _Results:
         period_s = 1 / sum(1 / period for period in periods) if len(periods) == len(copies) else None
         activities = self._activities(copies, period_s) if period_s else ()
         return Stream(
-            samples=tuple(samples),
+            samples=tuple(0 if project.input_source is InputSource.BOARD else sample for sample in samples),
             outputs=outputs_of(project, [self.outputs[sample] for sample in samples]),
             period_s=period_s,
             intervals=TimeStatistics.of(intervals_s) if intervals_s and len(copies) == 1 else None,
@@ -179,10 +201,14 @@ class _Results:
 
 
 class _Copy:
-    """One run of one copy of the network."""
+    """One run of one copy of the network.
+
+    It takes inputs one by one from `waiting`, which all copies may share: the samples that none has taken yet. An input
+    from the board is that of all of them at once.
+    """
 
     def __init__(self, boards: Boards, pipeline: Pipeline, inputs: IntArray, waiting: deque[int]) -> None:
-        """All copies share `waiting`, the samples that none has taken yet."""
+        self._keeps_input = boards.project.input_source is InputSource.BOARD
         self.pipeline = pipeline
         self.samples: list[int] = []  # by inference number
         self._boards = boards
@@ -208,6 +234,12 @@ class _Copy:
 
     def _feed(self, index: int) -> Task[None]:
         client, number = self._first[index], 0
+        if self._keeps_input:
+            while self._sample(len(self.samples)) is not None:
+                pass
+            data, count = self._inputs[self.samples[0]].tobytes(), len(self.samples)
+            yield from client.send_input(0, data, self._boards.timeout_s, count)
+            return
         while (sample := self._sample(number)) is not None:
             yield from client.send_input(number, self._inputs[sample].tobytes(), self._boards.timeout_s)
             number += 1
@@ -232,7 +264,8 @@ class _Copy:
             return
         if number in self._last.done_s:
             self._done_s[number] = self._last.done_s[number]
-        waits = [c.taken_s[number] - c.started_s[number] for c in self._first if number in c.taken_s]
+        known = (client for client in self._first if number in client.taken_s and number in client.started_s)
+        waits = [client.taken_s[number] - client.started_s[number] for client in known]
         self._waits_s += [min(waits)] if waits else []
 
     def span(self) -> tuple[float, int] | None:
@@ -297,10 +330,21 @@ class _Copy:
 def _stream_once(boards: Boards, inputs: IntArray, results: _Results) -> None:
     """Stream the missing samples until all have an output or a board fails."""
     boards.start_run()
-    waiting = deque(results.missing)
-    copies = [_Copy(boards, pipeline, inputs, waiting) for pipeline in boards.project.pipelines]
+    pipelines = boards.project.pipelines
+    dealt = _dealt(boards.project, results.missing)
+    copies = [_Copy(boards, *each) for each in zip(pipelines, repeat(inputs), dealt, strict=False)]
     results.runs += copies
     try:
         boards.run([task for copy in copies for task in copy.tasks(results)])
     except ToolError as error:
         raise boards.explain(error) from None
+
+
+def _dealt(project: Project, samples: Sequence[int]) -> Sequence[deque[int]]:
+    """Return the samples for each copy: one queue for all, or its share by its speed where it has its own inputs."""
+    copies = project.pipelines
+    if project.input_source is InputSource.HOST:
+        return [deque(samples)] * len(copies)
+    rates = [1 / (each.estimated_l_s + each.estimated_t_s) for each in copies]
+    ends = [round(len(samples) * sum(rates[:number]) / sum(rates)) for number in range(len(copies) + 1)]
+    return [deque(samples[begin:end]) for begin, end in pairwise(ends)]

@@ -27,6 +27,7 @@ from tinysplit_hil.wire.protocol import (
     pack_read_output,
     pack_read_stamps,
     pack_read_times,
+    pack_repeat,
     pack_reset,
     pack_start,
     unpack_clock,
@@ -170,17 +171,24 @@ class BoardClient:
         """
         yield from self._port.ask(MessageType.KEY, pack_key(key), KEY_TIMEOUT_S)
 
-    def send_input(self, number: int, data: bytes, timeout_s: float) -> Task[None]:
-        """Load the network's input, in the board's layout, as that of inference `number`, and start it.
+    def send_input(
+        self, number: int, data: bytes, timeout_s: float, count: int = 1, *, is_loaded: bool = False
+    ) -> Task[None]:
+        """Load the network's input, in the board's layout, as that of `count` inferences from `number` on; start them.
 
-        Ends when the board has taken the input, so that the next one can be sent. Raises ClientError when it does not
-        within `timeout_s`, or when the input arrives damaged again and again.
+        It may have been loaded before. Ends when the board has taken it for the last of them, so that the next one can
+        be sent. Raises ClientError when it is not taken within `timeout_s`, for each inference, or when it arrives
+        damaged again and again.
         """
         for _ in range(INPUT_ATTEMPTS):
             self._corrupt_input = None
-            yield from self._load(number, data)
-            yield from self._start(number, crc32(data))
+            if not is_loaded:
+                yield from self.load_input(number, data)
+            is_loaded = False
+            yield from self._start(number, crc32(data), count)
             if (yield from self._is_taken(number, timeout_s)):
+                for further in range(number + 1, number + count):
+                    yield from self._is_taken(further, timeout_s)
                 return
         raise self._port.error(f"got a damaged input {INPUT_ATTEMPTS} times: check the wiring of its host port")
 
@@ -263,7 +271,7 @@ class BoardClient:
         if identity.outputs_done > self.outputs_done:
             self._note_output(identity.outputs_done - 1, identity.output_crc)
 
-    def _load(self, number: int, data: bytes) -> Task[None]:
+    def load_input(self, number: int, data: bytes) -> Task[None]:
         """Write an input, with several requests under way so that the line never rests."""
         under_way: deque[Request] = deque()
         try:
@@ -278,10 +286,12 @@ class BoardClient:
             for request in under_way:
                 self._port.forget(request)
 
-    def _start(self, number: int, crc: int) -> Task[None]:
-        payload = pack_start(number, crc)
+    def _start(self, number: int, crc: int, count: int) -> Task[None]:
+        request, payload = MessageType.START, pack_start(number, crc)
+        if count > 1:
+            request, payload = MessageType.REPEAT, pack_repeat(number, crc, count)
         self.started_s[number] = self.clock.now_s() + self._port.line_s(len(payload))
-        yield from self._port.ask(MessageType.START, payload)
+        yield from self._port.ask(request, payload)
 
     def _is_taken(self, number: int, timeout_s: float) -> Task[bool]:
         """Wait until the input is taken; return False when it arrived damaged."""

@@ -23,6 +23,7 @@ _VERSION_1_IDENTITY_BYTES = 24
 _RESET = struct.Struct("<I")
 _LOAD = struct.Struct("<II")
 _START = struct.Struct("<II")
+_REPEAT = struct.Struct("<III")
 _READ_OUTPUT = struct.Struct("<IIH")
 _READ_TIMES = struct.Struct("<H")
 _CLOCK = struct.Struct("<Q")
@@ -54,6 +55,7 @@ class MessageType(IntEnum):
     WRITE_WEIGHTS = 0x0D
     COMMIT_WEIGHTS = 0x0E
     KEY = 0x0F
+    REPEAT = 0x10
     DONE = 0xE0
     TAKEN = 0xE1
     ERROR = 0xEE
@@ -313,6 +315,11 @@ def pack_load(number: int, offset: int, data: bytes) -> bytes:
 def pack_start(number: int, crc: int) -> bytes:
     """Return the payload of START."""
     return _START.pack(number, crc)
+
+
+def pack_repeat(number: int, crc: int, count: int) -> bytes:
+    """Return the payload of REPEAT."""
+    return _REPEAT.pack(number, crc, count)
 
 
 def pack_read_output(number: int, offset: int, length: int) -> bytes:

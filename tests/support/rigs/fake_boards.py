@@ -95,6 +95,7 @@ class FakeBoard:
     port: "FakePort | None" = None
     place: tuple[int, bytes] | None = None  # for the next input
     item: tuple[int, bytes] | None = None  # what it computes
+    repeats: int = 0  # further inferences of the same input
     is_finished: bool = False
     outputs: dict[int, bytes] = field(default_factory=dict)
     input: bytearray = field(default_factory=bytearray)
@@ -165,13 +166,19 @@ class FakeBoard:
         number, crc = struct.unpack("<II", payload)
         if self.place and self.place[0] == number:
             return b""
+        return self.begin(number, crc, 1)
+
+    def on_repeat(self, payload: bytes) -> bytes | BoardError:
+        return self.begin(*struct.unpack("<III", payload))
+
+    def begin(self, number: int, crc: int, count: int) -> bytes | BoardError:
         if (error := self.refusal(number)) is not None:
             return error
         if self.damaged_inputs or crc32(self.input) != crc:
             self.damaged_inputs -= 1
             self.event(MessageType.ERROR, BoardError(ErrorCode.INPUT_CORRUPT, number).pack())
             return b""
-        self.place = number, bytes(self.input)
+        self.place, self.repeats = (number, bytes(self.input)), count - 1
         self.time.began_s = self.time.s
         self.time.after(0, self.step)
         return b""
@@ -236,6 +243,9 @@ class FakeBoard:
             self.item = None
         if self.item is None and self.place is not None:
             self.item, self.place, self.is_finished = self.place, None, False
+            if self.repeats:
+                self.repeats -= 1
+                self.place = self.item[0] + 1, self.item[1]
             self.computes_since_s = self.time.s
             self.change(inputs_taken=self.item[0] + 1, state=BoardState.RUNNING)
             if self.takes_input:
@@ -289,6 +299,7 @@ class FakeBoard:
 
     def forget(self) -> None:
         self.place = self.item = None
+        self.repeats = 0
         self.is_finished = False
         self.outputs.clear()
 
