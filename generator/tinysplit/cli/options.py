@@ -211,12 +211,16 @@ class HostOptions:
         """The baud rate, None for that which the boards make."""
         return MLPERF_BAUD if self.host_baud is None and self.host_protocol is HostProtocol.MLPERF else self.host_baud
 
-    def mlperf(self, copies: int) -> "Mlperf | None":
+    def mlperf(self, copies: int, source: InputSource) -> "Mlperf | None":
         """Return the choices of MLPerf's protocol, None for ours.
 
-        Raises UsageError for options without their protocol; see `Mlperf.check`.
+        Raises UsageError for options without their protocol, and for inputs from the board; see `Mlperf.check`.
         """
         if self.host_protocol is HostProtocol.MLPERF:
+            if source is InputSource.BOARD:
+                raise UsageError(
+                    f"{HOST_PROTOCOL('mlperf')} brings inputs over the host's port: split with {INPUT_SOURCE('host')}"
+                )
             if self.mlperf_model is None:
                 raise UsageError(
                     f"{HOST_PROTOCOL('mlperf')} needs {MLPERF_MODEL}: kws01, ic01, vww01 or a name of your own"

@@ -121,7 +121,7 @@ def generate(
     goal = None if isinstance(precision.chosen, int) else precision.chosen
     split = _with_options(read_split(split_file), chosen.clock, chosen.code_memory)
     _check_split_bits(split_file, split, precision.chosen)
-    mlperf = host.mlperf(len(split.copies))
+    mlperf = host.mlperf(len(split.copies), split.input_source)
     # The split may be that of the published cost model; what is generated is the quantized network.
     settings = replace(split.settings, cost_model=None, kernels=parse_kernels(chosen.kernel))
     settings = replace(settings, host_baud=host.baud, returns_output=mlperf is not None)

@@ -26,7 +26,7 @@ SOLVER = Setting(
 )
 INPUT_AT = Setting(
     "input_at",
-    "Where layers are divided: board that the host gives the input to; by default the first board of whole layers.",
+    "Where layers are divided: board that gets the input; by default the first board of whole layers.",
     Heading.SEARCH,
     argument="input_board",
     at_least=1,

@@ -64,6 +64,7 @@ class Front:
         return {
             "against": self.against.value,
             "complete": self.complete,
+            "input_source": self.problem.handoff_parts.input_source.value,
             "boards": [device.name for device in self.problem.devices],
             "points": [
                 {

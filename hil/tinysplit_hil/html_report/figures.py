@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import board_title
+from tinysplit.common.choices import InputSource
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.spans import spans_text
 from tinysplit.common.units import MILLI, MS
@@ -72,7 +73,7 @@ def cards(sources: Sources) -> Iterator[Card]:
     )
     period_s = measurement.measured_period_s if measurement else None
     period = "estimated" if period_s is None else f"estimated; {measured} {MS * period_s:.2f} ms"
-    yield Card("period", f"{MS * project.estimated_period_s:.2f} ms", period)
+    yield Card("period", f"{MS * project.estimated_period_s:.2f} ms", f"{project.input_source.text}; {period}")
     if measurement:
         output = measurement.output
         exact = f"{output.samples - len(output.differing)} of {output.samples}"
@@ -116,7 +117,8 @@ def reasons(sources: Sources) -> Iterator[str]:
         if split.objective is Objective.THROUGHPUT and len(project.boards) > 1 and project.one_board_period_s:
             yield f"The best of these boards alone would have a period of {MS * project.one_board_period_s:.2f} ms."
     if len(project.copies) > 1:
-        yield f"{len(project.copies)} copies of the whole network: the host deals the inputs. The slowest one is drawn."
+        dealt = "the host deals the inputs" if project.input_source is InputSource.HOST else "each has its own inputs"
+        yield f"{len(project.copies)} copies of the whole network: {dealt}. The slowest one is drawn."
     if project.overlaps:
         saved = f"{MS * project.estimated_saved_s:.2f} ms"
         yield f"Boards compute while tensors cross, so that I is {saved} less than L + T (estimated)."

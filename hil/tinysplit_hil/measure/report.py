@@ -121,6 +121,7 @@ class MeasureReport:
             "estimated_i_s": self.estimated.i_s,
             "measured_i_s": self.measurement.i_s.mean,
             "estimated_period_s": self.project.estimated_period_s,
+            "input_source": self.project.input_source,
             "measured_period_s": self.stream.period_s if self.stream else None,
             "one_board_period_s": self.project.one_board_period_s,
             "pipelined": self._stream_json(self.stream) if self.stream else None,

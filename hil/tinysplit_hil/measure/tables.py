@@ -228,8 +228,9 @@ def _failure_table(report: MeasureReport) -> Table:
 def _period_table(report: MeasureReport, stream: Stream) -> Table:
     """Return the period of the stream beside the estimated one and that of the best single board."""
     project = report.project
-    copies = f", dealt to {len(project.copies)} copies of the network" if len(project.copies) > 1 else ""
-    table = _table(report, f"Period of {len(stream.samples)} inferences in a stream{copies}")
+    copies = f", on {len(project.copies)} copies of the network" if len(project.copies) > 1 else ""
+    how = f"{len(stream.samples)} inferences in a stream{copies}, {project.input_source.text}"
+    table = _table(report, f"Period of {how}")
     _columns(table, "case", "period (ms)", "inferences/s", labels=("case",))
 
     def add(case: str, period_s: float, style: str = "") -> None:

@@ -33,6 +33,7 @@ _OF_ONE_RUN = {
 }
 # Options that have the name of a key and a meaning of their own: they do not take its value.
 _OWN_MEANING = {
+    "arrivals": {"input-source"},  # by default that of the split
     "explore": {"baud", "bits", "board", "objective", "time-limit"},
     "generate": {"clock", "code-memory"},  # by default those of the split
     "quantize": {"board"},

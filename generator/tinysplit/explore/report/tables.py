@@ -52,7 +52,9 @@ def _print_fronts(exploration: Exploration, console: Console) -> None:
     for graph, bits in exploration.groups:
         front = exploration.front(graph, bits)
         console.print(
-            f"\n{graph.name}, {bits} bits: {counted(len(front), 'point')} on the front (estimated)", highlight=False
+            f"\n{graph.name}, {bits} bits: {counted(len(front), 'point')} on the front (estimated), "
+            f"{exploration.request.settings.input_source.text}",
+            highlight=False,
         )
         if front:
             _print_front(front, exploration, console)

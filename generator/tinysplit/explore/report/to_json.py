@@ -22,6 +22,7 @@ def exploration_json(exploration: Exploration) -> dict[str, Any]:
         "infeasible": sum(not outcome.points for outcome in exploration.outcomes),
         "incomplete": sum(not outcome.complete for outcome in exploration.outcomes),
         "stopped": exploration.stopped.value if exploration.stopped else None,
+        "input_source": goal.settings.input_source,
         "price_unit": "as given" if goal.prices else "boards",
         **(_rankings(exploration) if goal.ranked_by else _fronts(exploration)),
         **({"largest": [_largest(each) for each in exploration.largest]} if exploration.request.asks_largest else {}),
