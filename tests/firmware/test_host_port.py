@@ -29,7 +29,7 @@ REPLY = 0x80
 RESET, STOP, CHECK, REBOOT = MessageType.RESET, MessageType.STOP, MessageType.CHECK, MessageType.REBOOT
 IDENTIFY, LOAD, START = MessageType.IDENTIFY, MessageType.LOAD, MessageType.START
 READ_OUTPUT, READ_TIMES = MessageType.READ_OUTPUT, MessageType.READ_TIMES
-READ_CLOCK, READ_STAMPS = MessageType.READ_CLOCK, MessageType.READ_STAMPS
+READ_CLOCK, READ_STAMPS, REPEAT = MessageType.READ_CLOCK, MessageType.READ_STAMPS, MessageType.REPEAT
 DONE, TAKEN, ERROR = MessageType.DONE, MessageType.TAKEN, MessageType.ERROR
 INPUT = bytes(i % 199 for i in range(300))
 OUTPUT = bytes((x + 1) % 256 for x in INPUT[:260])
@@ -76,6 +76,10 @@ def load(number: int, offset: int, data: bytes) -> Request:
 
 def start(number: int, data: bytes = INPUT) -> Request:
     return START, struct.pack("<II", number, zlib.crc32(data))
+
+
+def repeat(number: int, count: int, data: bytes = INPUT) -> Request:
+    return REPEAT, struct.pack("<III", number, zlib.crc32(data), count)
 
 
 def read(number: int, offset: int = 0, length: int = 0) -> Request:
@@ -141,6 +145,50 @@ def test_the_next_input_is_computed_while_the_output_waits(staged: Path) -> None
 def test_a_start_whose_reply_was_lost_does_not_start_again(staged: Path) -> None:
     frames = ask(staged, reset(), *inference(0), start(0), read(1), start(0))
     assert frames[5:] == [Frame(START | REPLY, 4), Frame(READ_OUTPUT | REPLY, 5), Frame(START | REPLY, 6)]
+
+
+def test_an_input_stays_for_several_inferences(staged: Path) -> None:
+    frames = ask(staged, reset(), load(0, 0, INPUT), repeat(0, 3), read(1), read(2), *inference(3), read(3), read(4))
+    assert frames[2:] == [
+        Frame(REPEAT | REPLY, 3),
+        taken(0),
+        done(0),
+        taken(1),
+        Frame(READ_OUTPUT | REPLY, 4),
+        done(1),
+        taken(2),
+        Frame(READ_OUTPUT | REPLY, 5),
+        done(2),
+        Frame(LOAD | REPLY, 6),
+        Frame(START | REPLY, 7),
+        taken(3),
+        Frame(READ_OUTPUT | REPLY, 8),
+        done(3),
+        Frame(READ_OUTPUT | REPLY, 9),
+    ]
+
+
+def test_while_an_input_stays_no_other_one_comes(staged: Path) -> None:
+    frames = ask(staged, reset(), load(0, 0, INPUT), repeat(0, 9), load(2, 0, b"1"), load(4, 0, b"1"), repeat(0, 9))
+    assert frames[6:] == [
+        error(4, ErrorCode.BUSY, LOAD),
+        error(5, ErrorCode.WRONG_NUMBER, 2),
+        Frame(REPEAT | REPLY, 6),  # whose reply was lost
+    ]
+    again = ask(staged, reset(), load(0, 0, INPUT), repeat(0, 9), reset(6), *inference(0), read(1), load(1, 0, b"1"))
+    assert again[-1] == Frame(LOAD | REPLY, 8)  # a new run keeps nothing
+
+
+def test_a_damaged_input_does_not_stay(staged: Path) -> None:
+    frames = ask(staged, reset(), load(0, 0, INPUT), repeat(0, 2, b"other"), load(0, 0, INPUT), repeat(0, 2), read(1))
+    assert frames[3] == error(0, ErrorCode.INPUT_CORRUPT, 0)
+    assert frames[-5:] == [taken(0), done(0), taken(1), Frame(READ_OUTPUT | REPLY, 6), done(1)]
+
+
+def test_what_cannot_stay(staged: Path, port: Path) -> None:
+    for board, count in ((staged, 0), (port, 2)):
+        assert ask(board, reset(), load(0, 0, INPUT), repeat(0, count))[-1] == error(3, ErrorCode.BAD_RANGE, REPEAT)
+    assert ask(port, reset(), load(0, 0, INPUT), repeat(0, 1))[-1] == done(0)
 
 
 def test_a_damaged_input_is_refused_and_may_come_again(staged: Path) -> None:

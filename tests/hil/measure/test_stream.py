@@ -5,9 +5,12 @@ import pytest
 
 from rigs.fake_boards import ALL
 from rigs.fake_rig import FIRST_S, LAST_S, FakeRig, make_inputs, make_project
+from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import ToolError, UsageError
+from tinysplit.project.manifest import Project
+from tinysplit.split.figures import PlacementFigures
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW
-from tinysplit_hil.measure.stream import Stream, stream
+from tinysplit_hil.measure.stream import Stream, check_stream, stream
 from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType
 
 NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
@@ -127,6 +130,54 @@ def test_lost_events_lose_no_output(event: MessageType) -> None:
     streamed = stream(make_project(), fake.rig, inputs)
     assert np.array_equal(streamed.outputs, inputs.reshape(8, -1)[:, ::-1])
     assert streamed.failures == ()
+
+
+def from_board(copies: int = 1) -> Project:
+    """Return the project with inputs from its boards, which keep one beside their arenas."""
+    project = make_project(copies=copies)
+    seconds = {"L": 0.01, "T": 0.02, "I": 0.03, "period_s": 0.03, "throughput": None, "energy_j": None}
+    figures = PlacementFigures.model_validate({**seconds, "input_source": InputSource.BOARD})
+    boards = tuple(board.model_copy(update={"staged_input": board.takes_input}) for board in project.boards)
+    return project.model_copy(update={"figures": figures, "boards": boards})
+
+
+def test_an_input_from_the_board_crosses_once() -> None:
+    fake, inputs = FakeRig.make(), make_inputs(12)
+    streamed = stream(from_board(), fake.rig, inputs)
+    assert streamed.samples == (0,) * 12
+    assert np.array_equal(streamed.outputs, inputs[:1].reshape(1, -1)[:, ::-1].repeat(12, axis=0))
+    assert streamed.period_s == pytest.approx(FIRST_S, rel=1e-6)
+    assert streamed.host_port_share is None
+    sent = [frame.type for frame in fake.boards[0].requests]
+    assert (sent.count(MessageType.LOAD), sent.count(MessageType.START), sent.count(MessageType.REPEAT)) == (1, 0, 1)
+
+
+def test_a_slow_host_port_does_not_limit_inputs_from_the_board() -> None:
+    slow = FakeRig.make()
+    slow.rig.ports[1].baudrate = 57_600  # 52 ms for an input
+    assert stream(from_board(), slow.rig, make_inputs(12)).period_s == pytest.approx(FIRST_S, rel=1e-6)
+
+
+def test_copies_have_their_own_inputs() -> None:
+    fake = FakeRig.make(copies=2)
+    streamed = stream(from_board(copies=2), fake.rig, make_inputs(20))
+    assert len(streamed.outputs) == 20
+    assert streamed.period_s == pytest.approx(FIRST_S / 2, rel=1e-6)
+    assert [board.identity.inputs_taken for board in fake.boards[::2]] == [10, 10]
+
+
+def test_a_failure_of_inputs_from_the_board() -> None:
+    fake = FakeRig.make()
+    fake.boards[0].failures = {8: NO_ANSWER}
+    streamed = stream(from_board(), fake.rig, make_inputs(20))
+    assert (len(streamed.outputs), len(streamed.failures), streamed.not_run) == (19, 1, 0)
+
+
+def test_a_board_without_room_for_an_input() -> None:
+    project = from_board()
+    boards = tuple(board.model_copy(update={"staged_input": False}) for board in project.boards)
+    with pytest.raises(UsageError, match=r"board 1 \(nucleo_g071rb\) has no room to keep an input beside its arena"):
+        check_stream(project.model_copy(update={"boards": boards}), 20)
 
 
 def test_too_few_samples() -> None:

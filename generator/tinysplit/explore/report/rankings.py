@@ -24,11 +24,8 @@ BETTER = {
 def print_ranking(title: str, ranking: Ranking, sweep: Sweep | None, goal: RankingGoal, console: Console) -> None:
     """Print the best sets, what the phases found, and the sweep."""
     none = "no set found so far" if ranking.n_open else "no feasible set"
-    heading = (
-        f"the best {counted(len(ranking.best), 'set')} by {goal.ranked_by} (simulated), {goal.settings.input_source.text}"
-        if ranking.best
-        else none
-    )
+    best = f"the best {counted(len(ranking.best), 'set')} by {goal.ranked_by} (simulated)"
+    heading = f"{best}, {goal.settings.input_source.text}" if ranking.best else none
     console.print(f"\n{title}: {heading}", highlight=False)
     if ranking.best:
         price = "price" if goal.prices else "count"
