@@ -77,7 +77,7 @@ def _check_kept_inputs(project: Project) -> None:
         if board.takes_input and not board.staged_input:
             raise UsageError(
                 f"{board.title} has no room to keep an input beside its arena: its period with {INPUT_SOURCE('board')} "
-                f"cannot be measured; leave {PIPELINED} out, or generate for {INPUT_SOURCE('host')}"
+                f"cannot be measured; leave {PIPELINED} out, or split with {INPUT_SOURCE('host')}"
             )
 
 
