@@ -43,6 +43,7 @@ def test_period_and_energy_are_as_estimated(rig: str, tmp_path: Path) -> None:
     measured = pipeline.run(request, QUIET).measurement
     streamed = measured.stream
     assert streamed is not None
+    assert streamed.period_s is not None
     assert measured.outputs.bit_exact
     assert (streamed.samples, streamed.failures) == ((0,) * 16, ())
     estimated_s = measured.project.estimated_period_s

@@ -71,9 +71,10 @@ def host_seconds(
     input whose source is the board takes none.
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
-    request_bytes = in_bytes + loads * LOAD_OFFSET_BYTES + START_BYTES
     return (
-        _request_seconds(board, request_bytes, loads + 1, 0, host_baud) if source is InputSource.HOST else 0.0,
+        0.0
+        if source is InputSource.BOARD
+        else _request_seconds(board, in_bytes + loads * LOAD_OFFSET_BYTES + START_BYTES, loads + 1, 0, host_baud),
         # DONE goes first
         _request_seconds(
             board, reads * READ_REQUEST_BYTES, reads, out_bytes + DONE_BYTES + FRAME_OVERHEAD_BYTES, host_baud

@@ -19,9 +19,9 @@ def print_front(front: Front, console: Console) -> None:
     is_proved = all(point.proved for point in front.points)
     complete = "the front is complete" if is_proved else "no others were found"
     end = complete if front.complete else "time limit reached: points may be missing"
-    where = front.problem.handoff_parts.input_source.text
     points = f"{counted(len(front.points), 'point')} of latency against {front.against}"
-    console.print(f"{points} (estimated), {where}; {end}", highlight=False)
+    console.print(f"{points} (estimated); {end}", highlight=False)
+    console.print(front.problem.handoff_parts.input_source.text, highlight=False)
 
 
 def _heading(against: SecondObjective) -> str:
