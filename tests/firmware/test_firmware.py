@@ -67,6 +67,7 @@ def test_the_table_has_each_request_of_the_program_once(tmp_path: Path) -> None:
         table = text.data()[first - text["sh_addr"] : end - text["sh_addr"]]
     identify = [(MessageType.IDENTIFY, what) for what in (0, *IDENTIFY_NOTE, *IDENTIFY_STACK)]
     others = [(kind, 0) for kind in MessageType if MessageType.IDENTIFY < kind < MessageType.BEGIN_WEIGHTS]
+    others.append((MessageType.REPEAT, 0))
     assert sorted((kind, what) for kind, what, *_ in struct.iter_unpack("<4B2I", table)) == identify + others
 
 
