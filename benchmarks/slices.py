@@ -27,6 +27,7 @@ from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, agree
 from tinysplit.build.folder import build_folder
 from tinysplit.calibration.networks import random_network
 from tinysplit.common.choices import Slices, SliceSolver
+from tinysplit.common.errors import InputError
 from tinysplit.common.units import MS
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
@@ -405,8 +406,8 @@ def _order_cells(case: Case) -> Sequence[Cell]:
     known = {placement_text(each.placement): each for each in sorted(split.considered, key=lambda each: each.value)}
     known.pop(placement_text(split.placement), None)
     first_s = _measured_s(context, split)
-    next_s = [_considered_s(context, each) for each in list(known.values())[:N_NEXT]]
-    behind = f"{100 * (first_s / min(first_s, *next_s) - 1):.1f} %"
+    next_s = [each_s for each in list(known.values())[:N_NEXT] if (each_s := _considered_s(context, each))]
+    behind = f"{100 * (first_s / min([first_s, *next_s]) - 1):.1f} %"
     return (
         case.network,
         case.boards_text,
@@ -417,10 +418,14 @@ def _order_cells(case: Case) -> Sequence[Cell]:
     )
 
 
-def _considered_s(context: Context, considered: Considered) -> float:
+def _considered_s(context: Context, considered: Considered) -> float | None:
+    """Return the measured latency of a placement in seconds, None where its programs do not fit the boards."""
     links = context.settings.links if considered.links is None else considered.links
     wired = replace(context, settings=replace(context.settings, links=links))
-    return _measured_s(wired, place(wired, considered.placement))
+    try:
+        return _measured_s(wired, place(wired, considered.placement))
+    except InputError:
+        return None
 
 
 def _measured_s(context: Context, split: Split) -> float:

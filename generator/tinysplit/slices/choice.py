@@ -25,6 +25,8 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import Objective, Period, Problem, is_better, within
 from tinysplit.split.solution import Considered, Split
 
+Ends = tuple[int, int]  # the boards with the input and the output, from 0
+
 MOST_BOARDS = 8  # over which layers are divided
 WHOLE_SHARE = 0.5  # of the time, at most, for whole layers
 LIMITS = {  # the setting that limits what an objective minimises
@@ -66,7 +68,7 @@ class SliceRequest:
         try:
             whole = planned(solve(WHOLE_SHARE * self.time_limit_s))
         except CheckFailedError as error:
-            found = self._divided(deadline_s, messages, self._roomiest)
+            found = self._divided(deadline_s, messages, (self._roomiest, self._roomiest))
             sliced = found.split(self._solver)
             if sliced is None:
                 is_proved = isinstance(error, InfeasibleError) and not found.ended_by_time
@@ -74,7 +76,9 @@ class SliceRequest:
                 raise kind(f"{error.message}; no division of layers over boards was found, either") from None
             return self._noted(planned(sliced), messages)
         names_ends = self.ends != (None, None)
-        found = self._divided(deadline_s, messages, whole.assignment[0], inf if names_ends else whole.value)
+        first, last = whole.assignment[0], whole.assignment[-1]
+        ends = (first, last if self.settings.objective is Objective.THROUGHPUT else first)  # two host ports carry more
+        found = self._divided(deadline_s, messages, ends, inf if names_ends else whole.value)
         among_all = replace(
             whole,
             lower_bound=min(whole.lower_bound, found.lower_bound),
@@ -152,19 +156,19 @@ class SliceRequest:
         """The board with the most RAM."""
         return max(range(len(self.boards)), key=lambda board: self.boards[board].device.largest_ram.size_bytes)
 
-    def _divided(self, deadline_s: float, messages: Console, usual_end: int, limit: float = inf) -> SliceResult:
+    def _divided(self, deadline_s: float, messages: Console, usual: Ends, limit: float = inf) -> SliceResult:
         """Search for the best division, with an objective below `limit`, and print the notes of the solver.
 
-        The input is at the board `usual_end` if none is named for it, and the output where the input is. The limit of
-        the objective itself is kept at the end: on the way to the best division, others are beyond it.
+        Input and output are at the boards `usual` if none is named; the output is where the input is if only that is.
+        The limit of the objective itself is kept at the end: on the way to the best division, others are beyond it.
         """
         start = clock.now()
         name = LIMITS[self.settings.objective]
         without: dict[str, Any] = {name: inf}
         own_limit, settings = getattr(self.settings, name), replace(self.settings, **without)
         first, last = self.ends
-        home = usual_end if first is None else first
-        ends = (home, home if last is None else last)
+        home = usual[0] if first is None else first
+        ends = usual if first is last is None else (home, home if last is None else last)
         network = SlicedNetwork(self.table, self.graph, self.boards, settings, self.widths, *ends)
         most = min(limit, own_limit * (1 + NEAR))
         found = slice_solver(self._solver, most)(network, AXES[self.slices or Slices.AUTO], deadline_s)
