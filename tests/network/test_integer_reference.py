@@ -19,6 +19,7 @@ from tinysplit.network.layers import (
     Dense,
     DepthwiseConv,
     Layer,
+    Lookup,
     MaxPool,
     Pads,
     PRelu,
@@ -83,6 +84,20 @@ def test_slopes_of_channels_are_as_fine_as_the_sum_allows_whatever_the_largest_i
     layer = PRelu(**HAND, in_shape=Shape(1, 1, 4), slopes=np.array([0.5, 0.3, -0.01, 0.125], np.float32))
     # -100 * 0.5, -100 * 0.3, -100 * -0.01, -100 * 0.125 = -12.5, half up
     assert run_layer(layer, [-100, -100, -100, -100], LayerFormats((Q7,), Q7)) == [-50, -30, 1, -12]
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_functions_without_a_value_saturate_or_are_zero(bits: int) -> None:
+    x, y = QFormat(bits, bits - 4), QFormat(bits, bits - 4)
+    ends = np.array([x.low, 0, x.high], x.dtype).reshape(3, 1, 1, 1)
+    for function, expected in (
+        (np.sqrt, [0, 0, np.sqrt(8) * 2.0 ** (bits - 4)]),
+        (np.log, [0, y.low, np.log(8) * 2.0 ** (bits - 4)]),
+        (np.reciprocal, [-(2.0 ** (bits - 7)), y.high, 2.0 ** (bits - 7)]),
+    ):
+        layer = Lookup(name="f", inputs=("x",), output="y", in_shape=Shape(1, 1, 1), function=function)
+        result = layer.integer_reference(QuantizedLayer.of(layer, LayerFormats((x,), y)), ends)
+        np.testing.assert_allclose(result.ravel(), expected, rtol=0, atol=1)
 
 
 def test_softmax_by_hand() -> None:

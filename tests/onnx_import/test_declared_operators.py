@@ -118,6 +118,24 @@ def other_channels(b: OnnxBuilder) -> None:
     batch_normalization(b, 3)
 
 
+def of_opset(b: OnnxBuilder, opset: int, operator: str) -> None:
+    """Add a node of an operator that exists from `opset` on."""
+    b.opset = opset
+    b.node(operator)
+
+
+def behind_a_function(b: OnnxBuilder, operator: str, *operands: str) -> None:
+    """Add a node that computes a function of a function."""
+    b.node("Exp")
+    b.node(operator, *operands)
+
+
+JOINS = ("Add", "Mul", "Sub")
+BESIDE_FUNCTIONS = (*JOINS, "Div", "Max", "Min")
+FUNCTIONS = (
+    *("Abs", "Ceil", "Celu", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "Log", "Reciprocal"),
+    *("Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu"),
+)
 USES: list[tuple[str, Build]] = [
     ("Add", lambda b: b.node("Add", b.constant(weights(4, 1, 1)))),
     ("Add", lambda b: b.node("Add", branch(b, 4, 6, 6))),
@@ -129,15 +147,13 @@ USES: list[tuple[str, Build]] = [
     ("Conv", lambda b: conv(b, 4, 1, group=4)),
     ("ConvTranspose", lambda b: b.node("ConvTranspose", b.constant(weights(4, 2, 3, 3)))),
     ("Div", lambda b: b.node("Div", b.constant(2.0))),
+    ("Div", lambda b: b.node("Div", b.constant(2.0), "@")),
     ("Dropout", lambda b: b.node("Dropout")),
-    ("Elu", lambda b: b.node("Elu")),
     ("Flatten", lambda b: b.node("Flatten")),
     ("Gemm", lambda b: rows(b, 1, 2)),
     ("Gemm", lambda b: vector(b, "Gemm", b.constant(weights(144, 2)), b.constant(weights(2)))),
     ("GlobalAveragePool", lambda b: b.node("GlobalAveragePool")),
     ("GlobalMaxPool", lambda b: b.node("GlobalMaxPool")),
-    ("HardSigmoid", lambda b: b.node("HardSigmoid")),
-    ("HardSwish", lambda b: b.node("HardSwish")),
     ("Identity", lambda b: b.node("Identity")),
     ("LeakyRelu", lambda b: b.node("LeakyRelu")),
     ("MatMul", lambda b: b.node("MatMul", b.constant(weights(6, 2)))),
@@ -156,18 +172,25 @@ USES: list[tuple[str, Build]] = [
     ("Resize", lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest")),
     ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 12, 12), mode="nearest")),
     ("Shape", lambda b: reshaped(b, 1)),
-    ("Sigmoid", lambda b: b.node("Sigmoid")),
     ("Softmax", lambda b: b.node("Softmax", axis=1)),
     ("Squeeze", lambda b: b.node("Squeeze")),
     ("Sub", lambda b: b.node("Sub", b.constant(weights(4, 1, 1)))),
     ("Sub", lambda b: b.node("Sub", branch(b, 4, 6, 6))),
     ("Sum", lambda b: b.node("Sum", branch(b, 4, 6, 6))),
-    ("Tanh", lambda b: b.node("Tanh")),
     ("Transpose", lambda b: b.node("Transpose")),
     ("Unsqueeze", lambda b: b.node("Unsqueeze", b.shape(1))),
     ("Unsqueeze", unsqueezed_before_opset_13),
+    ("Gelu", lambda b: of_opset(b, 20, "Gelu")),
+    ("Max", lambda b: b.node("Max", b.constant(0.1))),
+    ("Min", lambda b: b.node("Min", b.constant(0.1))),
+    ("Mish", lambda b: of_opset(b, 18, "Mish")),
+    ("Neg", lambda b: b.node("Neg")),
+    ("Pow", lambda b: b.node("Pow", b.constant(2.0))),
+    *((name, lambda b, name=name: b.node(name)) for name in FUNCTIONS),
+    ("Sum", lambda b: behind_a_function(b, "Sum", b.value)),
+    *((name, lambda b, name=name: behind_a_function(b, name)) for name in ("Clip", "Neg", "Relu")),
+    *((name, lambda b, name=name: behind_a_function(b, name, b.constant(0.5))) for name in BESIDE_FUNCTIONS),
 ]
-JOINS = ("Add", "Mul", "Sub")
 POOLS = ("AveragePool", "MaxPool")
 REFUSED: list[tuple[str, Refusal, Build]] = [
     *((name, normalization.ENLARGED, lambda b, name=name: enlarged(b, name)) for name in (*JOINS, "Div")),
@@ -217,7 +240,11 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("BatchNormalization", normalization.TRAINING, trained),
     ("Reshape", movement.SEVERAL_SAMPLES, lambda b: reshaped(b, 2, 1, 1, 1)),
     ("Clip", normalization.BOUNDS, lambda b: b.node("Clip", b.constant(np.inf))),
-    ("Div", normalization.CONSTANT_DIVIDEND, lambda b: b.node("Div", b.constant(1.0), "@")),
+    ("Div", normalization.DIVIDENDS, lambda b: b.node("Div", b.constant(weights(4, 1, 1)), "@")),
+    ("Div", normalization.DIVISOR, lambda b: b.node("Div", branch(b, 4, 6, 6))),
+    *((name, normalization.BOUNDARY, lambda b, name=name: b.node(name, branch(b, 4, 6, 6))) for name in ("Max", "Min")),
+    ("Pow", functions.CONSTANT_BASE, lambda b: b.node("Pow", b.constant(2.0), "@")),
+    ("Pow", functions.EXPONENTS, lambda b: b.node("Pow", b.constant(weights(4, 1, 1)))),
     (
         "Dropout",
         movement.TRAINING,

@@ -102,9 +102,9 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
 
 def test_unsupported_operator(tmp_path: Path) -> None:
     builder = a_map()
-    builder.node("Sin", name="wave")
+    builder.node("Sinh", name="wave")
     text = refusal(builder.save(tmp_path))
-    assert text.startswith("Sin 'wave' (inputs 1x4x6x6) is not supported; supported operators: ")
+    assert text.startswith("Sinh 'wave' (inputs 1x4x6x6) is not supported; supported operators: ")
     assert all(operator in text for operator in OPERATORS)
 
 
@@ -125,10 +125,10 @@ def test_operators_that_cannot_join_branches(tmp_path: Path) -> None:
     builder = a_map()
     relu = builder.node("Relu")
     conv(builder, 4, 4, pads=[1, 1, 1, 1])
-    builder.node("Div", relu, name="quotient")
+    builder.node("PRelu", relu, name="slopes")
     assert refusal(builder.save(tmp_path)) == (
-        "Div 'quotient' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, Mul, Sub, Sum may do: "
-        "not supported"
+        "PRelu 'slopes' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, Div, Max, Min, Mul, Sub, "
+        "Sum may do: not supported"
     )
 
 
@@ -250,7 +250,7 @@ def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
             "adds 4x2, other values to each row",
         ),
         (lambda b: b.node("Dropout", b.constant(0.5), b.constant(True, np.bool_)), "drops values at random"),
-        (lambda b: b.node("Div", b.constant(1.0), "@"), "divides a constant by an activation"),
+        (lambda b: b.node("Div", b.constant(weights(4, 1, 1)), "@"), "a constant dividend has to be one number"),
         (lambda b: b.node("Add", b.constant(weights(2, 4, 6, 6))), "enlarges its input"),
         (lambda b: conv(b, 2, 3), "has weights for 3 channels, but its input has 4"),
         (lambda b: conv(b, 2, 4, kernel_shape=[2, 3]), "contradicts its weights of 3x3"),

@@ -16,6 +16,7 @@ from tinysplit.network.layers import (
     AveragePool,
     Conv,
     ConvTranspose,
+    DepthwiseConv,
     Lookup,
     MaxPool,
     Pad,
@@ -32,22 +33,114 @@ def a_map(opset: int = 16) -> OnnxBuilder:
     return OnnxBuilder(["n", 3, 5, 7], opset)
 
 
+def gated(b: OnnxBuilder) -> None:
+    x = b.value
+    b.node("Sigmoid")
+    b.node("Mul", x)
+
+
+def mish_in_pieces(b: OnnxBuilder) -> None:
+    x = b.value
+    b.node("Softplus")
+    b.node("Tanh")
+    b.node("Mul", x)
+
+
+def gelu_in_pieces(b: OnnxBuilder) -> None:
+    """As PyTorch's exporter writes it for opsets before 20."""
+    x = b.value
+    b.node("Div", b.constant(2**0.5))
+    b.node("Erf")
+    b.node("Add", b.constant(1.0))
+    b.node("Mul", x, "@")
+    b.node("Mul", b.constant(0.5))
+
+
+def softsign_in_pieces(b: OnnxBuilder) -> None:
+    x = b.value
+    b.node("Abs")
+    b.node("Add", b.constant(1.0))
+    b.node("Div", x, "@")
+
+
+def hard_swish_in_pieces(b: OnnxBuilder) -> None:
+    x = b.value
+    b.node("Add", b.constant(3.0))
+    b.node("Clip", b.constant(0.0), b.constant(6.0))
+    b.node("Mul", x)
+    b.node("Div", b.constant(6.0))
+
+
 @pytest.mark.parametrize(
     "build",
     [
         lambda b: b.node("Sigmoid"),
-        lambda b: b.node("Tanh"),
         lambda b: b.node("HardSigmoid", alpha=0.3, beta=0.4),
-        lambda b: b.node("HardSwish"),
         lambda b: b.node("Elu", alpha=0.5),
+        lambda b: b.node("Celu", alpha=0.5),
+        lambda b: b.node("Selu"),
+        lambda b: b.node("Gelu"),
+        lambda b: b.node("Gelu", approximate="tanh"),
+        lambda b: b.node("Pow", b.constant([3])),
+        lambda b: (b.node("Exp"), b.node("Reciprocal")),
+        lambda b: (b.node("Abs"), b.node("Sqrt"), b.node("Mul", b.constant(0.5)), b.node("Clip", b.constant(0.2))),
+        lambda b: b.node("Mul", b.value),
+        gated,
+        mish_in_pieces,
+        gelu_in_pieces,
+        softsign_in_pieces,
+        hard_swish_in_pieces,
     ],
-    ids=["sigmoid", "tanh", "hard_sigmoid", "hard_swish", "elu"],
 )
 def test_functions(tmp_path: Path, build: Build) -> None:
-    builder = a_map()
+    builder = a_map(20)
     conv(builder, 4, 3)
     build(builder)
-    assert kinds(check(builder.save(tmp_path))) == [Conv, Lookup]
+    conv(builder, 2, 4)
+    assert kinds(check(builder.save(tmp_path))) == [Conv, Lookup, Conv]
+
+
+def test_a_function_of_other_values_is_none_of_one_value(tmp_path: Path) -> None:
+    builder = a_map()
+    first = conv(builder, 4, 3)
+    gate = builder.node("Sigmoid")
+    builder.value = "x"
+    conv(builder, 4, 3)
+    builder.node("Tanh")
+    builder.node("Mul", gate)
+    builder.node("Add", first)
+    graph = check(builder.save(tmp_path))
+    assert sorted(each.kind for each in kinds(graph)) == ["add", "conv", "conv", "lookup", "lookup", "mul"]
+
+
+def test_other_scales_of_channels_are_no_function(tmp_path: Path) -> None:
+    builder = a_map()
+    conv(builder, 4, 3)
+    builder.node("Tanh")
+    builder.node("Mul", builder.constant(weights(4, 1, 1)))
+    builder.node("Exp")
+    assert kinds(check(builder.save(tmp_path))) == [Conv, Lookup, DepthwiseConv, Lookup]
+
+
+def test_a_function_that_several_read_is_computed_once(tmp_path: Path) -> None:
+    builder = a_map()
+    conv(builder, 4, 3)
+    silu = builder.node("HardSwish")
+    first = conv(builder, 2, 4)
+    builder.value = silu
+    conv(builder, 2, 4)
+    builder.node("Add", first)
+    assert kinds(check(builder.save(tmp_path))) == [Conv, Lookup, Conv, Conv, Add]
+
+
+def test_a_function_of_the_network_input_waits_for_its_layout(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 4, 5, 3])
+    builder.node("Div", builder.constant(4.0))
+    builder.node("Sub", builder.constant(weights(3)))
+    gated(builder)
+    builder.node("Transpose", perm=[0, 3, 1, 2])
+    conv(builder, 2, 3)
+    assert kinds(check(builder.save(tmp_path))) == [DepthwiseConv, Lookup, Conv]
 
 
 def test_slopes(tmp_path: Path) -> None:

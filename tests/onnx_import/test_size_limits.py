@@ -15,8 +15,10 @@ from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import CONSTANT_OPERATIONS
 from tinysplit.network.float_reference import run_float
+from tinysplit.network.layers import Lookup
 from tinysplit.onnx_import import external_data, import_model, importer, model_file
 from tinysplit.onnx_import.constant_budget import ConstantBudget
+from tinysplit.onnx_import.pointwise import MOST_STEPS, Joined
 
 
 def refusal(path: Path) -> str:
@@ -42,7 +44,7 @@ def dense() -> OnnxBuilder:
 def chain(n_nodes: int) -> ModelProto:
     builder = OnnxBuilder([1, 4])
     for _ in range(n_nodes):
-        builder.node("Sigmoid")
+        builder.node("Softmax")
     return builder.model()
 
 
@@ -56,10 +58,25 @@ def test_networks_of_many_branches_keep_their_order(tmp_path: Path) -> None:
     names = []
     for _ in range(3000):
         builder.value = "x"
-        names.append(builder.node("Sigmoid"))
+        names.append(builder.node("LeakyRelu"))
     builder.node("Sum", *names[:-1])
     layers = import_model(builder.save(tmp_path)).layers
     assert [layer.output for layer in layers[:3000]] == names
+
+
+def test_functions_of_many_steps_take_several_tables(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 4])
+    first, second = builder.node("Sin"), builder.node("Cos")
+    for _ in range(30):  # of which each step would double the steps of a single function
+        builder.value = builder.node("Add", first)
+        first, second = builder.node("Sin"), builder.node("Mul", second, "@")
+    graph = import_model(builder.save(tmp_path))
+    functions = [layer.function for layer in graph.layers if isinstance(layer, Lookup)]
+    assert max(function.steps for function in functions if isinstance(function, Joined)) <= MOST_STEPS
+    builder = OnnxBuilder([1, 4])
+    for _ in range(2 * MOST_STEPS + 1):
+        builder.node("Exp")
+    assert len(import_model(builder.save(tmp_path)).layers) == 3
 
 
 @pytest.mark.parametrize(

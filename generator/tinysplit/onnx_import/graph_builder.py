@@ -13,7 +13,7 @@ from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Refusal, Tensor
-from tinysplit.onnx_import.pointwise import Affine, Clamp
+from tinysplit.onnx_import.pointwise import Step, merged
 from tinysplit.onnx_import.qdq import QdqFormats
 
 MAP_RANK = 4  # batch, channels, height, width
@@ -41,9 +41,7 @@ class GraphBuilder:
         self.constants = budget
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
         self.moves: dict[tuple[str, bytes], Layer] = {}  # by value and memory order
-        self.applied: dict[
-            Affine | Clamp, Layer
-        ] = {}  # operations on the input that waited for its order, and their layers
+        self.applied: dict[Step, Layer] = {}  # steps that waited for a reader, and their layers
 
     def source(self, producer: Layer | None) -> str:
         """Return the name of the ONNX value that `producer` (None: the network's input) computes."""
@@ -72,15 +70,20 @@ class GraphBuilder:
         self.layers = [_checked(fused) if other is layer else other for other in self.layers]
         return fused
 
-    def apply(self, step: Affine | Clamp, producer: Layer | None, shape: Shape) -> Layer:
-        """Fold `step` into `producer`, or append a layer that computes it on an activation of `shape`.
+    def apply(self, step: Step, tensor: Tensor) -> Tensor:
+        """Fold `step` into the layer that computes `tensor`, or let it wait for a reader of its result."""
+        fused = self._fused(step, tensor.producer) if tensor.producer and not tensor.pending else None
+        if fused:
+            return replace(tensor, producer=fused, is_shared=False)
+        return replace(tensor, pending=(*tensor.pending, step), is_shared=False)
+
+    def _fused(self, step: Step, producer: Layer) -> Layer | None:
+        """Fold `step` into `producer`; None where it cannot take it.
 
         What a pair between them saturates stays so: a clamp has its bounds, too, and nothing else is folded.
         """
-        fused = step.fused(self.qdq.saturated(producer), shape) if producer else None
-        if producer and fused:
-            return self.replace(producer, fused)
-        return self.append(step.layer(self.source(producer), shape))
+        fused = step.fused(self.qdq.saturated(producer), producer.out_shape)
+        return fused and self.replace(producer, fused)
 
     def as_map(self, node: Node) -> tuple[Layer | None, Shape, Pads]:
         """Return the producer of the node's activation, its height x width x channels, and the Pad before the node.
@@ -203,19 +206,21 @@ class GraphBuilder:
     ) -> tuple[Layer | None, IndexArray]:
         """Return the producer of `tensor`, and `order` (of the ONNX value) as that of the value in memory.
 
-        The first reader of the network's input determines its shape `shape` and memory order `wanted`. Operations that
-        waited for that become layers.
+        The first reader of the network's input determines its shape `shape` and memory order `wanted`. Steps that
+        waited for a reader become layers.
         """
-        if tensor.producer is not None:
-            return tensor.producer, order
-        if self.input_order is None:
+        producer = tensor.producer
+        if producer:
+            shape = producer.out_shape
+        elif self.input_order is None:
             self.input_order = wanted.ravel()
-        producer = None
-        for step in tensor.pending:
-            if step not in self.applied:
-                self.applied[step] = self.apply(step.reordered(self.input_order), producer, shape)
-            producer = self.applied[step]
-        return producer, np.argsort(self.input_order)[order]
+        for step, last in merged(tensor.pending, self.qdq.values):
+            if last not in self.applied:
+                ordered = step if tensor.producer else step.reordered(np.asarray(self.input_order))
+                fused = self._fused(ordered, producer) if producer else None
+                self.applied[last] = fused or self.append(ordered.layer(self.source(producer), shape))
+            producer = self.applied[last]
+        return producer, order if tensor.producer else np.argsort(np.asarray(self.input_order))[order]
 
 
 def _checked(layer: Layer) -> Layer:

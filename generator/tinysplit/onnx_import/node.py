@@ -10,7 +10,7 @@ from typing_extensions import override
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import Layer
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.pointwise import Affine, Clamp
+from tinysplit.onnx_import.pointwise import Step
 
 Constant = NDArray[Any]
 
@@ -36,7 +36,7 @@ class Tensor:
 
     layout: Layout
     producer: Layer | None = None
-    pending: tuple[Affine | Clamp, ...] = ()  # on the network's input, until its memory order is known
+    pending: tuple[Step, ...] = ()  # steps on the output of the producer, until a layer reads their result
     padded: str | None = None  # name of the value that a Pad made, until a layer pads
     is_shared: bool = False  # several nodes read it, so that nothing may be folded into its producer
 

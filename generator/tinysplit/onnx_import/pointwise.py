@@ -1,11 +1,16 @@
-"""Operators on single elements: scale and shift (BatchNormalization, Add, Sub, Mul, Div) and clamps (Relu, Clip).
+"""Steps on single elements: scale and shift (BatchNormalization, Add, Sub, Mul, Div), clamps (Relu, Clip), functions.
 
-They fold into the layer that computes their input, unless another node reads it. With y = w * x + b and z = s * y + t
-follows z = (s * w) * x + (s * b + t), one s and t per output channel. Where they cannot be folded, a scale and
-shift becomes a 1x1 depthwise convolution and a clamp a 1x1 maximum pool.
+The first two fold into the layer that computes their input, unless another node reads it. With y = w * x + b and
+z = s * y + t follows z = (s * w) * x + (s * b + t), one s and t per output channel. Other steps wait until a layer
+reads their result. Functions are then one function with all clamps and scalar scales and shifts before and behind them:
+a look-up table. Elsewhere, a scale and shift becomes a 1x1 depthwise convolution and a clamp a 1x1 maximum pool.
 """
 
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import zip_longest
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +21,15 @@ from tinysplit.network.layers import (
     Dense,
     DepthwiseConv,
     Layer,
+    Lookup,
     MaxPool,
     Shape,
     Window,
 )
 
 FloatArray = NDArray[np.float64]
+
+MOST_STEPS = 64  # of one function: each takes its time wherever formats are chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +41,16 @@ class Affine:
     folds: bool  # whether this is the only reader of the activation
     scale: FloatArray
     shift: FloatArray
+    steps: ClassVar[int] = 1
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether all elements have the same scale and shift."""
+        return bool((self.scale == self.scale[0]).all() and (self.shift == self.shift[0]).all())
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Compute the step, which is scalar."""
+        return np.asarray(self.scale[0] * x + self.shift[0])
 
     def fused(self, producer: Layer, shape: Shape) -> Layer | None:
         """Return `producer` with scale and shift in its weights and bias, None where it cannot take them."""
@@ -72,6 +90,12 @@ class Clamp:
     output: str
     folds: bool
     activation: Activation
+    is_scalar: ClassVar[bool] = True
+    steps: ClassVar[int] = 1
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Compute the step."""
+        return x.clip(self.activation.low, self.activation.high)
 
     def fused(self, producer: Layer, _: Shape) -> Layer | None:
         """Return `producer` with the clamp in its activation, None where it cannot take it."""
@@ -95,6 +119,72 @@ class Clamp:
     def reordered(self, _: NDArray[np.int64]) -> "Clamp":
         """Return the same operation: the clamp is the same for every element."""
         return self
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """function(x), the same for every element."""
+
+    name: str
+    output: str
+    function: Callable[[FloatArray], FloatArray]
+    steps: int = 1  # that it is made of
+    is_scalar: ClassVar[bool] = True
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Compute the step."""
+        return self.function(x)
+
+    def fused(self, _: Layer, __: Shape) -> None:
+        """No layer can take a function."""
+
+    def layer(self, source: str, shape: Shape) -> Layer:
+        """Return a look-up in the value `source`, an activation of `shape`."""
+        return Lookup(name=self.name, inputs=(source,), output=self.output, in_shape=shape, function=self.function)
+
+    def reordered(self, _: NDArray[np.int64]) -> "Function":
+        """Return the same operation: the function is the same for every element."""
+        return self
+
+
+Step = Affine | Clamp | Function
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """operation(f(x), g(x), ...), each branch with the steps of one function; without an operation there is only f."""
+
+    branches: Sequence[Sequence[Step]]
+    operation: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return sum(step.steps for steps in self.branches for step in steps)
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """Compute the function."""
+        values = [reduce(lambda value, step: step(value), steps, x) for steps in self.branches]
+        return reduce(self.operation, values) if self.operation else values[0]
+
+
+def merged(steps: Sequence[Step], kept: Container[str]) -> Iterator[tuple[Step, Step]]:
+    """Yield steps that each become a layer, or fold into one, with the last of `steps` that each does.
+
+    Functions are one with the scalar steps next to them, up to a value of which the name is in `kept`.
+    """
+    run: list[Step] = []
+    for step, behind in zip_longest(steps, steps[1:]):
+        run.append(step)
+        function = Joined([run])
+        fits = behind is not None and behind.is_scalar and function.steps + behind.steps <= MOST_STEPS
+        if fits and step.is_scalar and step.output not in kept:
+            continue
+        if len(run) > 1 and any(isinstance(each, Function) for each in run):
+            yield Function(step.name, step.output, function, function.steps), step
+        else:
+            yield from zip(run, run, strict=True)
+        run = []
 
 
 def _per_channel(values: FloatArray, shape: Shape) -> FloatArray | None:

@@ -26,7 +26,6 @@ Function = tuple[Layer, ...]  # look-up tables and clamps, one after the other; 
 POINTS = 1 << 15  # at which functions are compared
 GOLDEN = 0.5 * (5**0.5 - 1)  # multiples of it spread evenly over the bins, and have no period in common with steps
 FINER_FORMATS = 24  # tried for functions, from the one that holds the range of the numbers seen on
-SAMPLED = 1024  # inputs that find the largest output of a function
 WIDE_BITS = 32
 
 
@@ -61,7 +60,7 @@ def _is_table(function: Function) -> bool:
 def computed(function: Function, x: Floats) -> Floats:
     """Return a function of `x` (any shape) in float."""
     for layer in function:
-        x = layer.function(x) if isinstance(layer, Lookup) else x.clip(layer.activation.low, layer.activation.high)
+        x = layer.real(x) if isinstance(layer, Lookup) else x.clip(layer.activation.low, layer.activation.high)
     return x
 
 
@@ -141,9 +140,8 @@ class ReadError:
             power = self.seen.count * (self.seen.variance + self.seen.mean**2) + self.constants * self.constant**2
             return (self.seen.count * self.seen.error(values) + lost) / (power or 1.0)
         exact = computed(function, self._points)
-        error, power = (
-            (part**2 * self._counts).sum() for part in (_rounded(function, self._points, values) - exact, exact)
-        )
+        rounded = _rounded(function, self._points, values, float(np.abs(exact).max(initial=0.0)))
+        error, power = ((part**2 * self._counts).sum() for part in (rounded - exact, exact))
         return float(error / (power or 1.0))
 
     @cached_property
@@ -164,23 +162,18 @@ class ReadError:
         places = seen.first_bin + bins + np.arange(1, bins.size + 1) * GOLDEN % 1.0
         points = (places * seen.bin_width).clip(*seen.range)
         ends = np.array([0.0, self.constant]), np.array([seen.count - seen.bins.sum(), self.constants])
-        return np.append(points, ends[0]), np.append(seen.bins[bins] / in_bin, ends[1])
+        points, counts = np.append(points, ends[0]), np.append(seen.bins[bins] / in_bin, ends[1])
+        return points[counts > 0], counts[counts > 0]
 
 
-def _rounded(function: Function, x: Floats, values: ValueFormat) -> Floats:
-    """Return a function of `x` as integers of the format `values` give it, in an output that rounds nothing."""
+def _rounded(function: Function, x: Floats, values: ValueFormat, largest: float) -> Floats:
+    """Return a function of `x`, up to `largest`, as integers of the format `values` give it, but not rounded."""
     integers = values.quantize(x)
+    exact = ValueFormat(WIDE_BITS, (largest or 1.0) * 2.0 ** (2 - WIDE_BITS))
     for layer in function:
-        y = _exact_format(layer, values) if isinstance(layer, Lookup) else values
+        y = exact if isinstance(layer, Lookup) else values
         quantized = QuantizedLayer.of(layer, LayerFormats((values,), y))
         if isinstance(layer, Lookup):
             return y.dequantize(layer.integer_reference(quantized, integers))
         integers = quantized.clamped(integers)
     return values.dequantize(integers)
-
-
-def _exact_format(layer: Lookup, x: ValueFormat) -> ValueFormat:
-    """Return a format of 32 bits for the outputs of a table."""
-    inputs = x.dequantize(np.linspace(x.low, x.high, SAMPLED).astype(x.dtype))
-    largest = float(np.abs(layer.function(inputs)).max())
-    return ValueFormat(WIDE_BITS, (largest or 1.0) * 2.0 ** (2 - WIDE_BITS))

@@ -24,9 +24,10 @@ when the network is imported, whatever they are. Networks with QuantizeLinear an
 formats ([quantization](quantization.md)).
 
 Every operator below computes with 8 and 16 bits. Scale, shift and clamp fold into the layer before them where it can
-take them; the layer that is named is what they become elsewhere. Operators without a layer change the layout only:
-where the next layer cannot read its input in another order, a `permute` is added, and a `pad` where it cannot take a
-Pad.
+take them; the layer that is named is what they become elsewhere. A function of a function, the scalar scales, shifts
+and clamps between them, and what is computed of functions of one value, as x * sigmoid(x), are one `lookup`; with 16
+bits it interpolates between 1025 values. Operators without a layer change the layout only: where the next layer cannot
+read its input in another order, a `permute` is added, and a `pad` where it cannot take a Pad.
 
 "..." stands for names and values. What has no effect changes nothing in an inference, or only in uses that are refused.
 

@@ -1,4 +1,4 @@
-"""Elementwise functions from lookup tables: Sigmoid, Tanh, HardSwish and others."""
+"""Functions of one value from lookup tables: Sigmoid, Gelu, x * sigmoid(x) and others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +15,12 @@ from tinysplit.network.layers.base import FLOAT_BITS, Layer, Shape
 
 BYTE_BITS = 8
 STEP_BITS = 6  # of 16 bits between two entries: the table has 1025
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lookup(Layer):
-    """y = function(x), element by element.
+    """y = function(x), element by element; `real` has the values where that is not finite.
 
     The table has an entry per 8-bit input, by the unsigned number with the same bits, or for every 64th 16-bit input
     and one beyond the largest; values between are interpolated linearly.
@@ -28,6 +29,11 @@ class Lookup(Layer):
     kind: ClassVar[str] = "lookup"
 
     function: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+    def real(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the function of `x` (any shape): 0 where there is none, as for roots of negative numbers."""
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(self.function(x), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
 
     @property
     @override
@@ -61,7 +67,7 @@ class Lookup(Layer):
         x = formats.x
         step = (1 << x.bits) // (_entries(x.bits) - (x.bits > BYTE_BITS))
         inputs = np.asarray((x.low + step * np.arange(_entries(x.bits)) - x.zero_point) * x.scale, np.float64)
-        table = formats.y.quantize(self.function(inputs))
+        table = formats.y.quantize(self.real(inputs))
         return {"table": np.roll(table, x.low) if x.bits == BYTE_BITS else table}
 
     @override

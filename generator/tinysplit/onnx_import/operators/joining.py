@@ -1,4 +1,4 @@
-"""Operators that join branches: Add, Sub and Mul of activations, and Concat."""
+"""Operators that join branches: Add, Sub and Mul of activations that are no functions of one value, and Concat."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tinysplit.network.layers import Add, Concat, Layer, Mul, Shape
+from tinysplit.network.layers import Add, Concat, Layer, Lookup, Mul, Shape
 from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Refusal, Tensor
 from tinysplit.onnx_import.operators.declaration import operator
+from tinysplit.onnx_import.operators.functions import of_one_value
 from tinysplit.onnx_import.size_limits import check_value_size
 
 BOTH_ENLARGED = Refusal("enlarges both its inputs ({}) by broadcasting: not supported")
@@ -35,19 +36,22 @@ class _Operand:
     sign: int = 1
 
 
-@operator("Sum", layers=(Add,), refusals=(*ELEMENTWISE_REFUSALS, WITH_CONSTANTS), joins=True)
+@operator("Sum", layers=(Add, Lookup), refusals=(*ELEMENTWISE_REFUSALS, WITH_CONSTANTS), joins=True)
 def add(node: Node, builder: GraphBuilder) -> Tensor:
     """Add activations."""
-    return _sum(node, builder, [1] * len(node.tensors))
+    return of_one_value(node, builder, np.add) or _sum(node, builder, [1] * len(node.tensors))
 
 
 def sub(node: Node, builder: GraphBuilder) -> Tensor:
     """Subtract the second activation from the first."""
-    return _sum(node, builder, [1, -1])
+    return of_one_value(node, builder, np.subtract) or _sum(node, builder, [1, -1])
 
 
 def mul(node: Node, builder: GraphBuilder) -> Tensor:
     """Multiply two activations. Raises InputError for shapes that do not match."""
+    function = of_one_value(node, builder, np.multiply)
+    if function:
+        return function
     operands = _aligned(node, builder, _operands(node, builder))
     return Tensor(Layout(operands[0].order), builder.append(Mul(**_fields(node, operands))))
 

@@ -1,20 +1,24 @@
 """Elementwise operators: BatchNormalization, arithmetic with constants, Relu and Clip."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 
-from tinysplit.network.layers import Activation, Add, DepthwiseConv, MaxPool, Mul
+from tinysplit.network.layers import Activation, Add, DepthwiseConv, Lookup, MaxPool, Mul
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators import joining
 from tinysplit.onnx_import.operators.declaration import operator
+from tinysplit.onnx_import.operators.functions import of_one_value
 from tinysplit.onnx_import.operators.joining import ELEMENTWISE_REFUSALS
-from tinysplit.onnx_import.pointwise import Affine, Clamp
+from tinysplit.onnx_import.pointwise import Affine, Clamp, Function
 
 TRAINING = Refusal("is in training mode: export the model for inference (model.eval())")
 ENLARGED = Refusal("enlarges its input {} by broadcasting a constant: not supported")
-CONSTANT_DIVIDEND = Refusal("divides a constant by an activation: not supported")
+DIVIDENDS = Refusal("divides {}: a constant dividend has to be one number for all")
+DIVISOR = Refusal("divides activations ({}) that are no functions of one value: not supported")
+BOUNDARY = Refusal("compares {}: supported are an activation with a number, and functions of one value")
 BOUNDS = Refusal("has the bounds {} and {}: its output would be infinite")
 
 
@@ -42,7 +46,7 @@ def batch_normalization(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, scale.reshape(channels), shift.reshape(channels))
 
 
-@operator("Add", layers=(DepthwiseConv, Add), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
+@operator("Add", layers=(DepthwiseConv, Lookup, Add), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
 def add(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a constant, or two activations."""
     if len(node.tensors) > 1:
@@ -50,7 +54,7 @@ def add(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, 1.0, _other(node))
 
 
-@operator("Mul", layers=(Mul, DepthwiseConv), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
+@operator("Mul", layers=(Mul, DepthwiseConv, Lookup), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
 def mul(node: Node, builder: GraphBuilder) -> Tensor:
     """Multiply by a constant, or two activations."""
     if len(node.tensors) > 1:
@@ -58,7 +62,7 @@ def mul(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, _other(node), 0.0)
 
 
-@operator("Sub", layers=(DepthwiseConv, Add), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
+@operator("Sub", layers=(DepthwiseConv, Lookup, Add), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
 def sub(node: Node, builder: GraphBuilder) -> Tensor:
     """Subtract a constant, subtract from one, or one activation from another."""
     if len(node.tensors) > 1:
@@ -68,25 +72,51 @@ def sub(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, -1.0, _other(node))
 
 
-@operator("Div", layers=(DepthwiseConv,), refusals=(CONSTANT_DIVIDEND, ENLARGED))
+@operator("Div", layers=(DepthwiseConv, Lookup), refusals=(DIVIDENDS, DIVISOR, ENLARGED), joins=True)
 def div(node: Node, builder: GraphBuilder) -> Tensor:
-    """Divide by a constant.
+    """Divide by a constant, a constant by an activation, or two functions of one value.
 
-    Raises InputError if the dividend is the constant.
+    Raises InputError for other activations, and for a dividend that is not the same for all elements.
     """
-    if not isinstance(node.operands[0], Tensor):
-        raise node.error(CONSTANT_DIVIDEND)
-    with np.errstate(divide="ignore"):
-        return _affine(node, builder, 1.0 / _other(node), 0.0)
+    if len(node.tensors) > 1:
+        quotient = of_one_value(node, builder, np.divide)
+        if quotient is None:
+            raise node.error(DIVISOR, node.shapes)
+        return quotient
+    other = _other(node)
+    if isinstance(node.operands[0], Tensor):
+        with np.errstate(divide="ignore"):
+            return _affine(node, builder, 1.0 / other, 0.0)
+    if other.size != 1 or other.ndim > node.rank:
+        raise node.error(DIVIDENDS, node.shapes)
+    return builder.apply(Function(node.name, node.output, lambda x: other.item() / x), node.tensor)
 
 
-@operator("Relu", layers=(MaxPool,))
+@operator("Neg", layers=(DepthwiseConv, Lookup))
+def neg(node: Node, builder: GraphBuilder) -> Tensor:
+    """-x."""
+    return _affine(node, builder, -1.0, 0.0)
+
+
+@operator("Max", layers=(MaxPool, Lookup), refusals=(BOUNDARY,), joins=True)
+def maximum(node: Node, builder: GraphBuilder) -> Tensor:
+    """Larger one of x and a constant, or of functions of one value."""
+    return _bounded(node, builder, np.maximum, low=True)
+
+
+@operator("Min", layers=(MaxPool, Lookup), refusals=(BOUNDARY,), joins=True)
+def minimum(node: Node, builder: GraphBuilder) -> Tensor:
+    """Smaller one of x and a constant, or of functions of one value."""
+    return _bounded(node, builder, np.minimum, low=False)
+
+
+@operator("Relu", layers=(MaxPool, Lookup))
 def relu(node: Node, builder: GraphBuilder) -> Tensor:
     """max(x, 0)."""
     return _clamp(node, builder, Activation(0.0))
 
 
-@operator("Clip", layers=(MaxPool,), refusals=(BOUNDS,), takes_infinity=True)
+@operator("Clip", layers=(MaxPool, Lookup), refusals=(BOUNDS,), takes_infinity=True)
 def clip(node: Node, builder: GraphBuilder) -> Tensor:
     """min(max(x, low), high); bounds are optional."""
     low, high = (node.optional(i) for i in (1, 2))
@@ -112,15 +142,22 @@ def _affine(node: Node, builder: GraphBuilder, scale: Constant | float, shift: C
     stored_scale, stored_shift = np.empty(order.size), np.empty(order.size)
     stored_scale[order] = scale
     stored_shift[order] = shift
-    return _applied(builder, tensor, Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift))
+    return builder.apply(Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift), tensor)
+
+
+def _bounded(
+    node: Node, builder: GraphBuilder, operation: Callable[[Constant, Constant], Constant], *, low: bool
+) -> Tensor:
+    """Return the larger or smaller one of the node's operands."""
+    constants = [operand for operand in node.operands if not isinstance(operand, Tensor) and operand is not None]
+    result = of_one_value(node, builder, operation)
+    if result:
+        return result
+    if len(node.tensors) == 1 and all(each.size == 1 and each.ndim <= node.rank for each in constants):
+        bound = float(reduce(operation, constants).item())
+        return _clamp(node, builder, Activation(bound) if low else Activation(high=bound))
+    raise node.error(BOUNDARY, node.shapes)
 
 
 def _clamp(node: Node, builder: GraphBuilder, activation: Activation) -> Tensor:
-    return _applied(builder, node.tensor, Clamp(node.name, node.output, not node.tensor.is_shared, activation))
-
-
-def _applied(builder: GraphBuilder, tensor: Tensor, step: Affine | Clamp) -> Tensor:
-    if tensor.producer is None:
-        return replace(tensor, pending=(*tensor.pending, step), is_shared=False)
-    producer = builder.apply(step, tensor.producer, tensor.producer.out_shape)
-    return replace(tensor, producer=producer, is_shared=False)
+    return builder.apply(Clamp(node.name, node.output, not node.tensor.is_shared, activation), node.tensor)
