@@ -124,6 +124,20 @@ def of_opset(b: OnnxBuilder, opset: int, operator: str) -> None:
     b.node(operator)
 
 
+def split(b: OnnxBuilder, opset: int = 13, **attributes: Any) -> None:  # noqa: ANN401
+    """Add a Split into one part."""
+    b.opset = opset
+    b.node("Split", axis=1, **attributes)
+
+
+def empty_part(b: OnnxBuilder) -> None:
+    """Add a Split into nothing and everything."""
+    split(b)
+    b.nodes[-1].input.append(b.shape(0, 4))
+    b.nodes[-1].output.append("everything")
+    b.node("Concat", "everything", axis=1)
+
+
 def behind_a_function(b: OnnxBuilder, operator: str, *operands: str) -> None:
     """Add a node that computes a function of a function."""
     b.node("Exp")
@@ -181,7 +195,15 @@ USES: list[tuple[str, Build]] = [
     ("Unsqueeze", lambda b: b.node("Unsqueeze", b.shape(1))),
     ("Unsqueeze", unsqueezed_before_opset_13),
     ("Gelu", lambda b: of_opset(b, 20, "Gelu")),
+    ("DepthToSpace", lambda b: b.node("DepthToSpace", blocksize=2)),
+    ("Expand", lambda b: (b.node("ReduceMean", axes=[2, 3]), b.node("Expand", b.shape(1, 4, 2, 2)))),
+    ("Gather", lambda b: b.node("Gather", b.shape(0, 3), axis=1)),
     ("Max", lambda b: b.node("Max", b.constant(0.1))),
+    ("Slice", lambda b: b.node("Slice", b.shape(1), b.shape(5), b.shape(2))),
+    ("SpaceToDepth", lambda b: b.node("SpaceToDepth", blocksize=2)),
+    ("Split", split),
+    ("Split", lambda b: split(b, 18, num_outputs=1)),
+    ("Split", lambda b: split(b, 11, split=[4])),
     ("Min", lambda b: b.node("Min", b.constant(0.1))),
     ("Mish", lambda b: of_opset(b, 18, "Mish")),
     ("Neg", lambda b: b.node("Neg")),
@@ -258,6 +280,9 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Pad", movement.PAD_MODE, lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")),
     ("Pad", movement.CROPPING, lambda b: pads(b, 0, 0, -1, 0, 0, 0, 0, 0)),
     ("Pad", movement.SECOND_PAD, lambda b: (pads(b, 0, 0, 1, 1, 0, 0, 1, 1), pads(b, 0, 0, 1, 1, 0, 0, 1, 1))),
+    ("Slice", movement.NOTHING, lambda b: b.node("Slice", b.shape(3), b.shape(2), b.shape(1))),
+    ("Gather", movement.NOTHING, lambda b: b.node("Gather", b.constant(np.empty(0), np.int64), axis=1)),
+    ("Split", movement.NOTHING, empty_part),
     ("Resize", resize.OTHER_AXES, lambda b: b.node("Resize", "", b.constant([1, 2, 1, 1]), mode="nearest")),
     ("Resize", resize.FRACTION, lambda b: b.node("Resize", "", b.constant([1, 1, 1.5, 1]), mode="nearest")),
     ("Resize", resize.INTERPOLATION, lambda b: b.node("Resize", "", b.constant(SCALES), mode="linear")),
@@ -301,7 +326,7 @@ class Read(dict[str, Any]):
 def test_layers_and_attributes_are_those_declared(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operator, read = OPERATORS[name], set[str]()
 
-    def convert(node: Node, builder: GraphBuilder) -> Tensor | Constant:
+    def convert(node: Node, builder: GraphBuilder) -> Tensor | Constant | tuple[Tensor, ...]:
         return operator.convert(replace(node, attributes=Read(read, node.attributes)), builder)
 
     monkeypatch.setitem(OPERATORS, name, replace(operator, convert=convert))

@@ -45,7 +45,10 @@ INTERPOLATED_ERROR = 5e-4  # of a function from a table of 1024 pieces, against 
 ROUNDED_ERROR = 1e-4
 STEEP_ERROR = {"Log": 1e-2}  # of functions that are steeper than a piece shows
 NOT_FLOAT = re.compile("U?INT|BOOL|UNDEFINED|B?FLOAT16|DOUBLE|STRING")
-MOVED = {"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+MOVED = {
+    *("DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "SpaceToDepth"),
+    *("Split", "Squeeze", "Transpose", "Unsqueeze"),
+}
 WHY_NOT = (  # parts of what the importer says
     "networks with one output are supported",  # masks of Dropout, indices of MaxPool, statistics of a training batch
     "has 3 spatial dimensions",
@@ -60,6 +63,7 @@ WHY_NOT = (  # parts of what the importer says
     "and functions of one value",  # of Max and Min
     "only one for all is supported",  # exponents
     "drops values at random",
+    "Unrecognized attribute: mode for operator SpaceToDepth",  # of opset 28
 )
 
 

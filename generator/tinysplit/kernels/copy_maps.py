@@ -1,4 +1,4 @@
-"""Layers that copy values (Concat, Pad, Upsample): the input element that each output element is a copy of."""
+"""Layers that copy values (Concat, Pad, Upsample, parts by Permute): which input element each output element is."""
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.pad import Pad
+from tinysplit.network.layers.permute import Permute
 from tinysplit.network.layers.upsample import Upsample
 
 NONE = 1 << 40  # larger than any index
@@ -25,6 +26,8 @@ def sources(layer: Layer, k: int) -> IntArray | None:
             found[layer.pads.top :, layer.pads.left :][:height, :width] = elements
         case Upsample():
             found = elements.repeat(layer.factors[0], axis=0).repeat(layer.factors[1], axis=1)
+        case Permute() if (np.diff(layer.order) > 0).all():  # a part
+            return layer.order
         case _:
             return None
     return found.reshape(-1)

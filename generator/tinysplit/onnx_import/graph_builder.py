@@ -1,24 +1,25 @@
 """Builds the layers of a graph, and brings activations into the memory order that an operator needs."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import NETWORK_ELEMENTS
 from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
 from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.constant_budget import ConstantBudget
-from tinysplit.onnx_import.layout import IndexArray, Layout
+from tinysplit.onnx_import.layout import PADDING, IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Refusal, Tensor
+from tinysplit.onnx_import.parts import Part
 from tinysplit.onnx_import.pointwise import Step, merged
 from tinysplit.onnx_import.qdq import QdqFormats
 
 MAP_RANK = 4  # batch, channels, height, width
 NO_MAP = Refusal("reads {}: a map of batch x channels x height x width (or x width) is needed")
-NO_LOOPS = Refusal("reads '{}' in an order that no nested loops produce: not supported")
 OTHER_PADDING = Refusal("reads '{}', padded elsewhere than around a map: not supported")
 
 
@@ -28,11 +29,17 @@ class GraphBuilder:
     def __init__(
         self,
         input_name: str,
+        input_shape: Sequence[int],
         names: Iterable[str],
+        readers: Mapping[str, int],
+        in_parts: Collection[str],
         qdq: QdqFormats,
         budget: ConstantBudget,
     ) -> None:
+        self.readers = readers  # how many nodes read a value
+        self.in_parts = in_parts  # values of which nobody reads the whole
         self.input_name = input_name
+        self.input_layout = Layout.identity(input_shape)
         self.names = set(names)  # of all values and nodes, and of layers that are added between
         self.qdq = qdq
         self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
@@ -41,7 +48,8 @@ class GraphBuilder:
         self.constants = budget
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
         self.moves: dict[tuple[str, bytes], Layer] = {}  # by value and memory order
-        self.applied: dict[Step, Layer] = {}  # steps that waited for a reader, and their layers
+        self.applied: dict[tuple[str, Step], Layer] = {}  # by value, and step on it that waited for a reader
+        self.parts: dict[str, Tensor] = {}  # by name, of which a layer computes nothing else
 
     def source(self, producer: Layer | None) -> str:
         """Return the name of the ONNX value that `producer` (None: the network's input) computes."""
@@ -72,6 +80,7 @@ class GraphBuilder:
 
     def apply(self, step: Step, tensor: Tensor) -> Tensor:
         """Fold `step` into the layer that computes `tensor`, or let it wait for a reader of its result."""
+        tensor = self.stored(tensor)
         fused = self._fused(step, tensor.producer) if tensor.producer and not tensor.pending else None
         if fused:
             return replace(tensor, producer=fused, is_shared=False)
@@ -92,37 +101,45 @@ class GraphBuilder:
 
         Raises InputError if the activation is not a map.
         """
-        unpadded = node.tensor.layout.unpadded_map()
+        tensor = self._computed_part(node.tensor) or node.tensor
+        unpadded = tensor.layout.unpadded_map()
         if unpadded is None:
-            raise node.error(NO_MAP, node.tensor.layout)
+            raise node.error(NO_MAP, tensor.layout)
         order, pads = unpadded
         shape = Shape(*order.shape)
-        producer, order = self._resolve_order(node.tensor, order, order, shape)
-        if not np.array_equal(order.ravel(), np.arange(shape.size)):
-            producer = self.moved(node, node.tensor, producer, order.ravel(), shape)
+        producer, order = self._resolve_order(tensor, order, order, shape)
+        if not np.array_equal(order.ravel(), np.arange(self._size(producer))):
+            producer = self.moved(tensor, producer, order.ravel(), shape)
         return producer, shape, pads
 
-    def moved(self, node: Node, tensor: Tensor, producer: Layer | None, order: IndexArray, shape: Shape) -> Layer:
-        """Return the layer that reorders the output of `producer` to `order`, with `shape`; its readers share it.
+    def _size(self, producer: Layer | None) -> int:
+        """Return the elements of what `producer` computes."""
+        return producer.out_shape.size if producer else self.input_layout.order.size
 
-        An order that no nested loops produce takes two layers, with the order of ONNX between them.
-        Raises InputError where they do not produce it either.
+    def is_whole(self, tensor: Tensor) -> bool:
+        """Return whether a tensor has each element of what its producer computes, and each once; a Pad adds some."""
+        found = np.sort(tensor.layout.order[tensor.layout.order != PADDING])
+        return np.array_equal(found, np.arange(self._size(tensor.producer)))
+
+    def moved(self, tensor: Tensor, producer: Layer | None, order: IndexArray, shape: Shape) -> Layer:
+        """Return the layer that copies the output of `producer` in `order`, with `shape`; its readers share it.
+
+        A permutation that no nested loops produce takes two layers, with the order of ONNX between them, if they do.
         """
         key = (self.source(producer), order.tobytes())
         if key in self.moves:
             return self.moves[key]
-        name = node.name_of(tensor)
+        name = tensor.name
         inputs = (self.source(producer),)
-        in_shape = producer.out_shape if producer else Shape(1, 1, order.size)
-        if not has_loops(order):
+        in_shape = producer.out_shape if producer else Shape(1, 1, self._size(producer))
+        if not has_loops(order) and order.size == in_shape.size:
             between = self._onnx_order(producer)
             rest = np.argsort(between)[order]
-            if not has_loops(between) or not has_loops(rest):
-                raise node.error(NO_LOOPS, name)
-            first = self.moved(node, tensor, producer, between, Shape(1, 1, order.size))
-            inputs = (first.output,)
-            in_shape = first.out_shape
-            order = rest
+            if has_loops(between) and has_loops(rest):
+                first = self.moved(tensor, producer, between, Shape(1, 1, order.size))
+                inputs = (first.output,)
+                in_shape = first.out_shape
+                order = rest
         added = self.unused(f"{name} moved")
         output, moves = self._named(added, self._onnx_value(producer) if tensor.layout.is_padded else name)
         layer = Permute(
@@ -152,6 +169,12 @@ class GraphBuilder:
     def _onnx_value(self, producer: Layer | None) -> str:
         return producer.onnx_value if producer else self.input_name
 
+    def _natural_order(self) -> tuple[IndexArray, Shape]:
+        """Return order and shape of the network's input as a map, or else as ONNX has it."""
+        unpadded = self.input_layout.unpadded_map()
+        order = unpadded[0] if unpadded else self.input_layout.order
+        return order, Shape(*order.shape) if unpadded else Shape(1, 1, order.size)
+
     def _onnx_order(self, producer: Layer | None) -> IndexArray:
         """Return the order in which ONNX has the elements of a stored value: that of the input, or of a map."""
         if producer is None:
@@ -163,7 +186,7 @@ class GraphBuilder:
 
         Raises InputError if other axes than height and width are padded.
         """
-        name = node.name_of(tensor)
+        name = tensor.name
         if name not in self.pads:
             if tensor.layout.unpadded_map() is None:
                 raise node.error(OTHER_PADDING, name)
@@ -173,7 +196,8 @@ class GraphBuilder:
             added = self.unused(f"{name} padded")
             output, moves = self._named(added, tensor.padded or name)
             layer = Pad(name=added, inputs=inputs, output=output, moves=moves, in_shape=shape, pads=pads, value=value)
-            self.pads[name] = Tensor(Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2), self.append(layer))
+            layout = Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2)
+            self.pads[name] = Tensor(layout, tensor.name, self.append(layer))
         return self.pads[name]
 
     def zeros_around(self, node: Node, producer: Layer | None, shape: Shape, pads: Pads) -> Layer:
@@ -192,14 +216,72 @@ class GraphBuilder:
 
     def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
         """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
+        tensor = self.stored(tensor)
         order = tensor.layout.order
-        shape = Shape(1, 1, tensor.layout.order.size)
+        shape = Shape(1, 1, order.size)
         wanted = order
         unpadded = tensor.layout.unpadded_map() if order.ndim == MAP_RANK else None
         if unpadded:  # later readers of the network's input may need a map
             wanted, shape = unpadded[0], Shape(*unpadded[0].shape)
         producer, order = self._resolve_order(tensor, order, wanted, shape)
         return producer, producer.out_shape if producer else shape, order
+
+    def stored(self, tensor: Tensor) -> Tensor:
+        """Return `tensor`; a part of what its producer computes, or a repetition, as the output of a layer."""
+        if self.is_whole(tensor):
+            return tensor
+        return self._computed_part(tensor) or self._copied(tensor)
+
+    def _computed_part(self, tensor: Tensor) -> Tensor | None:
+        """Return a part as the output of a layer that computes nothing else; None if there is none.
+
+        None either for a part of a whole that others read, or that has a format of a QDQ network.
+        """
+        producer, order = tensor.producer, tensor.layout.order
+        if tensor.name in self.parts:
+            return self.parts[tensor.name]
+        if producer is None or tensor.pending or producer.output not in self.in_parts or self.is_whole(tensor):
+            return None
+        elements = np.unique(order)
+        part = Part.of(elements, producer.out_shape) if elements.size == order.size else None
+        computed = part.computed(producer) if part else None
+        if computed is None or producer.output in self.qdq.values:
+            return None
+        name = self.unused(f"{producer.name} part")
+        output, moves = self._named(name, tensor.name)
+        layer = self.append(replace(computed, name=name, output=output, moves=moves))
+        is_shared = self.readers[tensor.name] > 1
+        found = Tensor(Layout(np.searchsorted(elements, order)), tensor.name, layer, is_shared=is_shared)
+        self.parts[tensor.name] = found
+        return found
+
+    def _copied(self, tensor: Tensor) -> Tensor:
+        """Return a part or repetition as the output of a layer that copies it.
+
+        It is stored as a map or as ONNX has it: in the order in memory if one of them is, so that it may be in place.
+        """
+        producer, order = self._resolve_order(tensor, tensor.layout.order, *self._natural_order())
+        unpadded = Layout(order).unpadded_map()
+        as_map = [Shape(*unpadded[0].shape)] if unpadded else []
+        stored = [(shape, Layout.of_map(shape, order.ndim - 2)) for shape in as_map]
+        source = producer.out_shape if producer else self._natural_order()[1]
+        part = Part.of(np.unique(order), source)
+        shape = part.shape if part and part.shape.size == order.size else Shape(1, 1, order.size)
+        stored.append((shape, Layout.identity(order.shape)))
+        copies = []
+        for shape, layout in stored:
+            elements = np.empty(order.size, np.int64)
+            elements[layout.order] = order
+            copies.append((shape, layout, elements))
+        shape, layout, elements = next((copy for copy in copies if (np.diff(copy[2]) > 0).all()), copies[0])
+        return Tensor(layout, tensor.name, self.moved(tensor, producer, elements, shape), is_shared=True)
+
+    def filled(self, tensor: Tensor, values: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """Return `values`, one for all or those of the elements of `tensor` in ONNX's order, in the order in memory."""
+        filled = np.full(self._size(tensor.producer), np.ravel(values)[0])
+        if np.size(values) > 1:
+            filled[tensor.layout.order] = values
+        return filled
 
     def _resolve_order(
         self, tensor: Tensor, order: IndexArray, wanted: IndexArray, shape: Shape
@@ -213,13 +295,14 @@ class GraphBuilder:
         if producer:
             shape = producer.out_shape
         elif self.input_order is None:
-            self.input_order = wanted.ravel()
+            self.input_order = (wanted if self.is_whole(tensor) else self._natural_order()[0]).ravel()
         for step, last in merged(tensor.pending, self.qdq.values):
-            if last not in self.applied:
+            key = self.source(producer), last
+            if key not in self.applied:
                 ordered = step if tensor.producer else step.reordered(np.asarray(self.input_order))
                 fused = self._fused(ordered, producer) if producer else None
-                self.applied[last] = fused or self.append(ordered.layer(self.source(producer), shape))
-            producer = self.applied[last]
+                self.applied[key] = fused or self.append(ordered.layer(key[0], shape))
+            producer = self.applied[key]
         return producer, order if tensor.producer else np.argsort(np.asarray(self.input_order))[order]
 
 

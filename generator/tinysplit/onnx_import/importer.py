@@ -1,6 +1,7 @@
 """Import of an ONNX file to a `Graph`: read, prepare, then translate one operator after the other."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,15 +11,17 @@ from onnx import NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.graph import Graph, with_clamps
+from tinysplit.network.layers import Layer
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.constants import evaluate, fold
-from tinysplit.onnx_import.graph_builder import NO_LOOPS, NO_MAP, OTHER_PADDING, GraphBuilder
+from tinysplit.onnx_import.graph_builder import NO_MAP, OTHER_PADDING, GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
 from tinysplit.onnx_import.model_file import NAMES_NO_TEXT, read_model
 from tinysplit.onnx_import.node import COMPUTED_OPERAND, NO_OPERAND, Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator, TakenPad
+from tinysplit.onnx_import.parts import read_in_parts
 from tinysplit.onnx_import.prepare import prepare
 from tinysplit.onnx_import.qdq import QdqFormats, extract_qdq
 
@@ -36,7 +39,6 @@ COMMON_REFUSALS = (
     CONSTANT_NOT_FINITE,
     ATTRIBUTE_NOT_FINITE,
     NO_MAP,
-    NO_LOOPS,
     OTHER_PADDING,
     COMPUTED_OPERAND,
     NO_OPERAND,
@@ -70,14 +72,17 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
     values[sample.name] = Tensor(Layout.identity(shape))
     names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
-    builder = GraphBuilder(sample.name, names, qdq_formats, budget)
     readers = Counter(name for proto in model.graph.node for name in proto.input)
     name = model.graph.output[0].name
     readers[name] += 1
-    values[sample.name] = _shared(values[sample.name], readers[sample.name])
+    in_parts = read_in_parts(model.graph.node) - {name}
+    builder = GraphBuilder(sample.name, shape, names, Counter(readers), in_parts, qdq_formats, budget)
+    values[sample.name] = _read(values[sample.name], sample.name, readers)
     for proto in model.graph.node:
         if proto.output[0] not in values:
-            values[proto.output[0]] = _shared(_computed(proto, values, builder, file.opset), readers[proto.output[0]])
+            results = _computed(proto, values, builder, file.opset)
+            for output, result in zip(proto.output, results, strict=False):
+                values[output] = _read(result, output, readers)
         for read in filter(None, proto.input):
             readers[read] -= 1
             if not readers[read]:
@@ -89,24 +94,31 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     return graph if file.has_weights else replace(graph, has_weights=False)
 
 
-def _shared(value: Tensor | Constant, n_readers: int) -> Tensor | Constant:
-    return replace(value, is_shared=True) if isinstance(value, Tensor) and n_readers > 1 else value
+def _read(value: Tensor | Constant, name: str, readers: Mapping[str, int]) -> Tensor | Constant:
+    """Return the ONNX value `name`."""
+    return (
+        replace(value, name=name, is_shared=value.is_shared or readers[name] > 1)
+        if isinstance(value, Tensor)
+        else value
+    )
 
 
 def _computed(
     proto: NodeProto, values: dict[str, Tensor | Constant], builder: GraphBuilder, opset: int
-) -> Tensor | Constant:
-    """Return the first output of a node. One that is constant, but not for `fold`, depends on the shape of a tensor."""
+) -> Sequence[Tensor | Constant]:
+    """Return the known outputs of a node; one that is constant, but not for `fold`, depends on a tensor's shape."""
     attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in proto.attribute}
     unknown = [name for name in proto.input if name and name not in values]
     if unknown:
         raise InputError(f"{proto.op_type} '{proto.name}' reads '{unknown[0]}', a second output: not supported")
     operands = tuple(values[name] if name else None for name in proto.input)
-    node = Node(proto.op_type, proto.name, proto.output[0], operands, tuple(proto.input), attributes, opset)
+    node = Node(
+        proto.op_type, proto.name, proto.output[0], operands, tuple(proto.input), attributes, opset, len(proto.output)
+    )
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if not tensors:
         constants = [operand for operand in operands if not isinstance(operand, Tensor)]
-        return evaluate(proto, constants, opset, builder.constants)
+        return (evaluate(proto, constants, opset, builder.constants),)
     if proto.domain not in ("", "ai.onnx") or proto.op_type not in OPERATORS:
         raise _unsupported(node, proto.domain)
     operator = OPERATORS[proto.op_type]
@@ -124,9 +136,11 @@ def _computed(
         result = operator.convert(node, builder)
     except (ValueError, IndexError, KeyError, TypeError) as error:  # attributes that ONNX's checker lets pass
         raise node.error(CONTRADICTION, one_line(error)) from None
-    if isinstance(result, Tensor) and len(builder.layers) == n_layers:
-        builder.count(result.layout.order.size, node.name)
-    return result
+    results = result if isinstance(result, tuple) else (result,)
+    if len(builder.layers) == n_layers:
+        for each in results:
+            builder.count(each.layout.order.size if isinstance(each, Tensor) else 0, node.name)
+    return results
 
 
 def _check_finite(node: Node, operator: Operator) -> None:
@@ -158,6 +172,17 @@ def _unsupported(node: Node, domain: str) -> InputError:
     return InputError(f"{name} (inputs {node.shapes}) is not supported; supported operators: {supported}")
 
 
+def _living(layers: Sequence[Layer], last: Layer | None) -> list[Layer]:
+    """Return the layers that `last` depends on."""
+    needed = {last.output} if last else set()
+    living = []
+    for layer in reversed(layers):
+        if layer.output in needed:
+            needed.update(layer.inputs)
+            living.append(layer)
+    return living[::-1]
+
+
 def _graph(
     path: Path,
     sha256: str,
@@ -168,10 +193,10 @@ def _graph(
 ) -> Graph:
     if not isinstance(output, Tensor):
         raise InputError(f"the output of {path} does not depend on its input")
-    _, _, order = builder.as_stored(output)
+    last, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
         raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
-    layers = [replace(layer, activation=qdq_formats.activation(layer)) for layer in builder.layers]
+    layers = [replace(layer, activation=qdq_formats.activation(layer)) for layer in _living(builder.layers, last)]
     return Graph(
         name=path.stem,
         sha256=sha256,

@@ -35,6 +35,7 @@ class Tensor:
     """An activation: the layer that computes it (None for the network's input) and how ONNX sees it."""
 
     layout: Layout
+    name: str = ""  # of the ONNX value
     producer: Layer | None = None
     pending: tuple[Step, ...] = ()  # steps on the output of the producer, until a layer reads their result
     padded: str | None = None  # name of the value that a Pad made, until a layer pads
@@ -56,6 +57,7 @@ class Node:
     names: tuple[str, ...]  # of the operands
     attributes: dict[str, Any]
     opset: int
+    n_outputs: int = 1
 
     @override
     def __str__(self) -> str:
@@ -70,10 +72,6 @@ class Node:
     def tensor(self) -> Tensor:
         """The activation that the node reads, the first of several."""
         return self.tensors[0]
-
-    def name_of(self, tensor: Tensor) -> str:
-        """Return the name of the ONNX value that is this operand."""
-        return next(name for name, operand in zip(self.names, self.operands, strict=True) if operand is tensor)
 
     @property
     def rank(self) -> int:
@@ -96,8 +94,7 @@ class Node:
 
     def reading(self, layout: Layout) -> "Node":
         """Return the node with its activation, in another layout, as the only operand."""
-        tensor = self.moved(layout)
-        return replace(self, operands=(tensor,), names=(self.name_of(self.tensor),))
+        return replace(self, operands=(self.moved(layout),), names=(self.tensor.name,))
 
     def optional(self, index: int) -> Constant | None:
         """Return the constant operand `index`, None when the node does not give it.

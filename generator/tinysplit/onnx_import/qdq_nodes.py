@@ -11,8 +11,20 @@ from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import SMALLEST, ValueFormat
 from tinysplit.onnx_import.node import Constant
 
-MOVING = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"}
-KEEPING = {*MOVING, "MaxPool", "GlobalMaxPool", "ReduceMax", "Resize", "Relu", "Clip"}  # the format of the input
+MOVING = {
+    *("DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "SpaceToDepth"),
+    *("Squeeze", "Transpose", "Unsqueeze"),
+}
+KEEPING = {
+    *MOVING,
+    "Split",
+    "MaxPool",
+    "GlobalMaxPool",
+    "ReduceMax",
+    "Resize",
+    "Relu",
+    "Clip",
+}  # the format of the input
 IN_PAIRS = {*MOVING, "MaxPool", "Clip"}  # operators that may stand between the two nodes of a pair, on integers
 AFFINE = {"BatchNormalization", "Add", "Sub", "Mul", "Div"}
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}

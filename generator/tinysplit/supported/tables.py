@@ -27,7 +27,8 @@ Every operator below computes with 8 and 16 bits. Scale, shift and clamp fold in
 take them; the layer that is named is what they become elsewhere. A function of a function, the scalar scales, shifts
 and clamps between them, and what is computed of functions of one value, as x * sigmoid(x), are one `lookup`; with 16
 bits it interpolates between 1025 values. Operators without a layer change the layout only: where the next layer cannot
-read its input in another order, a `permute` is added, and a `pad` where it cannot take a Pad.
+read its input in another order, or needs a part of it alone, a `permute` is added, and a `pad` where it cannot take a
+Pad. Parts of a convolution that nobody reads whole are convolutions of their own, and nothing is copied.
 
 "..." stands for names and values. What has no effect changes nothing in an inference, or only in uses that are refused.
 

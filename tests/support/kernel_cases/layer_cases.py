@@ -266,8 +266,18 @@ def _pad(rng: np.random.Generator) -> Layer:
 
 def _permute(rng: np.random.Generator) -> Layer:
     common = _common(rng, int(rng.integers(1, 9)))
-    axes = rng.permutation(3).tolist()
-    order = np.arange(common["in_shape"].size).reshape(common["in_shape"]).transpose(axes)
+    order = np.arange(common["in_shape"].size).reshape(common["in_shape"])
+    match rng.integers(4):
+        case 0:
+            order = order.transpose(rng.permutation(3).tolist())
+        case 1:  # a range of each axis
+            begins = [int(rng.integers(size)) for size in order.shape]
+            order = order[tuple(slice(begin, None, int(rng.integers(1, 3))) for begin in begins)]
+        case 2:  # any elements of each axis
+            rows, columns, channels = (rng.integers(size, size=size + 1) for size in order.shape)
+            order = order[np.ix_(rows, columns, channels)]
+        case _:
+            order = rng.integers(order.size, size=(1, 2, 5))
     return Permute(**common, new_shape=Shape(*order.shape), order=order.ravel())
 
 

@@ -1,5 +1,6 @@
-"""Reordering of values, where a Transpose or Reshape cannot be folded into the next layer."""
+"""Copies of values in another order, or of some of them: what no layer does that reads them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -9,19 +10,24 @@ from typing_extensions import override
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
+from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import Layer, Shape, T
 
 
 class Loop(NamedTuple):
-    """A loop of `turns` iterations, each of which advances the source by `stride` elements."""
+    """A loop of `turns` iterations, each of which advances the source by `stride` elements.
+
+    Where no stride does, `offsets` has the distance of each iteration from the first.
+    """
 
     turns: int
     stride: int
+    offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Permute(Layer):
-    """y.flat = x.flat[order], an order that nested loops can produce; `new_shape` is the shape of the output."""
+    """y.flat = x.flat[order]: all values or some, once or several times; `new_shape` is the shape of the output."""
 
     kind: ClassVar[str] = "permute"
     keeps_sign: ClassVar[bool] = True
@@ -48,8 +54,18 @@ class Permute(Layer):
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """The loops that read the source in the order of the output, the outermost first."""
-        return loops_of(self.order)
+        """The loops that read the source in the order of the output from `order[0]` on, the outermost first."""
+        return loops_of(self.order) if has_loops(self.order) else _loops_with_tables(self.order, self.new_shape)
+
+    @override
+    def weights_bytes(self, bits: int) -> int:
+        """Return the bytes of the offsets that no loop with a stride gives."""
+        return sum(values.nbytes for values in _tables(self.loops).values())
+
+    @override
+    def constants(self, _: LayerFormats) -> dict[str, IntArray]:
+        """Return the offsets of each loop that has some, named by its number from 1."""
+        return _tables(self.loops)
 
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
@@ -59,6 +75,27 @@ class Permute(Layer):
     def moved(self, x: NDArray[T]) -> NDArray[T]:
         """Return values `x` (N x H x W x C) in the order of the output."""
         return x.reshape(len(x), -1)[:, self.order].reshape(len(x), *self.new_shape)
+
+
+def _tables(loops: Sequence[Loop]) -> dict[str, IntArray]:
+    """Return the offsets of loops, by number."""
+    found = {f"offsets_{number}": np.array(each.offsets) for number, each in enumerate(loops, 1) if each.offsets}
+    return {name: values.astype(np.min_scalar_type(int(-np.abs(values).max()))) for name, values in found.items()}
+
+
+def _loops_with_tables(order: NDArray[np.int64], shape: Shape) -> tuple[Loop, ...]:
+    """Return a loop for each axis of the output where each moves the source on its own, else one for all values."""
+    grid = order.reshape(shape) - order[0]
+    rows, columns, channels = grid[:, 0, 0], grid[0, :, 0], grid[0, 0, :]
+    is_by_axis = (grid == rows[:, None, None] + columns[:, None] + channels).all()
+    axes = (rows, columns, channels) if is_by_axis else (grid.ravel(),)
+    return tuple(_loop(offsets) for offsets in axes if offsets.size > 1)
+
+
+def _loop(offsets: NDArray[np.int64]) -> Loop:
+    stride = int(offsets[1] - offsets[0])
+    regular = (offsets == stride * np.arange(offsets.size)).all()
+    return Loop(offsets.size, stride) if regular else Loop(offsets.size, 0, tuple(offsets.tolist()))
 
 
 def loops_of(order: NDArray[np.int64]) -> tuple[Loop, ...]:

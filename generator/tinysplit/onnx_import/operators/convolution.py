@@ -63,7 +63,7 @@ def conv(node: Node, builder: GraphBuilder) -> Tensor:
         layer = DepthwiseConv(weights=np.ascontiguousarray(weights[:, 0].transpose(1, 2, 0)), **common)
     else:
         layer = Conv(weights=np.ascontiguousarray(weights.transpose(0, 2, 3, 1)), groups=groups, **common)
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
 
 
 @operator(
@@ -105,7 +105,7 @@ def conv_transpose(node: Node, builder: GraphBuilder) -> Tensor:
     )
     height, width, channels = layer.out_shape
     check_value_size((height + pads.top + pads.bottom, width + pads.left + pads.right, channels))
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
 
 
 def _ungrouped(weights: Constant, groups: int) -> Constant:

@@ -9,7 +9,7 @@ from tinysplit.network.layers import Layer
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 
-Convert = Callable[[Node, GraphBuilder], Tensor | Constant]
+Convert = Callable[[Node, GraphBuilder], Tensor | Constant | tuple[Tensor, ...]]
 Function = TypeVar("Function", bound=Convert)
 
 

@@ -77,7 +77,7 @@ def _rows(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias:
         window=Window((1, 1)),
     )
     layout = Layout.of_map(layer.out_shape, 1).transpose((0, 2, 1)).reshape((*x.shape[:-1], outputs))
-    return Tensor(layout, builder.append(layer))
+    return Tensor(layout, producer=builder.append(layer))
 
 
 def _dense(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias: Constant) -> Tensor:
@@ -93,4 +93,4 @@ def _dense(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias
         weights=columns,
         bias=bias.astype(np.float32),
     )
-    return Tensor(Layout.identity((*x.shape[:-1], len(weights))), builder.append(layer))
+    return Tensor(Layout.identity((*x.shape[:-1], len(weights))), producer=builder.append(layer))

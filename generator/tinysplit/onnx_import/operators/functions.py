@@ -178,4 +178,4 @@ def _prelu(node: Node, builder: GraphBuilder, slope: FloatArray) -> Tensor:
         in_shape=shape,
         slopes=by_pixel[0].astype(np.float32),
     )
-    return Tensor(Layout(order), builder.append(layer))
+    return Tensor(Layout(order), producer=builder.append(layer))

@@ -53,7 +53,7 @@ def mul(node: Node, builder: GraphBuilder) -> Tensor:
     if function:
         return function
     operands = _aligned(node, builder, _operands(node, builder))
-    return Tensor(Layout(operands[0].order), builder.append(Mul(**_fields(node, operands))))
+    return Tensor(Layout(operands[0].order), producer=builder.append(Mul(**_fields(node, operands))))
 
 
 @operator("Concat", attributes=("axis",), layers=(Concat,), refusals=(WITH_CONSTANTS,), joins=True)
@@ -67,8 +67,8 @@ def concat(node: Node, builder: GraphBuilder) -> Tensor:
     if joined is None:
         whole = [replace(operand, shape=Shape(1, 1, operand.order.size)) for operand in operands]
         has_order = has_loops(_by_pixel(whole, axis).ravel())
-        joined = whole if has_order else _in_onnx_order(node, builder, operands, axis)
-    return Tensor(Layout(_by_pixel(joined, axis)), builder.append(Concat(**_fields(node, joined))))
+        joined = whole if has_order else _in_onnx_order(builder, operands, axis)
+    return Tensor(Layout(_by_pixel(joined, axis)), producer=builder.append(Concat(**_fields(node, joined))))
 
 
 def _divided(operands: list[_Operand], axis: int) -> Iterator[list[_Operand]]:
@@ -81,7 +81,7 @@ def _divided(operands: list[_Operand], axis: int) -> Iterator[list[_Operand]]:
         yield [replace(each, shape=Shape(1, pixels, each.order.size // pixels)) for each in operands]
 
 
-def _in_onnx_order(node: Node, builder: GraphBuilder, operands: list[_Operand], axis: int) -> list[_Operand]:
+def _in_onnx_order(builder: GraphBuilder, operands: list[_Operand], axis: int) -> list[_Operand]:
     """Return the operands of a concatenation stored as ONNX has them, each after a layer that moves it there."""
     pixels = prod(operands[0].order.shape[:axis])
     ordered = []
@@ -90,7 +90,7 @@ def _in_onnx_order(node: Node, builder: GraphBuilder, operands: list[_Operand], 
         shape = Shape(1, pixels, size // pixels)
         name = operand.name
         if not np.array_equal(operand.order.ravel(), np.arange(size)):
-            name = builder.moved(node, operand.tensor, operand.producer, operand.order.ravel(), shape).output
+            name = builder.moved(operand.tensor, operand.producer, operand.order.ravel(), shape).output
         ordered.append(replace(operand, name=name, shape=shape, order=np.arange(size).reshape(operand.order.shape)))
     return ordered
 
@@ -99,7 +99,7 @@ def _sum(node: Node, builder: GraphBuilder, signs: list[int]) -> Tensor:
     operands = [replace(op, sign=sign) for op, sign in zip(_operands(node, builder), signs, strict=True)]
     operands = _aligned(node, builder, operands)
     layer = Add(signs=tuple(operand.sign for operand in operands), **_fields(node, operands))
-    return Tensor(Layout(operands[0].order), builder.append(layer))
+    return Tensor(Layout(operands[0].order), producer=builder.append(layer))
 
 
 def _operands(node: Node, builder: GraphBuilder) -> list[_Operand]:
@@ -119,7 +119,7 @@ def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> lis
         raise node.error(OTHER_SHAPES, node.shapes) from None
     whole = [operand for operand in operands if operand.order.size == np.prod(shape)]
     whole.sort(
-        key=lambda operand: operand.name != node.name_of(operand.tensor)
+        key=lambda operand: operand.name != operand.tensor.name
     )  # those in the memory order of their producer come first
     if not whole:
         raise node.error(BOTH_ENLARGED, node.shapes)
@@ -148,7 +148,7 @@ def _as_first(node: Node, builder: GraphBuilder, operand: _Operand, first: _Oper
         if not np.array_equal(order, first.order):
             wanted = np.empty(order.size, np.int64)
             wanted[first.order.ravel()] = order.ravel()
-            moved = builder.moved(node, operand.tensor, operand.producer, wanted, first.shape)
+            moved = builder.moved(operand.tensor, operand.producer, wanted, first.shape)
             return replace(operand, name=moved.output, shape=first.shape)
         return replace(operand, shape=first.shape)
     if operand.order.size == channels and np.array_equal(order, first.order % channels):

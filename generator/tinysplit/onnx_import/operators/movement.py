@@ -7,13 +7,16 @@ from math import prod
 import numpy as np
 
 from tinysplit.onnx_import.graph_builder import GraphBuilder
+from tinysplit.onnx_import.layout import IndexArray
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators.declaration import TakenPad, operator
+from tinysplit.onnx_import.size_limits import check_value_size
 
 TRAINING = Refusal("drops values at random, for training: export the network for inference")
 PAD_MODE = Refusal("pads in mode '{}': only constant padding is supported")
 CROPPING = Refusal("has negative pads {}: cropping is not supported")
 SECOND_PAD = Refusal("follows another Pad: merge the two")
+NOTHING = Refusal("takes no element of {}: not supported")
 SEVERAL_SAMPLES = Refusal("cannot reshape {} to {}: batches other than 1 are not supported")
 
 
@@ -85,6 +88,80 @@ def unsqueeze(node: Node, builder: GraphBuilder) -> Tensor:
     """Insert axes of size 1."""
     layout = node.tensor.layout
     return node.moved(layout.reshape(np.expand_dims(layout.order, node.axes() or ()).shape))
+
+
+@operator("Slice", refusals=(NOTHING,), taken_pad=TakenPad.ANY)
+def slice_of(node: Node, builder: GraphBuilder) -> Tensor:
+    """Take a range of constant ends and steps along each axis.
+
+    Raises InputError for a range without elements.
+    """
+    starts, ends = (node.constant(index).tolist() for index in (1, 2))
+    axes, steps = (None if given is None else given.tolist() for given in (node.optional(3), node.optional(4)))
+    ranges = [slice(None)] * node.rank
+    for axis, start, end, step in zip(axes or range(node.rank), starts, ends, steps or [1] * len(starts), strict=False):
+        ranges[axis] = slice(start, end, step)
+    return _part(node, node.tensor.layout.order[tuple(ranges)])
+
+
+@operator("Split", attributes=("axis", "num_outputs", "split"), refusals=(NOTHING,), taken_pad=TakenPad.ANY)
+def split(node: Node, builder: GraphBuilder) -> tuple[Tensor, ...]:
+    """Divide an axis, equally or in parts of constant sizes."""
+    order, axis = node.tensor.layout.order, node.attributes.get("axis", 0)
+    operand = node.optional(1)
+    sizes = node.attributes.get("split") if operand is None else operand.tolist()
+    if not sizes:
+        n_parts = node.attributes.get("num_outputs", node.n_outputs)
+        sizes = [-(-order.shape[axis] // n_parts)] * (n_parts - 1)
+        ends = np.cumsum(sizes)
+    else:
+        ends = np.cumsum(sizes)[:-1]
+    return tuple(replace(_part(node, part), is_shared=True) for part in np.split(order, ends, axis))
+
+
+@operator("Gather", attributes=("axis",), refusals=(NOTHING,), taken_pad=TakenPad.ANY)
+def gather(node: Node, builder: GraphBuilder) -> Tensor:
+    """Take elements by constant indices along an axis."""
+    return _part(node, node.tensor.layout.order.take(node.constant(1), node.attributes.get("axis", 0)))
+
+
+@operator("Expand", taken_pad=TakenPad.ANY)
+def expand(node: Node, builder: GraphBuilder) -> Tensor:
+    """Repeat along axes of size 1, up to constant sizes."""
+    order = node.tensor.layout.order
+    shape = np.broadcast_shapes(order.shape, tuple(node.constant(1).tolist()))
+    check_value_size(shape)
+    return _part(node, np.broadcast_to(order, shape))
+
+
+@operator("DepthToSpace", attributes=("blocksize", "mode"), taken_pad=TakenPad.ANY)
+def depth_to_space(node: Node, builder: GraphBuilder) -> Tensor:
+    """Move channels to blocks of rows and columns."""
+    _, channels, height, width = node.tensor.layout.shape
+    size = node.attributes["blocksize"]
+    rest = channels // size**2
+    if node.attributes.get("mode", b"DCR") == b"DCR":
+        blocks = node.tensor.layout.reshape((1, size, size, rest, height, width)).transpose((0, 3, 4, 1, 5, 2))
+    else:
+        blocks = node.tensor.layout.reshape((1, rest, size, size, height, width)).transpose((0, 1, 4, 2, 5, 3))
+    return node.moved(blocks.reshape((1, rest, height * size, width * size)))
+
+
+@operator("SpaceToDepth", attributes=("blocksize", "mode"), taken_pad=TakenPad.ANY)
+def space_to_depth(node: Node, builder: GraphBuilder) -> Tensor:
+    """Move blocks of rows and columns to channels."""
+    _, channels, height, width = node.tensor.layout.shape
+    size = node.attributes["blocksize"]
+    blocks = node.tensor.layout.reshape((1, channels, height // size, size, width // size, size))
+    order = (0, 3, 5, 1, 2, 4) if node.attributes.get("mode", b"DCR") == b"DCR" else (0, 1, 3, 5, 2, 4)
+    return node.moved(blocks.transpose(order).reshape((1, channels * size**2, height // size, width // size)))
+
+
+def _part(node: Node, order: IndexArray) -> Tensor:
+    """Return the elements of the node's activation that have these indices."""
+    if not order.size:
+        raise node.error(NOTHING, node.tensor.layout)
+    return node.moved(replace(node.tensor.layout, order=order))
 
 
 @operator(

@@ -137,11 +137,8 @@ def _affine(node: Node, builder: GraphBuilder, scale: Constant | float, shift: C
     shape = np.broadcast_shapes(layout.shape, np.shape(scale), np.shape(shift))
     if np.prod(shape) != layout.order.size:
         raise node.error(ENLARGED, layout)
-    tensor = node.moved(layout.reshape(shape))
-    order = tensor.layout.order
-    stored_scale, stored_shift = np.empty(order.size), np.empty(order.size)
-    stored_scale[order] = scale
-    stored_shift[order] = shift
+    tensor = builder.stored(node.moved(layout.reshape(shape)))
+    stored_scale, stored_shift = (builder.filled(tensor, values) for values in (scale, shift))
     return builder.apply(Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift), tensor)
 
 
@@ -160,4 +157,5 @@ def _bounded(
 
 
 def _clamp(node: Node, builder: GraphBuilder, activation: Activation) -> Tensor:
-    return builder.apply(Clamp(node.name, node.output, not node.tensor.is_shared, activation), node.tensor)
+    tensor = builder.stored(node.tensor)
+    return builder.apply(Clamp(node.name, node.output, not tensor.is_shared, activation), tensor)

@@ -129,7 +129,7 @@ def _unpadded_map(node: Node, builder: GraphBuilder) -> tuple[Layer | None, Shap
 
 
 def _appended(node: Node, builder: GraphBuilder, layer: Layer) -> Tensor:
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
 
 
 def _max_pool(node: Node, source: str, in_shape: Shape, window: Window) -> MaxPool:

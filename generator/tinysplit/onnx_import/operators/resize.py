@@ -59,7 +59,7 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
         in_shape=in_shape,
         factors=(by_axis[0], by_axis[1]),
     )
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), builder.append(layer))
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
 
 
 def _axes(node: Node) -> list[int]:

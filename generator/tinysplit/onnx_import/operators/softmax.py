@@ -30,7 +30,7 @@ def softmax(node: Node, builder: GraphBuilder) -> Tensor:
         return _moved_softmax(node, builder, view, axis)
     in_shape = stored_shape if length == stored_shape.channels else Shape(1, order.size // length, length)
     layer = Softmax(name=node.name, inputs=(builder.source(producer),), output=node.output, in_shape=in_shape)
-    return Tensor(Layout(order), builder.append(layer))
+    return Tensor(Layout(order), producer=builder.append(layer))
 
 
 def _moved_softmax(node: Node, builder: GraphBuilder, view: tuple[int, ...], axis: int) -> Tensor:
@@ -41,4 +41,4 @@ def _moved_softmax(node: Node, builder: GraphBuilder, view: tuple[int, ...], axi
     producer, in_shape, _ = builder.as_map(node.reading(moved))
     layer = Softmax(name=node.name, inputs=(builder.source(producer),), output=node.output, in_shape=in_shape)
     back = Layout.of_map(layer.out_shape, 1).reshape([view[k] for k in axes]).transpose(np.argsort(axes).tolist())
-    return Tensor(back.reshape(layout.shape), builder.append(layer))
+    return Tensor(back.reshape(layout.shape), producer=builder.append(layer))
