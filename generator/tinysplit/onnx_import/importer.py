@@ -17,8 +17,9 @@ from tinysplit.onnx_import.constants import evaluate, fold
 from tinysplit.onnx_import.graph_builder import NO_MAP, OTHER_PADDING, GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
+from tinysplit.onnx_import.missing import Missing
 from tinysplit.onnx_import.model_file import NAMES_NO_TEXT, read_model
-from tinysplit.onnx_import.node import COMPUTED_OPERAND, NO_OPERAND, Constant, Node, Refusal, Tensor
+from tinysplit.onnx_import.node import COMPUTED_OPERAND, NO_OPERAND, Constant, Node, NodeError, Refusal, Tensor
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator, TakenPad
 from tinysplit.onnx_import.parts import read_in_parts
@@ -29,6 +30,7 @@ QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLi
 QUANTIZED_OPERATOR = Refusal(
     "belongs to a quantized network: give the float one, or one with QuantizeLinear and DequantizeLinear pairs"
 )
+UNSUPPORTED = "(inputs {}) is not supported: `tinysplit operators` lists the operators that are"
 SEVERAL_ACTIVATIONS = Refusal("reads {} computed values ({}), which only {} may do: not supported")
 CONTRADICTION = Refusal("has attributes or constants that contradict each other: {}")
 CONSTANT_NOT_FINITE = Refusal("has values in '{}' that are not finite (NaN or infinity): export the network again")
@@ -78,15 +80,21 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     in_parts = read_in_parts(model.graph.node) - {name}
     builder = GraphBuilder(sample.name, shape, names, Counter(readers), in_parts, qdq_formats, budget)
     values[sample.name] = _read(values[sample.name], sample.name, readers)
+    missing = Missing(model)
     for proto in model.graph.node:
-        if proto.output[0] not in values:
-            results = _computed(proto, values, builder, file.opset)
+        if proto.output[0] not in values and not missing.skips(proto):
+            try:
+                results = _computed(proto, values, builder, file.opset)
+            except NodeError as error:
+                results = missing.add(proto, error)
             for output, result in zip(proto.output, results, strict=False):
                 values[output] = _read(result, output, readers)
         for read in filter(None, proto.input):
             readers[read] -= 1
             if not readers[read]:
-                del values[read]
+                values.pop(read, None)
+    if missing.errors:
+        raise missing.error(path)
     output = values[name]
     if isinstance(output, Tensor) and output.layout.is_padded:
         output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
@@ -110,7 +118,7 @@ def _computed(
     attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in proto.attribute}
     unknown = [name for name in proto.input if name and name not in values]
     if unknown:
-        raise InputError(f"{proto.op_type} '{proto.name}' reads '{unknown[0]}', a second output: not supported")
+        raise NodeError(proto.op_type, proto.name, "reads '{}', a second output: not supported", unknown[0])
     operands = tuple(values[name] if name else None for name in proto.input)
     node = Node(
         proto.op_type, proto.name, proto.output[0], operands, tuple(proto.input), attributes, opset, len(proto.output)
@@ -164,12 +172,11 @@ def _unpadded(
     return operand if is_taken else builder.padded(node, operand)
 
 
-def _unsupported(node: Node, domain: str) -> InputError:
+def _unsupported(node: Node, domain: str) -> NodeError:
     if node.op_type.startswith(QUANTIZED):
         return node.error(QUANTIZED_OPERATOR)
-    name = f"{domain}.{node}" if domain else str(node)
-    supported = ", ".join(OPERATORS)
-    return InputError(f"{name} (inputs {node.shapes}) is not supported; supported operators: {supported}")
+    name = f"{domain}.{node.op_type}" if domain else node.op_type
+    return NodeError(name, node.name, UNSUPPORTED, node.shapes)
 
 
 def _living(layers: Sequence[Layer], last: Layer | None) -> list[Layer]:
@@ -195,7 +202,7 @@ def _graph(
         raise InputError(f"the output of {path} does not depend on its input")
     last, _, order = builder.as_stored(output)
     if not builder.layers or builder.input_order is None:
-        raise InputError(f"{path} holds no layer that computes: supported operators: {', '.join(OPERATORS)}")
+        raise InputError(f"{path} holds no layer that computes: `tinysplit operators` lists those that do")
     layers = [replace(layer, activation=qdq_formats.activation(layer)) for layer in _living(builder.layers, last)]
     return Graph(
         name=path.stem,

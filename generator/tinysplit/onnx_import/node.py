@@ -30,6 +30,16 @@ COMPUTED_OPERAND = Refusal("computes its operand {} from the network's input: on
 NO_OPERAND = Refusal("lacks its operand {}")
 
 
+class NodeError(InputError):
+    """A node that is not supported: its operator, its name and the reason, the same `template` for equal reasons."""
+
+    def __init__(self, op_type: str, name: str, template: str, *values: object) -> None:
+        super().__init__(f"{op_type} '{name}' {template.format(*values)}")
+        self.op_type = op_type
+        self.name = name
+        self.template = template
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor:
     """An activation: the layer that computes it (None for the network's input) and how ONNX sees it."""
@@ -84,9 +94,9 @@ class Node:
         layouts = [op.layout if isinstance(op, Tensor) else Layout(op) for op in self.operands if op is not None]
         return ", ".join(map(str, layouts))
 
-    def error(self, refusal: Refusal, *values: object) -> InputError:
+    def error(self, refusal: Refusal, *values: object) -> NodeError:
         """Return an error that begins with operator and node name."""
-        return InputError(f"{self} {refusal.template.format(*values)}")
+        return NodeError(self.op_type, self.name, refusal.template, *values)
 
     def moved(self, layout: Layout) -> Tensor:
         """Return the node's activation in another layout."""
