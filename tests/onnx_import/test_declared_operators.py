@@ -66,12 +66,6 @@ def enlarged(b: OnnxBuilder, operator: str) -> str:
     return b.node(operator, b.constant(weights(2, 4, 6, 6)))
 
 
-def both_enlarged(b: OnnxBuilder, operator: str) -> str:
-    """Add a node that joins a 1x4x1x6 and a 1x4x6x1 activation."""
-    b.value = branch(b, 4, 6, 1)
-    return b.node(operator, branch(b, 4, 1, 6))
-
-
 def reshaped(b: OnnxBuilder, *factors: int) -> str:
     """Add a Reshape to a multiple of the shape, which ONNX's checker does not know."""
     value = b.value
@@ -86,11 +80,6 @@ def other_shapes(b: OnnxBuilder, operator: str) -> str:
     b.node("AveragePool", kernel_shape=[2, 1], strides=[2, 1])
     reshaped(b, 1)
     return b.node(operator, branch(b, 4, 6, 6))
-
-
-def columns(b: OnnxBuilder, operator: str) -> str:
-    """Add a node that joins an activation with one that has one value for each column."""
-    return b.node(operator, branch(b, 1, 1, 6))
 
 
 def dilated_average(b: OnnxBuilder) -> None:
@@ -118,10 +107,10 @@ def other_channels(b: OnnxBuilder) -> None:
     batch_normalization(b, 3)
 
 
-def of_opset(b: OnnxBuilder, opset: int, operator: str) -> None:
-    """Add a node of an operator that exists from `opset` on."""
+def of_opset(b: OnnxBuilder, opset: int, operator: str, **attributes: Any) -> None:  # noqa: ANN401
+    """Add a node of an operator as `opset` has it."""
     b.opset = opset
-    b.node(operator)
+    b.node(operator, **attributes)
 
 
 def split(b: OnnxBuilder, opset: int = 13, **attributes: Any) -> None:  # noqa: ANN401
@@ -144,6 +133,7 @@ def behind_a_function(b: OnnxBuilder, operator: str, *operands: str) -> None:
     b.node(operator, *operands)
 
 
+AROUND = (0, 0, 1, 1, 0, 0, 1, 1)
 JOINS = ("Add", "Mul", "Sub")
 BESIDE_FUNCTIONS = (*JOINS, "Div", "Max", "Min")
 FUNCTIONS = (
@@ -181,6 +171,8 @@ USES: list[tuple[str, Build]] = [
     ("ReduceMax", lambda b: b.node("ReduceMax")),
     ("ReduceMean", lambda b: b.node("ReduceMean", axes=[2, 3])),
     ("ReduceMean", lambda b: b.node("ReduceMean")),
+    ("ReduceSum", lambda b: of_opset(b, 11, "ReduceSum", axes=[2, 3])),
+    ("ReduceSum", lambda b: b.node("ReduceSum")),
     ("Relu", lambda b: b.node("Relu")),
     ("Reshape", lambda b: b.node("Reshape", b.shape(1, -1))),
     ("Resize", lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest")),
@@ -195,6 +187,7 @@ USES: list[tuple[str, Build]] = [
     ("Unsqueeze", lambda b: b.node("Unsqueeze", b.shape(1))),
     ("Unsqueeze", unsqueezed_before_opset_13),
     ("Gelu", lambda b: of_opset(b, 20, "Gelu")),
+    ("Cast", lambda b: b.node("Cast", to=onnx.TensorProto.FLOAT16)),
     ("DepthToSpace", lambda b: b.node("DepthToSpace", blocksize=2)),
     ("Expand", lambda b: (b.node("ReduceMean", axes=[2, 3]), b.node("Expand", b.shape(1, 4, 2, 2)))),
     ("Gather", lambda b: b.node("Gather", b.shape(0, 3), axis=1)),
@@ -216,9 +209,7 @@ USES: list[tuple[str, Build]] = [
 POOLS = ("AveragePool", "MaxPool")
 REFUSED: list[tuple[str, Refusal, Build]] = [
     *((name, normalization.ENLARGED, lambda b, name=name: enlarged(b, name)) for name in (*JOINS, "Div")),
-    *((name, joining.BOTH_ENLARGED, lambda b, name=name: both_enlarged(b, name)) for name in (*JOINS, "Sum")),
     *((name, joining.OTHER_SHAPES, lambda b, name=name: other_shapes(b, name)) for name in (*JOINS, "Sum")),
-    *((name, joining.OTHER_AXES, lambda b, name=name: columns(b, name)) for name in (*JOINS, "Sum")),
     ("Sum", joining.WITH_CONSTANTS, lambda b: b.node("Sum", branch(b, 4, 6, 6), b.constant(1.0))),
     (
         "Concat",
@@ -277,12 +268,13 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@")),
     ("PRelu", functions.ENLARGED_BY_SLOPE, lambda b: enlarged(b, "PRelu")),
     ("PRelu", functions.SLOPES, lambda b: b.node("PRelu", b.constant(weights(6)))),
-    ("Pad", movement.PAD_MODE, lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")),
-    ("Pad", movement.CROPPING, lambda b: pads(b, 0, 0, -1, 0, 0, 0, 0, 0)),
-    ("Pad", movement.SECOND_PAD, lambda b: (pads(b, 0, 0, 1, 1, 0, 0, 1, 1), pads(b, 0, 0, 1, 1, 0, 0, 1, 1))),
+    ("Pad", movement.PAD_MODE, lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1), mode="own")),
+    ("Pad", movement.NOTHING, lambda b: pads(b, 0, 0, -3, 0, 0, 0, -3, 0)),
+    ("Pad", movement.SECOND_PAD, lambda b: (pads(b, *AROUND), b.node("Pad", b.shape(*AROUND), b.constant(1.0)))),
     ("Slice", movement.NOTHING, lambda b: b.node("Slice", b.shape(3), b.shape(2), b.shape(1))),
     ("Gather", movement.NOTHING, lambda b: b.node("Gather", b.constant(np.empty(0), np.int64), axis=1)),
     ("Split", movement.NOTHING, empty_part),
+    ("Cast", movement.OTHER_TYPE, lambda b: (b.node("Cast", to=onnx.TensorProto.INT8), b.node("Cast", to=1))),
     ("Resize", resize.OTHER_AXES, lambda b: b.node("Resize", "", b.constant([1, 2, 1, 1]), mode="nearest")),
     ("Resize", resize.FRACTION, lambda b: b.node("Resize", "", b.constant([1, 1, 1.5, 1]), mode="nearest")),
     ("Resize", resize.INTERPOLATION, lambda b: b.node("Resize", "", b.constant(SCALES), mode="linear")),

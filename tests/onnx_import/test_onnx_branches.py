@@ -78,6 +78,18 @@ def test_a_value_joined_to_itself(tmp_path: Path) -> None:
     assert check(builder.save(tmp_path)).predecessors == ((-1,), (0, 0))
 
 
+def test_operands_are_repeated_along_any_axis(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 6, 6])
+    row = builder.node("ReduceMean", axes=[2, 3], keepdims=1)
+    builder.value = "x"
+    column = conv(builder, 1, 3, kernel=(1, 1))
+    both = builder.node("Add", row)
+    builder.value = column
+    builder.node("Mul", both)
+    graph = check(builder.save(tmp_path))
+    assert sorted(layer.kind for layer in graph.layers) == ["add", "average_pool", "conv", "mul", "permute"]
+
+
 def test_concatenation_of_channels_and_of_rows(tmp_path: Path) -> None:
     for axis, shape in ((1, (6, 6, 7)), (2, (1, 1, 288))):
         builder = a_map()

@@ -22,6 +22,7 @@ from tinysplit.network.layers import (
     Pad,
     Permute,
     PRelu,
+    Softmax,
     Upsample,
 )
 from tinysplit.onnx_import import import_model
@@ -288,3 +289,31 @@ def test_branches_in_other_orders(tmp_path: Path) -> None:
     builder.node("Add", straight)
     graph = check(builder.save(tmp_path))
     assert kinds(graph) == [MaxPool, Permute, Add]
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+def test_pads_of_copies(mode: str, tmp_path: Path) -> None:
+    builder = a_map(19)
+    builder.node("Pad", builder.shape(0, 0, 1, 2, 0, 0, 2, 1), mode=mode)
+    conv(builder, 2, 3)
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Permute, Conv]
+    assert [bool(loop.offsets) for loop in graph.layers[0].loops] == [True, True, False]  # type: ignore[attr-defined]
+
+
+def test_pads_that_cut_and_pads_behind_pads(tmp_path: Path) -> None:
+    builder = a_map()
+    builder.node("Softmax", axis=1)
+    builder.node("Pad", builder.shape(0, 0, -1, 1, 0, 0, 0, -2))
+    builder.node("Pad", builder.shape(0, 0, 1, 0, 0, 0, 2, 0))
+    conv(builder, 2, 3)
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Softmax, Permute, Conv]
+
+
+@pytest.mark.parametrize("axes", [[1], [2, 3], [1, 2, 3], [3]])
+def test_sums(axes: list[int], tmp_path: Path) -> None:
+    builder = a_map()
+    conv(builder, 4, 3)
+    builder.node("ReduceSum", builder.shape(*axes), keepdims=0)
+    assert DepthwiseConv in kinds(check(builder.save(tmp_path)))

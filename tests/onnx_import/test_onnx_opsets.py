@@ -6,9 +6,11 @@ import numpy as np
 import onnx
 import pytest
 
+from models.float_layers import float_outputs
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from tinysplit.common.errors import InputError
+from tinysplit.network.float_reference import run_float
 from tinysplit.network.layers import Conv, Dense, MaxPool, Softmax, Upsample
 from tinysplit.onnx_import import import_model
 
@@ -77,3 +79,33 @@ def test_an_opset_that_is_too_old(tmp_path: Path) -> None:
     builder.node("Relu")
     with pytest.raises(InputError, match="opset 6: export it with an opset from 7 to"):
         import_model(builder.save(tmp_path))
+
+
+@pytest.mark.parametrize("element", [np.float16, np.float64])
+def test_other_floats_are_computed_as_float32(element: type, tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 6], 13, onnx.helper.np_dtype_to_tensor_dtype(np.dtype(element)))
+    builder.node("Cast", to=onnx.TensorProto.FLOAT)
+    conv(builder, 4, 3)
+    builder.node("Cast", to=onnx.helper.np_dtype_to_tensor_dtype(np.dtype(element)))
+    builder.node("Mul", builder.constant(0.5, element))
+    builder.node("Cast", to=onnx.TensorProto.FLOAT)
+    path = builder.save(tmp_path)
+    graph = import_model(path)
+    assert kinds(graph) == [Conv]
+    x = np.random.default_rng(2).normal(size=(2, *graph.sample_shape)).astype(np.float32)
+    (outputs,) = float_outputs(graph, x[0].astype(np.float64))
+    expected = run_float(path, x)[0].ravel()
+    np.testing.assert_allclose(outputs.ravel()[graph.output_order], expected, atol=1e-2)
+
+
+def test_nodes_in_any_order(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 6, 6])
+    first = conv(builder, 4, 3)
+    builder.node("Softmax", axis=1)
+    builder.node("Add", first)
+    builder.node("Relu")
+    model = builder.model()
+    del model.graph.node[:]
+    model.graph.node.extend(reversed(builder.nodes))
+    onnx.save(model, tmp_path / "network.onnx")
+    assert [layer.kind for layer in check(tmp_path / "network.onnx").layers] == ["conv", "softmax", "add"]

@@ -23,6 +23,7 @@ Values = NDArray[np.floating]
 Pairs = Mapping[
     str, ValueFormat
 ]  # the formats of a quantized (QDQ) network, by the names of the values before the pairs
+TYPES = {"tensor(float16)": np.float16, "tensor(double)": np.float64}  # of inputs
 NO_PAIRS: Pairs = MappingProxyType({})
 
 
@@ -54,11 +55,12 @@ def run_samples(model: Path, x: Floats, names: Sequence[str], pairs: Pairs = NO_
     Raises InputError if ONNX Runtime cannot run the model.
     """
     session = _session(model, names)
-    (input_name,) = (value.name for value in session.get_inputs())
+    ((input_name, element),) = ((value.name, value.type) for value in session.get_inputs())
     computed = [name for name in names if name != input_name]
     for sample in np.ascontiguousarray(x, np.float32):
         try:
-            results = session.run(computed, {input_name: sample[np.newaxis]}) if computed else []
+            given = sample[np.newaxis].astype(TYPES.get(element, np.float32))
+            results = session.run(computed, {input_name: given}) if computed else []
         except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
             raise _refused(model, error) from None
         values = dict(zip(computed, results, strict=True)) | {input_name: sample[np.newaxis]}

@@ -1,10 +1,33 @@
-"""The nodes of an ONNX model that its outputs depend on."""
+"""The nodes of an ONNX model that its outputs depend on, each behind those that it depends on."""
 
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
+
+
+def sort_nodes(model: ModelProto) -> None:
+    """Bring the nodes into a topological order, that of the file as far as it is one."""
+    nodes = list(model.graph.node)
+    writers = {name: number for number, node in enumerate(nodes) for name in node.output}
+    seen: set[int] = set()
+    ordered: dict[int, NodeProto] = {}
+    for first in range(len(nodes)):
+        waiting = [first]
+        while waiting:
+            number = waiting[-1]
+            before = [writers[name] for name in nodes[number].input if name in writers]
+            new = [] if number in seen else [each for each in reversed(before) if each not in seen]
+            seen.add(number)
+            if new:
+                waiting.extend(new)
+            else:
+                ordered.setdefault(number, nodes[number])
+                waiting.pop()
+    del model.graph.node[:]
+    model.graph.node.extend(ordered.values())
 
 
 def keep_living_nodes(model: ModelProto) -> None:
     """Remove all other nodes, which ONNX Runtime would compute if they read constants only."""
+    sort_nodes(model)
     needed = {output.name for output in model.graph.output}
     living = []
     for node in reversed(model.graph.node):

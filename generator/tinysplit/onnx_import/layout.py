@@ -7,7 +7,7 @@ indices. They cost no time on a board where the next layer's weights or window a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +63,17 @@ class Layout:
         """Return the same elements in another ONNX shape."""
         return replace(self, order=self.order.reshape(shape))
 
-    def pad(self, widths: Sequence[tuple[int, int]], value: float) -> Self:
-        """ONNX Pad with a constant: (before, after) of every dimension."""
+    def pad(
+        self,
+        widths: Sequence[tuple[int, int]],
+        value: float,
+        mode: Literal["constant", "edge", "reflect", "wrap"] = "constant",
+    ) -> Self:
+        """ONNX Pad, (before, after) of every dimension, with a constant or with copies."""
         check_value_size([size + sum(width) for size, width in zip(self.shape, widths, strict=True)])
-        return replace(self, order=np.pad(self.order, widths, constant_values=PADDING), pad_value=value)
+        constants = {"constant_values": PADDING} if mode == "constant" else {}
+        order: IndexArray = np.pad(self.order, widths, mode, **constants)  # type: ignore[call-overload]
+        return replace(self, order=order, pad_value=value)
 
     def unpadded_map(self) -> tuple[IndexArray, Pads] | None:
         """Return the order of a map (1 x C x H x W, or 1 x C x W) as H x W x C, and the padding around it.

@@ -9,7 +9,9 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited
+from tinysplit.network.living_nodes import sort_nodes
 from tinysplit.onnx_import.external_data import load_weights
+from tinysplit.onnx_import.float_types import as_float32
 from tinysplit.onnx_import.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
 from tinysplit.onnx_import.size_limits import all_tensors, check_model_size
 from tinysplit.onnx_import.stand_ins import fill_inputs, weight_inputs
@@ -41,12 +43,14 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
     digest, has_weights = load_weights(model, path, contents, needs_weights=needs_weights)
     if not needs_weights and fill_inputs(model):
         has_weights = False
+    sort_nodes(model)
     try:
         onnx.checker.check_model(model)
     except onnx.checker.ValidationError as error:
         # The checker's message is lost where it quotes what is no text.
         raise InputError(f"{path} is no valid ONNX model: {one_line(error) or NAMES_NO_TEXT}") from None
     _check_tensors(model, path)
+    as_float32(model)
     _check_borders(model, path)
     model = convert_old(model)
     return ModelFile(model, digest, opset_of(model), has_weights)

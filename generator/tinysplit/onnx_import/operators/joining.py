@@ -17,11 +17,9 @@ from tinysplit.onnx_import.operators.declaration import operator
 from tinysplit.onnx_import.operators.functions import of_one_value
 from tinysplit.onnx_import.size_limits import check_value_size
 
-BOTH_ENLARGED = Refusal("enlarges both its inputs ({}) by broadcasting: not supported")
 OTHER_SHAPES = Refusal("joins {}: the shapes do not match")
 WITH_CONSTANTS = Refusal("joins activations and constants ({}): compute the constant part apart")
-OTHER_AXES = Refusal("joins {} ('{}' and '{}') and broadcasts other axes than all but the channels: not supported")
-ELEMENTWISE_REFUSALS = (BOTH_ENLARGED, OTHER_SHAPES, OTHER_AXES)
+ELEMENTWISE_REFUSALS = (OTHER_SHAPES,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +103,12 @@ def _sum(node: Node, builder: GraphBuilder, signs: list[int]) -> Tensor:
 def _operands(node: Node, builder: GraphBuilder) -> list[_Operand]:
     if len(node.tensors) != len(node.operands):
         raise node.error(WITH_CONSTANTS, node.shapes)
-    stored = [(tensor, *builder.as_stored(tensor)) for tensor in node.tensors]
-    return [
-        _Operand(builder.source(producer), shape, order, tensor, producer) for tensor, producer, shape, order in stored
-    ]
+    return [_operand(tensor, builder) for tensor in node.tensors]
+
+
+def _operand(tensor: Tensor, builder: GraphBuilder) -> _Operand:
+    producer, shape, order = builder.as_stored(tensor)
+    return _Operand(builder.source(producer), shape, order, tensor, producer)
 
 
 def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> list[_Operand]:
@@ -122,9 +122,11 @@ def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> lis
         key=lambda operand: operand.name != operand.tensor.name
     )  # those in the memory order of their producer come first
     if not whole:
-        raise node.error(BOTH_ENLARGED, node.shapes)
+        repeated = replace(operands[0].tensor, layout=Layout(np.broadcast_to(operands[0].tensor.layout.order, shape)))
+        operands = [_operand(repeated, builder), *operands[1:]]
+        whole = operands[:1]
     first = _by_vectors(replace(whole[0], order=whole[0].order.reshape(shape)), operands)
-    others = [_as_first(node, builder, operand, first) for operand in operands if operand is not whole[0]]
+    others = [_as_first(builder, operand, first) for operand in operands if operand is not whole[0]]
     return [first, *others]
 
 
@@ -140,20 +142,21 @@ def _by_vectors(first: _Operand, operands: list[_Operand]) -> _Operand:
     return replace(first, shape=Shape(1, first.order.size // channels, channels))
 
 
-def _as_first(node: Node, builder: GraphBuilder, operand: _Operand, first: _Operand) -> _Operand:
-    """Return an operand in the shape that it has beside `first`: the same one, or a vector of its channels."""
+def _as_first(builder: GraphBuilder, operand: _Operand, first: _Operand) -> _Operand:
+    """Return an operand in the shape that it has beside `first`: the same one, or a vector of its channels.
+
+    What has another order, or has to be repeated along other axes, is copied.
+    """
     order = np.broadcast_to(operand.order, first.order.shape)
     channels = first.shape.channels
-    if operand.order.size == first.order.size:
-        if not np.array_equal(order, first.order):
-            wanted = np.empty(order.size, np.int64)
-            wanted[first.order.ravel()] = order.ravel()
-            moved = builder.moved(operand.tensor, operand.producer, wanted, first.shape)
-            return replace(operand, name=moved.output, shape=first.shape)
-        return replace(operand, shape=first.shape)
     if operand.order.size == channels and np.array_equal(order, first.order % channels):
         return replace(operand, shape=Shape(1, 1, channels))
-    raise node.error(OTHER_AXES, node.shapes, operand.name, first.name)
+    if np.array_equal(order, first.order):
+        return replace(operand, shape=first.shape)
+    wanted = np.empty(order.size, np.int64)
+    wanted[first.order.ravel()] = order.ravel()
+    moved = builder.moved(operand.tensor, operand.producer, wanted, first.shape)
+    return replace(operand, name=moved.output, shape=first.shape)
 
 
 def _by_pixel(operands: list[_Operand], axis: int) -> IndexArray:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
+from onnx import TensorProto
 
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import IndexArray
@@ -12,10 +13,10 @@ from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators.declaration import TakenPad, operator
 from tinysplit.onnx_import.size_limits import check_value_size
 
+OTHER_TYPE = Refusal("makes {} of an activation: only floats are supported")
 TRAINING = Refusal("drops values at random, for training: export the network for inference")
-PAD_MODE = Refusal("pads in mode '{}': only constant padding is supported")
-CROPPING = Refusal("has negative pads {}: cropping is not supported")
-SECOND_PAD = Refusal("follows another Pad: merge the two")
+PAD_MODE = Refusal("pads in mode '{}', which ONNX does not know")
+SECOND_PAD = Refusal("follows a Pad with another constant: not supported")
 NOTHING = Refusal("takes no element of {}: not supported")
 SEVERAL_SAMPLES = Refusal("cannot reshape {} to {}: batches other than 1 are not supported")
 
@@ -23,6 +24,24 @@ SEVERAL_SAMPLES = Refusal("cannot reshape {} to {}: batches other than 1 are not
 @operator("Identity", taken_pad=TakenPad.ANY)
 def unchanged(node: Node, builder: GraphBuilder) -> Tensor:
     """Leave the values as they are."""
+    return node.tensor
+
+
+@operator(
+    "Cast",
+    attributes=("to",),
+    ignored=("round_mode", "saturate"),
+    refusals=(OTHER_TYPE,),
+    taken_pad=TakenPad.ANY,
+)
+def cast(node: Node, builder: GraphBuilder) -> Tensor:
+    """Leave the values as they are: all floats are computed as the others.
+
+    Raises InputError for other types.
+    """
+    to = node.attributes["to"]
+    if to != TensorProto.FLOAT:
+        raise node.error(OTHER_TYPE, TensorProto.DataType.Name(to))
     return node.tensor
 
 
@@ -167,28 +186,34 @@ def _part(node: Node, order: IndexArray) -> Tensor:
 @operator(
     "Pad",
     attributes=("mode",),
-    refusals=(PAD_MODE, CROPPING, SECOND_PAD),
+    refusals=(PAD_MODE, NOTHING, SECOND_PAD),
     taken_pad=TakenPad.ANY,
     takes_infinity=True,
 )
 def pad(node: Node, builder: GraphBuilder) -> Tensor:
-    """Pad with a constant; the window of the next operator absorbs it if it supports the constant.
+    """Pad with a constant, which the window of the next operator may absorb, or with copies; negative pads cut.
 
-    Raises InputError for other modes, negative pads, and a Pad after a Pad.
+    Raises InputError for other modes, and for a Pad with one constant after a Pad with another one.
     """
     mode = node.attributes.get("mode", b"constant").decode()
-    widths = node.constant(1).tolist()
-    value = node.optional(2)
-    axes = node.optional(3)
-    if mode != "constant":
+    widths, axes, value = node.constant(1).tolist(), node.optional(3), node.optional(2)
+    constant = 0.0 if value is None else float(value.item())
+    if mode not in ("constant", "edge", "reflect", "wrap"):
         raise node.error(PAD_MODE, mode)
-    if min(widths, default=0) < 0:
-        raise node.error(CROPPING, widths)
-    if node.tensor.layout.is_padded:
-        raise node.error(SECOND_PAD)
     padded = range(node.rank) if axes is None else axes.tolist()
     both = [(0, 0)] * node.rank
     for axis, before, after in zip(padded, widths, widths[len(padded) :], strict=False):
         both[axis] = (before, after)
-    layout = node.tensor.layout.pad(both, 0.0 if value is None else float(value.item()))
-    return replace(node.moved(layout), padded=node.output)
+    layout = node.tensor.layout
+    kept = [
+        slice(max(-before, 0), size - max(-after, 0)) for (before, after), size in zip(both, layout.shape, strict=True)
+    ]
+    tensor = _part(node, layout.order[tuple(kept)])
+    added = [(max(before, 0), max(after, 0)) for before, after in both]
+    if not np.any(added):
+        return tensor
+    if mode != "constant":
+        return node.moved(tensor.layout.pad(added, layout.pad_value, mode))
+    if layout.is_padded and constant != layout.pad_value:
+        raise node.error(SECOND_PAD)
+    return replace(node.moved(tensor.layout.pad(added, constant)), padded=node.output)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
+import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from tinysplit.network.layers import AveragePool, Layer, MaxPool, Pads, Shape, Window
+from tinysplit.network.layers import AveragePool, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
 from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
@@ -105,6 +106,26 @@ def reduce_mean(node: Node, builder: GraphBuilder) -> Tensor:
 def reduce_max(node: Node, builder: GraphBuilder) -> Tensor:
     """Maximum over axes: `GlobalMaxPool` of a map whose channels are the axes that stay."""
     return _reduced(node, builder, global_max_pool)
+
+
+@operator("ReduceSum", attributes=REDUCTION_ATTRIBUTES, layers=(DepthwiseConv,))
+def reduce_sum(node: Node, builder: GraphBuilder) -> Tensor:
+    """Sum over axes: a `DepthwiseConv` with weights of 1 over a map whose channels are the axes that stay."""
+    return _reduced(node, builder, _global_sum)
+
+
+def _global_sum(node: Node, builder: GraphBuilder) -> Tensor:
+    producer, in_shape = _unpadded_map(node, builder)
+    layer = DepthwiseConv(
+        name=node.name,
+        inputs=(builder.source(producer),),
+        output=node.output,
+        in_shape=in_shape,
+        weights=np.ones(in_shape, np.float32),
+        bias=np.zeros(in_shape.channels, np.float32),
+        window=Window(kernel=(in_shape.height, in_shape.width)),
+    )
+    return _appended(node, builder, layer)
 
 
 def _reduced(node: Node, builder: GraphBuilder, pool: Callable[[Node, GraphBuilder], Tensor]) -> Tensor:
