@@ -317,3 +317,17 @@ def test_sums(axes: list[int], tmp_path: Path) -> None:
     conv(builder, 4, 3)
     builder.node("ReduceSum", builder.shape(*axes), keepdims=0)
     assert DepthwiseConv in kinds(check(builder.save(tmp_path)))
+
+
+@pytest.mark.parametrize("operator", ["Relu", "Conv", "MaxPool"])
+def test_pads_of_channels(operator: str, tmp_path: Path) -> None:
+    builder = a_map()
+    builder.node("Softmax", axis=1)
+    builder.node("Pad", builder.shape(0, 1, 1, 0, 0, 2, 0, 1))
+    if operator == "Conv":
+        conv(builder, 2, 6)
+    else:
+        attributes: dict[str, Any] = {"kernel_shape": [2, 2]} if operator == "MaxPool" else {}
+        builder.node(operator, **attributes)
+    graph = check(builder.save(tmp_path))
+    assert [layer.kind for layer in graph.layers][:2] == ["softmax", "pad"]

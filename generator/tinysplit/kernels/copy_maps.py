@@ -23,7 +23,8 @@ def sources(layer: Layer, k: int) -> IntArray | None:
             first = sum(shape.channels for shape in layer.in_shapes[:k])
             found[:, :, first : first + channels] = elements
         case Pad():
-            found[layer.pads.top :, layer.pads.left :][:height, :width] = elements
+            inner = found[layer.pads.top :, layer.pads.left :, layer.channels[0] :]
+            inner[:height, :width, :channels] = elements
         case Upsample():
             found = elements.repeat(layer.factors[0], axis=0).repeat(layer.factors[1], axis=1)
         case Permute() if (np.diff(layer.order) > 0).all():  # a part

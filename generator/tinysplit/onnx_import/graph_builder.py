@@ -184,20 +184,30 @@ class GraphBuilder:
     def padded(self, node: Node, tensor: Tensor) -> Tensor:
         """Return a padded activation as the output of a padding layer, for readers that cannot absorb the Pad.
 
-        Raises InputError if other axes than height and width are padded.
+        Raises InputError if the activation is no map.
         """
-        name = tensor.name
+        name, layout = tensor.name, tensor.layout
         if name not in self.pads:
-            if tensor.layout.unpadded_map() is None:
+            real = np.flatnonzero((layout.order != PADDING).any(axis=(0, *range(2, layout.order.ndim))))
+            begin, end = int(real[0]), int(real[-1]) + 1
+            inner = replace(tensor, layout=replace(layout, order=layout.order[:, begin:end]))
+            if inner.layout.unpadded_map() is None:
                 raise node.error(OTHER_PADDING, name)
-            producer, shape, pads = self.as_map(replace(node, operands=(tensor,), names=(name,)))
-            value = tensor.layout.pad_value
-            inputs = (self.source(producer),)
+            producer, shape, pads = self.as_map(replace(node, operands=(inner,), names=(name,)))
             added = self.unused(f"{name} padded")
             output, moves = self._named(added, tensor.padded or name)
-            layer = Pad(name=added, inputs=inputs, output=output, moves=moves, in_shape=shape, pads=pads, value=value)
-            layout = Layout.of_map(layer.out_shape, len(tensor.layout.shape) - 2)
-            self.pads[name] = Tensor(layout, tensor.name, self.append(layer))
+            layer = Pad(
+                name=added,
+                inputs=(self.source(producer),),
+                output=output,
+                moves=moves,
+                in_shape=shape,
+                pads=pads,
+                channels=(begin, layout.shape[1] - end),
+                value=layout.pad_value,
+            )
+            padded = Layout.of_map(layer.out_shape, layout.order.ndim - 2)
+            self.pads[name] = Tensor(padded, name, self.append(layer))
         return self.pads[name]
 
     def zeros_around(self, node: Node, producer: Layer | None, shape: Shape, pads: Pads) -> Layer:

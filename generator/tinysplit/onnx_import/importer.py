@@ -166,9 +166,13 @@ def _unpadded(
     node: Node, operand: Tensor | Constant | None, operator: Operator, builder: GraphBuilder
 ) -> Tensor | Constant | None:
     """Return the operand, after a padding layer where the node cannot absorb the Pad before it."""
-    if not isinstance(operand, Tensor) or not operand.layout.is_padded or operator.taken_pad is TakenPad.ANY:
+    if not isinstance(operand, Tensor) or not operand.layout.is_padded:
         return operand
-    is_taken = operator.taken_pad is TakenPad.ZEROS and operand.layout.pad_value == 0
+    is_taken = operator.taken_pad is TakenPad.ANY or (
+        operator.taken_pad is TakenPad.ZEROS and operand.layout.pad_value == 0
+    )
+    if operator.layers and operand.layout.unpadded_map() is None:  # channels are padded, too
+        is_taken = False
     return operand if is_taken else builder.padded(node, operand)
 
 

@@ -159,7 +159,7 @@ def _keeps_input_format(graph: Graph, layer: Layer, x: ValueFormat, wanted: Valu
 
 def _takes_maxima_inside(reader: Layer, pad: Pad) -> bool:
     """Return whether a layer behind a Pad is a maximum pool without windows of padding alone."""
-    if not isinstance(reader, MaxPool):
+    if not isinstance(reader, MaxPool) or any(pad.channels):
         return False
     pads = Pads(*(own + more for own, more in zip(pad.pads, reader.window.pads, strict=True)))
     return bool(replace(reader.window, pads=pads).counts(pad.in_shape).all())

@@ -261,7 +261,9 @@ def _upsample(rng: np.random.Generator) -> Layer:
 
 def _pad(rng: np.random.Generator) -> Layer:
     pads = Pads(*rng.integers(0, 3, 4).tolist())
-    return Pad(**_common(rng, int(rng.integers(1, 9))), pads=pads, value=float(rng.normal()))
+    before, after = rng.integers(0, 3, 2).tolist() if rng.integers(2) else (0, 0)
+    common = _common(rng, int(rng.integers(1, 9)))
+    return Pad(**common, pads=pads, channels=(before, after), value=float(rng.normal()))
 
 
 def _permute(rng: np.random.Generator) -> Layer:

@@ -59,7 +59,7 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
             return np.asarray(np.kron(x, np.ones((*layer.factors, 1))))
         case Pad():
             top, left, bottom, right = layer.pads
-            return np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=layer.value)
+            return np.pad(x, ((top, bottom), (left, right), layer.channels), constant_values=layer.value)
         case Permute():
             return np.asarray(x.ravel()[layer.order].reshape(layer.new_shape))
         case Conv():

@@ -19,7 +19,7 @@ MINUS_INFINITY = float(np.finfo(np.float32).min)  # as exporters write it
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pad(Layer):
-    """Rows and columns of `value` around a map, for padding that no window can include.
+    """Rows, columns and channels of `value` around a map, for padding that no window can include.
 
     Every format holds 0; with another value, the output has a format of its own.
     """
@@ -28,6 +28,7 @@ class Pad(Layer):
 
     pads: Pads
     value: float
+    channels: tuple[int, int] = (0, 0)  # before and after those of the map
 
     @property
     @override
@@ -41,7 +42,7 @@ class Pad(Layer):
         """Shape of the output."""
         top, left, bottom, right = self.pads
         height, width, channels = self.in_shape
-        return Shape(top + height + bottom, left + width + right, channels)
+        return Shape(top + height + bottom, left + width + right, channels + sum(self.channels))
 
     @property
     @override
@@ -70,5 +71,5 @@ class Pad(Layer):
         (factor,), offset, shift = self.alignment(quantized.formats)
         aligned = (offset + factor * x.astype(np.int64)) >> shift
         fill = self.fill(quantized.formats)
-        padded = np.pad(aligned, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+        padded = np.pad(aligned, ((0, 0), (top, bottom), (left, right), self.channels), constant_values=fill)
         return quantized.clamped(padded)
