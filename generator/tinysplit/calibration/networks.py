@@ -27,6 +27,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         _joined(),
         _residual(),
         _moved(),
+        *_copied(),
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         *_separable_networks(),
         *_spatial_networks(),
@@ -189,6 +190,24 @@ def _moved() -> Graph:
     return (
         net.conv_transpose(20, (3, 2), 1).pad(1).max_pool(2, 2).upsample(2).average_pool().dense(10).softmax().graph()
     )
+
+
+def _copied() -> tuple[Graph, ...]:
+    """Return networks of layers that copy: shuffles, transposes, and parts by ranges, steps and tables."""
+    every, evens = slice(None), slice(None, None, 2)
+    networks = []
+    for height, width, channels in ((12, 10, 16), (8, 9, 24), (16, 20, 8), (9, 7, 20)):
+        net = NetworkBuilder(f"copied {channels}", Shape(height, width, channels)).conv(channels).shuffle(2)
+        net.part(every, every, slice(channels // 2)).transpose().part(slice(1, -1), slice(1, -1), every).transpose()
+        net.part([1, 0, *range(height - 1)], [1, 0, *range(width - 2)], every).shuffle(net.shape.channels)
+        net.part(every, every, [1, 0, *range(net.shape.channels)]).part(evens, every, evens).transpose()
+        networks.append(net.part(slice(2), every, every).average_pool().dense(10).softmax().graph())
+    for height, width, channels in ((6, 7, 24), (10, 9, 12), (5, 5, 40)):
+        net = NetworkBuilder(f"reflected {channels}", Shape(height, width, channels)).conv(channels)
+        net.part([1, *range(height)], [1, *range(width)], every).part(every, [0, 0, *range(width)], every)
+        net.part([2, *range(height)], every, every).part(evens, evens, every)
+        networks.append(net.average_pool().dense(10).softmax().graph())
+    return tuple(networks)
 
 
 def random_network(seed: int) -> Graph:

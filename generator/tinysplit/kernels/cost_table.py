@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.common.errors import ToolError
@@ -15,6 +16,7 @@ from tinysplit.kernels.messages import MessageCycles
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.permute import Permute
 from tinysplit.network.layers.window import Window, layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -23,6 +25,7 @@ Work = Mapping[str, float]  # executions of each part of a kernel, by the part's
 TABLE_NAME = "cycles.json"
 VIEW = "view"  # the kind of what is not computed: it costs nothing
 PEELED_COLUMNS = 7  # of a window: loops over them, of which the compiler makes four iterations one, run once
+LONGEST_PEELED = 8  # iterations of a loop of copies that the compiler writes one after the other
 IDEAL_MEMORY = "ideal"  # of a target: never makes the core wait
 ONCE = "layer"  # the part that runs once per call: its overhead
 
@@ -238,6 +241,8 @@ def plain_work(layer: Layer) -> Work:
     the others where there are such, which share registers with their loops; `row`: kernel rows of each output;
     `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may be negative.
     """
+    if isinstance(layer, Permute):
+        return _copy_work(layer)
     height, width, channels = layer.out_shape
     window = layer_window(layer)
     size = layer.out_shape.size
@@ -259,6 +264,22 @@ def plain_work(layer: Layer) -> Work:
         "row": channels * float(rows.sum() * columns.size),
         "border": channels * (height * width - whole),
     }
+
+
+def _copy_work(layer: Permute) -> Work:
+    """Return the work of loops that copy value by value.
+
+    Parts: values of innermost loops over neighbours, which the compiler calls `block` if they are long and input and
+    output never overlap, else `near`; `far`: of other strides, `offset`: of tables; `run`: starts of long innermost
+    loops, `peeled`: of short ones, which the compiler has no loops for.
+    """
+    *_, (turns, stride, offsets) = layer.loops or ((1, 1, ()),)
+    size = layer.out_shape.size
+    is_long = turns > LONGEST_PEELED
+    may_overlap = bool((np.diff(layer.order) > 0).all())
+    is_block = stride == 1 and is_long and not may_overlap
+    kind = "offset" if offsets else "block" if is_block else "near" if stride == 1 else "far"
+    return {kind: size, "run" if is_long else "peeled": size / turns}
 
 
 def pool_work(layer: Layer, window: Window, straight: int) -> Work:

@@ -1,6 +1,7 @@
 """Builds networks layer by layer: published networks, and those of calibration and tests."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -111,6 +112,19 @@ class NetworkBuilder:
         """Add a transpose of height and channels."""
         order = np.arange(self.shape.size).reshape(self.shape).transpose(2, 1, 0)
         return self._add(Permute, new_shape=Shape(*order.shape), order=order.ravel())
+
+    def part(self, *axes: Sequence[int] | slice) -> Self:
+        """Take elements of rows, columns and channels, by their indices."""
+        order = np.arange(self.shape.size).reshape(self.shape)
+        for axis, taken in enumerate(axes):
+            order = np.moveaxis(np.moveaxis(order, axis, 0)[taken], 0, axis)
+        return self._add(Permute, new_shape=Shape(*order.shape), order=order.ravel())
+
+    def shuffle(self, groups: int) -> Self:
+        """Exchange channels of `groups` groups."""
+        height, width, channels = self.shape
+        order = np.arange(self.shape.size).reshape(height, width, groups, channels // groups).swapaxes(2, 3)
+        return self._add(Permute, new_shape=self.shape, order=order.ravel())
 
     def conv_transpose(self, channels: int, kernel: tuple[int, int], stride: int) -> Self:
         """Add a transposed convolution without cropping."""
