@@ -64,6 +64,15 @@ def test_networks_of_many_branches_keep_their_order(tmp_path: Path) -> None:
     assert [layer.output for layer in layers[:3000]] == names
 
 
+def test_values_that_grow_by_repetition(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 100, 100])
+    builder.node("Gather", builder.constant(np.zeros((100, 100)), np.int64), axis=1)
+    assert "a value of" in refusal(builder.save(tmp_path))
+    builder = OnnxBuilder([1, 1, 100, 100])
+    builder.node("Expand", builder.shape(1, 10**5, 100, 100))
+    assert "a value of" in refusal(builder.save(tmp_path))
+
+
 def test_functions_of_many_steps_take_several_tables(tmp_path: Path) -> None:
     builder = OnnxBuilder([1, 4])
     first, second = builder.node("Sin"), builder.node("Cos")

@@ -1,8 +1,9 @@
 """Layouts: the position of each element of an ONNX value in the activation in a board's memory.
 
-Operators that only move data (Transpose, Reshape, Flatten, Squeeze, Unsqueeze, Pad) are operations on an array of
-indices. They cost no time on a board where the next layer's weights or window absorb them; elsewhere
-`GraphBuilder.moved` and `GraphBuilder.padded` make them layers.
+Operators that only move data (Transpose, Reshape, Slice, Gather, Expand, Pad and others) are operations on an array of
+indices, which may lack some elements or repeat them. They cost no time on a board where the next layer's weights or
+window absorb them, or the layer before computes a part alone; elsewhere `GraphBuilder.moved` and `GraphBuilder.padded`
+make them layers.
 """
 
 from collections.abc import Sequence

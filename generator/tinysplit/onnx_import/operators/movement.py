@@ -141,7 +141,9 @@ def split(node: Node, builder: GraphBuilder) -> tuple[Tensor, ...]:
 @operator("Gather", attributes=("axis",), refusals=(NOTHING,), taken_pad=TakenPad.ANY)
 def gather(node: Node, builder: GraphBuilder) -> Tensor:
     """Take elements by constant indices along an axis."""
-    return _part(node, node.tensor.layout.order.take(node.constant(1), node.attributes.get("axis", 0)))
+    order, indices, axis = node.tensor.layout.order, node.constant(1), node.attributes.get("axis", 0)
+    check_value_size([order.size // order.shape[axis], indices.size])
+    return _part(node, order.take(indices, axis))
 
 
 @operator("Expand", taken_pad=TakenPad.ANY)
