@@ -217,23 +217,6 @@ def test_scales_of_blocks_are_named(tmp_path: Path, weights: bool) -> None:
         import_model(path)
 
 
-@pytest.mark.parametrize("ending", ["", "Identity"])
-def test_a_network_that_ends_with_integers_is_named(tmp_path: Path, ending: str) -> None:
-    builder = conv_and_dense(Form(), 13)
-    quantize = builder.nodes[-2]
-    del builder.nodes[-1]
-    builder.value = quantize.output[0]
-    if ending:
-        builder.node(ending)
-    model = builder.model()
-    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT8
-    path = tmp_path / "network.onnx"
-    onnx.save(model, path)
-    message = f"QuantizeLinear '{quantize.name}' belongs to .* but to no pair: '{builder.value}' is an output; give"
-    with pytest.raises(InputError, match=message):
-        import_model(path)
-
-
 def test_a_zero_point_that_the_network_computes_is_named(tmp_path: Path) -> None:
     builder = QdqBuilder(X, Form(), 13)
     builder.pair()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.integer_ends import IntegerInput
 from tinysplit.network.layers.base import Activation, Layer, Shape
 
 NETWORK_INPUT = -1  # index of the network's input, which the host sends, instead of a layer index
@@ -58,6 +59,7 @@ class Graph:
     output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
     output_order: NDArray[np.int64] = field(repr=False)
     qdq_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a quantized (QDQ) network, by value name
+    input_integers: IntegerInput | None = None  # what the ONNX input takes, where it is no float
     has_weights: bool = True  # else stand-ins, which serve for estimates alone
     parts: tuple[Part, ...] = ()  # of a distributed network: what each layer computes of the whole one, and where
 

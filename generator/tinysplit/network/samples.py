@@ -35,9 +35,27 @@ def load_samples(samples: Path | SampleSource, graph: Graph) -> Samples:
     """Read inputs and labels, if there are some. Raises InputError where they do not match the network."""
     source = SampleFile(samples) if isinstance(samples, Path) else samples
     arrays = source.read()
-    x = _checked_values(source, _in_axes_of_input(graph, source, arrays["x"]))
+    x = _checked_values(source, _real_values(graph, source, _in_axes_of_input(graph, source, arrays["x"])))
     y = _checked_y(source, arrays["y"], len(x), int(np.prod(graph.output_shape))) if "y" in arrays else None
     return Samples(x, y)
+
+
+def _real_values(graph: Graph, source: SampleSource, x: Array) -> Array:
+    """Return what samples stand for, where the input of the network takes integers; others as they are.
+
+    Raises InputError for values that are no such integers, whatever their type is.
+    """
+    integers = graph.input_integers
+    if integers is None:
+        return x
+    limits = np.iinfo(integers.dtype)
+    if x.dtype.kind not in "iuf" or not (x == np.clip(np.rint(x), limits.min, limits.max)).all():
+        raise InputError(
+            f"x of {source.title} has other values than whole numbers from {limits.min} to {limits.max}, which the "
+            f"input of {graph.name} takes ({integers.dtype}): give round(value / {integers.scale:g}) + "
+            f"{integers.zero_point}, limited to them"
+        )
+    return integers.real(x)
 
 
 def _in_axes_of_input(graph: Graph, source: SampleSource, x: Array) -> Array:

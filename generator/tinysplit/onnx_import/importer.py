@@ -48,7 +48,7 @@ COMMON_REFUSALS = (
 
 
 def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
-    """Read an ONNX network (opset 7 and later) with one float input and one output, float or quantized in QDQ format.
+    """Read an ONNX network (opset 7 and later) with one input and one output, float or quantized in QDQ format.
 
     Batch normalization, activations, constant arithmetic, padding and layout changes are folded into the layers.
     Without `needs_weights`, weights that the file lacks have stand-ins, which serve for estimates.
@@ -98,7 +98,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     output = values[name]
     if isinstance(output, Tensor) and output.layout.is_padded:
         output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
-    graph = _graph(path, file.sha256, builder, shape, output, qdq_formats)
+    graph = replace(_graph(path, file.sha256, builder, shape, output, qdq_formats), input_integers=file.input_integers)
     return graph if file.has_weights else replace(graph, has_weights=False)
 
 

@@ -9,6 +9,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited
+from tinysplit.network.integer_ends import IntegerInput, with_float_ends
 from tinysplit.network.living_nodes import sort_nodes
 from tinysplit.onnx_import.external_data import load_weights
 from tinysplit.onnx_import.float_types import as_float32
@@ -27,10 +28,11 @@ class ModelFile:
     sha256: str
     opset: int
     has_weights: bool
+    input_integers: IntegerInput | None  # that the file's network takes, None of a float input
 
 
 def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
-    """Read and check `path`. Raises InputError unless it is a valid model with one float input and output.
+    """Read and check `path`. Raises InputError unless it is a valid model with one input and output.
 
     Without `needs_weights`, those that the file lacks have stand-ins.
     """
@@ -51,9 +53,10 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error) or NAMES_NO_TEXT}") from None
     _check_tensors(model, path)
     as_float32(model)
-    _check_borders(model, path)
     model = convert_old(model)
-    return ModelFile(model, digest, opset_of(model), has_weights)
+    integers = with_float_ends(model)
+    _check_borders(model, path)
+    return ModelFile(model, digest, opset_of(model), has_weights, integers)
 
 
 def _contents(path: Path) -> bytes:
@@ -106,5 +109,5 @@ def _check_borders(model: ModelProto, path: Path) -> None:
         known = element in TensorProto.DataType.values()
         kind = TensorProto.DataType.Name(element) if known else f"of the unknown type {element}"
         raise InputError(
-            f"input '{inputs[0].name}' is {kind}: export the network in float32 (tinysplit quantizes it itself)"
+            f"input '{inputs[0].name}' is {kind}: export the network in float32, or quantized to 8 or 16 bits"
         )

@@ -18,9 +18,10 @@ from onnx import ModelProto, NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.integer_ends import IN_PAIRS, MOVING
 from tinysplit.network.layers import Activation, Layer
 from tinysplit.onnx_import.node import Constant
-from tinysplit.onnx_import.qdq_nodes import IN_PAIRS, MOVING, Network
+from tinysplit.onnx_import.qdq_nodes import Network
 
 MOST_COARSE = 1.5  # steps of a value's format in those of another pair behind it
 MOST_SATURATED = 1 / 16  # of the range of such a pair

@@ -9,12 +9,9 @@ from onnx import ModelProto, NodeProto, TensorProto
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import SMALLEST, ValueFormat
+from tinysplit.network.integer_ends import IN_PAIRS, MOVING
 from tinysplit.onnx_import.node import Constant
 
-MOVING = {
-    *("DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "SpaceToDepth"),
-    *("Squeeze", "Transpose", "Unsqueeze"),
-}
 KEEPING = {
     *MOVING,
     "Split",
@@ -25,7 +22,6 @@ KEEPING = {
     "Relu",
     "Clip",
 }  # the format of the input
-IN_PAIRS = {*MOVING, "MaxPool", "Clip"}  # operators that may stand between the two nodes of a pair, on integers
 AFFINE = {"BatchNormalization", "Add", "Sub", "Mul", "Div"}
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "MatMul"}
 BITS = {
@@ -71,7 +67,7 @@ class Network:
         names = deque([quantize.output[0]])
         while names:
             name = names.popleft()
-            problem = f"'{name}' is an output" if name in self.outputs else ""
+            problem = ""
             for node in self._readers[name]:
                 if node.op_type in IN_PAIRS:
                     names.append(node.output[0])
