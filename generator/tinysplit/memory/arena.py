@@ -50,8 +50,9 @@ class InPlace(NamedTuple):
 
     def shared_bytes(self, own_bytes: int, other_bytes: int) -> int:
         """Return an upper bound of the bytes in which buffers of these sizes overlap."""
-        ends = {0, own_bytes - other_bytes, *chain.from_iterable(self.aligned().forbidden)}
-        allowed = [end for end in ends if not any(low < end < high for low, high in self.aligned().forbidden)]
+        forbidden = self.aligned().forbidden
+        ends = {0, own_bytes - other_bytes, *chain.from_iterable(forbidden)}
+        allowed = [end for end in ends if not any(low < end < high for low, high in forbidden)]
         return max((min(own_bytes, end + other_bytes) - max(end, 0) for end in allowed), default=0)
 
 

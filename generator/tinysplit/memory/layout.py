@@ -124,6 +124,7 @@ class Schedule:
     fused: Mapping[int, FusedRows] = field(default_factory=dict)
     moves: tuple[TensorMove, ...] = ()
     near: frozenset[BufferId] = frozenset()
+    _known: dict[tuple[object, ...], InPlace] = field(default_factory=dict, init=False, repr=False)
 
     def memory(self) -> BoardMemory:
         """Return the memory layout with the smallest arena found."""
@@ -312,6 +313,13 @@ class Schedule:
         What is in use of the other one when bytes of this one come into use, or later, is somewhere else: layers read
         it, or links have not sent or received it. Only the layer that writes these bytes may read it.
         """
+        # Many kernels have the same leads.
+        key = (memory, other, *((number, *own.items()) for number, own in leads.items()))
+        if key not in self._known:
+            self._known[key] = self._distances(memory, other, leads)
+        return self._known[key]
+
+    def _distances(self, memory: int, other: int, leads: Mapping[int, Mapping[int, Lead]]) -> InPlace:
         forbidden, unit_bytes = [], 1
         for own in self._accesses[memory]:
             for used in self._accesses[other]:
