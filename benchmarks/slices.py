@@ -21,7 +21,7 @@ from common.networks import NETWORKS, QUIET, Case, chosen, chosen_networks, rand
 from common.plots import save_plot
 from common.runs import run_case
 from common.tables import Cell, MarkdownTable, grouped, milliseconds, print_json
-from splits.every_placement import SmallCase
+from divisions.every_placement import SmallCase
 from tinysplit.boards.catalog import load_all, load_board
 from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, agree
 from tinysplit.build.folder import build_folder

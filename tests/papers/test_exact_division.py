@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from divisions.random_divisions import all_divisions, random_division_problem
 from session.profiles import cases
-from splits.random_divisions import all_divisions, random_division_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.papers.solvers.geometric.exact import best_division
 from tinysplit.papers.solvers.geometric.problem import DivisionDevice

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from divisions.random_divisions import random_division_problem
 from session.profiles import cases
-from splits.random_divisions import random_division_problem
 from tinysplit.common.errors import CheckFailedError, ToolError, UsageError
 from tinysplit.papers.solvers.geometric.exact import best_division
 from tinysplit.papers.solvers.geometric.posynomial import ZERO, Posynomial

@@ -5,9 +5,9 @@ from math import inf
 
 import pytest
 
+from divisions.every_placement import SmallCase
 from models.networks import tiny_cnn
 from session.profiles import cases
-from splits.every_placement import SmallCase
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Slices

@@ -1,0 +1,1 @@
+"""The split as a mixed-integer linear program."""
