@@ -1,1 +1,1 @@
-"""The split as a mixed-integer linear program."""
+"""Divisions of layers over boards: random ones, and all placements of small networks."""
