@@ -18,6 +18,7 @@ PACKAGES = (
     "settings",
     "common",
     "boards",
+    "tflite_import",
     "network",
     "onnx_import",
     "kernels",

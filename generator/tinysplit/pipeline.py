@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-import onnx
 from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource, check_baud
@@ -40,6 +39,7 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
+from tinysplit.network.model_source import load_source
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.sample_files import SampleSource
@@ -378,7 +378,7 @@ def write_projects(
     """Write one PlatformIO project per board and the split file. The errors are those of `whole_folder`."""
     with steps(context.messages, f"generating {out}"):
         bauds = (context.settings.link_settings_on(context.boards).baud, context.settings.host_baud_on(context.boards))
-        files = (calibration_samples, onnx.load(context.model), out)
+        files = (calibration_samples, load_source(context.model), out)
         return generate(quantized, plans, bauds, *files, context.programs, split=split, force=force)
 
 

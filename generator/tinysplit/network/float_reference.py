@@ -17,6 +17,7 @@ from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.integer_ends import with_float_ends
 from tinysplit.network.living_nodes import keep_living_nodes
+from tinysplit.network.model_source import load_source
 from tinysplit.network.onnx_session import open_session
 
 Floats = NDArray[np.float32]
@@ -78,7 +79,7 @@ def _behind_pair(value: Floats, pair: ValueFormat) -> Values:
 
 def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
     """Open the model with `names` as additional outputs."""
-    proto = onnx.load(model)
+    proto = load_source(model)
     with_float_ends(proto)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)

@@ -1,16 +1,15 @@
-"""Read and check an ONNX file; errors give the reason in one line."""
+"""Read and check a network's file; errors give the reason in one line."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited
 from tinysplit.network.integer_ends import IntegerInput, with_float_ends
 from tinysplit.network.living_nodes import sort_nodes
+from tinysplit.network.model_source import parse_source, read_source
 from tinysplit.onnx_import.external_data import load_weights
 from tinysplit.onnx_import.float_types import as_float32
 from tinysplit.onnx_import.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
@@ -36,7 +35,7 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
 
     Without `needs_weights`, those that the file lacks have stand-ins.
     """
-    contents = _contents(path)
+    contents = read_source(path)
     model = _parse(path, contents)
     opset = opset_of(model)
     if not FIRST_OPSET <= opset <= LAST_OPSET:
@@ -59,20 +58,8 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
     return ModelFile(model, digest, opset_of(model), has_weights, integers)
 
 
-def _contents(path: Path) -> bytes:
-    if not path.is_file():
-        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}: an ONNX file is needed")
-    try:
-        return read_limited(path, MODEL_BYTES, "give a smaller network")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
-
-
 def _parse(path: Path, contents: bytes) -> ModelProto:
-    try:
-        model = onnx.load_model_from_string(contents, format="protobuf")
-    except DecodeError:
-        raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again") from None
+    model = parse_source(path, contents)
     if not model.ir_version or not model.HasField("graph"):
         raise InputError(f"{path} is no ONNX file, or a damaged one: export the network again")
     if not model.graph.node:
