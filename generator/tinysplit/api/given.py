@@ -28,9 +28,9 @@ from tinysplit.slices.settings import Search
 from tinysplit.timing.topology import pair_of
 
 GivenPath = Annotated[str | Path, takes("a path", str, Path)]
-GivenFile = Annotated[str | Path, takes("the path of an ONNX file", str, Path)]
+GivenFile = Annotated[str | Path, takes("the path of an ONNX or .tflite file", str, Path)]
 GivenModel = Annotated[
-    str | Path | Graph, takes("the path of an ONNX file, or what load_model returns", str, Path, Graph)
+    str | Path | Graph, takes("the path of an ONNX or .tflite file, or what load_model returns", str, Path, Graph)
 ]
 GivenBoard = Annotated[str | Path | Board, takes("a name, a path, or what load_board returns", str, Path, Board)]
 GivenBoards = Annotated[

@@ -39,8 +39,10 @@ def _with_boards_beside_all(models: list[Path]) -> list[Path]:
     return [_with_boards_beside(model) for model in models]
 
 
-Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX file.", callback=_with_boards_beside)]
-Models = Annotated[list[Path], typer.Argument(help="Trained networks, ONNX files.", callback=_with_boards_beside_all)]
+Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX or .tflite file.", callback=_with_boards_beside)]
+Models = Annotated[
+    list[Path], typer.Argument(help="Trained networks: ONNX or .tflite.", callback=_with_boards_beside_all)
+]
 Folder = Annotated[Path, typer.Argument(help="Folder written by `tinysplit generate`.")]
 Force = Annotated[bool, option(FORCE)]
 FrontPage = Annotated[

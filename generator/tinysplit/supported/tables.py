@@ -1,5 +1,6 @@
 """What networks may have as JSON, as Markdown (docs/operators.md) and on a console."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator
 from tinysplit.onnx_import.opsets import FIRST_OPSET, FOLLOWED_OPSET
 from tinysplit.supported.kernels import BITS, Kernels, kernels_by_kind
+from tinysplit.tflite_import.operators import OPERATORS as TFLITE_OPERATORS
 
 _HEAD = f"""\
 # Operators and kernels
@@ -39,6 +41,17 @@ _REFUSALS = """
 Besides, several operators have messages in common:
 
 """
+_TFLITE = """
+## .tflite files
+
+A .tflite file is read in place of an ONNX file by all commands and by scripts, without TensorFlow: `tflite_import/`
+translates it to an ONNX model in memory, of which a generated folder keeps a copy. Quantized tensors of int8, uint8 and
+int16 become pairs with their scales and zero points, also by channel ([quantization](quantization.md)), and biases,
+constants and fused activations what they stand for; networks of floats, and those with weights alone in integers or
+float16, are quantized as others are. Samples have the file's shape, channels last. Shapes that are computed of the
+input's are constants. These operators have a translation:
+
+"""
 _KERNELS = """
 ## Kernels
 
@@ -52,6 +65,7 @@ def operators_to_json() -> dict[str, Any]:
     """Return operators, the messages that several of them have in common, and kernels by kind, core and bits."""
     return {
         "operators": [_operator_to_json(operator) for operator in OPERATORS.values()],
+        "tflite_operators": sorted(TFLITE_OPERATORS),
         "general_refusals": [str(refusal) for refusal in COMMON_REFUSALS],
         "kernels": [
             {"layer": kind, "core": core, "bits": bits, "kernels": list(names)}
@@ -71,7 +85,12 @@ def operators_to_markdown() -> str:
     cores = tuple(shipped_table().cores)
     headings = [f"{core}, {bits} bits" for core in cores for bits in BITS]
     kernels = _table(("layer", *headings), ((_code((kind,)), *_cells(row)) for kind, row in kernels_by_kind().items()))
-    return f"{_HEAD}{operators}{_REFUSALS}{refusals}{_KERNELS}{kernels}"
+    tflite = _paragraph(f"`{name}`" for name in sorted(TFLITE_OPERATORS))
+    return f"{_HEAD}{operators}{_REFUSALS}{refusals}{_TFLITE}{tflite}{_KERNELS}{kernels}"
+
+
+def _paragraph(words: Iterable[str]) -> str:
+    return textwrap.fill(", ".join(words) + ".", 120, break_on_hyphens=False) + "\n"
 
 
 def print_operators(console: Console) -> None:

@@ -16,6 +16,7 @@ from tinysplit.common.errors import InputError
 
 IDENTIFIER = b"TFL3"
 VERSION = 3  # of the schema; the only one with this identifier
+SHARED = 64  # tables may share vectors, and count them so many times
 DAMAGED = (struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError, AttributeError)
 _OPERATOR_NAMES = {code: name for name, code in vars(tflite.BuiltinOperator).items() if isinstance(code, int)}
 _OPTION_NAMES = {code: name for name, code in vars(tflite.BuiltinOptions).items() if isinstance(code, int)}
@@ -94,55 +95,74 @@ def parse(path: Path, contents: bytes) -> TfliteFile:
         model = tflite.Model.GetRootAs(contents, 0)
         if model.Version() != VERSION:
             raise InputError(f"{path} has version {model.Version()} of TensorFlow Lite's schema: only 3 is known")
-        return _network(model)
+        return _Parser(model, SHARED * len(contents)).network()
     except DAMAGED:
         raise InputError(f"{path} is a damaged .tflite file: convert the network again") from None
 
 
-def _network(model: Any) -> TfliteFile:  # noqa: ANN401 - the package has no types
-    graph = model.Subgraphs(0)
-    tensors = tuple(_tensor(graph.Tensors(i), model) for i in range(graph.TensorsLength()))
-    operators = tuple(_operator(graph.Operators(i), i, model) for i in range(graph.OperatorsLength()))
-    inputs = tuple(graph.Inputs(i) for i in range(graph.InputsLength()))
-    outputs = tuple(graph.Outputs(i) for i in range(graph.OutputsLength()))
-    used = [*inputs, *outputs, *(i for each in operators for i in each.outputs)]
-    used += [i for each in operators for i in each.inputs if i != -1]
-    if any(not 0 <= i < len(tensors) for i in used):
-        raise IndexError
-    return TfliteFile(tensors, operators, inputs, outputs)
+class _Parser:
+    """Reads tables. Those of a damaged file may share long vectors: what is read is limited by the file's size."""
 
+    def __init__(self, model: Any, left: int) -> None:  # noqa: ANN401 - the package has no types
+        self._model, self._left = model, left
 
-def _tensor(tensor: Any, model: Any) -> TfliteTensor:  # noqa: ANN401
-    name = (tensor.Name() or b"").decode("utf-8", "replace")
-    shape = tuple(tensor.Shape(i) for i in range(tensor.ShapeLength()))
-    signature = [tensor.ShapeSignature(i) for i in range(tensor.ShapeSignatureLength())]
-    quantization = tensor.Quantization()
-    scales, zero_points, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
-    if quantization is not None and quantization.ScaleLength():
-        scales, axis = quantization.ScaleAsNumpy(), quantization.QuantizedDimension()
-        zero_points = np.zeros(scales.size, np.int64)
-        if quantization.ZeroPointLength():
-            zero_points = np.broadcast_to(quantization.ZeroPointAsNumpy(), zero_points.shape)
-    if min(shape, default=1) < 0 or not np.isfinite(scales).all() or (scales < 0).any():
-        raise ValueError
-    buffer = model.Buffers(tensor.Buffer())
-    if buffer.Offset() > 1 or tensor.Sparsity() is not None:
-        raise InputError(
-            f"its tensor '{name}' is sparse or outside of the FlatBuffer: convert the network without that"
-        )
-    data = memoryview(buffer.DataAsNumpy()).cast("B") if buffer.DataLength() else None
-    return TfliteTensor(name, shape, -1 in signature[1:], _DTYPES.get(tensor.Type()), scales, zero_points, axis, data)
+    def network(self) -> TfliteFile:
+        """Return the first subgraph."""
+        graph = self._model.Subgraphs(0)
+        tensors = tuple(self._tensor(graph.Tensors(i)) for i in range(graph.TensorsLength()))
+        operators = tuple(self._operator(graph.Operators(i), i) for i in range(graph.OperatorsLength()))
+        inputs, outputs = self._integers(graph.InputsAsNumpy()), self._integers(graph.OutputsAsNumpy())
+        used = [*inputs, *outputs, *(i for each in operators for i in each.outputs)]
+        used += [i for each in operators for i in each.inputs if i != -1]
+        if any(not 0 <= i < len(tensors) for i in used):
+            raise IndexError
+        return TfliteFile(tensors, operators, inputs, outputs)
 
+    def _tensor(self, tensor: Any) -> TfliteTensor:  # noqa: ANN401
+        name = self._text(tensor.Name())
+        shape, signature = (self._integers(each) for each in (tensor.ShapeAsNumpy(), tensor.ShapeSignatureAsNumpy()))
+        scales, zero_points, axis = np.zeros(0, np.float32), np.zeros(0, np.int64), 0
+        quantization = tensor.Quantization()
+        if quantization is not None and quantization.ScaleLength():
+            scales, axis = quantization.ScaleAsNumpy(), quantization.QuantizedDimension()
+            self._count(scales.size)
+            zero_points = np.zeros(scales.size, np.int64)
+            if quantization.ZeroPointLength():
+                zero_points = np.broadcast_to(quantization.ZeroPointAsNumpy(), zero_points.shape)
+        if min(shape, default=1) < 0 or not np.isfinite(scales).all() or (scales < 0).any():
+            raise ValueError
+        buffer = self._model.Buffers(tensor.Buffer())
+        if buffer.Offset() > 1 or tensor.Sparsity() is not None:
+            raise InputError(
+                f"its tensor '{name}' is sparse or outside of its buffers: convert the network without that"
+            )
+        data = memoryview(buffer.DataAsNumpy()).cast("B") if buffer.DataLength() else None
+        dtype = _DTYPES.get(tensor.Type())
+        return TfliteTensor(name, shape, -1 in signature[1:], dtype, scales, zero_points, axis, data)
 
-def _operator(operator: Any, number: int, model: Any) -> TfliteOperator:  # noqa: ANN401
-    code = model.OperatorCodes(operator.OpcodeIndex())
-    builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())  # files before 2020 have the latter alone
-    kind = _OPERATOR_NAMES.get(builtin, f"operator {builtin}")
-    if kind == "CUSTOM":
-        kind = f"CUSTOM {(code.CustomCode() or b'').decode('utf-8', 'replace')}"
-    inputs = tuple(operator.Inputs(i) for i in range(operator.InputsLength()))
-    outputs = tuple(operator.Outputs(i) for i in range(operator.OutputsLength()))
-    return TfliteOperator(kind, number, inputs, outputs, dict(_options(operator)))
+    def _operator(self, operator: Any, number: int) -> TfliteOperator:  # noqa: ANN401
+        code = self._model.OperatorCodes(operator.OpcodeIndex())
+        builtin = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())  # files before 2020 have the latter alone
+        kind = _OPERATOR_NAMES.get(builtin, f"operator {builtin}")
+        if kind == "CUSTOM":
+            kind = f"CUSTOM {self._text(code.CustomCode())}"
+        inputs, outputs = self._integers(operator.InputsAsNumpy()), self._integers(operator.OutputsAsNumpy())
+        return TfliteOperator(kind, number, inputs, outputs, dict(_options(operator)))
+
+    def _integers(self, vector: Any) -> tuple[int, ...]:  # noqa: ANN401 - 0 where the file has none
+        if isinstance(vector, int):
+            return ()
+        self._count(vector.size)
+        return tuple(vector.tolist())
+
+    def _text(self, text: bytes | None) -> str:
+        self._count(len(text or b""))
+        return (text or b"").decode("utf-8", "replace")
+
+    def _count(self, n: int) -> None:
+        self._left -= n
+        if self._left < 0:
+            raise OverflowError
 
 
 def _options(operator: Any) -> Iterator[tuple[str, Option]]:  # noqa: ANN401

@@ -32,7 +32,7 @@ class Translation:
         self.initializers: list[TensorProto] = []
         self.constants = {i: each.constant for i, each in enumerate(file.tensors) if each.data is not None}
         self._bytes = 0
-        self._names: set[str] = set()
+        self._taken: dict[str, int] = {}  # names, with the numbers behind them
         self._real: dict[tuple[int, bool], str] = {}  # the real values, perhaps as maps with channels first
         self._integers: dict[int, tuple[str, bool]] = {}
         self._tensor_names = [self._unique(each.name or "tensor") for each in file.tensors]
@@ -143,8 +143,9 @@ class Translation:
         return helper.make_tensor_value_info(name, dtype, tensor.shape)
 
     def _unique(self, base: str) -> str:
-        name, number = base, 1
-        while name in self._names:
-            name, number = f"{base}_{number}", number + 1
-        self._names.add(name)
+        name = base
+        while name in self._taken:
+            self._taken[base] += 1
+            name = f"{base}_{self._taken[base]}"
+        self._taken[name] = 0
         return name

@@ -1,0 +1,243 @@
+"""Operators of .tflite files, each in a small network, against LiteRT's reference kernels."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+
+from models.tflite_builder import Quantization, TfliteBuilder
+from tinysplit.network.float_reference import run_float
+from tinysplit.network.integer_reference import run_integer
+from tinysplit.network.sample_files import SampleArrays
+from tinysplit.network.samples import load_samples
+from tinysplit.onnx_import import import_model
+from tinysplit.quantize.quantize_model import quantize_model
+
+litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed (extra dev)")
+
+SAME, VALID = 0, 1
+RELU, RELU6 = 1, 3
+Case = Callable[[TfliteBuilder, int], int]
+RNG = np.random.default_rng(11)
+MAP = (1, 7, 6, 4)
+
+
+def weights(*shape: int) -> NDArray[np.float32]:
+    return RNG.normal(0, 0.5, shape).astype(np.float32)
+
+
+def simple(kind: str, options: str = "", **fields: float) -> Case:
+    def add(net: TfliteBuilder, x: int) -> int:
+        y = net.tensor(net.tensors[x][0])
+        net.operator(kind, [x], y, options, **fields)
+        return y
+
+    return add
+
+
+def joined(kind: str, operand: Any, **fields: float) -> Case:  # noqa: ANN401 (an array)
+    def add(net: TfliteBuilder, x: int) -> int:
+        y = net.tensor(net.tensors[x][0])
+        name = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "PRELU": ""}[kind]
+        net.operator(kind, [x, net.constant(operand)], y, name, **fields)
+        return y
+
+    return add
+
+
+def windowed(kind: str, shape: tuple[int, ...], options: str, operands: tuple[Any, ...] = (), **fields: float) -> Case:
+    def add(net: TfliteBuilder, x: int) -> int:
+        y = net.tensor(shape)
+        constants = [net.constant(each) for each in operands]
+        net.operator(kind, [x, *constants], y, options, StrideH=2, StrideW=1, **fields)
+        return y
+
+    return add
+
+
+def moved(
+    kind: str, shape: tuple[int, ...], operands: tuple[Any, ...] = (), options: str = "", **fields: float
+) -> Case:
+    def add(net: TfliteBuilder, x: int) -> int:
+        y = net.tensor(shape)
+        given = [net.constant(np.asarray(each, np.int32)) for each in operands]
+        net.operator(kind, [x, *given], y, options, **fields)
+        return y
+
+    return add
+
+
+def before_tanh(case: Case) -> Case:
+    """Add a layer behind operators that only move data, which are no network alone."""
+    return lambda net, x: simple("TANH")(net, case(net, x))
+
+
+def split(net: TfliteBuilder, x: int) -> int:
+    parts = [net.tensor((1, 7, 6, 2)) for _ in range(2)]
+    net.operator("SPLIT", [net.constant(np.int32(3)), x], parts, "SplitOptions", NumSplits=2)
+    y = net.tensor(MAP)
+    net.operator("CONCATENATION", [parts[1], parts[0]], y, "ConcatenationOptions", Axis=3)
+    return y
+
+
+def transposed(padding: int, size: tuple[int, int]) -> Case:
+    def add(net: TfliteBuilder, x: int) -> int:
+        shape = (1, *size, 3)
+        y = net.tensor(shape)
+        given = [net.constant(np.array(shape, np.int32)), net.constant(weights(3, 3, 2, 4)), x]
+        net.operator("TRANSPOSE_CONV", given, y, "TransposeConvOptions", Padding=padding, StrideH=2, StrideW=2)
+        return y
+
+    return add
+
+
+def computed_shape(net: TfliteBuilder, x: int) -> int:
+    """Reshape to sizes that are computed of the input's, as of a batch that was dynamic."""
+    shape, batch = net.tensor((4,), "int32"), net.tensor((), "int32")
+    net.operator("SHAPE", [x], shape, "ShapeOptions", OutType=2)
+    bounds = [net.constant(np.array([each], np.int32)) for each in (0, 1, 1)]
+    net.operator("STRIDED_SLICE", [shape, *bounds], batch, "StridedSliceOptions", ShrinkAxisMask=1)
+    sizes, y = net.tensor((2,), "int32"), net.tensor((1, 168))
+    net.operator("PACK", [batch, net.constant(np.int32(168))], sizes, "PackOptions", ValuesCount=2)
+    net.operator("RESHAPE", [x, sizes], y)
+    return y
+
+
+def half_weights(net: TfliteBuilder, x: int) -> int:
+    stored, y = net.constant(weights(5, 3, 3, 4).astype(np.float16)), net.tensor((1, 5, 4, 5))
+    full = net.tensor((5, 3, 3, 4))
+    net.operator("DEQUANTIZE", [stored], full)
+    fields = {"Padding": VALID, "StrideH": 1, "StrideW": 1}
+    net.operator("CONV_2D", [x, full, net.constant(weights(5))], y, "Conv2DOptions", **fields)
+    return y
+
+
+CONV = (weights(5, 3, 3, 4), weights(5))
+DEPTHWISE = (weights(1, 3, 2, 8), weights(8))
+SLICE = ([0, 1, 0, 3], [1, 7, 6, -5], [1, 2, 1, -1])
+CASES: dict[str, Case] = {
+    "conv same": windowed("CONV_2D", (1, 4, 6, 5), "Conv2DOptions", CONV, Padding=SAME, FusedActivationFunction=RELU),
+    "conv valid": windowed(
+        "CONV_2D", (1, 3, 4, 5), "Conv2DOptions", CONV, Padding=VALID, FusedActivationFunction=RELU6
+    ),
+    "depthwise": windowed(
+        "DEPTHWISE_CONV_2D", (1, 4, 6, 8), "DepthwiseConv2DOptions", DEPTHWISE, Padding=SAME, DepthMultiplier=2
+    ),
+    "max pool": windowed("MAX_POOL_2D", (1, 4, 6, 4), "Pool2DOptions", Padding=SAME, FilterHeight=3, FilterWidth=2),
+    "average pool": windowed(
+        "AVERAGE_POOL_2D", (1, 4, 6, 4), "Pool2DOptions", Padding=SAME, FilterHeight=3, FilterWidth=2
+    ),
+    "transposed same": transposed(SAME, (14, 12)),
+    "transposed valid": transposed(VALID, (15, 12)),
+    "mean": moved("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
+    "mean that keeps dimensions": moved("MEAN", (1, 1, 1, 4), ([1, 2],), "ReducerOptions", KeepDims=1),
+    "reshape": before_tanh(moved("RESHAPE", (1, 42, 4), ([1, 42, 4],))),
+    "computed shape": before_tanh(computed_shape),
+    "expand": before_tanh(moved("EXPAND_DIMS", (1, 7, 1, 6, 4), (2,))),
+    "transpose": before_tanh(moved("TRANSPOSE", (1, 4, 7, 6), ([0, 3, 1, 2],))),
+    "pad": moved("PAD", (1, 10, 6, 5), ([[0, 0], [1, 2], [0, 0], [0, 1]],)),
+    "strided slice": moved(
+        "STRIDED_SLICE", (1, 3, 6, 4), SLICE, "StridedSliceOptions", BeginMask=0, EndMask=0, ShrinkAxisMask=0
+    ),
+    "single row": moved(
+        "STRIDED_SLICE",
+        (1, 6, 4),
+        ([0, -2, 0, 0], [0, 0, 0, 0], [1] * 4),
+        "StridedSliceOptions",
+        EndMask=13,
+        ShrinkAxisMask=2,
+    ),
+    "slice": moved("SLICE", (1, 3, 6, 2), ([0, 2, 0, 1], [1, 3, -1, 2])),
+    "split": split,
+    "nearest": moved("RESIZE_NEAREST_NEIGHBOR", (1, 14, 12, 4), ([14, 12],), "ResizeNearestNeighborOptions"),
+    "nearest, half pixels": moved(
+        "RESIZE_NEAREST_NEIGHBOR", (1, 14, 12, 4), ([14, 12],), "ResizeNearestNeighborOptions", HalfPixelCenters=1
+    ),
+    "add": joined("ADD", weights(1, 1, 1, 4), FusedActivationFunction=RELU),
+    "subtract": joined("SUB", weights(4)),
+    "multiply": joined("MUL", weights(4)),
+    "prelu": joined("PRELU", weights(1, 1, 4)),
+    "leaky relu": simple("LEAKY_RELU", "LeakyReluOptions", Alpha=0.2),
+    "softmax": simple("SOFTMAX", "SoftmaxOptions", Beta=1.0),
+    "softmax with beta": simple("SOFTMAX", "SoftmaxOptions", Beta=0.5),
+    "half weights": half_weights,
+    **{kind.lower(): simple(kind) for kind in ("RELU", "RELU6", "RELU_N1_TO_1", "LOGISTIC", "TANH", "HARD_SWISH")},
+}
+
+
+def litert_outputs(path: Path, x: NDArray[Any]) -> NDArray[Any]:
+    """Return the outputs of LiteRT's reference kernels."""
+    kind = litert.OpResolverType.BUILTIN_REF
+    interpreter = litert.Interpreter(str(path), experimental_op_resolver_type=kind)
+    interpreter.allocate_tensors()
+    (given,), (result,) = interpreter.get_input_details(), interpreter.get_output_details()
+    outputs = []
+    for sample in x:
+        interpreter.set_tensor(given["index"], sample[np.newaxis])
+        interpreter.invoke()
+        outputs.append(interpreter.get_tensor(result["index"]).reshape(-1).copy())
+    return np.array(outputs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_float_operator_computes_what_litert_does(name: str, tmp_path: Path) -> None:
+    net = TfliteBuilder()
+    x = net.tensor(MAP)
+    path = net.save(tmp_path / "net.tflite", [x], [CASES[name](net, x)])
+    samples = RNG.normal(size=(3, *MAP[1:])).astype(np.float32) * 3
+    import_model(path)
+    expected = litert_outputs(path, samples)
+    assert np.allclose(run_float(path, samples).reshape(3, -1), expected, rtol=1e-5, atol=1e-5)
+
+
+def quantized_network(path: Path, dtype: str) -> Path:
+    """Write a residual network of integers: convolutions with scales by channel, an addition, a pool, a dense layer."""
+    net, bias = TfliteBuilder(), "int64" if dtype == "int16" else "int32"
+    shift = {"int8": 3, "uint8": 131, "int16": 0}[dtype]
+    unit = 2.0**-14 if dtype == "int16" else 1 / 20
+
+    def activation(*shape: int, scale: float = 1.0) -> int:
+        return net.tensor(shape, dtype, Quantization([scale * unit], shift))
+
+    def parameters(shape: tuple[int, ...], axis: int) -> tuple[int, int]:
+        scales = [0.004 * (1 + 0.1 * i) for i in range(shape[axis])]
+        stored = RNG.integers(-127, 128, shape).astype(np.int8)
+        biases = RNG.integers(-300, 300, shape[axis]).astype(bias)
+        of_bias = Quantization([each * unit for each in scales])
+        return net.constant(stored, Quantization(scales, axis=axis)), net.constant(biases, of_bias)
+
+    x, a, b, c = activation(*MAP), activation(*MAP, scale=2), activation(*MAP), activation(*MAP, scale=2)
+    window = {"Padding": SAME, "StrideH": 1, "StrideW": 1}
+    net.operator("CONV_2D", [x, *parameters((4, 3, 3, 4), 0)], a, "Conv2DOptions", **window)
+    depthwise = (1, 3, 3, 4)
+    net.operator(
+        "DEPTHWISE_CONV_2D", [a, *parameters(depthwise, 3)], b, "DepthwiseConv2DOptions", DepthMultiplier=1, **window
+    )
+    net.operator("ADD", [a, b], c, "AddOptions", FusedActivationFunction=RELU)
+    pooled, flat, y = activation(1, 1, 1, 4, scale=2), activation(1, 4, scale=2), activation(1, 5, scale=8)
+    pool = {"Padding": VALID, "StrideH": 7, "StrideW": 6, "FilterHeight": 7, "FilterWidth": 6}
+    net.operator("AVERAGE_POOL_2D", [c], pooled, "Pool2DOptions", **pool)
+    net.operator("RESHAPE", [pooled, net.constant(np.array([1, 4], np.int32))], flat)
+    dense = net.constant(RNG.integers(-127, 128, (5, 4)).astype(np.int8), Quantization([0.01]))
+    net.operator("FULLY_CONNECTED", [flat, dense, -1], y, "FullyConnectedOptions")
+    return net.save(path, [x], [y])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_a_quantized_network_is_within_a_step_of_litert(dtype: str, tmp_path: Path) -> None:
+    path = quantized_network(tmp_path / "net.tflite", dtype)
+    limits = np.iinfo(dtype)
+    x = RNG.integers(limits.min // 2, limits.max // 2, (40, *MAP[1:])).astype(dtype)
+    expected = litert_outputs(path, x).astype(np.float64)
+    graph = import_model(path)
+    samples = load_samples(SampleArrays(x, None), graph)
+    quantized = quantize_model(graph, path, samples, limits.bits, Console(quiet=True)).quantized
+    result = quantized.output_format
+    in_float = run_float(path, samples.x) / result.scale + result.zero_point
+    assert np.mean(np.abs(in_float - expected) < 1.5) >= 0.999
+    if dtype == "int8":  # in 16 bits, factors of 15 bits differ in more than one step
+        assert np.mean(np.abs(run_integer(quantized, samples.x) - expected) <= 1) >= 0.999
