@@ -47,7 +47,7 @@ GivenPrices = Annotated[
 ]
 GivenModels = Annotated[
     GivenModel | Sequence[GivenModel],
-    takes_some("networks: paths of ONNX or .tflite files, or what load_model returns", str, Path, Graph),
+    takes_some("a network, or a list of networks: paths of files, or what load_model returns", str, Path, Graph),
 ]
 
 

@@ -95,7 +95,7 @@ def parse(path: Path, contents: bytes) -> TfliteFile:
         model = tflite.Model.GetRootAs(contents, 0)
         if model.Version() != VERSION:
             raise InputError(f"{path} has version {model.Version()} of TensorFlow Lite's schema: only 3 is known")
-        return _Parser(model, SHARED * len(contents)).network()
+        return _Parser(path, model, SHARED * len(contents)).network()
     except DAMAGED:
         raise InputError(f"{path} is a damaged .tflite file: convert the network again") from None
 
@@ -103,8 +103,8 @@ def parse(path: Path, contents: bytes) -> TfliteFile:
 class _Parser:
     """Reads tables. Those of a damaged file may share long vectors: what is read is limited by the file's size."""
 
-    def __init__(self, model: Any, left: int) -> None:  # noqa: ANN401 - the package has no types
-        self._model, self._left = model, left
+    def __init__(self, path: Path, model: Any, left: int) -> None:  # noqa: ANN401 - the package has no types
+        self._path, self._model, self._left = path, model, left
 
     def network(self) -> TfliteFile:
         """Return the first subgraph."""
@@ -133,9 +133,7 @@ class _Parser:
             raise ValueError
         buffer = self._model.Buffers(tensor.Buffer())
         if buffer.Offset() > 1 or tensor.Sparsity() is not None:
-            raise InputError(
-                f"its tensor '{name}' is sparse or outside of its buffers: convert the network without that"
-            )
+            raise InputError(f"{self._path} has the tensor '{name}' in a form that is not supported: sparse, or large")
         data = memoryview(buffer.DataAsNumpy()).cast("B") if buffer.DataLength() else None
         dtype = _DTYPES.get(tensor.Type())
         return TfliteTensor(name, shape, -1 in signature[1:], dtype, scales, zero_points, axis, data)
