@@ -50,7 +50,10 @@ def exploring(**values: object) -> Call:
         (lambda: script.load_board([G0]), "load_board: board has to be a name, a path, or .*, not of type list"),
         (lambda: script.predict(MODEL, G0, bits="auto"), "predict: bits has to be a whole number, not 'auto'"),
         (lambda: script.predict(MODEL, G0, time_limit_s=0), "time_limit_s has to be more than 0, not 0"),
-        (lambda: script.generate(SimpleNamespace(), "s", "c", "o"), "model has to be the path of an ONNX or .tflite file, not of"),
+        (
+            lambda: script.generate(SimpleNamespace(), "s", "c", "o"),
+            "model has to be the path of an ONNX or .tflite file, not of",
+        ),
         (
             lambda: script.generate(MODEL, api.load_model(MODEL), "c", "o"),
             "split has to be what split .* Graph",
