@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.integer_ends import with_float_ends
-from tinysplit.network.living_nodes import keep_living_nodes
+from tinysplit.network.integer_operators import with_float_operators
+from tinysplit.network.living_nodes import keep_living_nodes, sort_nodes
 from tinysplit.network.model_source import load_source
 from tinysplit.network.onnx_session import open_session
 
@@ -80,6 +81,8 @@ def _behind_pair(value: Floats, pair: ValueFormat) -> Values:
 def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
     """Open the model with `names` as additional outputs."""
     proto = load_source(model)
+    sort_nodes(proto)
+    with_float_operators(proto)
     with_float_ends(proto)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)

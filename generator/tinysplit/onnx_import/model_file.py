@@ -8,6 +8,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.integer_ends import IntegerInput, with_float_ends
+from tinysplit.network.integer_operators import with_float_operators
 from tinysplit.network.living_nodes import sort_nodes
 from tinysplit.network.model_source import parse_source, read_source
 from tinysplit.onnx_import.external_data import load_weights
@@ -52,6 +53,7 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error) or NAMES_NO_TEXT}") from None
     _check_tensors(model, path)
     as_float32(model)
+    with_float_operators(model)
     model = convert_old(model)
     integers = with_float_ends(model)
     _check_borders(model, path)
