@@ -176,6 +176,7 @@ USES: list[tuple[str, Build]] = [
     ("Relu", lambda b: b.node("Relu")),
     ("Reshape", lambda b: b.node("Reshape", b.shape(1, -1))),
     ("Resize", lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest")),
+    ("Resize", lambda b: b.node("Resize", "", b.constant(SCALES), mode="linear")),
     ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 12, 12), mode="nearest")),
     ("Shape", lambda b: reshaped(b, 1)),
     ("Softmax", lambda b: b.node("Softmax", axis=1)),
@@ -277,7 +278,7 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Cast", movement.OTHER_TYPE, lambda b: (b.node("Cast", to=onnx.TensorProto.INT8), b.node("Cast", to=1))),
     ("Resize", resize.OTHER_AXES, lambda b: b.node("Resize", "", b.constant([1, 2, 1, 1]), mode="nearest")),
     ("Resize", resize.FRACTION, lambda b: b.node("Resize", "", b.constant([1, 1, 1.5, 1]), mode="nearest")),
-    ("Resize", resize.INTERPOLATION, lambda b: b.node("Resize", "", b.constant(SCALES), mode="linear")),
+    ("Resize", resize.INTERPOLATION, lambda b: b.node("Resize", "", b.constant(SCALES), mode="cubic")),
     (
         "Resize",
         resize.NO_COPIES,

@@ -9,6 +9,7 @@ import pytest
 
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, conv, weights
+from models.value_ranges import ranges_of
 from session.profiles import cases
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import (
@@ -26,6 +27,7 @@ from tinysplit.network.layers import (
     Upsample,
 )
 from tinysplit.onnx_import import import_model
+from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 Build = Callable[[OnnxBuilder], Any]
 
@@ -206,6 +208,52 @@ def test_every_way_of_repeating_pixels(tmp_path: Path, transformation: str, roun
     assert kinds(check(builder.save(tmp_path))) == [Conv, Upsample]
 
 
+@pytest.mark.parametrize(
+    ("transformation", "factors"),
+    [
+        ("half_pixel", [2, 2]),
+        ("half_pixel", [3, 4]),
+        ("half_pixel", [1, 5]),
+        ("pytorch_half_pixel", [2, 3]),
+        ("half_pixel_symmetric", [4, 2]),
+        ("asymmetric", [2, 2]),
+        ("asymmetric", [3, 1]),
+    ],
+)
+def test_linear_interpolation(tmp_path: Path, transformation: str, factors: list[float]) -> None:
+    builder = a_map(19)
+    conv(builder, 4, 3, (1, 1))
+    attributes = {"mode": "linear", "coordinate_transformation_mode": transformation}
+    builder.node("Resize", "", builder.constant([1, 1, *factors]), **attributes)
+    graph = check(builder.save(tmp_path))
+    assert kinds(graph) == [Conv, Permute, DepthwiseConv]
+    ranges = ranges_of(graph, builder.save(tmp_path), np.ones((1, 3, 5, 7), np.float32))
+    integers = quantize(graph, choose_formats(graph, ranges, 8), 8).layers[-1].constants["weights"]
+    assert sorted(np.unique(integers)) == sorted(
+        {a * b for a in units(transformation, factors[0]) for b in units(transformation, factors[1])}
+    )
+
+
+def units(transformation: str, factor: float) -> set[int]:
+    """Return the weights of neighbours in an average of `factor` copies of pixels, in their smallest unit."""
+    return {1, 2} if factor % 2 == 0 and transformation != "asymmetric" else {1}
+
+
+def test_interpolation_from_the_first_pixel_to_the_last(tmp_path: Path) -> None:
+    builder = a_map()
+    attributes = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    builder.node("Resize", "", "", builder.shape(1, 3, 9, 19), **attributes)
+    builder.node("Relu")
+    assert kinds(check(builder.save(tmp_path))) == [Permute, DepthwiseConv]
+
+
+def test_interpolation_of_a_sequence(tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 7])
+    builder.node("Resize", "", builder.constant([1, 1, 4]), mode="linear")
+    conv(builder, 2, 3, (3,))
+    assert kinds(check(builder.save(tmp_path))) == [Permute, DepthwiseConv, Conv]
+
+
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_interpolation_of_a_single_pixel(tmp_path: Path, mode: str) -> None:
     builder = a_map()
@@ -217,7 +265,9 @@ def test_interpolation_of_a_single_pixel(tmp_path: Path, mode: str) -> None:
 @pytest.mark.parametrize(
     ("scales", "attributes", "text"),
     [
-        ([1, 1, 2, 2], {"mode": "linear"}, "interpolates in mode linear"),
+        ([1, 1, 2, 2], {"mode": "cubic"}, "interpolates in mode cubic with half_pixel"),
+        ([1, 1, 2, 2], {"mode": "linear", "coordinate_transformation_mode": "align_corners"}, "linear with align_co"),
+        ([1, 1, 65, 65], {"mode": "linear"}, "interpolates in mode linear with half_pixel: .* up to 64"),
         ([1, 1, 1.5, 2], {}, "resizes by 1.5"),
         ([1, 2, 1, 1], {}, "only height and width"),
         ([1, 1, 3, 3], {"coordinate_transformation_mode": "align_corners"}, "takes pixels by align_corners"),

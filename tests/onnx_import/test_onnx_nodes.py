@@ -25,7 +25,7 @@ from onnx.backend.test.case.test_case import TestCase as NodeTest
 from onnx.reference.ops import op_pool_common
 
 from kernel_cases.kernels_on_host import run_on_host
-from models.value_ranges import value_ranges
+from models.value_ranges import ranges_of
 from session import profiles
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import InputError
@@ -55,7 +55,7 @@ WHY_NOT = (  # parts of what the importer says
     "is needed",  # maps of 3 dimensions
     "does not depend on its input",  # Shape: a constant
     "holds no layer that computes",  # a reduction over no axes
-    "interpolates in mode",  # linear and cubic
+    "interpolates in mode",  # cubic, and linear to fewer pixels or beyond the map
     "only whole factors are supported",  # Resize to fewer pixels or by 3.5
     "does not repeat each",  # nearest, but not the neighbour that repetition takes
     "only activation * weight matrix is supported",  # other weights for each matrix of a batch
@@ -182,7 +182,7 @@ def test_node(name: str, tmp_path: Path) -> None:
 
 def check(graph: Graph, path: Path, network: Network, operator: str, folder: Path) -> None:
     """Compare the integer reference with what the test expects, and the compiled C with it (but in quick)."""
-    ranges = value_ranges(path, graph.value_names, network.x)
+    ranges = ranges_of(graph, path, network.x)
     quantized = quantize(graph, choose_formats(graph, ranges, BITS), BITS)
     x = quantize_input(quantized, network.x)
     outputs = list(run_layers(quantized, x))

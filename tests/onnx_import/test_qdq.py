@@ -80,9 +80,20 @@ def assert_outputs_agree(quantized: QuantizedGraph, path: Path) -> None:
     assert np.abs(difference).mean() < 1
 
 
-@pytest.mark.parametrize("operator", ["MaxPool", "Resize", "Pad", "Reshape"])
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("MaxPool", {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("Resize", {}),
+        ("Resize", {"mode": "linear"}),
+        ("Pad", {}),
+        ("Reshape", {}),
+    ],
+)
 @pytest.mark.parametrize("dedicated", [False, True])
-def test_relu_that_only_a_zero_point_stands_for(tmp_path: Path, operator: str, dedicated: bool) -> None:
+def test_relu_that_only_a_zero_point_stands_for(
+    tmp_path: Path, operator: str, attributes: dict[str, Any], dedicated: bool
+) -> None:
     builder = OnnxBuilder([1, 3, 8, 8])
     conv(builder, 8, 3, pads=[1, 1, 1, 1])
     operands: dict[str, list[str]] = {
@@ -90,7 +101,6 @@ def test_relu_that_only_a_zero_point_stands_for(tmp_path: Path, operator: str, d
         "Pad": [builder.shape(0, 0, 1, 1, 0, 0, 1, 1)],
         "Reshape": [builder.shape(1, 8, 4, 16)],
     }
-    attributes: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]} if operator == "MaxPool" else {}
     builder.node(operator, *operands.get(operator, []), **attributes)
     relu = builder.node("Relu")
     left = conv(builder, 4, 8, (1, 1))
@@ -100,7 +110,8 @@ def test_relu_that_only_a_zero_point_stands_for(tmp_path: Path, operator: str, d
     path = quantized_model(builder.save(tmp_path), tmp_path, QuantType.QInt8, per_channel=False, dedicated=dedicated)
     assert "Relu" not in {node.op_type for node in onnx.load(path).graph.node}
     graph = import_model(path)
-    ranges = clipped_ranges(value_statistics(path, graph.value_names, X), 8)
+    found = clipped_ranges(value_statistics(path, graph.onnx_values.values(), X), 8)
+    ranges = {name: found[own] for name, own in graph.onnx_values.items()}
     assert_outputs_agree(quantize(graph, choose_formats(graph, ranges, 8), 8), path)
 
 

@@ -17,6 +17,7 @@ from tinysplit.onnx_import.node import Node, Refusal, Tensor
 from tinysplit.onnx_import.parts import Part
 from tinysplit.onnx_import.pointwise import Step, merged
 from tinysplit.onnx_import.qdq import QdqFormats
+from tinysplit.onnx_import.size_limits import check_value_size
 
 MAP_RANK = 4  # batch, channels, height, width
 NO_MAP = Refusal("reads {}: a map of batch x channels x height x width (or x width) is needed")
@@ -61,7 +62,8 @@ class GraphBuilder:
         Raises InputError if a parameter is not finite, or the network computes more than the limit.
         """
         self.count(layer.out_shape.size, layer.name)
-        self.layers.append(_checked(replace(layer, qdq_scales=self.qdq.weight_scales.get(layer.name))))
+        scales = self.qdq.weight_scales.get(layer.name, layer.qdq_scales)
+        self.layers.append(_checked(replace(layer, qdq_scales=scales)))
         return self.layers[-1]
 
     def count(self, n_elements: int, name: str) -> None:
@@ -221,6 +223,23 @@ class GraphBuilder:
             in_shape=shape,
             pads=pads,
             value=0.0,
+        )
+        return self.append(layer)
+
+    def copies(self, node: Node, rows: IndexArray, columns: IndexArray) -> Layer:
+        """Return a layer that copies these rows and columns of the node's map, some of them several times."""
+        producer, shape, _ = self.as_map(node)
+        check_value_size((rows.size, columns.size, shape.channels))
+        order = np.arange(shape.size).reshape(shape)[rows][:, columns]
+        name = self.unused(f"{node.name} copied")
+        layer = Permute(
+            name=name,
+            inputs=(self.source(producer),),
+            output=name,
+            moves=self._onnx_value(producer),
+            in_shape=shape,
+            new_shape=Shape(*order.shape),
+            order=order.ravel(),
         )
         return self.append(layer)
 

@@ -80,7 +80,9 @@ class Network:
                 )
 
     def keeps_format(self, node: NodeProto) -> bool:
-        """Return whether the layer of a node keeps the format of its input; a Pad does only with zeros."""
+        """Return whether the layer of a node keeps its input's format; a Pad does with zeros, a Resize by copies."""
+        if node.op_type == "Resize":
+            return all(each.s == b"nearest" for each in node.attribute if each.name == "mode")
         if node.op_type != "Pad":
             return node.op_type in KEEPING
         constant = node.input[2] if len(node.input) > 2 else ""  # noqa: PLR2004 - data, pads, constant

@@ -6,12 +6,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.network.graph import Graph
 from tinysplit.quantize.statistics import Statistics, value_statistics
 
 
 def value_ranges(model: Path, names: Iterable[str], x: NDArray[np.float32]) -> dict[str, tuple[float, float]]:
     """Return minimum and maximum of the named values of the float network over all samples."""
     return {name: values.range for name, values in value_statistics(model, names, x).items()}
+
+
+def ranges_of(graph: Graph, model: Path, x: NDArray[np.float32]) -> dict[str, tuple[float, float]]:
+    """Return minimum and maximum of all values of the network; layers that copy have those of what they copy."""
+    found = value_ranges(model, graph.onnx_values.values(), x)
+    return {name: found[own] for name, own in graph.onnx_values.items()}
 
 
 def clipped_ranges(statistics: Mapping[str, Statistics], bits: int) -> dict[str, tuple[float, float]]:

@@ -1,12 +1,20 @@
-"""Resize to whole multiples by repeating pixels, whatever the attributes are that say so."""
+"""Resize to whole multiples by repeating pixels, or by linear interpolation, whatever the attributes are that say so.
 
-from collections.abc import Callable, Iterator
+Interpolation is a moving average of repeated pixels. With k of each, the average of k neighbours has the weights r / k
+and 1 - r / k of two pixels for r = 0 to k - 1. With the first output at the first pixel (`asymmetric`, and
+`align_corners` where k steps lead to the next pixel) it begins there, else k / 2 before it; for even k, that is the
+mean of two averages. What lies outside is copies of the border.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from math import floor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.network.layers import Upsample
+from tinysplit.network.layers import DepthwiseConv, Upsample
+from tinysplit.network.layers.window import Window
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Node, Refusal, Tensor
@@ -22,11 +30,16 @@ ROUNDINGS: dict[bytes, Callable[[FloatArray], FloatArray]] = {
     b"floor": np.floor,
     b"ceil": np.ceil,
 }
+SAME_POSITION = 1e-4  # in pixels
+LARGEST_FACTOR = 64  # of interpolation
 
 OTHER_AXES = Refusal("resizes {} by {}: only height and width of a map can grow")
 NO_COPIES = Refusal("takes pixels by {} and {}, which does not repeat each {} times: not supported")
 FRACTION = Refusal("resizes by {:g}: only whole factors are supported")
-INTERPOLATION = Refusal("interpolates in mode {}: only nearest is supported, and copies of a single pixel")
+INTERPOLATION = Refusal(
+    "interpolates in mode {} with {}: supported are nearest, and linear by up to {} with half_pixel, asymmetric, or "
+    "align_corners from n pixels to a multiple of n - 1, and one"
+)
 TRANSFORMATION = Refusal("has the coordinate_transformation_mode {}, which ONNX does not know")
 
 
@@ -34,13 +47,13 @@ TRANSFORMATION = Refusal("has the coordinate_transformation_mode {}, which ONNX 
     "Resize",
     attributes=("axes", "coordinate_transformation_mode", "keep_aspect_ratio_policy", "mode", "nearest_mode"),
     ignored=("antialias", "cubic_coeff_a", "exclude_outside", "extrapolation_value"),
-    layers=(Upsample,),
+    layers=(Upsample, DepthwiseConv),
     refusals=(OTHER_AXES, NO_COPIES, FRACTION, INTERPOLATION, TRANSFORMATION),
 )
 def resize(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add an `Upsample` that repeats every pixel a whole number of times.
+    """Add an `Upsample` that repeats every pixel, or copies and a `DepthwiseConv` that interpolates, by whole factors.
 
-    Raises InputError for other factors, and where a pixel of the output is no copy of the one that repetition takes.
+    Raises InputError for other factors, and where a pixel of the output is another one, or another mean.
     """
     shape = node.tensor.layout.shape
     resized = tuple(_resized(node))
@@ -48,6 +61,10 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
     if node.rank not in MAP_RANKS or any(factor != 1 for factor in factors[:2]):
         raise node.error(OTHER_AXES, node.tensor.layout, factors)
     check_value_size([new for new, _ in resized])
+    averages = [_average(node, axis, *resized[axis]) for axis in range(2, node.rank)]
+    found = [average for average in averages if average]
+    if len(found) == len(averages) and any(len(average.weights) > 1 for average in found):
+        return _interpolated(node, builder, found)
     for axis in range(2, node.rank):
         _check_repeats(node, axis, *resized[axis])
     producer, in_shape, _ = builder.as_map(node)
@@ -60,6 +77,72 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
         factors=(by_axis[0], by_axis[1]),
     )
     return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
+
+
+class _Average(NamedTuple):
+    """The moving average of an axis: of the pixels `sources`, with `weights` in units of 1 / `divisor`."""
+
+    sources: NDArray[np.int64]
+    weights: tuple[int, ...]
+    divisor: int
+
+
+def _average(node: Node, axis: int, new: int, scale: float) -> _Average | None:
+    """Return what interpolates an axis linearly; None for another mode, and where no moving average does."""
+    size = node.tensor.layout.shape[axis]
+    mode, transformation = _mode(node), _transformation(node)
+    if mode != "linear" or transformation == "tf_crop_and_resize" or new < size:
+        return None
+    positions = _positions(node, axis, new, scale, transformation).clip(0, size - 1)
+    for average in _averages(size, new):
+        sources, length = average.sources, len(average.weights)
+        means = np.convolve(sources, average.weights, "valid") / average.divisor
+        are_neighbours = (sources[length - 1 :] - sources[: sources.size - length + 1]).max() <= 1
+        if are_neighbours and np.allclose(means, positions, rtol=0, atol=SAME_POSITION):
+            return average
+    return None
+
+
+def _averages(size: int, new: int) -> Iterator[_Average]:
+    """Yield repetition, and the averages that begin at the first pixel and around it, of `size` pixels to `new`."""
+    yield _Average((np.arange(new) * size) // new, (1,), 1)
+    aligned = (new - 1) // max(size - 1, 1)
+    for factor in {min(new // size, LARGEST_FACTOR), min(aligned, LARGEST_FACTOR)} - {0}:
+        even = (1, *[2] * (factor - 1), 1)
+        for begin, weights in ((0, (1,) * factor), (factor // 2, even if factor % 2 == 0 else (1,) * factor)):
+            at = np.arange(new + len(weights) - 1) - begin
+            yield _Average((at // factor).clip(0, size - 1), weights, sum(weights))
+
+
+def _interpolated(node: Node, builder: GraphBuilder, averages: Sequence[_Average]) -> Tensor:
+    """Add a layer that copies pixels, and a `DepthwiseConv` whose weights are whole multiples of their step."""
+    once = _Average(np.zeros(1, np.int64), (1,), 1)
+    rows, columns = (once, *averages)[-2:]
+    copied = builder.copies(node, rows.sources, columns.sources)
+    channels = copied.out_shape.channels
+    step = 1 / (rows.divisor * columns.divisor)
+    weights = np.multiply.outer(rows.weights, columns.weights)[..., np.newaxis] * step
+    layer = DepthwiseConv(
+        name=node.name,
+        inputs=(copied.output,),
+        output=node.output,
+        in_shape=copied.out_shape,
+        weights=np.repeat(weights, channels, axis=2).astype(np.float32),
+        bias=np.zeros(channels, np.float32),
+        window=Window((len(rows.weights), len(columns.weights))),
+        qdq_scales=np.array([step]),
+    )
+    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
+
+
+def _mode(node: Node) -> str:
+    mode: str = node.attributes.get("mode", b"nearest").decode()
+    return mode
+
+
+def _transformation(node: Node) -> str:
+    transformation: str = node.attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
+    return transformation
 
 
 def _axes(node: Node) -> list[int]:
@@ -91,8 +174,7 @@ def _check_repeats(node: Node, axis: int, new: int, scale: float) -> None:
     size = node.tensor.layout.shape[axis]
     if new < size or new % size:
         raise node.error(FRACTION, scale)
-    mode = node.attributes.get("mode", b"nearest").decode()
-    transformation = node.attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
+    mode, transformation = _mode(node), _transformation(node)
     rounding = node.attributes.get("nearest_mode", b"round_prefer_floor")
     positions = _positions(node, axis, new, scale, transformation)
     if transformation != "tf_crop_and_resize":  # which takes another value there
@@ -101,7 +183,7 @@ def _check_repeats(node: Node, axis: int, new: int, scale: float) -> None:
     if (source == np.arange(new) // (new // size)).all() and positions.min() >= 0 and positions.max() <= size - 1:
         return
     if mode != "nearest":
-        raise node.error(INTERPOLATION, mode)
+        raise node.error(INTERPOLATION, mode, transformation, LARGEST_FACTOR)
     raise node.error(NO_COPIES, transformation, rounding.decode(), new // size)
 
 
