@@ -30,6 +30,7 @@ from session import profiles
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import InputError
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.composed_operators import COMPOSED
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.integer_reference import quantize_input, run_layers
@@ -39,6 +40,7 @@ from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 BITS = 16
+JOINING = {name for name, operator in OPERATORS.items() if operator.joins}
 slow_pool = op_pool_common.pool
 LAST_OPSET = 21  # that ONNX Runtime knows
 INTERPOLATED_ERROR = 5e-4  # of a function from a table of 1024 pieces, against its largest value
@@ -79,7 +81,7 @@ def node_tests() -> Iterator[NodeTest]:
         every = collect_testcases(None)
     for case in every:
         model = case.model
-        if model and len(model.graph.node) == 1 and model.graph.node[0].op_type in OPERATORS:
+        if model and len(model.graph.node) == 1 and model.graph.node[0].op_type in {*OPERATORS, *COMPOSED}:
             yield case
 
 
@@ -115,7 +117,7 @@ def networks(case: NodeTest) -> Iterator[Network]:
     expected = np.asarray(outputs[0])
     if not inputs[0].size or not expected.size:
         pytest.skip(f"{case.name} is about a tensor without elements")
-    joined = len(inputs) if OPERATORS[operator_of(case)].joins else 1
+    joined = len(inputs) if operator_of(case) in JOINING else 1
     x = np.concatenate([np.asarray(values, np.float32).ravel() for values in inputs[:joined]])
     shape = (x.size,) if joined > 1 else inputs[0].shape
     yield Network(_model(case, inputs, joined, expected.shape), x.reshape(1, *shape), [expected])

@@ -14,6 +14,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.composed_operators import with_composed_operators
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.integer_ends import with_float_ends
 from tinysplit.network.integer_operators import with_float_operators
@@ -83,6 +84,7 @@ def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
     proto = load_source(model)
     sort_nodes(proto)
     with_float_operators(proto)
+    with_composed_operators(proto)
     with_float_ends(proto)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)

@@ -7,6 +7,7 @@ import onnx
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.composed_operators import with_composed_operators
 from tinysplit.network.integer_ends import IntegerInput, with_float_ends
 from tinysplit.network.integer_operators import with_float_operators
 from tinysplit.network.living_nodes import sort_nodes
@@ -54,6 +55,7 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
     _check_tensors(model, path)
     as_float32(model)
     with_float_operators(model)
+    with_composed_operators(model)
     model = convert_old(model)
     integers = with_float_ends(model)
     _check_borders(model, path)

@@ -8,6 +8,8 @@ from rich.console import Console
 
 from tinysplit.common.tables import plain_table
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.composed_operators import COMPOSED
+from tinysplit.network.integer_operators import FLOAT
 from tinysplit.onnx_import.importer import COMMON_REFUSALS
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator
@@ -31,6 +33,11 @@ and clamps between them, and what is computed of functions of one value, as x * 
 bits it interpolates between 1025 values. Operators without a layer change the layout only: where the next layer cannot
 read its input in another order, or needs a part of it alone, a `permute` is added, and a `pad` where it cannot take a
 Pad. Parts of a convolution that nobody reads whole are convolutions of their own, and nothing is copied.
+
+When a file is read, {", ".join(COMPOSED)} become several of these
+operators. Those of the QOperator format become the float ones between QuantizeLinear and DequantizeLinear:
+{", ".join(list(FLOAT)[:6])},
+{", ".join(list(FLOAT)[6:])}.
 
 "..." stands for names and values. What has no effect changes nothing in an inference, or only in uses that are refused.
 

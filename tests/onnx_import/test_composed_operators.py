@@ -1,0 +1,55 @@
+"""Operators that become several others compute what ONNX Runtime does with the file as it is."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from models.import_check import check, kinds
+from models.onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.network.composed_operators import NORMS
+from tinysplit.network.float_reference import run_float
+
+X = np.random.default_rng(4).normal(size=(6, 3, 5, 7)).astype(np.float32) * 4
+
+
+def assert_floats_agree(path: Path) -> None:
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    expected = np.concatenate([session.run(None, {"x": x[np.newaxis]})[0] for x in X])
+    assert np.allclose(run_float(path, X).reshape(expected.shape), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("opset", "attributes"), [(9, {}), (11, {"axis": 1}), (11, {"axis": 2}), (13, {"axis": 1})])
+def test_log_softmax_of_a_map(opset: int, attributes: dict[str, Any], tmp_path: Path) -> None:
+    builder = OnnxBuilder(["n", 3, 5, 7], opset)
+    conv(builder, 4, 3, (1, 1))
+    builder.node("LogSoftmax", **attributes)
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    check(path)
+
+
+@pytest.mark.parametrize("opset", [9, 13, 18])
+def test_log_softmax_of_a_vector(opset: int, tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 5, 7], opset)
+    builder.node("Flatten")
+    builder.node("Gemm", builder.constant(weights(105, 5)), builder.constant(weights(5)))
+    builder.node("LogSoftmax", name="")
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    assert kinds(check(path))[0].kind == "dense"
+
+
+@pytest.mark.parametrize("operator", NORMS)
+@pytest.mark.parametrize(("opset", "axes"), [(11, [1]), (13, [2, 3]), (18, [1]), (18, None)])
+def test_norms(operator: str, opset: int, axes: list[int] | None, tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 5, 7], opset)
+    conv(builder, 4, 3, (1, 1))
+    builder.node("Sigmoid")
+    named: dict[str, Any] = {"axes": axes} if axes and opset < 18 else {}
+    builder.node(operator, *([builder.shape(*axes)] if axes and not named else []), keepdims=1, **named)
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    check(path)
