@@ -11,6 +11,7 @@ from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.network.composed_operators import NORMS
 from tinysplit.network.float_reference import run_float
+from tinysplit.network.layers import Conv
 
 X = np.random.default_rng(4).normal(size=(6, 3, 5, 7)).astype(np.float32) * 4
 
@@ -53,3 +54,31 @@ def test_norms(operator: str, opset: int, axes: list[int] | None, tmp_path: Path
     path = builder.save(tmp_path)
     assert_floats_agree(path)
     check(path)
+
+
+def test_normalization_by_the_length_of_a_vector(tmp_path: Path) -> None:
+    """As PyTorch's exporter writes it."""
+    builder = OnnxBuilder([1, 3, 5, 7])
+    builder.node("Flatten")
+    vector = builder.node("Gemm", builder.constant(weights(105, 6)), builder.constant(weights(6)))
+    builder.node("ReduceL2", axes=[1], keepdims=1)
+    builder.node("Clip", builder.constant(1e-12))
+    builder.node("Expand", builder.shape(1, 6))
+    builder.node("Div", vector, "@")
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    check(path)
+
+
+def test_a_quotient_of_shapes_stays_one_of_integers(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 4, 4])
+    x = conv(builder, 4, 3, (1, 1))
+    builder.node("Shape")
+    builder.node("Div", builder.shape(1, 2, 1, 1))
+    builder.node("Mul", builder.shape(1, 1, 2, 1))
+    builder.node("Reshape", x, "@")
+    conv(builder, 2, 2, (1, 1))
+    session_x = X[:, :, :4, :4]
+    path = builder.save(tmp_path)
+    assert run_float(path, session_x).shape == (6, 2, 8, 4)
+    assert kinds(check(path))[0] is Conv

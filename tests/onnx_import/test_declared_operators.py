@@ -255,7 +255,6 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Reshape", movement.SEVERAL_SAMPLES, lambda b: reshaped(b, 2, 1, 1, 1)),
     ("Clip", normalization.BOUNDS, lambda b: b.node("Clip", b.constant(np.inf))),
     ("Div", normalization.DIVIDENDS, lambda b: b.node("Div", b.constant(weights(4, 1, 1)), "@")),
-    ("Div", normalization.DIVISOR, lambda b: b.node("Div", branch(b, 4, 6, 6))),
     *((name, normalization.BOUNDARY, lambda b, name=name: b.node(name, branch(b, 4, 6, 6))) for name in ("Max", "Min")),
     ("Pow", functions.CONSTANT_BASE, lambda b: b.node("Pow", b.constant(2.0), "@")),
     ("Pow", functions.EXPONENTS, lambda b: b.node("Pow", b.constant(weights(4, 1, 1)))),

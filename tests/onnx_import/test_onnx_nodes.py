@@ -40,7 +40,7 @@ from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 BITS = 16
-JOINING = {name for name, operator in OPERATORS.items() if operator.joins}
+JOINING = {"Div", *(name for name, operator in OPERATORS.items() if operator.joins)}
 slow_pool = op_pool_common.pool
 LAST_OPSET = 21  # that ONNX Runtime knows
 INTERPOLATED_ERROR = 5e-4  # of a function from a table of 1024 pieces, against its largest value
@@ -62,7 +62,6 @@ WHY_NOT = (  # parts of what the importer says
     "does not repeat each",  # nearest, but not the neighbour that repetition takes
     "only activation * weight matrix is supported",  # other weights for each matrix of a batch
     "other values to each row",
-    "that are no functions of one value",  # two activations of Div
     "and functions of one value",  # of Max and Min
     "only one for all is supported",  # exponents
     "drops values at random",

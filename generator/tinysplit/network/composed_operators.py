@@ -1,7 +1,7 @@
 """Operators that several others compose: they become those when a file is read, each with a value of its own.
 
 LogSoftmax(x) = z - log(sum(exp(z))) with z = x - max(x), where no exponential exceeds 1. Norms are sums of a function
-of each element, and a function of the sum.
+of each element, and a function of the sum. x / y of two activations is x * (1 / y).
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ NORMS = {  # the function of each element, and that of the sum
     "ReduceLogSum": (None, "Log"),
     "ReduceSumSquare": ("Square", None),
 }
+SHAPES = ("Shape", "Size")  # known without the input's values
 COMPOSED = ("LogSoftmax", *NORMS)
 
 
@@ -37,15 +38,24 @@ class _Composition:
 
     def __init__(self, model: ModelProto) -> None:
         self.model = model
+        constants = {tensor.name for tensor in model.graph.initializer}
+        self.computed = {value.name for value in model.graph.input} - constants  # what depends on the input's values
         self.opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
 
     def nodes(self, node: NodeProto) -> Iterator[NodeProto]:
         """Yield the nodes that compute the same."""
+        if node.op_type not in SHAPES and self.computed.intersection(node.input):
+            self.computed.update(node.output)
         is_known = node.domain in ("", "ai.onnx")
         if node.op_type == "LogSoftmax" and is_known:
             yield from self._log_softmax(node)
         elif node.op_type in NORMS and is_known:
             yield from self._norm(node)
+        elif node.op_type == "Div" and is_known and self.computed.issuperset(node.input):
+            x, y = node.input
+            factor = f"{node.output[0]} reciprocal"
+            yield helper.make_node("Reciprocal", [y], [factor], name=factor)
+            yield helper.make_node("Mul", [x, factor], node.output, name=node.name)
         else:
             yield node
 

@@ -17,7 +17,6 @@ from tinysplit.onnx_import.pointwise import Affine, Clamp, Function
 TRAINING = Refusal("is in training mode: export the model for inference (model.eval())")
 ENLARGED = Refusal("enlarges its input {} by broadcasting a constant: not supported")
 DIVIDENDS = Refusal("divides {}: a constant dividend has to be one number for all")
-DIVISOR = Refusal("divides activations ({}) that are no functions of one value: not supported")
 BOUNDARY = Refusal("compares {}: supported are an activation with a number, and functions of one value")
 BOUNDS = Refusal("has the bounds {} and {}: its output would be infinite")
 
@@ -72,17 +71,12 @@ def sub(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, -1.0, _other(node))
 
 
-@operator("Div", layers=(DepthwiseConv, Lookup), refusals=(DIVIDENDS, DIVISOR, ENLARGED), joins=True)
+@operator("Div", layers=(DepthwiseConv, Lookup), refusals=(DIVIDENDS, ENLARGED))
 def div(node: Node, builder: GraphBuilder) -> Tensor:
-    """Divide by a constant, a constant by an activation, or two functions of one value.
+    """Divide by a constant, or a number by an activation; x / y of two activations is read as x * (1 / y).
 
-    Raises InputError for other activations, and for a dividend that is not the same for all elements.
+    Raises InputError for a dividend that is not the same for all elements.
     """
-    if len(node.tensors) > 1:
-        quotient = of_one_value(node, builder, np.divide)
-        if quotient is None:
-            raise node.error(DIVISOR, node.shapes)
-        return quotient
     other = _other(node)
     if isinstance(node.operands[0], Tensor):
         with np.errstate(divide="ignore"):
