@@ -143,7 +143,7 @@ def test_operators_that_cannot_join_branches(tmp_path: Path) -> None:
     conv(builder, 4, 4, pads=[1, 1, 1, 1])
     builder.node("PRelu", relu, name="slopes")
     assert refusal(builder.save(tmp_path)) == (
-        "PRelu 'slopes' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, Div, Max, Min, Mul, Sub, "
+        "PRelu 'slopes' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, Max, Min, Mul, Sub, "
         "Sum may do: not supported"
     )
 
