@@ -18,6 +18,7 @@ from models.qdq import Reader
 from session.shared_models import shared_model
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
+from tinysplit.network.integer_operators import name_in_file
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.network.sample_files import SampleArrays
 from tinysplit.network.samples import load_samples
@@ -96,6 +97,13 @@ def test_a_network_of_the_gallery_computes_what_onnx_runtime_computes() -> None:
     step = np.diff(np.unique(expected)).min()
     assert np.abs(run_float(path, x) - expected).max() <= 2 * step
     assert np.abs(integers_of(path, x) - expected).max() <= 3 * step
+
+
+def test_layers_have_the_names_of_the_integers_that_stand_for_their_outputs(tmp_path: Path) -> None:
+    model = network(tmp_path, opset=13)
+    path = quantized(model, activations=QuantType.QUInt8, per_channel=True)
+    written = {name for node in onnx.load(path).graph.node for name in node.output}
+    assert {name_in_file(layer.onnx_value) for layer in import_model(path).layers} <= written
 
 
 def one_node(path: Path, operator: str, operands: Mapping[str, Any], attribute: str, value: float) -> Path:

@@ -19,6 +19,7 @@ LEAST_OPERANDS = dict.fromkeys(UNARY, 4) | {"Concat": 5, "Gemm": 6}  # of others
 COPYING = {"ArgMax": (0,), "Pad": (0, 2), "Resize": (0,), "Split": (0,)}  # and which of their operands are integers
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 DROPPED = {"channels_last", "opset"}  # attributes that the float operators do not have
+REAL = " real"  # ends the names of values before QuantizeLinear, which the file has as integers alone
 MOST_OPERANDS = 9
 AXIS_OPSET = 13  # from which on DequantizeLinear has scales of channels
 
@@ -61,6 +62,11 @@ def with_float_operators(model: ModelProto) -> None:
                 f"the network has opset {opset} and scales of channels ({one_line(error)}): quantize it with opset "
                 f"{AXIS_OPSET} or later"
             ) from None
+
+
+def name_in_file(name: str) -> str:
+    """Return the name of a value, or of the integers that stand for it where the file has no other."""
+    return name.removesuffix(REAL)
 
 
 class _Rewriting:
@@ -149,12 +155,12 @@ class _Rewriting:
 
     def _compute(self, node: NodeProto, operator: str, operands: Sequence[str], results: Sequence[Integers]) -> None:
         """Add the float operator, and a QuantizeLinear behind each of its results that are integers."""
-        names = [f"{result.name} real" for result in results] or list(node.output)
+        names = [f"{result.name}{REAL}" for result in results] or list(node.output)
         computed = helper.make_node(operator, operands, names, name=node.name)
         computed.attribute.extend(_attributes(node))
         self.nodes.append(computed)
         for result in results:
-            operands = [f"{result.name} real", *result.operands[1:]]
+            operands = [f"{result.name}{REAL}", *result.operands[1:]]
             name = f"{result.name} quantized"
             self.nodes.append(helper.make_node("QuantizeLinear", operands, [result.name], name=name))
             self.written[result.name] = result

@@ -6,6 +6,7 @@ import onnx
 
 from tinysplit.common.output_file import version_mark
 from tinysplit.network.graph import Graph
+from tinysplit.network.integer_operators import name_in_file
 from tinysplit.project.manifest import Project
 from tinysplit.project.network_numbers import cut_number, layer_number
 
@@ -35,12 +36,13 @@ def _layers_of_nodes(graph: Graph, model: onnx.ModelProto) -> Mapping[str, int]:
     producers = {name: node for node in model.graph.node for name in node.output}
     layers: dict[str, int] = {}
     for number, layer in enumerate(graph.layers, 1):
-        waiting = [layer.output]
+        waiting = [name_in_file(layer.output)]
+        inputs = {name_in_file(name) for name in layer.inputs}
         while waiting:
             node = producers.get(waiting.pop())
             if node is not None and node.output[0] not in layers:
                 layers[node.output[0]] = number
-                waiting += [name for name in node.input if name not in layer.inputs]
+                waiting += [name for name in node.input if name not in inputs]
     return layers
 
 
