@@ -4,14 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.common.errors import InputError
 from tinysplit.network.composed_operators import NORMS
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.layers import Conv
+from tinysplit.onnx_import import import_model
 
 X = np.random.default_rng(4).normal(size=(6, 3, 5, 7)).astype(np.float32) * 4
 
@@ -41,6 +44,17 @@ def test_log_softmax_of_a_vector(opset: int, tmp_path: Path) -> None:
     path = builder.save(tmp_path)
     assert_floats_agree(path)
     assert kinds(check(path))[0].kind == "dense"
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+def test_an_axis_that_a_value_lacks_is_refused(opset: int, tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 5, 7], opset)
+    builder.node("LogSoftmax", axis=1)
+    model = builder.model()
+    model.graph.node[0].attribute[0].i = 4
+    onnx.save(model, tmp_path / "network.onnx")
+    with pytest.raises(InputError, match=r"the network's shapes contradict each other: .* axis must be in"):
+        import_model(tmp_path / "network.onnx")
 
 
 @pytest.mark.parametrize("operator", NORMS)

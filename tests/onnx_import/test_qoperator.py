@@ -147,3 +147,13 @@ def test_a_layout_that_the_float_operator_lacks_is_refused(tmp_path: Path) -> No
     path = one_node(tmp_path / "pool.onnx", "QLinearGlobalAveragePool", RESULT, "channels_last", 1)
     with pytest.raises(InputError, match="input 'x' is UINT8, which QLinearGlobalAveragePool 'n' read"):
         import_model(path)
+
+
+@pytest.mark.parametrize("n_operands", [0, 1, 3])
+def test_operators_without_their_operands_are_refused(n_operands: int, tmp_path: Path) -> None:
+    path = one_node(tmp_path / "add.onnx", "QLinearAdd", {}, "channels_last", 0)
+    model = onnx.load(path)
+    del model.graph.node[0].input[n_operands:]
+    onnx.save(model, path)
+    with pytest.raises(InputError):
+        import_model(path)

@@ -67,7 +67,7 @@ class _Composition:
         axes = [axis]
         if self.opset < ONE_AXIS_OPSET:
             rank = self._ranks.get(x, 0)
-            axes = list(range(axis % rank, rank)) if rank else [axis]
+            axes = list(range(axis + rank * (axis < 0), rank)) or axes
         highest, below, powers, total, logarithm = (
             f"{y} {part}" for part in ("maximum", "below it", "exp", "sum", "log of sum")
         )

@@ -81,7 +81,7 @@ class _Rewriting:
     def add(self, node: NodeProto) -> None:
         """Add a node, or those that compute the same with floats."""
         operator = FLOAT.get(node.op_type, "")
-        source = node.input[0] if node.input and node.domain in DOMAINS else ""
+        source = node.input[0] if node.input and node.output and node.domain in DOMAINS else ""
         if node.op_type in COPYING and source in self.written:
             self._copy(node)
         elif operator and source and _is_known(node, operator):
@@ -89,7 +89,7 @@ class _Rewriting:
             self._compute(node, operator, operands, [result] if result.scale else [])
         else:
             self.nodes.append(node)
-            if node.op_type == "QuantizeLinear" and len(node.input) > 1:
+            if node.op_type == "QuantizeLinear" and source and len(node.input) > 1:
                 self.written[node.output[0]] = Integers(node.output[0], *node.input[1:3])
             elif node.op_type in IN_PAIRS and source in self.written:
                 read = self.written[source]
