@@ -35,6 +35,16 @@ TINYSPLIT_INLINE int32_t fixed_point_requantize(int32_t sum, int32_t pre_shift, 
   return dsp_saturate((sum >> pre_shift) * factor + offset, post_shift, low, high);
 }
 
+/* The square root of a number from 2^30 on, rounded: 2^15 to 2^16. */
+static inline uint32_t fixed_point_root(uint32_t square) {
+  uint32_t root = 0;
+  for (uint32_t bit = 1u << 15; bit > 0; bit >>= 1) {
+    const uint32_t larger = root | bit;
+    root = larger * larger <= square ? larger : root;
+  }
+  return root + (square - root * root > root);
+}
+
 /* Divides by a positive count and rounds to nearest, halves up: C's division truncates, this one floors. */
 static inline int32_t fixed_point_quotient(int32_t sum, int32_t count) {
   const int32_t numerator = sum + count / 2;

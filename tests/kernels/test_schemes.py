@@ -150,7 +150,7 @@ def test_the_kernel_may_have_another_scheme_than_the_rule() -> None:
 def test_every_kind_of_layer_has_a_scheme(kind: str) -> None:
     layer = MAKERS[kind](np.random.default_rng(0))
     others = {
-        "elementwise": {"add", "mul", "lookup", "prelu"},
+        "elementwise": {"add", "mul", "lookup", "normalization", "prelu"},
         "copy": {"concat", "pad", "permute", "upsample"},
         "1x1-non-interleaved": {"dense", "softmax"},
     }

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from kernel_cases.layer_cases import KINDS_AND_BITS, MAKERS, one_layer_graph
-from tinysplit.network.fixed_point.arithmetic import Requantization
+from tinysplit.network.fixed_point.arithmetic import Requantization, scaled_root
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
@@ -21,6 +21,7 @@ from tinysplit.network.layers import (
     Layer,
     Lookup,
     MaxPool,
+    Normalization,
     Pads,
     PRelu,
     Shape,
@@ -32,7 +33,9 @@ from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 HAND: dict[str, Any] = {"name": "hand", "inputs": ("x",), "output": "y"}
-IN_NETWORKS = ("add", "mul", "concat", "lookup", "prelu", "upsample", "pad", "permute", "conv_transpose")
+IN_NETWORKS = (
+    *("add", "mul", "concat", "lookup", "normalization", "prelu", "upsample", "pad", "permute", "conv_transpose"),
+)
 Q7, Q6, Q4 = QFormat(8, 7), QFormat(8, 6), QFormat(8, 4)
 
 
@@ -106,6 +109,33 @@ def test_softmax_by_hand() -> None:
     assert run_layer(layer, [64, 0, 0], LayerFormats((Q6,), Q7)) == [74, 27, 27]
     # a distance of 64 leaves nothing; 1.0 saturates
     assert run_layer(layer, [127, -128, -128], LayerFormats((QFormat(8, 2),), Q7)) == [127, 0, 0]
+
+
+def test_normalization_by_hand() -> None:
+    scales: dict[str, Any] = {
+        "gamma": np.array([1.0, 2.0, 1.0], np.float32),
+        "beta": np.array([0.0, 0.0, -1.0], np.float32),
+    }
+    layer = Normalization(**HAND, in_shape=Shape(1, 1, 3), **scales, epsilon=0.0)
+    # mean 20, deviation sqrt(200 / 3) = 8.165: -1.2247, 0, 1.2247 - 1, of 16
+    assert run_layer(layer, [10, 20, 30], LayerFormats((Q7,), Q4)) == [-20, 0, 4]
+    assert run_layer(layer, [7, 7, 7], LayerFormats((Q7,), Q4)) == [0, 0, -16]  # no deviation
+    root = Normalization(**HAND, in_shape=Shape(1, 1, 3), **scales, epsilon=0.0, centers=False)
+    # root of (36 + 9 + 36) / 3 = 5.196: 1.1547, 2 * 0.5774, -1.1547 - 1
+    assert run_layer(root, [6, 3, -6], LayerFormats((Q7,), Q4)) == [18, 18, -34]
+    # each channel over two pixels: half of epsilon's root, (2 / 128)^2, beside a deviation of 2
+    over_map = Normalization(**HAND, in_shape=Shape(2, 1, 3), **scales, epsilon=2.0**-12, groups=3, over_map=True)
+    assert run_layer(over_map, [0, 1, 2, 4, 5, 6], LayerFormats((Q7,), Q4)) == [-11, -23, -27, 11, 23, -5]
+
+
+def test_roots_are_those_of_integers() -> None:
+    rng = np.random.default_rng(3)
+    squares = rng.integers(1, 1 << 63, 1000, np.uint64) >> rng.integers(0, 63, 1000, np.uint64)
+    squares = np.concatenate([squares.clip(1), np.array([1, 2, 3, (1 << 64) - 1, 1 << 62], np.uint64)])
+    roots, exponents = scaled_root(squares)
+    assert (roots >= 1 << 15).all()
+    assert (roots <= 1 << 16).all()
+    np.testing.assert_allclose(roots * 2.0**exponents, np.sqrt(squares.astype(np.float64)), rtol=2**-16 + 2**-30)
 
 
 def onnx_node(layer: Layer) -> tuple[str, dict[str, Any], list[NDArray[np.float32]]]:

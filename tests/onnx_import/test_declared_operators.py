@@ -20,6 +20,7 @@ from tinysplit.onnx_import.operators import (
     convolution,
     dense,
     functions,
+    group_normalization,
     joining,
     movement,
     normalization,
@@ -107,10 +108,21 @@ def other_channels(b: OnnxBuilder) -> None:
     batch_normalization(b, 3)
 
 
-def of_opset(b: OnnxBuilder, opset: int, operator: str, **attributes: Any) -> None:  # noqa: ANN401
+def divided_by_norm(b: OnnxBuilder, operator: str, *operands: str) -> str:
+    """Add a division by the root of the sum of squares of the channels."""
+    b.node("ReduceL2", axes=[1])
+    return b.node(operator, *operands)
+
+
+def scaled(b: OnnxBuilder, opset: int, operator: str, channels: int, **attributes: int) -> None:
+    """Add a normalization with a scale and a shift of so many channels."""
+    of_opset(b, opset, operator, b.constant(weights(channels)), b.constant(weights(channels)), **attributes)
+
+
+def of_opset(b: OnnxBuilder, opset: int, operator: str, *operands: str, **attributes: Any) -> None:  # noqa: ANN401
     """Add a node of an operator as `opset` has it."""
     b.opset = opset
-    b.node(operator, **attributes)
+    b.node(operator, *operands, **attributes)
 
 
 def split(b: OnnxBuilder, opset: int = 13, **attributes: Any) -> None:  # noqa: ANN401
@@ -188,6 +200,13 @@ USES: list[tuple[str, Build]] = [
     ("Unsqueeze", lambda b: b.node("Unsqueeze", b.shape(1))),
     ("Unsqueeze", unsqueezed_before_opset_13),
     ("Gelu", lambda b: of_opset(b, 20, "Gelu")),
+    ("Div", lambda b: divided_by_norm(b, "Div", "value_0", "@")),
+    ("Mul", lambda b: (divided_by_norm(b, "Reciprocal", "@"), b.node("Mul", "value_0"))),
+    ("GroupNormalization", lambda b: scaled(b, 21, "GroupNormalization", 4, num_groups=2)),
+    ("InstanceNormalization", lambda b: scaled(b, 17, "InstanceNormalization", 4)),
+    ("LayerNormalization", lambda b: scaled(b, 17, "LayerNormalization", 6)),
+    ("LpNormalization", lambda b: b.node("LpNormalization")),
+    ("RMSNormalization", lambda b: of_opset(b, 23, "RMSNormalization", b.constant(weights(6)))),
     ("Cast", lambda b: b.node("Cast", to=onnx.TensorProto.FLOAT16)),
     ("DepthToSpace", lambda b: b.node("DepthToSpace", blocksize=2)),
     ("Expand", lambda b: (b.node("ReduceMean", axes=[2, 3]), b.node("Expand", b.shape(1, 4, 2, 2)))),
@@ -207,6 +226,7 @@ USES: list[tuple[str, Build]] = [
     *((name, lambda b, name=name: behind_a_function(b, name)) for name in ("Clip", "Neg", "Relu")),
     *((name, lambda b, name=name: behind_a_function(b, name, b.constant(0.5))) for name in BESIDE_FUNCTIONS),
 ]
+OTHER_SCALES = (4, 1, 1)  # of the channels, for groups along columns
 POOLS = ("AveragePool", "MaxPool")
 REFUSED: list[tuple[str, Refusal, Build]] = [
     *((name, normalization.ENLARGED, lambda b, name=name: enlarged(b, name)) for name in (*JOINS, "Div")),
@@ -256,6 +276,22 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Clip", normalization.BOUNDS, lambda b: b.node("Clip", b.constant(np.inf))),
     ("Div", normalization.DIVIDENDS, lambda b: b.node("Div", b.constant(weights(4, 1, 1)), "@")),
     *((name, normalization.BOUNDARY, lambda b, name=name: b.node(name, branch(b, 4, 6, 6))) for name in ("Max", "Min")),
+    (
+        "LayerNormalization",
+        group_normalization.OTHER_SCALES,
+        lambda b: of_opset(b, 17, "LayerNormalization", b.constant(weights(*OTHER_SCALES))),
+    ),
+    (
+        "RMSNormalization",
+        group_normalization.OTHER_SCALES,
+        lambda b: of_opset(b, 23, "RMSNormalization", b.constant(weights(*OTHER_SCALES))),
+    ),
+    (
+        "GroupNormalization",
+        group_normalization.OTHER_GROUPS,
+        lambda b: scaled(b, 21, "GroupNormalization", 4, num_groups=3),
+    ),
+    ("LpNormalization", group_normalization.OTHER_NORM, lambda b: b.node("LpNormalization", p=1)),
     ("Pow", functions.CONSTANT_BASE, lambda b: b.node("Pow", b.constant(2.0), "@")),
     ("Pow", functions.EXPONENTS, lambda b: b.node("Pow", b.constant(weights(4, 1, 1)))),
     (

@@ -38,7 +38,7 @@ FILE = encode(IDENTITY, LAYERS, ARRAYS)
 CODES = (  # of kinds in files that exist: an entry that changes makes them unreadable
     *("conv", "depthwise_conv", "dense", "conv_transpose", "max_pool", "average_pool", "add", "mul", "concat"),
     *("softmax", "lookup", "prelu", "pad", "permute", "upsample", "row_slice", "row_join", "partial_sum"),
-    *("average_of_sums",),
+    *("average_of_sums", "normalization"),
 )
 EMPTY = encode(IDENTITY, (), {})
 REASONS = ("good", "missing", "other version", "other board", "other structure", "wrong length", "corrupt")

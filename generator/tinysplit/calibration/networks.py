@@ -28,6 +28,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         _residual(),
         _moved(),
         *_copied(),
+        *_normalized(),
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         *_separable_networks(),
         *_spatial_networks(),
@@ -207,6 +208,18 @@ def _copied() -> tuple[Graph, ...]:
         net.part([1, *range(height)], [1, *range(width)], every).part(every, [0, 0, *range(width)], every)
         net.part([2, *range(height)], every, every).part(evens, evens, every)
         networks.append(net.average_pool().dense(10).softmax().graph())
+    return tuple(networks)
+
+
+def _normalized() -> tuple[Graph, ...]:
+    """Return networks of values that are normalized pixel by pixel and over maps, in few and many groups."""
+    networks = []
+    for height, width, channels in ((12, 10, 16), (5, 4, 48), (7, 9, 24), (16, 14, 8)):
+        net = NetworkBuilder(f"normalized {channels}", Shape(height, width, channels)).normalize()
+        net.conv(channels).normalize(4, over_map=True).normalize(2).normalize(channels, over_map=True).conv(
+            channels + 4
+        )
+        networks.append(net.normalize().normalize(over_map=True).average_pool().normalize().dense(10).graph())
     return tuple(networks)
 
 

@@ -16,6 +16,7 @@ from tinysplit.kernels.messages import MessageCycles
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.permute import Permute
 from tinysplit.network.layers.window import Window, layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
@@ -239,7 +240,8 @@ def plain_work(layer: Layer) -> Work:
 
     Parts: `macc`: products, comparisons or elements, `border_macc` of windows that extend beyond the input, `mixed` of
     the others where there are such, which share registers with their loops; `row`: kernel rows of each output;
-    `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may be negative.
+    `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may be negative; `group` of values that
+    are normalized together.
     """
     if isinstance(layer, Permute):
         return _copy_work(layer)
@@ -252,6 +254,8 @@ def plain_work(layer: Layer) -> Work:
         "pixel": height * width,
         "signed": size * (layer.x_clamp.low < 0),
     }
+    if isinstance(layer, Normalization):
+        return work | {"group": size // layer.elements}
     if window is None:
         return work
     rows, columns = window.covered(layer.in_shape)

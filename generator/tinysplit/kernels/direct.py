@@ -11,6 +11,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 
 
@@ -35,6 +36,10 @@ class Direct(Kernel):
             return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=False)
         if isinstance(layer, DepthwiseConv | Pool):
             return channelwise_lead(layer, layer.window, widths)
+        if isinstance(layer, Normalization) and not layer.is_in_order:
+            # group after group: the output must not overwrite channels of others
+            pixel_bytes = layer.in_shape.channels * widths.x // 8
+            return Lead(0, pixel_bytes) if widths.x == widths.y else None
         copied = copies_lead(layer, k, widths)
         if copied is not None:
             return copied

@@ -17,6 +17,7 @@ from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.joining import Joining
+from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 
 
@@ -53,6 +54,8 @@ def rows_needed(layer: Layer) -> IntArray | None:
 
     None for a layer whose output rows do not follow its input rows.
     """
+    if isinstance(layer, Normalization) and layer.over_map:
+        return None
     rows = np.arange(layer.out_shape.height)
     if isinstance(layer, Conv | DepthwiseConv | Pool):
         ends = rows * layer.window.stride[0] + rows_ahead(layer)

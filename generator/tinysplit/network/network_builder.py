@@ -22,6 +22,7 @@ from tinysplit.network.layers import (
     Lookup,
     MaxPool,
     Mul,
+    Normalization,
     Pad,
     Pads,
     Permute,
@@ -99,6 +100,11 @@ class NetworkBuilder:
     def prelu(self) -> Self:
         """Add a PRelu with one slope per channel."""
         return self._add(PRelu, slopes=self._random(self.shape.channels))
+
+    def normalize(self, groups: int = 1, *, over_map: bool = False) -> Self:
+        """Normalize groups of channels, of each pixel or over the map."""
+        gamma, beta = self._random(self.shape.channels), self._random(self.shape.channels)
+        return self._add(Normalization, gamma=gamma, beta=beta, epsilon=1e-5, groups=groups, over_map=over_map)
 
     def upsample(self, factor: int) -> Self:
         """Repeat every pixel in both directions."""

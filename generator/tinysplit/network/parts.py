@@ -24,6 +24,7 @@ from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.joining import Elementwise, Joining
 from tinysplit.network.layers.lookup import Lookup
+from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.prelu import PRelu
 from tinysplit.network.layers.window import Window, layer_window
@@ -149,6 +150,8 @@ def _read(layer: Layer, k: int, rows: range) -> range:
 
 
 def _keeps_rows(layer: Layer) -> bool:
+    if isinstance(layer, Normalization):
+        return not layer.over_map
     return isinstance(layer, Elementwise | Concat | Lookup | PRelu)
 
 

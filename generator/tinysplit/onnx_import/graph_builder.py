@@ -15,6 +15,7 @@ from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import PADDING, IndexArray, Layout
 from tinysplit.onnx_import.node import Node, Refusal, Tensor
 from tinysplit.onnx_import.parts import Part
+from tinysplit.onnx_import.pieces import Pieces
 from tinysplit.onnx_import.pointwise import Step, merged
 from tinysplit.onnx_import.qdq import QdqFormats
 from tinysplit.onnx_import.size_limits import check_value_size
@@ -36,6 +37,7 @@ class GraphBuilder:
         in_parts: Collection[str],
         qdq: QdqFormats,
         budget: ConstantBudget,
+        pieces: Mapping[str, Pieces],
     ) -> None:
         self.readers = readers  # how many nodes read a value
         self.in_parts = in_parts  # values of which nobody reads the whole
@@ -47,6 +49,7 @@ class GraphBuilder:
         self.layers: list[Layer] = []
         self.elements = 0  # of the outputs of the layers and of values in other layouts
         self.constants = budget
+        self.pieces = pieces  # normalizations, by the value that the last of their nodes computes
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
         self.moves: dict[tuple[str, bytes], Layer] = {}  # by value and memory order
         self.applied: dict[tuple[str, Step], Layer] = {}  # by value, and step on it that waited for a reader

@@ -23,6 +23,7 @@ from tinysplit.onnx_import.node import COMPUTED_OPERAND, NO_OPERAND, Constant, N
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator, TakenPad
 from tinysplit.onnx_import.parts import read_in_parts
+from tinysplit.onnx_import.pieces import take_pieces
 from tinysplit.onnx_import.prepare import prepare
 from tinysplit.onnx_import.qdq import QdqFormats, extract_qdq
 
@@ -68,6 +69,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     constants = fold(whole, file.opset, budget)
     float_model, qdq_formats = extract_qdq(whole, constants)
     model = prepare(float_model)
+    pieces = take_pieces(model, constants)
     added = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name not in constants}
     values: dict[str, Tensor | Constant] = {**constants, **added}
     sample = next(value for value in model.graph.input if value.name not in values)
@@ -78,7 +80,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     name = model.graph.output[0].name
     readers[name] += 1
     in_parts = read_in_parts(model.graph.node) - {name}
-    builder = GraphBuilder(sample.name, shape, names, Counter(readers), in_parts, qdq_formats, budget)
+    builder = GraphBuilder(sample.name, shape, names, Counter(readers), in_parts, qdq_formats, budget, pieces)
     values[sample.name] = _read(values[sample.name], sample.name, readers)
     missing = Missing(model)
     for proto in model.graph.node:

@@ -23,6 +23,7 @@ from tinysplit.network.layers import (
     Layer,
     Lookup,
     MaxPool,
+    Normalization,
     Shape,
     Window,
 )
@@ -55,7 +56,7 @@ class Affine:
     def fused(self, producer: Layer, shape: Shape) -> Layer | None:
         """Return `producer` with scale and shift in its weights and bias, None where it cannot take them."""
         scale, shift = (_per_channel(values, shape) for values in (self.scale, self.shift))
-        if not self.folds or not isinstance(producer, (Conv, DepthwiseConv, Dense)):
+        if not self.folds or not isinstance(producer, (Conv, DepthwiseConv, Dense, Normalization)):
             return None
         if producer.activation != Activation() or scale is None or shift is None:
             return None
@@ -193,7 +194,12 @@ def _per_channel(values: FloatArray, shape: Shape) -> FloatArray | None:
     return pixels[0] if (pixels == pixels[0]).all() else None
 
 
-def _folded(layer: Conv | DepthwiseConv | Dense, output: str, scale: FloatArray, shift: FloatArray) -> Layer:
+def _folded(
+    layer: Conv | DepthwiseConv | Dense | Normalization, output: str, scale: FloatArray, shift: FloatArray
+) -> Layer:
+    if isinstance(layer, Normalization):
+        gamma, beta = layer.gamma * scale, layer.beta * scale + shift
+        return replace(layer, output=output, gamma=gamma.astype(np.float32), beta=beta.astype(np.float32))
     channels_last = isinstance(layer, DepthwiseConv)
     factors = scale if channels_last else scale.reshape(-1, *[1] * (layer.weights.ndim - 1))
     weights = (layer.weights * factors).astype(np.float32)

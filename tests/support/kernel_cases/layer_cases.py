@@ -24,6 +24,7 @@ from tinysplit.network.layers import (
     Lookup,
     MaxPool,
     Mul,
+    Normalization,
     Pad,
     Pads,
     Permute,
@@ -254,6 +255,19 @@ def _prelu(rng: np.random.Generator) -> Layer:
     return PRelu(**common, slopes=_floats(rng, common["in_shape"].channels))
 
 
+def _normalization(rng: np.random.Generator) -> Layer:
+    groups = int(rng.integers(1, 5))
+    common = _common(rng, groups * int(rng.integers(1, 7)))
+    channels = common["in_shape"].channels
+    over_map, centers = (bool(choice) for choice in rng.integers(2, size=2))
+    parameters: dict[str, Any] = {
+        "gamma": _floats(rng, channels),
+        "beta": _floats(rng, channels),
+        "epsilon": 10.0 ** int(rng.integers(-12, 1)),
+    }
+    return Normalization(**common, **parameters, groups=groups, over_map=over_map, centers=centers)
+
+
 def _upsample(rng: np.random.Generator) -> Layer:
     factors = rng.integers(1, 4, 2).tolist()
     return Upsample(**_common(rng, int(rng.integers(1, 9))), factors=(factors[0], factors[1]))
@@ -307,6 +321,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
     "concat": _concat,
     "lookup": _lookup,
     "prelu": _prelu,
+    "normalization": _normalization,
     "upsample": _upsample,
     "pad": _pad,
     "permute": _permute,

@@ -18,6 +18,7 @@ from tinysplit.network.layers import (
     Lookup,
     MaxPool,
     Mul,
+    Normalization,
     Pad,
     Permute,
     PRelu,
@@ -75,6 +76,8 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
             counted = np.full_like(x, 1.0)
             counts = _patches(layer.window, counted, float(layer.count_include_pad)).sum(axis=2)
             return np.asarray(_patches(layer.window, x).sum(axis=2) / counts)
+        case Normalization():
+            return _normalized(layer, x)
         case Softmax():
             exps = np.exp(x - x.max(axis=-1, keepdims=True))
             return np.asarray(exps / exps.sum(axis=-1, keepdims=True))
@@ -87,6 +90,15 @@ def _conv(layer: Conv, x: Floats) -> Floats:
     weights = layer.weights.reshape(layer.groups, -1, layer.window.elements, patches.shape[-1])
     sums = np.einsum("yxkgc,gmkc->yxgm", patches, weights)
     return np.asarray(sums.reshape(layer.out_shape) + layer.bias)
+
+
+def _normalized(layer: Normalization, x: Floats) -> Floats:
+    grouped = x.reshape(*x.shape[:2], layer.groups, -1)
+    axes = (0, 1, 3) if layer.over_map else (3,)
+    if layer.centers:
+        grouped = grouped - grouped.mean(axis=axes, keepdims=True)
+    squares = (grouped**2).mean(axis=axes, keepdims=True)
+    return np.asarray((grouped / np.sqrt(squares + layer.epsilon)).reshape(x.shape) * layer.gamma + layer.beta)
 
 
 def _patches(window: Window, x: Floats, fill: float = 0.0) -> Floats:

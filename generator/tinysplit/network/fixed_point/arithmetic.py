@@ -75,6 +75,19 @@ def rounded_shift(sums: IntArray, shift: int) -> IntArray:
     return shifted
 
 
+def scaled_root(squares: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+    """Return r from 2**15 to 2**16, rounded, and e of the square roots r * 2**e of positive integers of 64 bits."""
+    left = squares.copy()
+    zeros = np.zeros(squares.shape, np.int64)
+    for shift in (32, 16, 8, 4, 2):
+        is_small = left < np.uint64(1 << (64 - shift))
+        left[is_small] <<= np.uint64(shift)
+        zeros += shift * is_small
+    high = (left >> np.uint64(32)).astype(np.int64)
+    root = np.sqrt(high).astype(np.int64)
+    return root + (high - root * root > root), 16 - zeros // 2
+
+
 def rounded_quotient(sums: IntArray, counts: IntArray | int) -> IntArray:
     """Divide by positive `counts` and round to nearest, halves up."""
     quotient: IntArray = (sums + counts // 2) // counts

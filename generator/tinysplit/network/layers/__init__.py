@@ -16,6 +16,7 @@ from tinysplit.network.layers.distributed.views import RowJoin, RowSlice
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.mul import Mul
+from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pad import Pad
 from tinysplit.network.layers.permute import Permute
 from tinysplit.network.layers.prelu import PRelu
@@ -45,6 +46,7 @@ KINDS: dict[str, type[Layer]] = {
         RowJoin,
         PartialSum,
         AverageOfSums,
+        Normalization,
     )
 }
 
@@ -63,6 +65,7 @@ __all__ = [
     "Lookup",
     "MaxPool",
     "Mul",
+    "Normalization",
     "PRelu",
     "Pad",
     "Pads",

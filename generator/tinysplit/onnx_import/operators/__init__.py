@@ -7,6 +7,7 @@ from tinysplit.onnx_import.operators import (  # noqa: F401 - each declares its 
     convolution,
     dense,
     functions,
+    group_normalization,
     joining,
     movement,
     normalization,

@@ -5,12 +5,13 @@ from functools import reduce
 
 import numpy as np
 
-from tinysplit.network.layers import Activation, Add, DepthwiseConv, Lookup, MaxPool, Mul
+from tinysplit.network.layers import Activation, Add, DepthwiseConv, Lookup, MaxPool, Mul, Normalization
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators import joining
 from tinysplit.onnx_import.operators.declaration import operator
 from tinysplit.onnx_import.operators.functions import of_one_value
+from tinysplit.onnx_import.operators.group_normalization import of_pieces
 from tinysplit.onnx_import.operators.joining import ELEMENTWISE_REFUSALS
 from tinysplit.onnx_import.pointwise import Affine, Clamp, Function
 
@@ -53,9 +54,13 @@ def add(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, 1.0, _other(node))
 
 
-@operator("Mul", layers=(Mul, DepthwiseConv, Lookup), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
+@operator(
+    "Mul", layers=(Mul, DepthwiseConv, Lookup, Normalization), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True
+)
 def mul(node: Node, builder: GraphBuilder) -> Tensor:
-    """Multiply by a constant, or two activations."""
+    """Multiply by a constant, or two activations; a normalization where exporters wrote one in pieces."""
+    if node.output in builder.pieces:
+        return of_pieces(node, builder, builder.pieces[node.output])
     if len(node.tensors) > 1:
         return joining.mul(node, builder)
     return _affine(node, builder, _other(node), 0.0)
