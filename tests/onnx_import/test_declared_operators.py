@@ -200,7 +200,6 @@ USES: list[tuple[str, Build]] = [
     ("Unsqueeze", lambda b: b.node("Unsqueeze", b.shape(1))),
     ("Unsqueeze", unsqueezed_before_opset_13),
     ("Gelu", lambda b: of_opset(b, 20, "Gelu")),
-    ("Div", lambda b: divided_by_norm(b, "Div", "value_0", "@")),
     ("Mul", lambda b: (divided_by_norm(b, "Reciprocal", "@"), b.node("Mul", "value_0"))),
     ("GroupNormalization", lambda b: scaled(b, 21, "GroupNormalization", 4, num_groups=2)),
     ("InstanceNormalization", lambda b: scaled(b, 17, "InstanceNormalization", 4)),
