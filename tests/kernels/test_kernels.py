@@ -212,6 +212,12 @@ SMALL_SHAPE = Shape(4, 4, 2)
 SMALL: dict[str, Any] = {"name": "example", "inputs": ("x",), "output": "y", "in_shape": SMALL_SHAPE}
 
 
+@pytest.mark.parametrize(("groups", "unit"), [(1, 1), (2, 2)])
+def test_groups_of_channels_over_a_map_are_in_place_by_whole_pixels(groups: int, unit: int) -> None:
+    layer = Normalization(**SMALL, gamma=RAMP[:2], beta=RAMP[:2], epsilon=0.0, groups=groups, over_map=True)
+    assert Direct().lead(layer, 0, Widths(8, 8, 8)) == (0, unit)
+
+
 def golden_kernels() -> dict[str, LayerSource]:
     """Return the plain kernel of one small layer a kind; between them they show all that the templates can print."""
     layers = (*golden_layers_with_weights(), *golden_layers_without_weights())
