@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 
 import cloudpickle
+import numpy as np
 import pytest
 from distributed import LocalCluster
 
@@ -38,6 +39,8 @@ from tinysplit.explore.simulated import simulated_figures
 from tinysplit.explore.stopping import Stopped
 from tinysplit.explore.workers import Batch, DaskCluster, LocalProcesses
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.layers import Lookup, Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.split.evaluate.evaluation import evaluate
 
 NAMES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb")
@@ -328,3 +331,18 @@ def test_no_feasible_candidate_is_an_error(expected: Exploration) -> None:
         nowhere.check()
     expected.check()
     assert json.loads(json.dumps(exploration_json(expected)))["candidates"] == N_CANDIDATES
+
+
+def test_functions_of_layers_need_no_names_in_worker_processes(tmp_path: Path) -> None:
+    """What an import makes of a function is a lambda, which pickle does not take."""
+    net = NetworkBuilder("functions", Shape(4, 4, 4)).conv(8).tanh()
+    *layers, last = net.graph().layers
+    assert isinstance(last, Lookup)
+    graph = replace(net.graph(), layers=(*layers, replace(last, function=lambda x: np.tanh(x) / 2)), sha256="3" * 64)
+    space = replace(SPACE, models=(graph.sha256,), max_boards=1, bits=(8,))
+    request = replace(REQUEST, graphs=(graph,), space=space)
+    here, there = (
+        explore(request, tmp_path / name, workers, lambda *_: None)
+        for name, workers in (("here", InThisProcess()), ("there", LocalProcesses(1)))
+    )
+    assert here.outcomes == there.outcomes

@@ -49,6 +49,19 @@ def test_every_truncated_file_is_refused(tmp_path: Path) -> None:
         assert str(cut) in refusal(cut)
 
 
+def test_constants_of_another_size_than_their_shape_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    net = TfliteBuilder()
+    x, y = net.tensor((1, 3), "float32"), net.tensor((1, 2), "float32")
+    weights = net.constant(np.ones((2, 3), np.float32))
+    net.operator("FULLY_CONNECTED", [x, weights], y, "FullyConnectedOptions")
+    whole = net.save(path, [x], [y]).read_bytes()
+    shape = np.array([2, 3], "<i4").tobytes()
+    assert whole.count(shape) == 1
+    path.write_bytes(whole.replace(shape, np.array([2, 4], "<i4").tobytes()))
+    assert "is a damaged .tflite file: convert the network again" in refusal(path)
+
+
 def test_damaged_bytes_never_end_in_a_traceback(tmp_path: Path) -> None:
     whole, rng = dense(tmp_path / "net.tflite").read_bytes(), np.random.default_rng(2)
     path = tmp_path / "damaged.tflite"

@@ -67,7 +67,7 @@ class ExploredSet:
     period_s: float
     energy_j: float | None
     power_w: float | None
-    assignment: tuple[int, ...]  # number of the board of each layer, or of its first part, from 1
+    assignment: tuple[int, ...]  # number of the board of each layer, from 1; empty where layers are divided
     is_proved: bool  # to be the best split of the set
     copies: tuple[int, ...] = ()  # numbers of the boards that have the whole network each
     placement: str = ""  # which layers are where, in words

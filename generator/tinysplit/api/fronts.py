@@ -27,7 +27,7 @@ class ParetoPoint:
     latency_s: float
     period_s: float
     energy_j: float | None
-    assignment: tuple[int, ...]  # number of the board of each layer or of its first part, empty for copies
+    assignment: tuple[int, ...]  # number of the board of each layer, empty for copies and divided layers
     copies: tuple[int, ...]
     placement: str  # which layers are where, in words
     is_proved: bool

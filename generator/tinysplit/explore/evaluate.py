@@ -125,12 +125,13 @@ def _ranked(candidate: SetCandidate, problem: Problem, solve: Callable[[Problem]
         return Outcome(candidate, tuple(points), complete=False)
     least = min(best.objective, copies.value) if copies else best.objective
     is_best = best.proved and bound_of_others(problem, has_copies=copies is not None) >= least
+    is_complete = is_best or (best.among_options and not best.ended_by_time)  # more time finds nothing else
     points = [replace(each, proved=is_best and copies is not None and copies.value == least) for each in points]
     if best.distributions:
         own = _placed(Figures(best.i_s, best.period_s, best.energy_j), best.placement, proved=False)
-        return Outcome(candidate, (own, *points), complete=is_best)
+        return Outcome(candidate, (own, *points), complete=is_complete)
     own = _point(best.figures, proved=is_best and best.objective == least)
-    return Outcome(candidate, (own, *_near(problem, best), *points), complete=is_best)
+    return Outcome(candidate, (own, *_near(problem, best), *points), complete=is_complete)
 
 
 def _point(figures: Evaluation, *, proved: bool, copies: tuple[int, ...] = ()) -> EvaluatedSplit:

@@ -184,10 +184,10 @@ def _conditions(request: ExploreRequest) -> dict[str, Any]:
     solving = request.solving
     return {
         "tinysplit_version": __version__,
-        "cost_model": hashlib.sha256(repr((request.table, request.settings)).encode()).hexdigest(),
-        "time_limit_s": solving.time_limit_s,
-        "slices": solving.slices,
-        "kind_of_points": [each.value for each in solving.against] or "best",
+        "cost table or other settings": hashlib.sha256(repr((request.table, request.settings)).encode()).hexdigest(),
+        "--time-limit": solving.time_limit_s,
+        "--slices": solving.slices,
+        "--objective or --axis": [each.value for each in solving.against] or "best",
         **{f"description of {board.name}": board.sha256 for board in request.space.boards},
     }
 

@@ -29,7 +29,7 @@ class Ranking:
     `phase_1_ranks` are those of all sets that were simulated and keep the limits, in the order of the simulation. Of
     `n_sets`, `n_ruled_out` have bounds beyond memories or limits, `n_pruned` bounds that the best sets are not beyond,
     and of `n_solved`, `n_infeasible` have no split. `n_open` may be among the best, but were not simulated; of
-    `n_unproved`, the split of whole layers may not be the best one by its analytical figures.
+    `n_unproved`, the split may not be the best one by its analytical figures.
     """
 
     best: tuple[RankedSet, ...]

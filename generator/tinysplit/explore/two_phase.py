@@ -82,9 +82,7 @@ class TwoPhaseSearch:
             n_ruled_out=len(self._candidates) - len(left) - len(solved),
             n_infeasible=sum(not self._splits(each) for each in solved),
             n_open=len(opened),
-            n_unproved=sum(
-                not each.point.division and not self._evaluator.outcome(each.candidate).complete for each in ranked
-            ),
+            n_unproved=sum(not self._evaluator.outcome(each.candidate).complete for each in ranked),
             n_splits=len(self._simulated),
             rounds=self._rounds,
             phase_1_s=self._phases_s[0],

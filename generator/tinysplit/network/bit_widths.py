@@ -53,17 +53,32 @@ class BitWidths:
     def of(cls, graph: Graph, bits: "int | BitWidths") -> "BitWidths":
         """Return `bits` as bit widths: a single width is that of everything.
 
-        With one exception: of 16 bits, a layer with thousands of inputs has inputs of 8 where that makes the rounding
-        error of its 32-bit sums smaller.
+        With two exceptions: what the file of a quantized (QDQ) network has formats for has their width, and of 16 bits,
+        a layer with thousands of inputs has inputs of 8 where that makes the rounding error of its 32-bit sums smaller.
         """
         if not isinstance(bits, int):
             return bits
-        widths = cls.all(graph, bits)
+        widths = cls.all(graph, bits).as_in_file(graph)
         if bits == LONG_BITS:
             for layer in graph.layers:
-                if layer.output in widths.weights and _input_bits(layer) == SHORT_BITS:
+                if widths.weights.get(layer.output) == LONG_BITS and _input_bits(layer) == SHORT_BITS:
                     widths = widths.with_value(graph, graph.format_source(layer.inputs[0]), SHORT_BITS)
         return widths
+
+    def as_in_file(self, graph: Graph) -> "BitWidths":
+        """Return these with the widths that the formats of a quantized network have, and its weights of 8 bits."""
+        if not graph.qdq_formats:
+            return self
+        onnx_values = graph.onnx_values
+        values = dict(self.values)
+        for name, layer in zip(graph.value_names, (None, *graph.layers), strict=True):
+            in_file = graph.qdq_formats.get(onnx_values[name])
+            if in_file:
+                values[name] = in_file.bits
+            elif layer and layer.keeps_format:
+                values[name] = values[layer.inputs[0]]
+        kept = {layer.output: SHORT_BITS for layer in graph.layers if layer.qdq_scales is not None}
+        return replace(self, values=values, weights={**self.weights, **kept})
 
     @classmethod
     def of_quantized(cls, quantized: QuantizedGraph) -> Self:

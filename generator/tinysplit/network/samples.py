@@ -43,17 +43,19 @@ def load_samples(samples: Path | SampleSource, graph: Graph) -> Samples:
 def _real_values(graph: Graph, source: SampleSource, x: Array) -> Array:
     """Return what samples stand for, where the input of the network takes integers; others as they are.
 
-    Raises InputError for values that are no such integers, whatever their type is.
+    Raises InputError for other numbers than such integers, whatever their type is.
     """
     integers = graph.input_integers
-    if integers is None:
+    if integers is None or x.dtype.kind not in "iuf" or not np.isfinite(x).all():
         return x
     limits = np.iinfo(integers.dtype)
-    if x.dtype.kind not in "iuf" or not (x == np.clip(np.rint(x), limits.min, limits.max)).all():
+    if not (x == np.clip(np.rint(x), limits.min, limits.max)).all():
+        sign = "-" if integers.zero_point < 0 else "+"
+        scaled = f"round(value / {integers.scale:g}) {sign} {abs(integers.zero_point)} of real values, limited to them"
         raise InputError(
             f"x of {source.title} has other values than whole numbers from {limits.min} to {limits.max}, which the "
-            f"input of {graph.name} takes ({integers.dtype}): give round(value / {integers.scale:g}) + "
-            f"{integers.zero_point}, limited to them"
+            f"input of {graph.name} takes ({integers.dtype}): give "
+            f"{'pixels as they are' if (integers.scale, integers.zero_point) == (1.0, 0) else scaled}"
         )
     return integers.real(x)
 

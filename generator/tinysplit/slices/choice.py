@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 from rich.console import Console
@@ -29,6 +29,8 @@ Ends = tuple[int, int]  # the boards with the input and the output, from 0
 
 MOST_BOARDS = 8  # over which layers are divided
 WHOLE_SHARE = 0.5  # of the time, at most, for whole layers
+WORTHWHILE = 0.001  # relative: so much better than whole layers, whose estimates may know the weights, divided ones are
+NO_DIVISION = "no division of layers over boards was found, either"
 LIMITS = {  # the setting that limits what an objective minimises
     Objective.LATENCY: "max_latency_s",
     Objective.THROUGHPUT: "max_period_s",
@@ -73,7 +75,9 @@ class SliceRequest:
             if sliced is None:
                 is_proved = isinstance(error, InfeasibleError) and not found.ended_by_time
                 kind = InfeasibleError if is_proved else CheckFailedError
-                raise kind(f"{error.message}; no division of layers over boards was found, either") from None
+                near = self.settings.objective.text(found.beyond) if isfinite(found.beyond) else ""
+                divided = f"the best division of layers that was found has {near}" if near else NO_DIVISION
+                raise kind(f"{error.message}; {divided}") from None
             return self._noted(planned(sliced), messages)
         names_ends = self.ends != (None, None)
         first, last = whole.assignment[0], whole.assignment[-1]
@@ -95,7 +99,8 @@ class SliceRequest:
         sliced = planned(replace(sliced, considered=(*sliced.considered, alternative)))
         if self.solver:
             messages.print(self._comparison(whole, sliced), highlight=False, soft_wrap=True)
-        return self._noted(sliced, messages) if names_ends or is_better(sliced.value, whole.value) else among_all
+        is_worth_it = names_ends or is_better(sliced.value, (1 - WORTHWHILE) * whole.value)
+        return self._noted(sliced, messages) if is_worth_it else among_all
 
     def asked(self, problem: Problem, time_limit_s: float) -> "SliceRequest":
         """Return the request with the objective and the limits of `problem`."""
@@ -173,7 +178,7 @@ class SliceRequest:
         most = min(limit, own_limit * (1 + NEAR))
         found = slice_solver(self._solver, most)(network, AXES[self.slices or Slices.AUTO], deadline_s)
         if found.best and not within(found.best.figures.value, own_limit):
-            found = replace(found, best=None)
+            found = replace(found, best=None, beyond=found.best.figures.value)
         for note in found.notes:
             messages.print(note, highlight=False, markup=False, soft_wrap=True)
         return replace(found, spent_s=clock.now() - start)

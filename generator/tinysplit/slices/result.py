@@ -1,6 +1,7 @@
 """What a solver of divided layers returns."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 from tinysplit.slices.sliced_network import Sliced
 from tinysplit.split.solution import Considered, SearchReport, Split
@@ -11,7 +12,7 @@ class SliceResult:
     """The best division found, None if none is feasible; `notes` are lines for the user, for example why not.
 
     No division that the solver could choose has an objective below `lower_bound`; 0 if it has none. `explored` are
-    divisions evaluated, or choices.
+    divisions evaluated, or choices. `beyond` is the objective of one that breaks its limit, where none keeps it.
     """
 
     best: Sliced | None
@@ -22,6 +23,7 @@ class SliceResult:
     spent_s: float = 0.0
     ended_by_time: bool = False
     considered: tuple[Considered, ...] = ()
+    beyond: float = inf
 
     def split(self, solver: str) -> Split | None:
         """Return the best division as a split of its parts."""

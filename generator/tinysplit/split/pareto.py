@@ -18,7 +18,7 @@ from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.evaluate.replication import replicate_on
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.explain.reasons import placement_text
-from tinysplit.split.problem import Objective, Problem
+from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.solution import Placement, Split
 
 NO_TIME_S = 1e-12  # a limit on latency has to be above zero
@@ -42,6 +42,12 @@ class Point:
     placement: Placement
     proved: bool
     known: tuple[float, float]
+
+    @property
+    def assignment(self) -> Assignment:
+        """The device of each layer, empty for copies and where layers are divided."""
+        placement = self.placement
+        return () if self.copies or placement.distributions else placement.devices
 
     @property
     def copies(self) -> tuple[int, ...]:
@@ -72,7 +78,7 @@ class Front:
                     "period_s": point.period_s,
                     "throughput": 1 / point.period_s if point.period_s else None,
                     "energy_j": None if point.copies else point.energy_j,
-                    "assignment": [] if point.copies else [device + 1 for device in point.placement.devices],
+                    "assignment": [device + 1 for device in point.assignment],
                     "copies": [device + 1 for device in point.copies],
                     "placement": placement_text(point.placement),
                     "proved": point.proved,

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,8 @@ class _Parser:
             raise InputError(f"{self._path} has the tensor '{name}' in a form that is not supported: sparse, or large")
         data = memoryview(buffer.DataAsNumpy()).cast("B") if buffer.DataLength() else None
         dtype = _DTYPES.get(tensor.Type())
+        if data is not None and dtype is not None and len(data) != prod(shape) * dtype.itemsize:
+            raise ValueError
         return TfliteTensor(name, shape, -1 in signature[1:], dtype, scales, zero_points, axis, data)
 
     def _operator(self, operator: Any, number: int) -> TfliteOperator:  # noqa: ANN401

@@ -103,7 +103,7 @@ def _figures(figures: Figures, power_w: float, goal: RankingGoal) -> dict[str, f
 
 def _split(point: EvaluatedSplit) -> dict[str, Any]:
     return {
-        "assignment": [device + 1 for device in point.assignment],
+        "assignment": [] if point.division else [device + 1 for device in point.assignment],
         "copies": [device + 1 for device in point.copies],
         "placement": point.placement,
         "proved": point.proved,
