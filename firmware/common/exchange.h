@@ -31,8 +31,8 @@ uint8_t exchange_load(uint32_t number, uint32_t offset, uint32_t length, uint8_t
 /* What went there has come, as the host sent it. */
 void exchange_loaded(uint32_t offset, uint32_t length);
 
-/* Input `number` is complete, and is that of `count` inferences from this one on: of several, only where it has a buffer
- * beside the arena, in which it stays. */
+/* Input `number` is complete, and is that of `count` inferences from this one on: of several, only where it has a
+ * buffer beside the arena, in which it stays. */
 uint8_t exchange_start(uint32_t number, uint32_t crc, uint32_t count);
 
 /* Frees the outputs before `number`, and finds part of this one. */

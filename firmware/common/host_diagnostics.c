@@ -1,5 +1,5 @@
-/* The requests that only measuring needs: inferences of an input that stays on the board, times of the steps, the clock,
- * and how much of the stack was used.
+/* The requests that only measuring needs: inferences of an input that stays on the board, times of the steps, the
+ * clock, and how much of the stack was used.
  */
 #include "cycle_counter.h"
 #include "error_codes.h"
@@ -19,7 +19,8 @@ enum { RECORDS_PER_REPLY = FRAME_MAX_PAYLOAD / 8 };
 
 static void repeat(const frame_header_t *header, const uint8_t *head) {
   uint8_t code = exchange_start(frame_u32(head), frame_u32(head + 4), frame_u32(head + 8));
-  host_tell_obeyed(header->type, header->sequence, code, code == ERROR_WRONG_NUMBER ? exchange_inputs_taken : header->type);
+  uint32_t detail = code == ERROR_WRONG_NUMBER ? exchange_inputs_taken : header->type;
+  host_tell_obeyed(header->type, header->sequence, code, detail);
 }
 
 static void read_times(const frame_header_t *header, const uint8_t *head) {

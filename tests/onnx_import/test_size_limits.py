@@ -14,9 +14,10 @@ from onnx import ModelProto, TensorProto, helper
 from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import CONSTANT_OPERATIONS
+from tinysplit.network import model_source
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.layers import Lookup
-from tinysplit.onnx_import import external_data, import_model, importer, model_file
+from tinysplit.onnx_import import external_data, import_model, importer
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.pointwise import MOST_STEPS, Joined
 
@@ -373,7 +374,7 @@ def test_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "and its files of weights have" in refusal(path)
     monkeypatch.setattr(external_data, "MODEL_BYTES", 31)
     assert "weights.bin has more than 31 bytes" in refusal(path)
-    monkeypatch.setattr(model_file, "MODEL_BYTES", 31)
+    monkeypatch.setattr(model_source, "MODEL_BYTES", 31)
     assert "network.onnx has more than 31 bytes" in refusal(path)
 
 
