@@ -185,9 +185,9 @@ def _conditions(request: ExploreRequest) -> dict[str, Any]:
     return {
         "tinysplit_version": __version__,
         "cost table or other settings": hashlib.sha256(repr((request.table, request.settings)).encode()).hexdigest(),
-        "--time-limit": solving.time_limit_s,
-        "--slices": solving.slices,
-        "--objective or --axis": [each.value for each in solving.against] or "best",
+        "time limit": solving.time_limit_s,
+        "division of layers": solving.slices,
+        "objective, or axes": [each.value for each in solving.against] or "best",
         **{f"description of {board.name}": board.sha256 for board in request.space.boards},
     }
 
