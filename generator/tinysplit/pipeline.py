@@ -39,7 +39,7 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.graph import Graph
-from tinysplit.network.model_source import load_source
+from tinysplit.network.onnx_file.model_source import load_source
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.sample_files import SampleSource

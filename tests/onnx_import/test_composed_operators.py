@@ -11,9 +11,9 @@ import pytest
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
-from tinysplit.network.composed_operators import NORMS
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.layers import Conv
+from tinysplit.network.onnx_file.composed_operators import NORMS
 from tinysplit.onnx_import import import_model
 
 X = np.random.default_rng(4).normal(size=(6, 3, 5, 7)).astype(np.float32) * 4

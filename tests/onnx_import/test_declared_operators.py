@@ -12,6 +12,7 @@ import pytest
 
 from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from tinysplit.common.errors import InputError
+from tinysplit.network.onnx_file.opsets import FOLLOWED_OPSET
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
@@ -29,7 +30,6 @@ from tinysplit.onnx_import.operators import (
     window,
 )
 from tinysplit.onnx_import.operators.declaration import DECLARED
-from tinysplit.onnx_import.opsets import FOLLOWED_OPSET
 
 Build = Callable[[OnnxBuilder], object]  # adds the node of an operator to a network that computes 1x4x6x6
 GAPS: dict[str, Any] = {"auto_pad": "SAME_UPPER", "strides": [1, 3]}

@@ -99,7 +99,8 @@ def test_an_output_of_floats_may_follow_an_input_of_integers(tmp_path: Path) -> 
     assert np.array_equal(run_float(path, samples.x), run_file(path, x))
 
 
-def test_pixels_may_be_cast(tmp_path: Path) -> None:
+@pytest.mark.parametrize("opset", [7, 9, 10, 18])
+def test_pixels_may_be_cast(opset: int, tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Cast", ["x"], ["pixels"], to=TensorProto.FLOAT),
         helper.make_node("Mul", ["pixels", "factor"], ["scaled"]),
@@ -113,7 +114,7 @@ def test_pixels_may_be_cast(tmp_path: Path) -> None:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 4, 4, 6))],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     path = saved(model, tmp_path / "pixels.onnx")
     x = RNG.integers(0, 256, (4, *SHAPE[1:])).astype(np.uint8)
     graph_of_file = import_model(path)

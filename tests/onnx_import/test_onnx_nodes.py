@@ -30,10 +30,10 @@ from session import profiles
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.common.errors import InputError
 from tinysplit.kernels.cost_table import shipped_table
-from tinysplit.network.composed_operators import COMPOSED
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.integer_reference import quantize_input, run_layers
+from tinysplit.network.onnx_file.composed_operators import COMPOSED
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.operators import OPERATORS

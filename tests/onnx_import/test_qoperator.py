@@ -18,8 +18,8 @@ from models.qdq import Reader
 from session.shared_models import shared_model
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
-from tinysplit.network.integer_operators import name_in_file
 from tinysplit.network.integer_reference import run_integer
+from tinysplit.network.onnx_file.integer_operators import name_in_file
 from tinysplit.network.sample_files import SampleArrays
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model

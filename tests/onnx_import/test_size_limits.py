@@ -14,9 +14,9 @@ from onnx import ModelProto, TensorProto, helper
 from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import CONSTANT_OPERATIONS
-from tinysplit.network import model_source
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.layers import Lookup
+from tinysplit.network.onnx_file import model_source
 from tinysplit.onnx_import import external_data, import_model, importer
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.pointwise import MOST_STEPS, Joined

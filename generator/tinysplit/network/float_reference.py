@@ -14,12 +14,10 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.network.composed_operators import with_composed_operators
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.integer_ends import with_float_ends
-from tinysplit.network.integer_operators import with_float_operators
-from tinysplit.network.living_nodes import keep_living_nodes, sort_nodes
-from tinysplit.network.model_source import load_source
+from tinysplit.network.onnx_file.float_network import as_float_network
+from tinysplit.network.onnx_file.living_nodes import keep_living_nodes, sort_nodes
+from tinysplit.network.onnx_file.model_source import load_source
 from tinysplit.network.onnx_session import open_session
 
 Floats = NDArray[np.float32]
@@ -83,9 +81,7 @@ def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
     """Open the model with `names` as additional outputs."""
     proto = load_source(model)
     sort_nodes(proto)
-    with_float_operators(proto)
-    with_composed_operators(proto)
-    with_float_ends(proto)
+    as_float_network(proto)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)
     keep_living_nodes(proto)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.integer_ends import IntegerInput
 from tinysplit.network.layers.base import Activation, Layer, Shape
+from tinysplit.network.onnx_file.integer_ends import IntegerInput
 
 NETWORK_INPUT = -1  # index of the network's input, which the host sends, instead of a layer index
 

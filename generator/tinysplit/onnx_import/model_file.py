@@ -7,14 +7,13 @@ import onnx
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.network.composed_operators import with_composed_operators
-from tinysplit.network.integer_ends import IntegerInput, with_float_ends
-from tinysplit.network.integer_operators import with_float_operators
-from tinysplit.network.living_nodes import sort_nodes
-from tinysplit.network.model_source import parse_source, read_source
+from tinysplit.network.onnx_file.float_network import as_float_network
+from tinysplit.network.onnx_file.integer_ends import IntegerInput
+from tinysplit.network.onnx_file.living_nodes import sort_nodes
+from tinysplit.network.onnx_file.model_source import parse_source, read_source
+from tinysplit.network.onnx_file.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
 from tinysplit.onnx_import.external_data import load_weights
 from tinysplit.onnx_import.float_types import as_float32
-from tinysplit.onnx_import.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
 from tinysplit.onnx_import.size_limits import all_tensors, check_model_size
 from tinysplit.onnx_import.stand_ins import fill_inputs, weight_inputs
 
@@ -54,10 +53,8 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error) or NAMES_NO_TEXT}") from None
     _check_tensors(model, path)
     as_float32(model)
-    with_float_operators(model)
-    with_composed_operators(model)
+    integers = as_float_network(model)
     model = convert_old(model)
-    integers = with_float_ends(model)
     _check_borders(model, path)
     return ModelFile(model, digest, opset_of(model), has_weights, integers)
 

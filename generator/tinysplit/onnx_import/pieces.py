@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import ModelProto, NodeProto
 
-from tinysplit.network.living_nodes import keep_living_nodes
+from tinysplit.network.onnx_file.living_nodes import keep_living_nodes
 from tinysplit.onnx_import.node import Constant
 
 MOST_FLOOR = 1e-6  # of a norm, as exporters keep it from 0; larger ones are no normalization

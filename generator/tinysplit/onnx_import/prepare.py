@@ -6,7 +6,7 @@ import onnx
 from onnx import ModelProto, ValueInfoProto
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.network.living_nodes import keep_living_nodes
+from tinysplit.network.onnx_file.living_nodes import keep_living_nodes
 
 
 def prepare(model: ModelProto) -> ModelProto:

@@ -18,8 +18,8 @@ from onnx import ModelProto, NodeProto, numpy_helper
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.integer_ends import IN_PAIRS, MOVING
 from tinysplit.network.layers import Activation, Layer
+from tinysplit.network.onnx_file.integer_ends import IN_PAIRS, MOVING
 from tinysplit.onnx_import.node import Constant
 from tinysplit.onnx_import.qdq_nodes import Network
 

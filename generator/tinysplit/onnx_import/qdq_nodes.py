@@ -9,7 +9,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.formats import SMALLEST, ValueFormat
-from tinysplit.network.integer_ends import IN_PAIRS, MOVING
+from tinysplit.network.onnx_file.integer_ends import IN_PAIRS, MOVING
 from tinysplit.onnx_import.node import Constant
 
 KEEPING = {

@@ -6,7 +6,7 @@ import onnx
 
 from tinysplit.common.output_file import version_mark
 from tinysplit.network.graph import Graph
-from tinysplit.network.integer_operators import name_in_file
+from tinysplit.network.onnx_file.integer_operators import name_in_file
 from tinysplit.project.manifest import Project
 from tinysplit.project.network_numbers import cut_number, layer_number
 

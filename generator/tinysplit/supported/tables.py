@@ -8,12 +8,12 @@ from rich.console import Console
 
 from tinysplit.common.tables import plain_table
 from tinysplit.kernels.cost_table import shipped_table
-from tinysplit.network.composed_operators import COMPOSED
-from tinysplit.network.integer_operators import FLOAT
+from tinysplit.network.onnx_file.composed_operators import COMPOSED
+from tinysplit.network.onnx_file.integer_operators import FLOAT
+from tinysplit.network.onnx_file.opsets import FIRST_OPSET, FOLLOWED_OPSET
 from tinysplit.onnx_import.importer import COMMON_REFUSALS
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator
-from tinysplit.onnx_import.opsets import FIRST_OPSET, FOLLOWED_OPSET
 from tinysplit.supported.kernels import BITS, Kernels, kernels_by_kind
 from tinysplit.tflite_import.operators import OPERATORS as TFLITE_OPERATORS
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tinysplit.common.errors import InputError
+from tinysplit.network.onnx_file.opsets import convert_old
 
 INTEGERS = {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}
 MOVING = {
@@ -39,8 +40,10 @@ class IntegerInput:
 def with_float_ends(model: ModelProto) -> IntegerInput | None:
     """Let `model` take and give real values in place of integers; return what its input was, None of a float one.
 
-    Raises InputError for integers that are neither dequantized nor converted.
+    Raises InputError for integers that are neither dequantized nor converted, and as `convert_old`.
     """
+    if any(value.type.tensor_type.elem_type in INTEGERS for value in model.graph.input):
+        model.CopyFrom(convert_old(model))  # to an opset that has QuantizeLinear
     constants = dict(_constants(model))
     inputs = [value for value in model.graph.input if value.name not in constants]
     taken = _float_input(model, inputs[0], constants) if len(inputs) == 1 else None

@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
 
+from tinysplit.network.onnx_file.opsets import opset_of
+
 AXES_OPERAND = {"ReduceMax": 18, "ReduceSum": 13}  # opsets from which axes are an operand
 ONE_AXIS_OPSET = 13  # before it, LogSoftmax ran over all axes from `axis` on
 NORMS = {  # the function of each element, and that of the sum
@@ -40,7 +42,7 @@ class _Composition:
         self.model = model
         constants = {tensor.name for tensor in model.graph.initializer}
         self.computed = {value.name for value in model.graph.input} - constants  # what depends on the input's values
-        self.opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
+        self.opset = opset_of(model)
 
     def nodes(self, node: NodeProto) -> Iterator[NodeProto]:
         """Yield the nodes that compute the same."""

@@ -7,11 +7,11 @@ operator of the dequantized operands, quantized; with these nodes, such a networ
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import onnx
 from onnx import AttributeProto, ModelProto, NodeProto, helper, version_converter
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.network.integer_ends import IN_PAIRS
+from tinysplit.network.onnx_file.integer_ends import IN_PAIRS
+from tinysplit.network.onnx_file.opsets import CONVERTER_ERRORS, opset_of
 
 UNARY = ("AveragePool", "GlobalAveragePool", "LeakyRelu", "Sigmoid", "Softmax")
 FLOAT = {f"QLinear{name}": name for name in ("Add", "Concat", "Conv", "MatMul", "Mul", *UNARY)} | {"QGemm": "Gemm"}
@@ -53,11 +53,11 @@ def with_float_operators(model: ModelProto) -> None:
         return
     del model.graph.node[:], model.graph.value_info[:]
     model.graph.node.extend(rewriting.nodes)
-    opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=0)
+    opset = opset_of(model)
     if opset < AXIS_OPSET and any(values.axis is not None for values in rewriting.real):
         try:
             model.CopyFrom(version_converter.convert_version(model, AXIS_OPSET))
-        except (RuntimeError, version_converter.ConvertError, onnx.shape_inference.InferenceError) as error:
+        except CONVERTER_ERRORS as error:
             raise InputError(
                 f"the network has opset {opset} and scales of channels ({one_line(error)}): quantize it with opset "
                 f"{AXIS_OPSET} or later"

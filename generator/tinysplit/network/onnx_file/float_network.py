@@ -1,0 +1,18 @@
+"""The network of a file as one of float operators, which the import reads and ONNX Runtime runs."""
+
+from onnx import ModelProto
+
+from tinysplit.network.onnx_file.composed_operators import with_composed_operators
+from tinysplit.network.onnx_file.integer_ends import IntegerInput, with_float_ends
+from tinysplit.network.onnx_file.integer_operators import with_float_operators
+
+
+def as_float_network(model: ModelProto) -> IntegerInput | None:
+    """Let `model`, whose nodes are in a topological order, have float operators alone, and a float input and output.
+
+    Returns what its input was, None of a float one. Quantized networks are then in QDQ format. Raises InputError for
+    integers that stand for no floats, and where ONNX's converter does not know an operator.
+    """
+    with_float_operators(model)
+    with_composed_operators(model)
+    return with_float_ends(model)
