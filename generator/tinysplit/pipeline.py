@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -70,7 +71,7 @@ from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.explain.reasons import Reasons, reasons_for
 from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import DIVIDED_STEP, STEP, Front
+from tinysplit.split.pareto import Front
 from tinysplit.split.pareto import pareto_front as front_of
 from tinysplit.split.problem import Assignment, Problem, check_currents
 from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_arrivals
@@ -241,7 +242,11 @@ def place(context: Context, placement: Placement) -> Split:
     widths = BitWidths.of(context.graph, context.settings.bits)
     placed = PlacedNetwork.of(context.graph, widths, len(context.boards), placement)
     problem = placed.problem(context.table, context.boards, context.settings)
-    split = Split(problem, placed.assignments[0], 0.0, 0, GIVEN, 0.0, distributions=placement.distributions)
+    split = Split(
+        *(problem, placed.assignments[0], 0.0, 0, GIVEN, 0.0),
+        copies=placement.copies,
+        distributions=placement.distributions,
+    )
     return _planned(context, split, widths)
 
 
@@ -298,21 +303,12 @@ def pareto_front(context: Context, against: SecondObjective, search: Search) -> 
     problem = make_problem(context.table, context.graph, context.boards, context.settings)
     if against is SecondObjective.ENERGY:
         check_currents(problem.devices)
-    request = _slice_request(context, search, widths)
-    solve, step = _solver(context, search), STEP
-
-    def solve_divided(asked: Problem, left_s: float) -> Split:
-        """Return the best split within the limits of `asked`, of whole layers or divided ones."""
-        limited = request.asked(asked, min(left_s, DEFAULT_TIME_LIMIT_S))
-        return limited.best(lambda limit_s: _solver(context, search)(asked, limit_s), planned, Console(quiet=True))
-
-    def planned(found: Split) -> Split:
-        return _planned(context, found, widths)
-
-    if request.may_divide(context.messages):
-        solve, step = solve_divided, DIVIDED_STEP
+    request = _slice_request(context, replace(search, time_limit_s=DEFAULT_TIME_LIMIT_S), widths)
+    divides, solve = request.may_divide(context.messages), _solver(context, search)
+    if divides:
+        solve = partial(request.best_within, solve=solve, planned=lambda found: _planned(context, found, widths))
     with steps(context.messages, f"Pareto front of latency and {against} of {context.title}"):
-        return front_of(problem, against, solve, search.time_limit_s, step)
+        return front_of(problem, against, solve, search.time_limit_s, divides=divides)
 
 
 def simulate(

@@ -115,7 +115,7 @@ def divided_by_norm(b: OnnxBuilder, operator: str, *operands: str) -> str:
 
 
 def scaled(b: OnnxBuilder, opset: int, operator: str, channels: int, **attributes: int) -> None:
-    """Add a normalization with a scale and a shift of so many channels."""
+    """Add a scale and a shift for each channel to a normalization."""
     of_opset(b, opset, operator, b.constant(weights(channels)), b.constant(weights(channels)), **attributes)
 
 

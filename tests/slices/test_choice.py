@@ -18,7 +18,7 @@ from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
-from tinysplit.slices.choice import LIMITS, SliceRequest
+from tinysplit.slices.choice import SliceRequest
 from tinysplit.split.problem import Objective
 from tinysplit.split.report.split import print_split
 from tinysplit.split.solution import Split
@@ -136,7 +136,7 @@ def test_a_limit_of_what_is_minimised_leaves_the_best_one(objective: Objective) 
     request = request_of(None, replace(FAST, objective=objective))
     best = request.best(infeasible, as_found, messages())
     for factor, is_found in ((1.001, True), (0.99, False)):
-        limit: dict[str, Any] = {LIMITS[objective]: factor * best.value}
+        limit: dict[str, Any] = {objective.limit: factor * best.value}
         problem = replace(best.problem, **limit)
         limited = request.asked(problem, 3.0)
         if is_found:

@@ -4,11 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from commands.command_line import run
 from example_folders import example
+from tinysplit.common.choices import Copies, SecondObjective, Slices
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
+from tinysplit.pipeline import Context, pareto_front, place, split_network
 from tinysplit.project.split_file import read_split
+from tinysplit.slices.settings import Search
 from tinysplit.split.explain.reasons import MOST_CUTS, NamedValue, Reasons, kind_of, placement_text
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Placement
@@ -78,3 +83,15 @@ def test_split_tells_and_keeps_them(tmp_path: Path) -> None:
     assert [each.value for each in reasons.following] == sorted(each.value for each in reasons.following)
     assert len(reasons.following) == 4
     assert all(each.value < taken for each in reasons.faster)
+
+
+def test_copies_have_the_figures_that_split_gives_them() -> None:
+    """In the reasons of a split and on a front: their rates add up."""
+    boards, settings = (G0[1], G0[1]), CostSettings(baud=921_600, objective=Objective.THROUGHPUT)
+    context = Context.load(example.MODEL, boards, settings, Console(quiet=True))
+    split = split_network(context, Search(copies=Copies.ALWAYS))
+    assert split.copies == (0, 1)
+    assert place(context, split.placement).value == pytest.approx(split.value, rel=1e-12)
+    front = pareto_front(context, SecondObjective.THROUGHPUT, Search(slices=Slices.NONE, time_limit_s=5.0))
+    copies = next(point for point in front.points if point.copies)
+    assert (copies.latency_s, copies.period_s) == pytest.approx((split.i_s, split.period_s), rel=1e-12)

@@ -60,13 +60,9 @@ def best_case_of_divisions(problem: Problem) -> Figures:
     if not _flash_suffices(problem):
         return NOWHERE
     speeds = 1 / np.maximum(seconds, np.finfo(float).tiny)
-    host_s = np.array(problem.handoff_parts.host_s).min(axis=0).max()
-    latency_s = float((1 / speeds.sum(axis=1)).sum())
-    period_s = float(max(_spread_s(seconds), host_s))
-    idle_w = np.array([device.idle_w for device in problem.devices])
-    beyond_idle_w = np.array([device.run_w for device in problem.devices]) - idle_w
-    energy_j = (seconds * beyond_idle_w).min(axis=1).sum() + idle_w.sum() * (problem.frame_period_s or period_s)
-    return Figures(latency_s, period_s, float(energy_j))
+    period_s = max(_spread_s(seconds), _host_s(problem))
+    energy_j = _joules(problem, seconds).min(axis=1).sum() + _idle_j(problem, period_s)
+    return Figures(float((1 / speeds.sum(axis=1)).sum()), period_s, float(energy_j))
 
 
 def _layer_seconds(problem: Problem) -> Seconds:
@@ -135,8 +131,13 @@ def _least_period_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float:
     """Return the largest of: a layer, a cut at every board, the host's part, work spread over boards by their speed."""
     spread_s = _spread_s(seconds)
     cut_s = _worst_device_s([wire[layer] for layer, _ in _edges(problem)])
-    host_s = np.array(problem.handoff_parts.host_s).min(axis=0).max()  # to send the input, to read the output
-    return float(max(spread_s, seconds.min(axis=1).max(), seconds.min(axis=0).max(), cut_s, host_s))
+    longest_s = seconds.min(axis=1).max(), seconds.min(axis=0).max()
+    return float(max(spread_s, *longest_s, cut_s, _host_s(problem)))
+
+
+def _host_s(problem: Problem) -> float:
+    """Return the least seconds of the host's port: to send the input, to read the output."""
+    return float(np.array(problem.handoff_parts.host_s).min(axis=0).max())
 
 
 def _spread_s(seconds: Seconds) -> float:
@@ -151,10 +152,20 @@ def _spread_s(seconds: Seconds) -> float:
 
 def _least_energy_j(problem: Problem, seconds: Seconds, period_s: float) -> float:
     """Return joules of computation beyond idle, one layer on the worst board, and idle power of all boards."""
-    idle = np.array([device.idle_w for device in problem.devices])
-    running = np.array([device.run_w for device in problem.devices])
-    joules = np.where(np.isfinite(seconds), seconds, 0.0) * (running - idle)
-    joules[~np.isfinite(seconds)] = inf
+    joules = _joules(problem, seconds)
     least = joules.min(axis=1)
     detour_j = (joules - least[:, None]).min(axis=0).max()
-    return float(least.sum() + detour_j + idle.sum() * (problem.frame_period_s or period_s))
+    return float(least.sum() + detour_j + _idle_j(problem, period_s))
+
+
+def _joules(problem: Problem, seconds: Seconds) -> Seconds:
+    """Return the joules beyond idle power that take `seconds` by [layer][device], infinite like these."""
+    beyond_idle_w = np.array([device.run_w - device.idle_w for device in problem.devices])
+    joules: Seconds = np.where(np.isfinite(seconds), seconds, 0.0) * beyond_idle_w
+    joules[~np.isfinite(seconds)] = inf
+    return joules
+
+
+def _idle_j(problem: Problem, period_s: float) -> float:
+    """Return the joules of the idle power of all boards between two inputs."""
+    return sum(device.idle_w for device in problem.devices) * (problem.frame_period_s or period_s)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from heapq import nsmallest
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate
 from tinysplit.split.explain.reasons import placement_text
 from tinysplit.split.link_limits import solve_within_links
-from tinysplit.split.pareto import DIVIDED_STEP, STEP, pareto_front
+from tinysplit.split.pareto import pareto_front
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.split.solution import Placement, Split, assignments
 from tinysplit.timing.topology import Pair, pair_of
@@ -84,21 +85,18 @@ def evaluate_candidates(tables: Tables, candidates: Sequence[SetCandidate], solv
 def _outcome(tables: Tables, candidate: SetCandidate, solving: Solving) -> Outcome:
     table = tables[key_of(candidate)]
     links, problem = table.links_of(candidate.boards), table.problem_of(candidate.boards)
-    division, quiet = table.division_of(candidate.boards, solving.slices, solving.time_limit_s), Console(quiet=True)
-    divides = division.may_divide(quiet)
+    division = table.division_of(candidate.boards, solving.slices, solving.time_limit_s)
+    divides = division.may_divide(Console(quiet=True))
 
-    def solve(problem: Problem, left_s: float) -> Split:
-        def whole(limit_s: float) -> Split:
-            return solve_within_links(problem, links, AUTO, time_limit_s=limit_s)
+    def whole(problem: Problem, left_s: float) -> Split:
+        return solve_within_links(problem, links, AUTO, time_limit_s=left_s)
 
-        return division.asked(problem, left_s).best(whole, lambda found: found, quiet) if divides else whole(left_s)
-
+    solve = partial(division.best_within, solve=whole, planned=lambda found: found) if divides else whole
     try:
         if not solving.against:
             return _ranked(candidate, problem, lambda each: solve(each, solving.time_limit_s))
         share_s = solving.time_limit_s / len(solving.against)
-        step = DIVIDED_STEP if divides else STEP
-        fronts = [pareto_front(problem, against, solve, share_s, step) for against in solving.against]
+        fronts = [pareto_front(problem, against, solve, share_s, divides=divides) for against in solving.against]
     except CheckFailedError as error:
         return Outcome(candidate, why_not=error.message)
     points = dict.fromkeys(

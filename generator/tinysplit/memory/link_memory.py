@@ -12,7 +12,7 @@ LINK_BYTES = 256
 CHANNEL_BYTES = 64
 BITMAP_SHARE = 8 * 64  # bytes of a tensor for each byte of its bitmap of blocks
 TIME_BYTES = 16  # network_time_t: the record of a step
-COUNTED_STEPS = 8  # at least so many records have room in what the cost table has for the firmware
+COUNTED_STEPS = 8  # records that the RAM of the firmware in the cost table includes, at least
 
 
 def link_ram_bytes(n_links: int, tensors: Sequence[int]) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isfinite
 from typing import Any
 
@@ -31,11 +32,6 @@ MOST_BOARDS = 8  # over which layers are divided
 WHOLE_SHARE = 0.5  # of the time, at most, for whole layers
 WORTHWHILE = 0.001  # relative: so much better than whole layers, whose estimates may know the weights, divided ones are
 NO_DIVISION = "no division of layers over boards was found, either"
-LIMITS = {  # the setting that limits what an objective minimises
-    Objective.LATENCY: "max_latency_s",
-    Objective.THROUGHPUT: "max_period_s",
-    Objective.ENERGY: "max_energy_j",
-}
 NEAR = 0.1  # relative: so far beyond its limit, the objective of a division may be made better
 
 
@@ -104,9 +100,25 @@ class SliceRequest:
 
     def asked(self, problem: Problem, time_limit_s: float) -> "SliceRequest":
         """Return the request with the objective and the limits of `problem`."""
-        limits: dict[str, Any] = {name: getattr(problem, name) for name in LIMITS.values()}
+        limits: dict[str, Any] = {each.limit: getattr(problem, each.limit) for each in Objective}
         settings = replace(self.settings, objective=problem.objective, **limits)
         return replace(self, settings=settings, time_limit_s=time_limit_s)
+
+    def best_within(
+        self,
+        problem: Problem,
+        left_s: float,
+        *,
+        solve: Callable[[Problem, float], Split],
+        planned: Callable[[Split], Split],
+    ) -> Split:
+        """Return the best split by the objective and within the limits of `problem`, the network's whole layers.
+
+        It takes at most `left_s` and the time of the request. `solve` solves such problems. The errors are those of
+        `best`.
+        """
+        request = self.asked(problem, min(left_s, self.time_limit_s))
+        return request.best(partial(solve, problem), planned, Console(quiet=True))
 
     def may_divide(self, messages: Console) -> bool:
         """Return whether layers may be divided, and print why not where nobody has excluded it.
@@ -168,7 +180,7 @@ class SliceRequest:
         The limit of the objective itself is kept at the end: on the way to the best division, others are beyond it.
         """
         start = clock.now()
-        name = LIMITS[self.settings.objective]
+        name = self.settings.objective.limit
         without: dict[str, Any] = {name: inf}
         own_limit, settings = getattr(self.settings, name), replace(self.settings, **without)
         first, last = self.ends

@@ -19,7 +19,7 @@ from tinysplit.split.evaluate.replication import replicate_on
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.explain.reasons import placement_text
 from tinysplit.split.problem import Assignment, Objective, Problem
-from tinysplit.split.solution import Placement, Split
+from tinysplit.split.solution import GIVEN, Placement, Split
 
 NO_TIME_S = 1e-12  # a limit on latency has to be above zero
 STEP = 1e-6  # relative: points that are closer are equal
@@ -52,8 +52,7 @@ class Point:
     @property
     def copies(self) -> tuple[int, ...]:
         """The devices with a copy of the whole network each, empty for one pipeline."""
-        each = self.placement.assignments
-        return tuple(assignment[0] for assignment in each) if len(each) > 1 else ()
+        return self.placement.copies
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,15 @@ def pareto_front(
     against: SecondObjective,
     solve: Solve,
     time_limit_s: float = DEFAULT_FRONT_LIMIT_S,
-    step: float = STEP,
+    *,
+    divides: bool = False,
 ) -> Front:
     """Return the front of `problem`, whose limits hold for every point and whose objective is ignored.
 
-    `solve` takes a problem and a time limit in seconds and returns a Split. Points that are closer than `step` are
-    equal. Raises CheckFailedError, from `solve`, if there is no split.
+    `solve` takes a problem and a time limit in seconds and returns a Split, of which layers may be divided
+    if it `divides`. Raises CheckFailedError, from `solve`, if there is no split.
     """
+    step = DIVIDED_STEP if divides else STEP
     deadline = clock.now() + time_limit_s
     points = [_fastest(problem, against, solve, deadline)]
     complete = not points[-1].known[1]  # zero cannot be improved
@@ -116,9 +117,8 @@ def pareto_front(
 
 
 def _limited(problem: Problem, against: SecondObjective, limit: float) -> Problem:
-    if against is SecondObjective.ENERGY:
-        return replace(problem, max_energy_j=limit)
-    return replace(problem, max_period_s=limit)
+    limits: dict[str, Any] = {Objective(against.value).limit: limit}
+    return replace(problem, **limits)
 
 
 def _fastest(problem: Problem, against: SecondObjective, solve: Solve, deadline: float) -> Point:
@@ -155,10 +155,10 @@ def _copies(problem: Problem, against: SecondObjective) -> list[Point]:
     for count in counts:
         copies = replicate_on(problem, sorted(device for _, device in seconds[:count]))
         if copies:
+            found = Split(problem, whole[copies.devices[0]], 0.0, 0, GIVEN, 0.0, copies=copies.devices)
             known = copies.latency_s, copies.period_s
-            placement = Placement(tuple(whole[device] for device in copies.devices))
-            points.append(Point(*known, inf, placement, proved=True, known=known))
-    return [point for point in points if point.period_s <= problem.longest_period_s]
+            points.append(Point(found.i_s, found.period_s, inf, found.placement, proved=True, known=known))
+    return [point for point in points if point.known[1] <= problem.longest_period_s]
 
 
 def _best(points: list[Point]) -> tuple[Point, ...]:

@@ -40,6 +40,11 @@ class Objective(StrEnum):
         """The unit in which values are shown."""
         return "mJ" if self is Objective.ENERGY else "ms"
 
+    @property
+    def limit(self) -> str:
+        """The field of settings and problems that limits what is minimised."""
+        return "max_energy_j" if self is Objective.ENERGY else f"max_{self.noun}_s"
+
     def number(self, value: float) -> str:
         """Return a value, in seconds or joules, as it is shown."""
         return f"{value * MILLI:.3f}" if self is Objective.ENERGY else f"{value * MS:.2f}"

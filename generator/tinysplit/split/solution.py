@@ -37,6 +37,11 @@ class Placement(NamedTuple):
             return tuple(layer.owners[0] for layer in self.distributions.layers)
         return self.assignments[0]
 
+    @property
+    def copies(self) -> tuple[int, ...]:
+        """The devices with a copy of the whole network each, empty for one pipeline."""
+        return tuple(each[0] for each in self.assignments) if len(self.assignments) > 1 else ()
+
 
 class Considered(NamedTuple):
     """A feasible placement, and its objective as the search knew it: seconds or joules.

@@ -17,7 +17,7 @@ from tinysplit.common.errors import InputError
 
 IDENTIFIER = b"TFL3"
 VERSION = 3  # of the schema; the only one with this identifier
-SHARED = 64  # tables may share vectors, and count them so many times
+SHARED = 64  # most times that the file's size may be read, as tables may share vectors
 DAMAGED = (struct.error, IndexError, KeyError, ValueError, TypeError, OverflowError, AttributeError)
 _OPERATOR_NAMES = {code: name for name, code in vars(tflite.BuiltinOperator).items() if isinstance(code, int)}
 _OPTION_NAMES = {code: name for name, code in vars(tflite.BuiltinOptions).items() if isinstance(code, int)}

@@ -97,15 +97,15 @@ def kind_of(placement: Placement) -> str:
         axes = {str(each.axis) for each in placement.distributions.layers if not each.is_whole}
         if axes:
             return " and ".join(sorted(axes, reverse=True))
-    if len(placement.assignments) > 1:
+    if placement.copies:
         return COPIES
     return ONE_BOARD if len(set(placement.devices)) == 1 else WHOLE
 
 
 def placement_text(placement: Placement) -> str:
     """Return which layers are where, numbers from 1: "layers 1-9 by rows over boards 1 and 2, 10-12 on board 1"."""
-    if len(placement.assignments) > 1:
-        return f"copies on {_boards([each[0] for each in placement.assignments])}"
+    if placement.copies:
+        return f"copies on {_boards(placement.copies)}"
     if placement.distributions:
         layers = placement.distributions.layers
         where = [_where(None if each.is_whole else each.axis, sorted(each.owners)) for each in layers]
