@@ -56,7 +56,7 @@ static const int16_t layer_3_exp_high[256] TINYSPLIT_WEIGHTS(layer_3_exp_high) =
 };
 
 enum {
-  FRACTION_BITS = 15,
+  ONE = 32768,
 };
 
 /* exp(-distance) in Q0.15; `distance` counts steps of the input's format. */
@@ -75,7 +75,8 @@ void layer_3(const int16_t *input, int16_t *output) {
     sum += exponential(largest - input[i]);
   }
   for (int32_t i = 0; i < IN_CHANNELS; i++) {
-    const uint32_t numerator = (exponential(largest - input[i]) << FRACTION_BITS) + sum / 2;
-    output[i] = (int16_t)fixed_point_clamp((int32_t)(numerator / sum), LOW, HIGH);
+    const uint32_t numerator = exponential(largest - input[i]) * ONE + sum / 2;
+    const int32_t quotient = (int32_t)(numerator / sum);
+    output[i] = (int16_t)fixed_point_clamp(quotient, LOW, HIGH);
   }
 }

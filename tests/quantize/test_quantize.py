@@ -55,7 +55,12 @@ def test_pools_and_softmax_have_the_formats_of_their_inputs_or_their_own() -> No
     )
     ranges = {"x": (-5.0, 5.0), "a": (-1.0, 1.0), "b": (-0.9, 0.9), "c": (-2.0, 2.0), "d": (0.0, 1.0)}
     formats = choose_formats(chain(*layers), ranges, 8)
-    assert [str(f.y) for f in formats] == ["Q3.4", "Q0.7", "Q0.7", "Q0.7"]  # the third would lose bits by its range
+    assert [str(f.y) for f in formats] == [
+        "Q3.4",
+        "Q0.7",
+        "Q0.7",
+        "Q-1.8 at -128",
+    ]  # the third would lose bits by its range
     assert [f.x for f in formats[1:]] == [f.y for f in formats[:-1]]
 
 

@@ -103,7 +103,8 @@ def softmax_warnings(quantized: QuantizedGraph, x: FloatArray) -> Iterator[str]:
     for start in range(0, len(x), CHUNK):
         for k, values in enumerate(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]))):
             if k in coarse:
-                coarse[k] += sum(bool((pixels.max(axis=-1) <= 1).any()) for pixels in values)
+                highest = values.max(axis=-1).astype(np.int64) - layers[k].formats.y.zero_point
+                coarse[k] += int((highest <= 1).any(axis=(1, 2)).sum())
     for k, count in coarse.items():
         if count:
             layer, y = layers[k].layer, layers[k].formats.y

@@ -20,7 +20,10 @@ ONE = (1 << 15) - 1  # exp(0) in the tables: the common factor cancels in the di
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Softmax(Layer):
-    """exp(x_i) / sum_j exp(x_j), from tables of exp in Q0.15; the output is Q0.7 or Q0.15.
+    """exp(x_i) / sum_j exp(x_j), from tables of exp in Q0.15.
+
+    The output has steps of 1/256 from 0 on in 8 bits, as in TensorFlow Lite. In 16 bits it is Q0.15, as the division
+    has no bit to spare.
 
     The tables hold exp(-d) for the distance d to the largest input, in steps of the input's format. 16-bit distances
     take one table for each of their bytes: exp(-(256 h + l)) = exp(-256 h) exp(-l).
@@ -59,8 +62,8 @@ class Softmax(Layer):
 
     @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
-        """Return Q0.7 or Q0.15."""
-        return QFormat(wanted.bits, wanted.bits - 1)
+        """Return steps of 1/256 from the lowest integer on in 8 bits, Q0.15 in 16."""
+        return QFormat(16, 15) if wanted.bits > 8 else ValueFormat(8, 2.0**-8, -128)  # noqa: PLR2004 - a byte
 
     @override
     def sum_bounds(self, _: IntegerLayer) -> IntArray:
@@ -78,4 +81,4 @@ class Softmax(Layer):
             exponentials = fixed_point.rounded_shift(products, 15)
         sums = exponentials.sum(axis=-1, keepdims=True)
         scaled = exponentials * round(1 / quantized.formats.y.scale)
-        return quantized.clamped(fixed_point.rounded_quotient(scaled, sums))
+        return quantized.clamped(fixed_point.rounded_quotient(scaled, sums) + quantized.formats.y.zero_point)
