@@ -3,16 +3,17 @@
 #include <string.h>
 
 #include "board.h"
-#include "crc32.h"
 #include "host.h"
 #include "mlperf_infer.h"
+#include "mlperf_input.h"
+#include "mlperf_results.h"
 #include "mlperf_settings.h"
 #include "network.h"
 #include "text_out.h"
 #include "ticker.h"
 
 enum { COMMAND_CHARS = 80, COMMAND_END = '%', DEFAULT_WARM_UPS = 10, MOST_DIGITS = 9, HEX_DIGITS = 2 };
-enum { MAP_BYTES = 256, LINE_BYTES = 8 };
+enum { LINE_BYTES = 8 };
 
 static const char help[] =
     "ULPMark for tinyML Firmware V0.0.1\r\n"
@@ -31,9 +32,7 @@ static const char help[] =
 
 static char command[COMMAND_CHARS + 1];
 static uint8_t length;
-static uint32_t loaded; /* bytes of the data set */
 static bool is_loading;
-static uint32_t input_crc;
 
 /* Words */
 
@@ -65,26 +64,15 @@ static int32_t hex_digit(char digit) {
   return -1;
 }
 
-/* The input: it lies in its buffer beside the arena, from which every inference takes it. */
-
-static uint32_t wanted_bytes(void) {
-  return mlperf_settings.input_map ? network_input.bytes / mlperf_settings.input_value_bytes : network_input.bytes;
-}
-
-/* Where a byte of the input lies in its buffer. */
-static uint8_t *place_of(uint32_t index) {
-  uint32_t bytes = mlperf_settings.input_map ? mlperf_settings.input_value_bytes : 1u;
-  return network_arena + network_input.stage + index * bytes;
-}
+/* The input */
 
 static void begin_load(const char *word) {
   uint32_t count;
   is_loading = false;
-  loaded = 0;
-  input_crc = 0;
-  if (!word || !read_number(word, &count) || count != wanted_bytes()) {
+  mlperf_input_begin();
+  if (!word || !read_number(word, &count) || count != mlperf_input_bytes()) {
     text_out("e-[Command 'db load' needs the input's ");
-    text_out_number(wanted_bytes());
+    text_out_number(mlperf_input_bytes());
     text_out(" bytes]\r\n");
     return;
   }
@@ -92,15 +80,6 @@ static void begin_load(const char *word) {
   text_out("m-[Expecting ");
   text_out_number(count);
   text_out(" bytes]\r\n");
-}
-
-static void store(uint8_t byte) {
-  uint32_t bytes = mlperf_settings.input_map ? mlperf_settings.input_value_bytes : 1u;
-  uint8_t *to = place_of(loaded);
-  uint32_t value = mlperf_settings.input_map ? (uint16_t)mlperf_settings.input_map[byte] : byte;
-  for (uint32_t i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8u * i);
-  input_crc = crc32(input_crc, to, bytes);
-  loaded++;
 }
 
 /* What follows the last byte of the input is ignored. */
@@ -119,31 +98,22 @@ static void load(const char *digits) {
       text_out("e-[Invalid hex digit]\r\n");
       return;
     }
-    store((uint8_t)(high << 4 | low));
-    is_loading = loaded < wanted_bytes();
+    mlperf_input_take((uint8_t)(high << 4 | low));
+    is_loading = mlperf_input_taken < mlperf_input_bytes();
   }
   if (!is_loading) text_out("m-load-done\r\n");
 }
 
-/* Returns a byte of the data set that gave the input at `from`: the first one of those that give the same. */
-static uint8_t byte_of(const uint8_t *from) {
-  if (!mlperf_settings.input_map) return *from;
-  int32_t value = mlperf_settings.input_value_bytes == 1 ? (int8_t)from[0] : (int16_t)(from[0] | from[1] << 8);
-  uint32_t byte = 0;
-  while (byte < MAP_BYTES - 1 && mlperf_settings.input_map[byte] != value) byte++;
-  return (uint8_t)byte;
-}
-
-/* Two digits of each loaded byte, with what stands before and behind them. */
+/* Two digits of each byte that was taken, with what stands before and behind them. */
 static const char *buffer_part(uint32_t part) {
   static const char digits[] = "0123456789abcdef";
   static char text[HEX_DIGITS + 1];
   uint32_t index = part / 3;
-  if (index >= loaded) return NULL;
-  bool is_end = (index + 1) % LINE_BYTES == 0 || index + 1 == loaded;
+  if (index >= mlperf_input_taken) return NULL;
+  bool is_end = (index + 1) % LINE_BYTES == 0 || index + 1 == mlperf_input_taken;
   if (part % 3 == 0) return index % LINE_BYTES ? "-" : "m-buffer-";
   if (part % 3 == 2) return is_end ? "\r\n" : "";
-  uint8_t byte = byte_of(place_of(index));
+  uint8_t byte = mlperf_input_byte(index);
   text[0] = digits[byte >> 4];
   text[1] = digits[byte & 15u];
   return text;
@@ -213,7 +183,7 @@ static bool do_db(char *rest) {
 
 static bool do_results(char *rest) {
   (void)rest;
-  if (!mlperf_send_results()) text_out("e-[There are no results yet]\r\n");
+  if (!mlperf_results_send()) text_out("e-[There are no results yet]\r\n");
   return true;
 }
 
@@ -224,10 +194,10 @@ static bool do_infer(char *rest) {
     text_out("e-[Inference iterations must be >0]\r\n");
   } else if (warmed && !read_number(warmed, &warm_ups)) {
     text_out("e-[Inference warmup must be >=0]\r\n");
-  } else if (loaded != wanted_bytes()) {
+  } else if (mlperf_input_taken != mlperf_input_bytes()) {
     text_out("e-[There is no input: use 'db load']\r\n");
   } else {
-    mlperf_infer(count, warm_ups, input_crc);
+    mlperf_infer(count, warm_ups, mlperf_input_crc);
     return false;
   }
   return true;

@@ -8,13 +8,13 @@
 #include "frames.h"
 #include "interrupts.h"
 #include "mlperf_events.h"
-#include "mlperf_settings.h"
+#include "mlperf_results.h"
 #include "network.h"
 #include "run.h"
 #include "text_out.h"
 #include "ticker.h"
 
-enum { HZ_PER_MHZ = 1000000, MOST_TRIES = 5, DECIMALS = 6, RUNS_AHEAD = 1 << 24 };
+enum { HZ_PER_MHZ = 1000000, MOST_TRIES = 5, RUNS_AHEAD = 1 << 24 };
 
 typedef enum { IDLE, WARMING, MEASURING } phase_t;
 
@@ -120,7 +120,7 @@ static void end(void) {
   send_time();
   enter(IDLE);
   text_out("m-infer-done\r\n");
-  mlperf_send_results();
+  mlperf_results_send();
   text_out("m-ready\r\n");
 }
 
@@ -128,33 +128,6 @@ static __attribute__((noinline)) void fail(uint8_t code, uint32_t detail) {
   mlperf_infer_cancel();
   mlperf_send_error(code, detail);
   text_out("m-ready\r\n");
-}
-
-/* Results */
-
-static int32_t output_at(uint32_t index) {
-  const uint8_t *at = network_arena + network_output.stage + index * mlperf_settings.output_value_bytes;
-  return mlperf_settings.output_value_bytes == 1 ? (int8_t)at[0] : (int16_t)(at[0] | at[1] << 8);
-}
-
-/* Sign and digits of each output, with a comma in between. */
-static const char *result_part(uint32_t part) {
-  static char text[TEXT_NUMBER_CHARS];
-  uint32_t index = part / 2;
-  if (index >= network_output.bytes / mlperf_settings.output_value_bytes) return 0;
-  int32_t steps = output_at(index) - mlperf_settings.output_zero_point;
-  if (part % 2 == 0) return index ? (steps < 0 ? ",-" : ",") : (steps < 0 ? "-" : "");
-  uint64_t product = (uint64_t)(uint32_t)(steps < 0 ? -steps : steps) * mlperf_settings.output_factor;
-  uint32_t shift = mlperf_settings.output_shift;
-  return text_of_number(text, shift ? ((product >> (shift - 1u)) + 1u) >> 1 : product, DECIMALS);
-}
-
-bool mlperf_send_results(void) {
-  if (exchange_outputs_done == 0) return false;
-  text_out("m-results-[");
-  text_out_parts(result_part);
-  text_out("]\r\n");
-  return true;
 }
 
 /* Events of the modules below */

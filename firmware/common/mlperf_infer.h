@@ -19,7 +19,4 @@ void mlperf_infer_cancel(void);
 /* Microseconds since the start; wraps around. */
 uint32_t mlperf_us(void);
 
-/* Sends the newest output; false if there is none. */
-bool mlperf_send_results(void);
-
 #endif

@@ -11,8 +11,17 @@ typedef struct {
   const char *device; /* name of the board */
   const char *model;  /* of the benchmark */
 
-  /* The network's input for each byte of the data set; NULL: the bytes are those of the input itself. */
+  /* The network's input for each byte of the data set. */
   const int16_t *input_map;
+
+  /* Room for an input of float32 values, where the data set has such: a value of the input is real_factor / 2^real_shift
+   * times their steps (mlperf_input.h). Without it and without a map, the bytes are those of the input itself.
+   */
+  uint8_t *reals;
+  uint32_t real_factor;
+  uint8_t real_shift;
+
+  int16_t input_zero_point;
   uint8_t input_value_bytes; /* 1 or 2 */
 
   /* An output i stands for (i - zero_point) * factor / 2^shift millionths. */

@@ -2,7 +2,8 @@
  * stdout. Everything that is to be sent leaves at once; a byte of the host is taken only while the board waits.
  *
  * The network reads 6 values and gives twice each, from -128 to 127, as (i - 2) / 4. VALUE_BYTES is 1 or 2. With MAPPED the
- * byte b of the data set stands for the value b - 100. Time passes by a millisecond with every look at the host's bytes
+ * byte b of the data set stands for the value b - 100; with REALS the data set has float32 values, four steps of the
+ * input each, from 1 on. Time passes by a millisecond with every look at the host's bytes
  * and by two with every inference. The byte 1 of the host resets the neighbours, 2 unplugs them, 3 damages the input.
  */
 #include <stdio.h>
@@ -45,10 +46,15 @@ uint32_t network_link_ticks[3];
 const bool network_has_long_layers = false;
 
 static int16_t input_map[256];
+static uint8_t reals[4 * VALUES];
 const mlperf_settings_t mlperf_settings = {
     .device = "board",
     .model = "kws01",
     .input_map = MAPPED ? input_map : NULL,
+    .reals = REALS ? reals : NULL,
+    .real_factor = 4,
+    .real_shift = 16,
+    .input_zero_point = 1,
     .input_value_bytes = VALUE_BYTES,
     .output_value_bytes = VALUE_BYTES,
     .output_factor = 1000000u << 2,

@@ -58,10 +58,20 @@ def test_results_are_millionths(quantized: QuantizedGraph) -> None:
     assert factor / 2**shift == pytest.approx(1e6 * quantized.output_format.scale, rel=1e-8)
 
 
-@pytest.mark.parametrize("model", ["", "a]", "kws 01", 'a"b', "ad01"])
+@pytest.mark.parametrize("model", ["", "a]", "kws 01", 'a"b'])
 def test_a_model_that_cannot_be_served_is_refused(model: str) -> None:
     with pytest.raises(InputError, match="--mlperf-model"):
         Mlperf(model).check(copies=0)
+
+
+def test_bytes_of_real_values_have_no_scale() -> None:
+    with pytest.raises(UsageError, match="leave --mlperf-byte-scale out"):
+        Mlperf("ad01", 0.5).check(copies=0)
+
+
+def test_an_output_that_is_no_reconstruction_is_refused(quantized: QuantizedGraph) -> None:
+    with pytest.raises(InputError, match=r"this network's \d+ outputs do not reconstruct its \d+ inputs"):
+        settings(quantized, "ad01")
 
 
 def test_copies_are_refused() -> None:

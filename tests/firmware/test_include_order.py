@@ -59,6 +59,8 @@ ORDER = (
     "weights_update",
     "transfers",
     "exchange",
+    "mlperf_input",
+    "mlperf_results",
     "schedule",
     "row_stream",
     "wiring_frames",

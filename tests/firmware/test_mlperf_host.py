@@ -4,12 +4,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from programs.firmware_on_host import RUN_SOURCES, compile_host
 
 BANNER = ["m-timestamp-mode-performance", "m-lap-us-0", "m-init-done", "m-ready"]
-SOURCES = ("mlperf_events", "mlperf_host", "mlperf_infer", "text_out", *RUN_SOURCES)
+SOURCES = ("mlperf_events", "mlperf_host", "mlperf_infer", "mlperf_input", "mlperf_results", "text_out", *RUN_SOURCES)
 RESET_NEIGHBOURS, UNPLUG_NEIGHBOURS, DAMAGE_INPUT = "\x01", "\x02", "\x03"
 LOAD = ["db load 6%", "db 6465%", "db 6a5e00ff%"]  # with the map of the test's board: 0, 1, 6, -6, -100, 155
 RESULTS = "m-results-[-0.500000,0.000000,2.500000,-3.500000,13.500000,13.000000]"
@@ -25,8 +26,8 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_port(tmp_path_factory.mktemp("mlperf"), 1, is_mapped=True)
 
 
-def compile_port(folder: Path, value_bytes: int, *, is_mapped: bool) -> Path:
-    defines = (f"VALUE_BYTES={value_bytes}", f"MAPPED={is_mapped:d}")
+def compile_port(folder: Path, value_bytes: int, *, is_mapped: bool = False, has_reals: bool = False) -> Path:
+    defines = (f"VALUE_BYTES={value_bytes}", f"MAPPED={is_mapped:d}", f"REALS={has_reals:d}")
     return compile_host(folder, "mlperf_port", *(f"{name}.c" for name in SOURCES), defines=defines)
 
 
@@ -152,3 +153,44 @@ def test_an_input_that_changes_in_ram_ends_it(port: Path) -> None:
     lines = ask(port, *LOAD, DAMAGE_INPUT, "infer 1 1%", *LOAD, "infer 1 1%")[5:]
     assert lines[:3] == ["m-warmup-start-1", "e-[Error 18, detail 0]", "m-ready"]
     assert without_times(lines)[-8:] == inference(1, 1)
+
+
+def reconstruction(port: Path, reals: Sequence[float]) -> float:
+    """Return the result for float32 values, which are loaded in pieces that end anywhere."""
+    data = np.array(reals, "<f4").tobytes()
+    loads = [f"db {data[start : start + 7].hex()}%" for start in range(0, len(data), 7)]
+    lines = ask(port, f"db load {len(data)}%", *loads, "infer 1 0%", "db print%")
+    assert "m-load-done" in lines
+    printed = "".join(line.removeprefix("m-buffer-") for line in lines if line.startswith("m-buffer-"))
+    assert bytes.fromhex(printed.replace("-", "")) == data
+    (result,) = (line for line in lines if line.startswith("m-results-"))
+    return float(result.removeprefix("m-results-[").removesuffix("]"))
+
+
+@pytest.mark.parametrize(
+    "reals",
+    [
+        (0, 0, 0, 0, 0, 0),
+        (1, -2.5, 4.25, 0.75, -0.25, 3),  # in steps of the input: the network doubles them
+        (0.1, 1e-30, -0.0, 7.7, -3.14159, 2.71828),
+        (1e6, -1e6, 0, 0, 0, 0),  # saturate in input and output
+        (-7.9, 15.6, 15.9, -16.3, 100, -31),
+    ],
+)
+@pytest.mark.parametrize("value_bytes", [1, 2])
+def test_the_result_of_a_reconstruction_is_its_error(tmp_path: Path, value_bytes: int, reals: Sequence[float]) -> None:
+    port = compile_port(tmp_path, value_bytes, has_reals=True)
+    x = np.array(reals, np.float32).astype(np.float64)
+    integer = np.iinfo(f"i{value_bytes}")
+    inputs = np.clip(np.floor(4 * x + 1.5), integer.min, integer.max).astype(np.int64)
+    outputs = ((2 * inputs).astype(f"i{value_bytes}") - 2.0) / 4
+    assert reconstruction(port, reals) == pytest.approx(
+        np.mean(np.minimum(np.abs(outputs - x), 1024) ** 2), rel=1e-4, abs=2e-6
+    )
+
+
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7F800000, 0xFF800000, 0x00000001])
+def test_no_number_and_infinity_saturate(tmp_path: Path, bits: int) -> None:
+    real = np.array([bits], "<u4").view("<f4")[0]
+    found = reconstruction(compile_port(tmp_path, 1, has_reals=True), [real, 0, 0, 0, 0, 0])
+    assert found == (0 if bits == 1 else pytest.approx(1024**2 / 6, rel=1e-6))

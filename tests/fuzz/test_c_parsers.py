@@ -17,14 +17,12 @@ HERE = Path(__file__).parent
 N_INPUTS = cases(quick=2_000, full=50_000, nightly=1_000_000)
 SEED = 1
 HOST = ("host", "host_diagnostics", "host_events", "host_queue", "host_send", "frames", *RUN_SOURCES)
+MLPERF = ("mlperf_events", "mlperf_host", "mlperf_infer", "mlperf_input", "mlperf_results", "text_out", *RUN_SOURCES)
 PARSERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "host": ("host", tuple(f"{name}.c" for name in HOST), ("STAGED=1",)),
     "host-unstaged": ("host", tuple(f"{name}.c" for name in HOST), ("STAGED=0",)),
-    "mlperf": (
-        "mlperf",
-        tuple(f"{name}.c" for name in ("mlperf_events", "mlperf_host", "mlperf_infer", "text_out", *RUN_SOURCES)),
-        ("VALUE_BYTES=1", "MAPPED=1"),
-    ),
+    "mlperf": ("mlperf", tuple(f"{name}.c" for name in MLPERF), ("VALUE_BYTES=1", "MAPPED=1", "REALS=0")),
+    "mlperf-reals": ("mlperf", tuple(f"{name}.c" for name in MLPERF), ("VALUE_BYTES=2", "MAPPED=0", "REALS=1")),
     "links": ("links", LINK_SOURCES, ()),
     "weights": ("weights", ("weights_file.c", "crc32.c"), ()),
 }

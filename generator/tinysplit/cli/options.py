@@ -223,7 +223,7 @@ class HostOptions:
                 )
             if self.mlperf_model is None:
                 raise UsageError(
-                    f"{HOST_PROTOCOL('mlperf')} needs {MLPERF_MODEL}: kws01, ic01, vww01 or a name of your own"
+                    f"{HOST_PROTOCOL('mlperf')} needs {MLPERF_MODEL}: ad01, kws01, ic01, vww01 or a name of your own"
                 )
             from tinysplit.codegen.mlperf import Mlperf
 

@@ -171,7 +171,8 @@ _HOST_SOURCES = {
     },
     HostProtocol.MLPERF: {
         *("mlperf_events.c", "mlperf_events.h", "mlperf_host.c", "mlperf_infer.c", "mlperf_infer.h"),
-        *("mlperf_settings.h", "text_out.c", "text_out.h"),
+        *("mlperf_input.c", "mlperf_input.h", "mlperf_results.c", "mlperf_results.h", "mlperf_settings.h"),
+        *("text_out.c", "text_out.h"),
     },
 }
 

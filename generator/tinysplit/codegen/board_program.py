@@ -135,9 +135,15 @@ class BoardProgram:
             graph=self.quantized.graph,
             layers={index: _layer_program(source) for index, source in self.computed.items()},
             host=self.host,
+            host_ram_bytes=self._host_ram_bytes,
             has_markers=self.options.has_markers,
             has_diagnostics=self.options.has_diagnostics,
         )
+
+    @property
+    def _host_ram_bytes(self) -> int:
+        mlperf = self.options.mlperf
+        return mlperf.ram_bytes(self.quantized.graph) if mlperf and self.host is HostProtocol.MLPERF else 0
 
     @property
     def predicted(self) -> PredictedMemory:

@@ -11,11 +11,14 @@ from tinysplit.boards.board import Board
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.templates import render
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.settings.programs import HOST_PROTOCOL, MLPERF_BYTE_SCALE, MLPERF_MODEL
 
 BITS_OF_BYTE = 8
 DECIMALS = 6  # of a result, as in firmware/common/mlperf_infer.c
+REAL_STEP = 2.0**-16  # in which boards compute with float32 values: firmware/common/mlperf_input.h
+REAL_BYTES = 4
 _FACTOR_BITS = 31
 _NAME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
@@ -35,7 +38,9 @@ class ByteFormat:
         return (signed.astype(np.float64) - self.zero_point) * self.scale
 
 
-# The files of mlcommons/tiny: features in the int8 format of the reference model's input, and pixels.
+RECONSTRUCTION = "ad01"  # its files are float32 values, its result is the mean squared error of a reconstruction
+
+# Other files of mlcommons/tiny: features in the int8 format of the reference model's input, and pixels.
 DATASETS = {
     "kws01": ByteFormat(0.5847029089927673, 83, is_signed=True),
     "ic01": ByteFormat(1.0),
@@ -68,11 +73,17 @@ class Mlperf:
             )
         if not self.model or set(self.model) - set(_NAME_CHARACTERS):
             raise InputError(f"{MLPERF_MODEL} {self.model!r}: use letters, digits, and . _ -")
-        if self.model == "ad01":
-            raise InputError(
-                f"{MLPERF_MODEL} ad01: its result is the squared error of a reconstruction, which no board computes: "
-                f"use {HOST_PROTOCOL('tinysplit')}"
-            )
+        if self.reads_reals and self.byte_scale is not None:
+            raise UsageError(f"{MLPERF_MODEL} {self.model} has no bytes to scale: leave {MLPERF_BYTE_SCALE} out")
+
+    @property
+    def reads_reals(self) -> bool:
+        """Whether the data set has float32 values, to which the output is compared."""
+        return self.model == RECONSTRUCTION
+
+    def ram_bytes(self, graph: Graph) -> int:
+        """Return the bytes that the protocol needs for an input of this network, beside the integers."""
+        return REAL_BYTES * graph.in_shape.size if self.reads_reals else 0
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,10 @@ class MlperfContext:
     device: str
     model: str
     input_map: Sequence[str]
+    reals: int  # float32 values that the data set has for an input
+    real_factor: int
+    real_shift: int
+    input_zero_point: int
     input_value_bytes: int
     output_value_bytes: int
     output_factor: int
@@ -90,15 +105,29 @@ class MlperfContext:
 
 
 def render_mlperf_settings(quantized: QuantizedGraph, board: Board, mlperf: Mlperf) -> str:
-    """Return the text of `mlperf_settings.c`."""
-    source, output = quantized.input_format, quantized.output_format
-    factor, shift = _millionths(output.scale)
+    """Return the text of `mlperf_settings.c`.
+
+    Raises InputError for steps of input or output beyond what the protocol has, and for an output that is no
+    reconstruction of the input where the result is the error of one.
+    """
+    graph, source, output = quantized.graph, quantized.input_format, quantized.output_format
+    if mlperf.reads_reals and graph.in_shape.size != graph.out_shape.size:
+        raise InputError(
+            f"{MLPERF_MODEL} {mlperf.model} compares the output with the input, and this network's "
+            f"{graph.out_shape.size} outputs do not reconstruct its {graph.in_shape.size} inputs: use another name"
+        )
+    factor, shift = _scaled(10**DECIMALS * output.scale, f"a step of the network's output is {output.scale:g}")
+    real_factor, real_shift = _scaled(REAL_STEP / source.scale, f"a step of the network's input is {source.scale:g}")
     return render(
         "project/mlperf_settings.c.j2",
         MlperfContext(
             device=board.title,
             model=mlperf.model,
             input_map=_input_map(source, mlperf.bytes) if mlperf.bytes else (),
+            reals=graph.in_shape.size if mlperf.reads_reals else 0,
+            real_factor=real_factor,
+            real_shift=real_shift,
+            input_zero_point=source.zero_point,
             input_value_bytes=source.bits // BITS_OF_BYTE,
             output_value_bytes=output.bits // BITS_OF_BYTE,
             output_factor=factor,
@@ -114,13 +143,11 @@ def _input_map(source: ValueFormat, dataset: ByteFormat) -> list[str]:
     return [", ".join(map(str, integers[start : start + 8])) for start in range(0, len(integers), 8)]
 
 
-def _millionths(scale: float) -> tuple[int, int]:
-    """Return a factor of at most 31 bits and a shift: factor / 2**shift is 10**6 * `scale`."""
-    _, exponent = frexp(scale * 10**DECIMALS)
+def _scaled(ratio: float, name: str) -> tuple[int, int]:
+    """Return a factor of at most 31 bits and a shift, factor / 2**shift being `ratio`; `name` says where it is from."""
+    _, exponent = frexp(ratio)
     shift = min(max(_FACTOR_BITS - exponent, 0), 2 * _FACTOR_BITS)
-    factor = floor(scale * 10**DECIMALS * 2.0**shift + 0.5)
+    factor = floor(ratio * 2.0**shift + 0.5)
     if factor >> (_FACTOR_BITS + 1):
-        raise InputError(
-            f"a step of the network's output is {scale:g}: results of {HOST_PROTOCOL('mlperf')} are smaller"
-        )
+        raise InputError(f"{name}: values of {HOST_PROTOCOL('mlperf')} are of another size")
     return factor, shift

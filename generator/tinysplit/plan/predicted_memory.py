@@ -50,6 +50,7 @@ class PlannedProgram:
     graph: Graph
     layers: Mapping[int, LayerProgram]
     host: HostProtocol = HostProtocol.TINYSPLIT
+    host_ram_bytes: int = 0  # of the host's protocol, for an input
     has_markers: bool = False
     has_diagnostics: bool = True
 
@@ -71,7 +72,10 @@ class PlannedProgram:
         vectors = CORE_VECTORS + max(each.position for each in board.device.interrupts) + 1
         return PredictedMemory(
             WORD_BYTES * vectors + len(self.graph.name) + len(board.name) + len(board.device.name),
-            plan.arena_bytes + plan.near_arena_bytes + len(plan.links) * plan.link_driving.buffer_bytes,
+            plan.arena_bytes
+            + plan.near_arena_bytes
+            + len(plan.links) * plan.link_driving.buffer_bytes
+            + self.host_ram_bytes,
         )
 
     @property

@@ -55,7 +55,7 @@ HOST_PROTOCOL = Setting(
 )
 MLPERF_MODEL = Setting(
     "mlperf_model",
-    f"With {HOST_PROTOCOL('mlperf')}: what the board says that it is, kws01, ic01 or vww01, whose data sets it "
+    f"With {HOST_PROTOCOL('mlperf')}: what the board says that it is, ad01, kws01, ic01 or vww01, whose data sets it "
     "can read; any other name takes the input's integers.",
     Heading.PROGRAMS,
 )
