@@ -103,7 +103,9 @@ def test_unsupported_operator(tmp_path: Path) -> None:
     builder = a_map()
     builder.node("Sinh", name="wave")
     assert refusal(builder.save(tmp_path)) == (
-        "Sinh 'wave' (inputs 1x4x6x6) is not supported: `tinysplit operators` lists the operators that are"
+        "Sinh 'wave' (inputs 1x4x6x6) is not supported: `tinysplit operators` lists the operators that are; the "
+        "network without its end, up to 'value_0', can be imported: "
+        "onnx.utils.extract_model('network.onnx', 'part.onnx', ['x'], ['value_0'])"
     )
 
 

@@ -10,6 +10,7 @@ from onnx import ModelProto, NodeProto
 from tinysplit.common.errors import InputError
 from tinysplit.network.layers import Shape, Softmax
 from tinysplit.onnx_import.layout import Layout
+from tinysplit.onnx_import.left_out import can_be_left_out
 from tinysplit.onnx_import.node import NodeError, Tensor
 
 MOST_NAMES = 8  # of nodes with one message
@@ -21,11 +22,13 @@ class Missing:
     def __init__(self, model: ModelProto) -> None:
         self.model = model
         self.errors: list[NodeError] = []
+        self.outputs: set[str] = set()  # of these nodes
         self.unknown: set[str] = set()  # values behind them of which the shape is not known
 
     def add(self, node: NodeProto, error: NodeError) -> list[Tensor]:
         """Note what a node lacks, and return what stands for its outputs, none if their shapes are not known."""
         self.errors.append(error)
+        self.outputs.update(filter(None, node.output))
         shapes = [self._shapes.get(name, ()) for name in node.output]
         if not all(shapes) or min(size for shape in shapes for size in shape) < 1:
             self.unknown.update(node.output)
@@ -40,11 +43,15 @@ class Missing:
         return True
 
     def error(self, path: Path) -> InputError:
-        """Return the message: that of a single node, or all that nodes lack, each once with the nodes' names."""
-        if len(self.errors) == 1:
-            return self.errors[0]
-        texts = "; ".join(self._texts())
-        return InputError(f"{path} has {len(self.errors)} nodes that are not supported: {texts}")
+        """Return the message: what a single node lacks, or all that nodes lack, each once with the nodes' names.
+
+        It ends with what can be left out, if there is such a part.
+        """
+        text = str(self.errors[0])
+        if len(self.errors) > 1:
+            texts = "; ".join(self._texts())
+            text = f"{path} has {len(self.errors)} nodes that are not supported: {texts}"
+        return InputError(text + can_be_left_out(path, self.model, self.outputs, self.unknown))
 
     def _texts(self) -> Iterator[str]:
         by_reason: dict[tuple[str, str], list[NodeError]] = {}

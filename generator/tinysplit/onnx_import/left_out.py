@@ -1,0 +1,79 @@
+"""The part without which the rest of a network can be imported: its end or its beginning, with few weights."""
+
+from collections.abc import Collection, Iterable
+from math import prod
+from pathlib import Path
+
+from onnx import ModelProto, NodeProto
+
+MOST_OF_WEIGHTS = 0.01  # that a head or a preprocessing may have of the network's parameters
+MOST_OUTPUTS = 1  # of a network that ends early
+
+Nodes = list[NodeProto]
+
+
+def can_be_left_out(path: Path, model: ModelProto, missing: Collection[str], unknown: Collection[str]) -> str:
+    """Return how the rest of `model`, the file `path`, can be imported; empty if it cannot.
+
+    `missing` are outputs of nodes that are not supported, `unknown` values of which nothing can be said for that.
+    """
+    graph = model.graph
+    constants: dict[str, int] = {tensor.name: prod(tensor.dims) for tensor in graph.initializer}
+    (source,) = (value.name for value in graph.input if value.name not in constants)
+    outputs = [value.name for value in graph.output]
+    every = sum(constants.values())
+
+    def are_light(nodes: Nodes) -> bool:
+        weights = sum(constants.get(name, 0) for name in {name for node in nodes for name in node.input})
+        return every > 0 and weights <= MOST_OF_WEIGHTS * every
+
+    computed = _followers(graph.node, {source})
+    end = _followers(computed, missing)
+    last = _in_order(_others(computed, end), {name for node in end for name in node.input} | set(outputs))
+    if are_light(end) and 0 < len(last) <= MOST_OUTPUTS:
+        return _said("end", path, [source], last)
+    beginning = _needed(computed, missing)
+    rest = _others(computed, beginning)
+    first = _in_order(beginning, {name for node in rest for name in node.input})
+    is_alone = len(first) == 1 and all(source not in node.input for node in rest)
+    if are_light(beginning) and is_alone and not unknown and set(outputs) <= {o for node in rest for o in node.output}:
+        return _said("beginning", path, first, outputs)
+    return ""
+
+
+def _said(which: str, path: Path, first: list[str], last: list[str]) -> str:
+    how = ""
+    if path.suffix == ".onnx":
+        how = f": onnx.utils.extract_model('{path.name}', 'part.onnx', {first}, {last})"
+    values = ", ".join(f"'{name}'" for name in (last if which == "end" else first))
+    return f"; the network without its {which}, {'up to' if which == 'end' else 'from'} {values}, can be imported{how}"
+
+
+def _followers(nodes: Iterable[NodeProto], values: Collection[str]) -> Nodes:
+    """Return the nodes that compute or read `values`, and those that depend on them."""
+    found, known = [], set(values)
+    for node in nodes:
+        if not known.isdisjoint((*node.input, *node.output)):
+            known.update(node.output)
+            found.append(node)
+    return found
+
+
+def _needed(nodes: Iterable[NodeProto], values: Collection[str]) -> Nodes:
+    """Return the nodes that `values` depend on."""
+    found, wanted = [], set(values)
+    for node in reversed(list(nodes)):
+        if not wanted.isdisjoint(node.output):
+            wanted.update(node.input)
+            found.append(node)
+    return found[::-1]
+
+
+def _others(nodes: Iterable[NodeProto], left_out: Nodes) -> Nodes:
+    outputs = {name for node in left_out for name in node.output}
+    return [node for node in nodes if outputs.isdisjoint(node.output)]
+
+
+def _in_order(nodes: Nodes, values: Collection[str]) -> list[str]:
+    """Return those of `values` that the nodes compute."""
+    return [name for node in nodes for name in node.output if name in values]
