@@ -190,6 +190,8 @@ USES: list[tuple[str, Build]] = [
     ("Resize", lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest")),
     ("Resize", lambda b: b.node("Resize", "", b.constant(SCALES), mode="linear")),
     ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 12, 12), mode="nearest")),
+    ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 9, 7), mode="cubic")),
+    ("Resize", lambda b: of_opset(b, 18, "Resize", "", b.constant([1, 1, 0.5, 1]), mode="linear")),
     ("Shape", lambda b: reshaped(b, 1)),
     ("Softmax", lambda b: b.node("Softmax", axis=1)),
     ("Squeeze", lambda b: b.node("Squeeze")),
@@ -310,13 +312,29 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Gather", movement.NOTHING, lambda b: b.node("Gather", b.constant(np.empty(0), np.int64), axis=1)),
     ("Split", movement.NOTHING, empty_part),
     ("Cast", movement.OTHER_TYPE, lambda b: (b.node("Cast", to=onnx.TensorProto.INT8), b.node("Cast", to=1))),
-    ("Resize", resize.OTHER_AXES, lambda b: b.node("Resize", "", b.constant([1, 2, 1, 1]), mode="nearest")),
-    ("Resize", resize.FRACTION, lambda b: b.node("Resize", "", b.constant([1, 1, 1.5, 1]), mode="nearest")),
-    ("Resize", resize.INTERPOLATION, lambda b: b.node("Resize", "", b.constant(SCALES), mode="cubic")),
     (
         "Resize",
-        resize.NO_COPIES,
-        lambda b: b.node("Resize", "", b.constant(SCALES), mode="nearest", nearest_mode="ceil"),
+        resize.BOTH_AXES,
+        lambda b: of_opset(
+            b, 18, "Resize", "", "", b.shape(9, 8), axes=[2, 3], mode="cubic", keep_aspect_ratio_policy="not_larger"
+        ),
+    ),
+    ("Resize", resize.MODE, lambda b: b.node("Resize", "", b.constant(SCALES), mode="own")),
+    ("Resize", resize.OTHER_AXES, lambda b: b.node("Resize", "", b.constant([1, 2, 1, 1]), mode="nearest")),
+    (
+        "Resize",
+        resize.ANTIALIAS,
+        lambda b: of_opset(b, 18, "Resize", "", b.constant([1, 1, 0.5, 1]), mode="linear", antialias=1),
+    ),
+    (
+        "Resize",
+        resize.EXTRAPOLATION,
+        lambda b: b.node(
+            "Resize",
+            b.constant([0, 0, 0, 0, 1, 1, 1.5, 1]),
+            b.constant(SCALES),
+            coordinate_transformation_mode="tf_crop_and_resize",
+        ),
     ),
     (
         "Resize",

@@ -57,9 +57,9 @@ WHY_NOT = (  # parts of what the importer says
     "is needed",  # maps of 3 dimensions
     "does not depend on its input",  # Shape: a constant
     "holds no layer that computes",  # a reduction over no axes
-    "interpolates in mode",  # cubic, and linear to fewer pixels or beyond the map
-    "only whole factors are supported",  # Resize to fewer pixels or by 3.5
-    "does not repeat each",  # nearest, but not the neighbour that repetition takes
+    "takes fewer pixels with antialias",
+    "takes pixels outside the map",
+    "which needs constant sizes or scales",  # tf_crop_and_resize of both axes
     "only activation * weight matrix is supported",  # other weights for each matrix of a batch
     "other values to each row",
     "only p=2 is supported",  # sums of absolute values
@@ -85,6 +85,8 @@ def node_tests() -> Iterator[NodeTest]:
             yield case
 
 
+# Here ONNX takes the size before it is rounded down for the end of the map, other than ONNX Runtime and PyTorch.
+ROUNDED_SIZES = {f"test_resize_downsample_scales_{mode}_align_corners" for mode in ("linear", "cubic")}
 CASES = {case.name: case for case in node_tests()}
 
 
@@ -170,6 +172,8 @@ def _model(case: NodeTest, inputs: Sequence[NDArray[np.float32]], joined: int, s
 @pytest.mark.parametrize("name", CASES)
 def test_node(name: str, tmp_path: Path) -> None:
     path, refusals = tmp_path / "node.onnx", []
+    if name in ROUNDED_SIZES:
+        pytest.skip(f"{name}: expects other pixels than ONNX Runtime computes")
     for network in networks(CASES[name]):
         onnx.save(network.model, path)
         try:

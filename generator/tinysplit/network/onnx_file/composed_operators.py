@@ -1,14 +1,17 @@
 """Operators that several others compose: they become those when a file is read, each with a value of its own.
 
 LogSoftmax(x) = z - log(sum(exp(z))) with z = x - max(x), where no exponential exceeds 1. Norms are sums of a function
-of each element, and a function of the sum. x / y of two activations is x * (1 / y).
+of each element, and a function of the sum. x / y of two activations is x * (1 / y). A Resize that interpolates between
+rows and columns is one of the rows, then one of the columns, but for whole factors, which are simpler together.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
 
 from tinysplit.network.onnx_file.opsets import opset_of
@@ -22,6 +25,7 @@ NORMS = {  # the function of each element, and that of the sum
     "ReduceSumSquare": ("Square", None),
 }
 SHAPES = ("Shape", "Size")  # known without the input's values
+SCALES, SIZES = 2, 3  # operands of Resize
 COMPOSED = ("LogSoftmax", *NORMS)
 
 
@@ -53,6 +57,8 @@ class _Composition:
             yield from self._log_softmax(node)
         elif node.op_type in NORMS and is_known:
             yield from self._norm(node)
+        elif node.op_type == "Resize" and is_known:
+            yield from self._resize(node)
         elif node.op_type == "Div" and is_known and self.computed.issuperset(node.input):
             x, y = node.input
             factor = f"{node.output[0]} reciprocal"
@@ -68,7 +74,7 @@ class _Composition:
         )
         axes = [axis]
         if self.opset < ONE_AXIS_OPSET:
-            rank = self._ranks.get(x, 0)
+            rank = len(self._shapes.get(x, ()))
             axes = list(range(axis + rank * (axis < 0), rank)) or axes
         highest, below, powers, total, logarithm = (
             f"{y} {part}" for part in ("maximum", "below it", "exp", "sum", "log of sum")
@@ -108,11 +114,74 @@ class _Composition:
             node.attribute.append(helper.make_attribute("axes", axes))
         return node
 
+    def _resize(self, node: NodeProto) -> Iterator[NodeProto]:
+        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        before, after = self._shapes.get(node.input[0], ()), self._shapes.get(node.output[0], ())
+        sizes = enumerate(zip(before, after, strict=False))
+        changed = [axis for axis, (old, new) in sizes if old and new and old != new]
+        of_sizes = len(node.input) > SIZES and bool(node.input[SIZES])
+        position = SIZES if of_sizes else SCALES
+        given = self._constants.get(node.input[position]) if len(node.input) > position else None
+        if (
+            len(changed) <= 1
+            or given is None
+            or not _interpolates(attributes, [(before[axis], after[axis]) for axis in changed])
+        ):
+            yield node
+            return
+        if "axes" in attributes:
+            every = np.array(before if of_sizes else np.ones(len(before)), given.dtype)
+            every[attributes["axes"]] = given
+            given = every
+        rows, columns = given.copy(), given.copy()
+        for axis in changed[1:]:
+            rows[axis] = before[axis] if of_sizes else 1
+        if not of_sizes:
+            columns[changed[0]] = 1
+        between = f"{node.output[0]} rows"
+        for name, x, y, values in (
+            (between, node.input[0], between, rows),
+            (node.name, between, node.output[0], columns),
+        ):
+            operands = [x, *[""] * (position - 1), f"{y} resized to"]
+            self.model.graph.initializer.append(numpy_helper.from_array(values, operands[-1]))
+            part = helper.make_node("Resize", operands, [y], name=name)
+            part.attribute.extend(_but_axes(node))
+            yield part
+
     @cached_property
-    def _ranks(self) -> dict[str, int]:
-        """The number of dimensions of each value, as far as it is known."""
-        graph = onnx.shape_inference.infer_shapes(self.model).graph
-        return {value.name: len(value.type.tensor_type.shape.dim) for value in (*graph.value_info, *graph.input)}
+    def _constants(self) -> dict[str, NDArray[np.generic]]:
+        """The values of initializers and of Constant nodes that are tensors."""
+        graph = self.model.graph
+        nodes = [(node.output[0], node.attribute) for node in graph.node if node.op_type == "Constant"]
+        tensors = {name: each.t for name, attributes in nodes for each in attributes if each.name == "value"}
+        tensors |= {tensor.name: tensor for tensor in graph.initializer}
+        return {name: numpy_helper.to_array(tensor) for name, tensor in tensors.items()}
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each value, as far as it is known: 0 for a size that is not."""
+        graph = onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph
+        return {
+            value.name: tuple(size.dim_value for size in value.type.tensor_type.shape.dim)
+            for value in (*graph.value_info, *graph.input, *graph.output)
+        }
+
+
+def _interpolates(attributes: Mapping[str, Any], sizes: list[tuple[int, int]]) -> bool:
+    """Return whether a Resize mixes pixels of both axes in another way than by whole factors."""
+    mode = attributes.get("mode", b"nearest")
+    transformation = attributes.get("coordinate_transformation_mode", b"half_pixel")
+    if (
+        mode not in (b"linear", b"cubic")
+        or transformation == b"tf_crop_and_resize"
+        or max(old for old, _ in sizes) == 1
+    ):
+        return False
+    if attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
+        return False
+    ends = int(transformation == b"align_corners")  # from pixel to pixel, not across them
+    return mode != b"linear" or any((new - ends) % max(old - ends, 1) for old, new in sizes)
 
 
 def _but_axes(node: NodeProto) -> Iterator[AttributeProto]:

@@ -1,9 +1,13 @@
-"""Resize to whole multiples by repeating pixels, or by linear interpolation, whatever the attributes are that say so.
+"""Resize of height and width: the pixels along each axis are multiplied by a matrix, which has simpler forms.
 
-Interpolation is a moving average of repeated pixels. With k of each, the average of k neighbours has the weights r / k
-and 1 - r / k of two pixels for r = 0 to k - 1. With the first output at the first pixel (`asymmetric`, and
-`align_corners` where k steps lead to the next pixel) it begins there, else k / 2 before it; for even k, that is the
-mean of two averages. What lies outside is copies of the border.
+Where it repeats or picks pixels, they are copied. Linear interpolation by a whole factor is a moving average of
+repeated pixels: with k of each, the average of k neighbours has the weights r / k and 1 - r / k of two pixels for r = 0
+to k - 1. With the first output at the first pixel (`asymmetric`, and `align_corners` where k steps lead to the next
+pixel) it begins there, else k / 2 before it; for even k, that is the mean of two averages. What lies outside is copies
+of the border.
+
+Any other interpolation is a 1x1 convolution, the pixels along an axis being its channels; of two axes,
+network/onnx_file/composed_operators.py has made two nodes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.network.layers import DepthwiseConv, Upsample
+from tinysplit.network.layers import Conv, DepthwiseConv, Layer, Upsample
 from tinysplit.network.layers.window import Window
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
@@ -33,27 +37,37 @@ ROUNDINGS: dict[bytes, Callable[[FloatArray], FloatArray]] = {
 SAME_POSITION = 1e-4  # in pixels
 LARGEST_FACTOR = 64  # of interpolation
 
-OTHER_AXES = Refusal("resizes {} by {}: only height and width of a map can grow")
-NO_COPIES = Refusal("takes pixels by {} and {}, which does not repeat each {} times: not supported")
-FRACTION = Refusal("resizes by {:g}: only whole factors are supported")
-INTERPOLATION = Refusal(
-    "interpolates in mode {} with {}: supported are nearest, and linear by up to {} with half_pixel, asymmetric, or "
-    "align_corners from n pixels to a multiple of n - 1, and one"
+OTHER_AXES = Refusal("resizes {} by {}: only height and width of a map can change")
+BOTH_AXES = Refusal(
+    "interpolates in mode {} along two axes, which needs constant sizes or scales, without tf_crop_and_resize and "
+    "keep_aspect_ratio_policy"
 )
+MODE = Refusal("interpolates in mode {}: supported are nearest, linear and cubic")
+ANTIALIAS = Refusal("takes fewer pixels with antialias: supported is only without")
+EXTRAPOLATION = Refusal("takes pixels outside the map with tf_crop_and_resize: not supported")
 TRANSFORMATION = Refusal("has the coordinate_transformation_mode {}, which ONNX does not know")
 
 
 @operator(
     "Resize",
-    attributes=("axes", "coordinate_transformation_mode", "keep_aspect_ratio_policy", "mode", "nearest_mode"),
-    ignored=("antialias", "cubic_coeff_a", "exclude_outside", "extrapolation_value"),
-    layers=(Upsample, DepthwiseConv),
-    refusals=(OTHER_AXES, NO_COPIES, FRACTION, INTERPOLATION, TRANSFORMATION),
+    attributes=(
+        "antialias",
+        "axes",
+        "coordinate_transformation_mode",
+        "cubic_coeff_a",
+        "exclude_outside",
+        "keep_aspect_ratio_policy",
+        "mode",
+        "nearest_mode",
+    ),
+    ignored=("extrapolation_value",),
+    layers=(Upsample, DepthwiseConv, Conv),
+    refusals=(OTHER_AXES, BOTH_AXES, MODE, ANTIALIAS, EXTRAPOLATION, TRANSFORMATION),
 )
 def resize(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add an `Upsample` that repeats every pixel, or copies and a `DepthwiseConv` that interpolates, by whole factors.
+    """Add an `Upsample` that repeats every pixel, copies of pixels, these and a `DepthwiseConv`, or a `Conv`.
 
-    Raises InputError for other factors, and where a pixel of the output is another one, or another mean.
+    Raises InputError for other axes than height and width and for values that are no sums of pixels.
     """
     shape = node.tensor.layout.shape
     resized = tuple(_resized(node))
@@ -61,22 +75,109 @@ def resize(node: Node, builder: GraphBuilder) -> Tensor:
     if node.rank not in MAP_RANKS or any(factor != 1 for factor in factors[:2]):
         raise node.error(OTHER_AXES, node.tensor.layout, factors)
     check_value_size([new for new, _ in resized])
-    averages = [_average(node, axis, *resized[axis]) for axis in range(2, node.rank)]
-    found = [average for average in averages if average]
-    if len(found) == len(averages) and any(len(average.weights) > 1 for average in found):
-        return _interpolated(node, builder, found)
-    for axis in range(2, node.rank):
-        _check_repeats(node, axis, *resized[axis])
+    matrices = [_matrix(node, axis, *resized[axis]) for axis in range(2, node.rank)]
+    if all(map(_repeats, matrices)):
+        return _repeated(node, builder, matrices)
+    if all(map(_picks, matrices)):
+        rows, columns = ([np.zeros(1, np.int64)] + [each.argmax(axis=1) for each in matrices])[-2:]
+        return Tensor(_layout(node, copied := builder.copies(node, rows, columns)), producer=copied)
+    averages = [_average(matrix) for matrix in matrices] if _mode(node) == "linear" else []
+    if averages and all(averages):
+        return _interpolated(node, builder, [average for average in averages if average])
+    return _multiplied(node, builder, matrices)
+
+
+def _matrix(node: Node, axis: int, new: int, scale: float) -> FloatArray:
+    """Return the weights of the pixels of an axis in each of `new` outputs: outputs x pixels."""
+    size = node.tensor.layout.shape[axis]
+    mode, transformation = _mode(node), _transformation(node)
+    positions = _positions(node, axis, new, scale, transformation)
+    if new < size and node.attributes.get("antialias", 0):
+        raise node.error(ANTIALIAS)
+    if transformation == "tf_crop_and_resize" and (positions.min() < 0 or positions.max() > size - 1):
+        raise node.error(EXTRAPOLATION)
+    if size == 1:
+        return np.ones((new, 1))
+    pixels = np.arange(size)
+    if mode == "nearest":
+        rounded = ROUNDINGS[node.attributes.get("nearest_mode", b"round_prefer_floor")](positions)
+        matrix: FloatArray = (rounded.clip(0, size - 1)[:, np.newaxis] == pixels).astype(np.float64)
+        return matrix
+    if mode == "linear":
+        distances = np.abs(positions.clip(0, size - 1)[:, np.newaxis] - pixels)
+        return np.asarray(np.maximum(1 - distances, 0))
+    if mode == "cubic":
+        return _cubic(node, positions, size)
+    raise node.error(MODE, mode)
+
+
+def _cubic(node: Node, positions: FloatArray, size: int) -> FloatArray:
+    """Return the weights of cubic convolution interpolation (Keys 1981), with a parameter of -0.75 unless given."""
+    a = node.attributes.get("cubic_coeff_a", -0.75)
+    matrix = np.zeros((positions.size, size))
+    first = np.floor(positions).astype(np.int64) - 1
+    for tap in range(4):
+        distance = np.abs(positions - (first + tap))
+        near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
+        far = ((distance - 5) * distance + 8) * distance * a - 4 * a
+        weights = np.where(distance <= 1, near, far)
+        inside = (first + tap >= 0) & (first + tap < size)
+        if node.attributes.get("exclude_outside", 0):
+            weights = weights * inside
+        np.add.at(matrix, (np.arange(positions.size), (first + tap).clip(0, size - 1)), weights)
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+
+
+def _repeats(matrix: FloatArray) -> bool:
+    """Return whether every pixel is repeated equally often, one after the other."""
+    new, size = matrix.shape
+    return new % size == 0 and np.array_equal(matrix, np.eye(size).repeat(new // size, axis=0))
+
+
+def _picks(matrix: FloatArray) -> bool:
+    """Return whether each output is a pixel."""
+    return bool((matrix.max(axis=1) == 1).all() and ((matrix == 0) | (matrix == 1)).all())
+
+
+def _repeated(node: Node, builder: GraphBuilder, matrices: Sequence[FloatArray]) -> Tensor:
     producer, in_shape, _ = builder.as_map(node)
-    by_axis = (1, *map(int, factors[2:]))[-2:]
+    rows, columns = (1, *(new // size for new, size in (matrix.shape for matrix in matrices)))[-2:]
     layer = Upsample(
         name=node.name,
         inputs=(builder.source(producer),),
         output=node.output,
         in_shape=in_shape,
-        factors=(by_axis[0], by_axis[1]),
+        factors=(rows, columns),
     )
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
+    return Tensor(_layout(node, layer), producer=builder.append(layer))
+
+
+def _multiplied(node: Node, builder: GraphBuilder, matrices: Sequence[FloatArray]) -> Tensor:
+    """Add a 1x1 convolution along the axis that changes: its pixels are channels, all other values are pixels."""
+    changed = [axis for axis, matrix in enumerate(matrices, 2) if not np.array_equal(matrix, np.eye(matrix.shape[1]))]
+    if len(changed) > 1:
+        raise node.error(BOTH_AXES, _mode(node))
+    (axis,) = changed
+    new, size = matrices[axis - 2].shape
+    layout = node.tensor.layout
+    axes = (axis, *(other for other in range(node.rank) if other != axis))
+    producer, in_shape, _ = builder.as_map(node.reading(layout.transpose(axes).reshape((1, size, -1))))
+    layer = Conv(
+        name=node.name,
+        inputs=(builder.source(producer),),
+        output=node.output,
+        in_shape=in_shape,
+        weights=matrices[axis - 2].reshape(new, 1, 1, size).astype(np.float32),
+        bias=np.zeros(new, np.float32),
+        window=Window((1, 1)),
+    )
+    resized = [new if other == axis else layout.shape[other] for other in axes]
+    back = Layout.of_map(layer.out_shape, 1).reshape(resized).transpose(np.argsort(axes).tolist())
+    return Tensor(back, producer=builder.append(layer))
+
+
+def _layout(node: Node, layer: Layer) -> Layout:
+    return Layout.of_map(layer.out_shape, node.rank - 2)
 
 
 class _Average(NamedTuple):
@@ -87,13 +188,12 @@ class _Average(NamedTuple):
     divisor: int
 
 
-def _average(node: Node, axis: int, new: int, scale: float) -> _Average | None:
-    """Return what interpolates an axis linearly; None for another mode, and where no moving average does."""
-    size = node.tensor.layout.shape[axis]
-    mode, transformation = _mode(node), _transformation(node)
-    if mode != "linear" or transformation == "tf_crop_and_resize" or new < size:
+def _average(matrix: FloatArray) -> _Average | None:
+    """Return the moving average that interpolates an axis linearly, None where there is none."""
+    new, size = matrix.shape
+    if new < size:
         return None
-    positions = _positions(node, axis, new, scale, transformation).clip(0, size - 1)
+    positions = matrix @ np.arange(size)
     for average in _averages(size, new):
         sources, length = average.sources, len(average.weights)
         means = np.convolve(sources, average.weights, "valid") / average.divisor
@@ -132,7 +232,7 @@ def _interpolated(node: Node, builder: GraphBuilder, averages: Sequence[_Average
         window=Window((len(rows.weights), len(columns.weights))),
         qdq_scales=np.array([step]),
     )
-    return Tensor(Layout.of_map(layer.out_shape, node.rank - 2), producer=builder.append(layer))
+    return Tensor(_layout(node, layer), producer=builder.append(layer))
 
 
 def _mode(node: Node) -> str:
@@ -167,24 +267,6 @@ def _resized(node: Node) -> Iterator[tuple[int, float]]:
     for axis, size in enumerate(shape):
         scale = by_axis.get(axis, 1.0)
         yield floor(size * scale + rounding), scale
-
-
-def _check_repeats(node: Node, axis: int, new: int, scale: float) -> None:
-    """Raise InputError unless output i of `new` along an axis is input i // factor."""
-    size = node.tensor.layout.shape[axis]
-    if new < size or new % size:
-        raise node.error(FRACTION, scale)
-    mode, transformation = _mode(node), _transformation(node)
-    rounding = node.attributes.get("nearest_mode", b"round_prefer_floor")
-    positions = _positions(node, axis, new, scale, transformation)
-    if transformation != "tf_crop_and_resize":  # which takes another value there
-        positions = positions.clip(0, size - 1)
-    source = ROUNDINGS[rounding](positions).clip(0, size - 1) if mode == "nearest" else positions
-    if (source == np.arange(new) // (new // size)).all() and positions.min() >= 0 and positions.max() <= size - 1:
-        return
-    if mode != "nearest":
-        raise node.error(INTERPOLATION, mode, transformation, LARGEST_FACTOR)
-    raise node.error(NO_COPIES, transformation, rounding.decode(), new // size)
 
 
 def _positions(node: Node, axis: int, new: int, scale: float, transformation: str) -> FloatArray:
