@@ -294,7 +294,7 @@ def _split(to: Translation, operator: TfliteOperator) -> None:
         to.write(result, part)
 
 
-@_translates("RESIZE_NEAREST_NEIGHBOR")
+@_translates("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def _resize(to: Translation, operator: TfliteOperator) -> None:
     x, (result,) = operator.inputs[0], operator.outputs
     _, height, width, channels = to.tensor(result).shape
@@ -305,7 +305,8 @@ def _resize(to: Translation, operator: TfliteOperator) -> None:
         mode, rounding = "half_pixel", "round_prefer_ceil"
     sizes = to.constant(np.array([1, channels, height, width], np.int64))
     names = [to.read(x, is_map=True), "", "", sizes]
-    value = to.node("Resize", names, mode="nearest", coordinate_transformation_mode=mode, nearest_mode=rounding)
+    kind = "linear" if operator.kind == "RESIZE_BILINEAR" else "nearest"
+    value = to.node("Resize", names, mode=kind, coordinate_transformation_mode=mode, nearest_mode=rounding)
     to.write(result, value, is_map=True)
 
 
