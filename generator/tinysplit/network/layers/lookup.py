@@ -1,5 +1,6 @@
 """Functions of one value from lookup tables: Sigmoid, Gelu, x * sigmoid(x) and others."""
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,8 +19,16 @@ STEP_BITS = 6  # of 16 bits between two entries: the table has 1025
 LARGEST = float(np.finfo(np.float32).max)
 
 
+def _has_name(function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> bool:
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
+
+
 def _left_out(_: NDArray[np.float64]) -> NDArray[np.float64]:
-    raise NotImplementedError("the function of a layer stays in the process that imported it")
+    raise NotImplementedError("a function without a name stays in the process that imported it")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,8 +45,8 @@ class Lookup(Layer):
 
     @override
     def __getstate__(self) -> dict[str, Any]:
-        """Return what other processes get, which estimate costs and compute nothing: functions need not have names."""
-        return {**self.__dict__, "function": _left_out}
+        """Return what other processes get: they can estimate costs, but compute only functions that have a name."""
+        return {**self.__dict__, "function": self.function if _has_name(self.function) else _left_out}
 
     def real(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the function of `x` (any shape): 0 where there is none, as for roots of negative numbers."""
