@@ -35,13 +35,21 @@ TINYSPLIT_INLINE int32_t fixed_point_requantize(int32_t sum, int32_t pre_shift, 
   return dsp_saturate((sum >> pre_shift) * factor + offset, post_shift, low, high);
 }
 
-/* The square root of a number from 2^30 on, rounded: 2^15 to 2^16. */
+/* The square root of a number from 2^30 on, rounded: 2^15 to 2^16. Where division is an instruction, Newton's steps from
+ * above, which are exact to less than one after three; else bit by bit.
+ */
 static inline uint32_t fixed_point_root(uint32_t square) {
+#ifdef __ARM_FEATURE_IDIV
+  uint32_t root = (square >> 17) + (1u << 15);
+  for (int32_t step = 0; step < 3; step++) root = (root + square / root) >> 1;
+  root -= root >> 16 || root * root > square;
+#else
   uint32_t root = 0;
   for (uint32_t bit = 1u << 15; bit > 0; bit >>= 1) {
     const uint32_t larger = root | bit;
     root = larger * larger <= square ? larger : root;
   }
+#endif
   return root + (square - root * root > root);
 }
 

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.copy_maps import copies_lead
-from tinysplit.kernels.in_place import Lead, channelwise_lead, window_lead
+from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead, window_lead
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
@@ -36,10 +36,8 @@ class Direct(Kernel):
             return window_lead(layer.in_shape, layer.out_shape, layer.window, 1, widths, reads_first=False)
         if isinstance(layer, DepthwiseConv | Pool):
             return channelwise_lead(layer, layer.window, widths)
-        if isinstance(layer, Normalization) and not layer.is_in_order:
-            # group after group: the output must not overwrite channels of others
-            pixel_bytes = layer.in_shape.channels * widths.x // 8
-            return Lead(0, pixel_bytes) if widths.x == widths.y else None
+        if isinstance(layer, Normalization):
+            return groups_lead(layer, widths)
         copied = copies_lead(layer, k, widths)
         if copied is not None:
             return copied

@@ -12,6 +12,7 @@ import numpy as np
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.window import Window
 
 Size = tuple[int, ...]  # height, width, and channels where they matter
@@ -50,6 +51,16 @@ def elementwise_lead(size: int, widths: Widths) -> Lead:
     """Return the lead of a kernel that reads each of `size` elements before it writes the one of the same index."""
     elements = np.arange(size)
     return Lead(lead_of_blocks(elements, elements + 1, widths, reads_first=True))
+
+
+def groups_lead(layer: Normalization, widths: Widths) -> Lead | None:
+    """Return the lead of a normalization, which reads each group before it writes it; None if it must not share memory.
+
+    Groups of channels over a map come one after the other: the output must not overwrite channels of others.
+    """
+    if layer.is_in_order:
+        return elementwise_lead(layer.out_shape.size, widths)
+    return Lead(0, layer.in_shape.channels * widths.x // 8) if widths.x == widths.y else None
 
 
 @lru_cache(maxsize=1 << 12)

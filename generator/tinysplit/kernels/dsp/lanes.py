@@ -1,4 +1,4 @@
-"""Add, Mul and Concat, and pools of 16 bits: four bytes or two halfwords of a word in one SIMD instruction.
+"""Add, Mul, Concat and normalization, and pools of 16 bits: four bytes or two halfwords of a word at a time in SIMD.
 
 CMSIS-NN adds element by element in 32 bits (arm_elementwise_add_s8); here sums whose ratios of scales are powers of
 two stay in their lanes (`tinysplit.kernels.lane_sums`).
@@ -13,18 +13,20 @@ from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.in_place import Lead, channelwise_lead
+from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead
 from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_sum_work, sum_work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.mul import Mul
+from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 WORD_BITS = 32
 POOL_BITS, POOL_LANES = 16, 2
+BYTE_LANES = 4
 LARGEST_WINDOW = 1 << 15  # elements of 16 bits whose sum always fits 32 bits
 
 
@@ -50,6 +52,8 @@ class Lanes(Kernel):
             has_sums = layer.window.elements <= LARGEST_WINDOW
             return widths.x == POOL_BITS and layer.in_shape.channels % POOL_LANES == 0 and has_sums
         lane_count = WORD_BITS // widths.x
+        if isinstance(layer, Normalization):
+            return lane_count == BYTE_LANES and layer.in_shape.channels // layer.groups % BYTE_LANES == 0
         if isinstance(layer, Concat):
             return all(shape.channels % lane_count == 0 for shape in layer.in_shapes)
         are_alike = layer.in_shapes == (layer.out_shape, layer.out_shape)
@@ -68,6 +72,8 @@ class Lanes(Kernel):
             return channelwise_lead(layer, layer.window, widths)
         if isinstance(layer, Concat):
             return copies_lead(layer, k, widths)
+        if isinstance(layer, Normalization):
+            return groups_lead(layer, widths)
         return super().lead(layer, k, widths)
 
     @override
