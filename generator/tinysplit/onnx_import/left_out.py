@@ -6,6 +6,8 @@ from pathlib import Path
 
 from onnx import ModelProto, NodeProto
 
+from tinysplit.network.onnx_file.model_source import parse_source, read_source
+
 MOST_OF_WEIGHTS = 0.01  # that a head or a preprocessing may have of the network's parameters
 MOST_OUTPUTS = 1  # of a network that ends early
 
@@ -42,6 +44,10 @@ def can_be_left_out(path: Path, model: ModelProto, missing: Collection[str], unk
 
 
 def _said(which: str, path: Path, first: list[str], last: list[str]) -> str:
+    in_file = parse_source(path, read_source(path)).graph
+    known = {name for node in in_file.node for name in (*node.input, *node.output)}
+    if not known.issuperset((*first, *last)):  # values that came with operators composed of others
+        return ""
     how = ""
     if path.suffix == ".onnx":
         how = f": onnx.utils.extract_model('{path.name}', 'part.onnx', {first}, {last})"
