@@ -319,7 +319,7 @@ def with_zero_points(graph: Graph) -> tuple[QuantizedGraph, IntArray]:
         formats[layer.output] = ValueFormat.of(SHAPE_BITS, (LARGEST_RELU - low) / 255, -128 if low == 0 else -1)
         ranges[layer.output] = (low, LARGEST_RELU)
     quantized = quantize(graph, choose_formats(graph, ranges, SHAPE_BITS, formats), SHAPE_BITS)
-    x = quantized.input_format.quantize(rng.uniform(*ranges[graph.input_name], (1, *graph.in_shape)))
+    x = quantized.input_formats[0].quantize(rng.uniform(*ranges[graph.input_name], (1, *graph.in_shape)))
     return quantized, x
 
 

@@ -204,7 +204,7 @@ def enlarged(board: Board) -> Board:
 
 
 def _main(board: Board, quantized: QuantizedGraph, kernels: Sequence[LayerSource], x: IntArray) -> str:
-    formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
+    formats = [quantized.input_formats[0], *(layer.formats.y for layer in quantized.layers)]
     shapes = [quantized.graph.in_shape, *(layer.layer.out_shape for layer in quantized.layers)]
     buffers = [
         f"{c_type(values)} tensor_{i}[{shape.size}] __attribute__((aligned(4)));"
@@ -284,7 +284,7 @@ def symbols_of(elf: Path) -> Sequence[tuple[str, int, int]]:
 def _read_output(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]], quantized: QuantizedGraph) -> IntArray:
     address, size = symbols[f"tensor_{len(quantized.layers)}"]
     words = np.array([rig.read_word(0, address + offset) for offset in range(0, size, 4)], np.uint32)
-    output: IntArray = np.frombuffer(words.tobytes()[:size], quantized.output_format.dtype)
+    output: IntArray = np.frombuffer(words.tobytes()[:size], quantized.output_formats[0].dtype)
     return output
 
 

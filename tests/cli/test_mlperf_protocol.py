@@ -62,7 +62,7 @@ def test_every_output_is_the_references(folder: Path, client: MlperfClient) -> N
     for integers, expected in zip(inputs, outputs, strict=True):
         client.load(integers.tobytes())
         seconds, found = client.infer(2, 1)
-        assert found == pytest.approx(quantized.output_format.dequantize(expected.ravel()), abs=6e-7)
+        assert found == pytest.approx(quantized.output_formats[0].dequantize(expected.ravel()), abs=6e-7)
         project = Project.read(folder)
         estimated_s = project.estimated_l_s + project.estimated_t_s - project.estimated_saved_s
         assert seconds / 2 == pytest.approx(estimated_s, rel=0.25)
@@ -79,7 +79,7 @@ def test_a_command_during_inferences_ends_them(folder: Path, client: MlperfClien
     client.send("name")
     assert client.lines()[-2] == "e-[The inference was given up]"
     _, found = client.infer(1, 0)
-    assert found == pytest.approx(quantized.output_format.dequantize(run_integer(quantized, x).ravel()), abs=6e-7)
+    assert found == pytest.approx(quantized.output_formats[0].dequantize(run_integer(quantized, x).ravel()), abs=6e-7)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def check_outputs(program: Path, folder: Path) -> None:
         [float(text) for text in line.split()]
         for line in call(program, data=quantize_input(quantized, x).tobytes()).splitlines()
     ]
-    expected = quantized.output_format.dequantize(run_integer(quantized, x)).reshape(len(x), -1)
+    expected = quantized.output_formats[0].dequantize(run_integer(quantized, x)).reshape(len(x), -1)
     assert np.array(found) == pytest.approx(expected, rel=1e-5)
 
 

@@ -35,9 +35,9 @@ def test_bytes_of_a_known_data_set_become_inputs(quantized: QuantizedGraph, mode
     table = input_map(settings(quantized, model))
     byte = {"kws01": 83, "ic01": 0, "vww01": 0}[model]  # stands for 0.0
     assert len(table) == 256
-    assert table[byte] == quantized.input_format.quantize(np.zeros(1))[0]
+    assert table[byte] == quantized.input_formats[0].quantize(np.zeros(1))[0]
     expected = {"kws01": (-1 - 83) * 0.5847029089927673, "ic01": 255.0, "vww01": 1.0}[model]
-    assert table[255] == quantized.input_format.quantize(np.array([expected]))[0]
+    assert table[255] == quantized.input_formats[0].quantize(np.array([expected]))[0]
 
 
 def test_another_scale_of_the_bytes(quantized: QuantizedGraph) -> None:
@@ -55,7 +55,7 @@ def test_results_are_millionths(quantized: QuantizedGraph) -> None:
     text = settings(quantized, "mine")
     factor, shift = (int(re.search(rf"output_{name} = (\d+)", text)[1]) for name in ("factor", "shift"))  # type: ignore[index]
     assert factor < 2**32
-    assert factor / 2**shift == pytest.approx(1e6 * quantized.output_format.scale, rel=1e-8)
+    assert factor / 2**shift == pytest.approx(1e6 * quantized.output_formats[0].scale, rel=1e-8)
 
 
 @pytest.mark.parametrize("model", ["", "a]", "kws 01", 'a"b'])

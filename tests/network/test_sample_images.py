@@ -68,13 +68,14 @@ def test_images_without_classes_have_no_labels(tmp_path: Path) -> None:
 def test_a_network_with_channels_first_reads_images(tmp_path: Path) -> None:
     save(tmp_path / "1.png", COLOUR)
     order = np.arange(18).reshape(3, 2, 3).transpose(1, 2, 0).ravel()
-    first = replace(graph_of(2, 3, 3), sample_shape=(3, 2, 3), input_order=order)
+    first = graph_of(2, 3, 3)
+    first = replace(first, inputs=(replace(first.inputs[0], shape=(3, 2, 3), order=order),))
     np.testing.assert_array_equal(load_samples(tmp_path, first).x[0], np.float32(COLOUR.transpose(2, 0, 1)) / 255)
     with pytest.raises(
         UsageError, match=r"--layout nchw: .* is a folder of images, whose axes are known: leave --layout out"
     ):
         load_samples(SampleFile(tmp_path, layout=MapLayout.NCHW), first)
-    vector = replace(first, sample_shape=(18,))
+    vector = replace(first, inputs=(replace(first.inputs[0], shape=(18,)),))
     with pytest.raises(InputError, match="has images: the input of one layer is no map of channels, give arrays"):
         load_samples(tmp_path, vector)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from kernel_cases.layer_cases import one_layer_graph
 from tinysplit.common.choices import MapLayout
@@ -21,6 +22,10 @@ from tinysplit.network.samples import load_samples
 def graph() -> Graph:
     window = Window(kernel=(1, 1))
     return one_layer_graph(MaxPool(name="p", inputs=("x",), output="y", in_shape=Shape(2, 1, 3), window=window))
+
+
+def with_input(graph: Graph, shape: tuple[int, ...], order: NDArray[np.int64]) -> Graph:
+    return replace(graph, inputs=(replace(graph.inputs[0], shape=shape, order=order),))
 
 
 def saved(folder: Path, **arrays: Any) -> Path:  # noqa: ANN401 - as np.savez takes them
@@ -193,7 +198,7 @@ def test_layouts(tmp_path: Path, graph: Graph) -> None:
     path = saved(tmp_path, x=channels_first)
     np.testing.assert_array_equal(load_samples(SampleFile(path, layout=MapLayout.NCHW), graph).x, X)
     order = np.arange(6).reshape(3, 2, 1).transpose(1, 2, 0).ravel()
-    first = replace(graph, sample_shape=(3, 2, 1), input_order=order)
+    first = with_input(graph, (3, 2, 1), order)
     np.testing.assert_array_equal(load_samples(path, first).x, channels_first)
     np.testing.assert_array_equal(
         load_samples(SampleFile(path, layout=MapLayout.NCHW), first).x, X.transpose(0, 3, 1, 2)
@@ -207,7 +212,7 @@ def test_layouts(tmp_path: Path, graph: Graph) -> None:
     np.testing.assert_array_equal(load_samples(table, first).x, channels_first)
     with pytest.raises(InputError, match=r"wants Nx3x2x1 \(nchw\): use --layout nhwc"):
         load_samples(path, first)
-    vector = replace(graph, sample_shape=(6,), input_order=np.arange(6))
+    vector = with_input(graph, (6,), np.arange(6))
     with pytest.raises(
         InputError, match="--layout nhwc: the input of one layer is no map of channels, leave --layout out"
     ):
@@ -221,7 +226,7 @@ def test_arrays(tmp_path: Path, graph: Graph) -> None:
     assert found.y.tolist() == [0, 5, 1, 2]
     assert load_samples(sample_source(X), graph).y is None
     np.testing.assert_array_equal(load_samples(sample_source(str(saved(tmp_path, x=X))), graph).x, X)
-    first = replace(graph, sample_shape=(3, 2, 1), input_order=np.arange(6).reshape(3, 2, 1).transpose(1, 2, 0).ravel())
+    first = with_input(graph, (3, 2, 1), np.arange(6).reshape(3, 2, 1).transpose(1, 2, 0).ravel())
     with pytest.raises(InputError, match=r"x of the array has the shape 4x2x1x3, .*: transpose it, its axes are nhwc"):
         load_samples(sample_source(X), first)
     with pytest.raises(UsageError, match=r"x\.npz has its own labels"):

@@ -118,11 +118,11 @@ def test_pixels_may_be_cast(opset: int, tmp_path: Path) -> None:
     path = saved(model, tmp_path / "pixels.onnx")
     x = RNG.integers(0, 256, (4, *SHAPE[1:])).astype(np.uint8)
     graph_of_file = import_model(path)
-    assert graph_of_file.input_integers is not None
+    assert graph_of_file.inputs[0].integers is not None
     samples = load_samples(SampleArrays(x, None), graph_of_file)
     assert np.allclose(run_float(path, samples.x), run_file(path, x), rtol=1e-4, atol=1e-4)
     quantized = quantize_model(graph_of_file, path, samples, 8, Console(quiet=True)).quantized
-    assert (quantized.input_format.scale, quantized.input_format.zero_point) == (1.0, -128)
+    assert (quantized.input_formats[0].scale, quantized.input_formats[0].zero_point) == (1.0, -128)
 
 
 @pytest.mark.parametrize("x", [np.full((1, *SHAPE[1:]), 0.5), np.full((1, *SHAPE[1:]), 128)])

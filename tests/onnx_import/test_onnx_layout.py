@@ -116,7 +116,7 @@ def test_integers_follow_a_vector_that_is_read_as_a_map(tmp_path: Path) -> None:
     x = weights(8, 6)
     ranges = value_ranges(path, [graph.input_name, *(layer.output for layer in graph.layers)], x)
     quantized = quantize(graph, choose_formats(graph, ranges, 16), 16)
-    outputs = quantized.output_format.dequantize(run_integer(quantized, x))
+    outputs = quantized.output_formats[0].dequantize(run_integer(quantized, x))
     np.testing.assert_allclose(outputs, run_float(path, x), atol=0.02)
 
 

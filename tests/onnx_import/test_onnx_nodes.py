@@ -194,12 +194,12 @@ def check(graph: Graph, path: Path, network: Network, operator: str, folder: Pat
     quantized = quantize(graph, choose_formats(graph, ranges, BITS), BITS)
     x = quantize_input(quantized, network.x)
     outputs = list(run_layers(quantized, x))
-    last = quantized.output_format.dequantize(outputs[-1]).reshape(len(x), -1)[:, graph.output_order]
+    last = quantized.output_formats[0].dequantize(outputs[-1]).reshape(len(x), -1)[:, graph.output_order]
     expected = np.stack([each.ravel() for each in network.expected])
     largest = float(np.abs(expected).max()) + float(np.abs(network.x).max())
     relative = INTERPOLATED_ERROR if any(layer.kind == "lookup" for layer in graph.layers) else ROUNDED_ERROR
     relative = STEEP_ERROR.get(operator, relative)
-    np.testing.assert_allclose(last, expected, rtol=0, atol=relative * largest + quantized.output_format.scale)
+    np.testing.assert_allclose(last, expected, rtol=0, atol=relative * largest + quantized.output_formats[0].scale)
     if profiles.current() is not profiles.Profile.QUICK:
         check_c(quantized, x, outputs, folder)
 

@@ -141,7 +141,7 @@ def test_integers_are_near_the_float_network(build: Build, bits: int, tmp_path: 
     x = np.random.default_rng(0).normal(size=(20, *graph.sample_shape)).astype(np.float32)
     quantized = quantize(graph, choose_formats(graph, value_ranges(path, graph.value_names, x), bits), bits)
     expected = run_float(path, x)
-    error = quantized.output_format.dequantize(run_integer(quantized, x)).reshape(expected.shape) - expected
+    error = quantized.output_formats[0].dequantize(run_integer(quantized, x)).reshape(expected.shape) - expected
     assert np.square(error).sum() < np.square(expected).sum() * (1e-2 if bits == 8 else 1e-6)
 
 
@@ -214,5 +214,5 @@ def test_real_networks_lose_little(name: str) -> None:
     x = np.random.default_rng(0).normal(size=(20, *graph.sample_shape)).astype(np.float32)
     quantized = quantize(graph, choose_formats(graph, value_ranges(path, graph.value_names, x), 16), 16)
     expected = run_float(path, x)
-    error = quantized.output_format.dequantize(run_integer(quantized, x)).reshape(expected.shape) - expected
+    error = quantized.output_formats[0].dequantize(run_integer(quantized, x)).reshape(expected.shape) - expected
     assert np.sqrt(np.square(error).sum() / np.square(expected).sum()) < 0.01

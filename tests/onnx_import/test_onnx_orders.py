@@ -146,7 +146,7 @@ def test_integers_follow(tmp_path: Path, axis: int) -> None:
     builder.node("Softmax", axis=axis)
     path = builder.save(tmp_path)
     found, x = quantized(path)
-    outputs = found.quantized.output_format.dequantize(run_integer(found.quantized, x))
+    outputs = found.quantized.output_formats[0].dequantize(run_integer(found.quantized, x))
     np.testing.assert_allclose(outputs, run_float(path, x), atol=1e-3)
     convolution, moved, _ = layer_errors(found.quantized, path, x)
     assert moved.sqnr_db == pytest.approx(convolution.sqnr_db)

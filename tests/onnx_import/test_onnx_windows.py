@@ -162,7 +162,7 @@ def test_integers_of_an_average_behind_a_padding_layer(tmp_path: Path) -> None:
     graph = check(path)
     x = np.random.default_rng(2).normal(size=(8, 2, 6, 7)).astype(np.float32)
     quantized = quantize_model(graph, path, Samples(x, None), 16, Console(quiet=True)).quantized
-    outputs = quantized.output_format.dequantize(run_integer(quantized, x))
+    outputs = quantized.output_formats[0].dequantize(run_integer(quantized, x))
     np.testing.assert_allclose(outputs, run_float(path, x), atol=2e-4)
 
 

@@ -74,8 +74,10 @@ def test_scales_are_kept_and_outputs_agree(
 
 
 def assert_outputs_agree(quantized: QuantizedGraph, path: Path) -> None:
-    outputs_in_steps = quantized.output_format.dequantize(run_integer(quantized, X)) / quantized.output_format.scale
-    difference = outputs_in_steps - run_float(path, X) / quantized.output_format.scale
+    outputs_in_steps = (
+        quantized.output_formats[0].dequantize(run_integer(quantized, X)) / quantized.output_formats[0].scale
+    )
+    difference = outputs_in_steps - run_float(path, X) / quantized.output_formats[0].scale
     assert np.abs(difference).max() <= 4  # steps: ONNX Runtime rounds in float between the layers
     assert np.abs(difference).mean() < 1
 

@@ -58,7 +58,7 @@ def test_output_dtype_without_a_zero_point(tmp_path: Path, element: str) -> None
     builder = conv_and_dense(Form(element, is_stated=True), STATED_OPSET)
     quantized = check(builder, tmp_path, steps=1 if element.endswith("8") else 32)
     assert formats(quantized) == builder.pairs
-    assert quantized.output_format.bits == np.iinfo(element).bits
+    assert quantized.output_formats[0].bits == np.iinfo(element).bits
 
 
 def test_uint8_is_the_type_that_is_not_stated(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_pair_behind_a_pad_is_its_format(
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(path, options)
     wanted = np.concatenate([session.run(None, {"x": sample[np.newaxis]})[0] for sample in X]).astype(np.float64)
-    found = quantized.output_format.dequantize(run_integer(quantized, X))
+    found = quantized.output_formats[0].dequantize(run_integer(quantized, X))
     assert decibels((wanted**2).sum(), ((wanted - found) ** 2).sum()) >= LEAST_DB
 
 

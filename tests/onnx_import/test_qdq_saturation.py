@@ -83,5 +83,5 @@ def test_a_finer_pair_of_16_bits_behind_8_bits_saturates(tmp_path: Path, scale: 
     quantized = quantization(builder, tmp_path).quantized
     expected = run_plain(builder.model(), X)
     found = outputs(quantized, X).reshape(expected.shape)
-    assert quantized.output_format.scale == builder.pairs[-1][0]
+    assert quantized.output_formats[0].scale == builder.pairs[-1][0]
     assert np.abs(found - expected).max() <= 0.04 * np.abs(expected).max()  # of weights of 8 bits

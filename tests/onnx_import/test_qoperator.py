@@ -73,7 +73,7 @@ def integers_of(path: Path, x: NDArray[Any]) -> NDArray[np.float64]:
     graph = import_model(path)
     samples = load_samples(SampleArrays(x, None), graph)
     network = quantize_model(graph, path, samples, 8, Console(quiet=True)).quantized
-    return network.output_format.dequantize(run_integer(network, samples.x)).reshape(len(x), -1)
+    return network.output_formats[0].dequantize(run_integer(network, samples.x)).reshape(len(x), -1)
 
 
 @pytest.mark.parametrize("activations", [QuantType.QInt8, QuantType.QUInt8])

@@ -127,7 +127,7 @@ def test_networks_with_unequal_channels_agree_with_onnx_runtime(tmp_path: Path) 
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(path, options)
     wanted = np.concatenate([session.run(None, {"x": sample[np.newaxis]})[0] for sample in x]).astype(np.float64)
-    noise = wanted - quantized.output_format.dequantize(run_integer(quantized, x))
+    noise = wanted - quantized.output_formats[0].dequantize(run_integer(quantized, x))
     assert decibels((wanted**2).sum(), (noise**2).sum()) >= 33
     named = [text for text in quantization_warnings(quantized, own.statistics) if "integers of the file" in text]
     assert len(named) == sum(rounded_again(layer) > 0 for layer in quantized.layers)

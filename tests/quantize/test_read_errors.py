@@ -42,7 +42,7 @@ def quantized(model: Path, bits: int, x: NDArray[np.float32] = X) -> QuantizedGr
 
 def sqnr_db(model: Path, found: QuantizedGraph, x: NDArray[np.float32] = X) -> float:
     wanted = run_float(model, x).astype(np.float64)
-    noise = wanted - found.output_format.dequantize(run_integer(found, x)).reshape(wanted.shape)
+    noise = wanted - found.output_formats[0].dequantize(run_integer(found, x)).reshape(wanted.shape)
     return decibels((wanted**2).sum(), (noise**2).sum())
 
 

@@ -28,7 +28,8 @@ def warnings(model: Path, x: np.ndarray, bits: int) -> tuple[list[str], int]:
     own = calibrated(model, x.astype(np.float32))
     quantized = own.best(BitWidths.of(own.graph, bits))
     vanished = (
-        quantized.output_format.dequantize(run_integer(quantized, x)).max(axis=-1) <= quantized.output_format.scale
+        quantized.output_formats[0].dequantize(run_integer(quantized, x)).max(axis=-1)
+        <= quantized.output_formats[0].scale
     )
     return list(softmax_warnings(quantized, x)), int(vanished.reshape(SAMPLES, -1).any(axis=1).sum())
 

@@ -32,8 +32,9 @@ def refusal(path: Path) -> str:
 def test_integers_are_those_of_the_definition(tmp_path: Path) -> None:
     path = dense(tmp_path / "net.tflite")
     graph = import_model(path)
-    assert graph.input_integers is not None
-    assert (graph.input_integers.dtype, graph.input_integers.scale, graph.input_integers.zero_point) == ("int8", 0.5, 1)
+    integers = graph.inputs[0].integers
+    assert integers is not None
+    assert (integers.dtype, integers.scale, integers.zero_point) == ("int8", 0.5, 1)
     x = np.array([[5, 9, -3], [-7, 1, 33]], np.int8)
     real = (x - 1) * 0.5
     sums = real @ (np.array([[1, 2, 3], [-4, 5, -6]]) * 0.125).T + np.array([1, -2])

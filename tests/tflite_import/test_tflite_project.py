@@ -26,4 +26,4 @@ def test_a_folder_has_the_network_as_onnx(tmp_path: Path) -> None:
     kept = tmp_path / "out" / "model.onnx"
     real = rng.normal(size=(2, 6, 6, 2)).astype(np.float32)
     assert np.array_equal(run_float(kept, real), run_float(path, real))
-    assert import_model(kept).input_integers == import_model(path).input_integers
+    assert import_model(kept).inputs[0].integers == import_model(path).inputs[0].integers

@@ -4,6 +4,7 @@ import numpy as np
 
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import Graph
+from tinysplit.network.integer_reference import quantize_input
 from tinysplit.network.layers import Activation
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.quantize.choose_formats import choose_formats, quantize
@@ -21,7 +22,7 @@ def quantize_randomly(graph: Graph, bits: int) -> tuple[QuantizedGraph, IntArray
     ranges = {name: _range(clamp, rng.uniform(*LARGEST_VALUES)) for name, clamp in clamps.items()}
     quantized = quantize(graph, choose_formats(graph, ranges, bits), bits)
     low, high = ranges[graph.input_name]
-    return quantized, quantized.input_format.quantize(rng.uniform(low, high, (1, *graph.in_shape)))
+    return quantized, quantize_input(quantized, rng.uniform(low, high, (1, *graph.in_shape)))
 
 
 def _range(clamp: Activation, largest: float) -> tuple[float, float]:

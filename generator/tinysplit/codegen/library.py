@@ -61,8 +61,8 @@ def write_library(
         board=board.name,
         core=known.device.core,
         macros=tuple(macro for macro in macros(known) if macro in _OWN_MACROS),
-        input=LibraryTensor(graph.in_shape.size, quantized.input_format),
-        output=LibraryTensor(graph.out_shape.size, quantized.output_format),
+        input=LibraryTensor(graph.in_shape.size, quantized.input_formats[0]),
+        output=LibraryTensor(graph.out_shape.size, quantized.output_formats[0]),
         arena_bytes=board.arena_bytes,
     )
     with whole_folder(out, force=force) as fresh:

@@ -110,7 +110,7 @@ def render_mlperf_settings(quantized: QuantizedGraph, board: Board, mlperf: Mlpe
     Raises InputError for steps of input or output beyond what the protocol has, and for an output that is no
     reconstruction of the input where the result is the error of one.
     """
-    graph, source, output = quantized.graph, quantized.input_format, quantized.output_format
+    graph, (source,), (output,) = quantized.graph, quantized.input_formats, quantized.output_formats
     if mlperf.reads_reals and graph.in_shape.size != graph.out_shape.size:
         raise InputError(
             f"{MLPERF_MODEL} {mlperf.model} compares the output with the input, and this network's "

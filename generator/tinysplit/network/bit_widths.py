@@ -83,9 +83,8 @@ class BitWidths:
     @classmethod
     def of_quantized(cls, quantized: QuantizedGraph) -> Self:
         """Return the widths of a network in fixed point."""
-        values = {layer.layer.output: layer.formats.y.bits for layer in quantized.layers}
         return cls(
-            values | {quantized.graph.input_name: quantized.input_format.bits},
+            {name: formats.bits for name, formats in quantized.formats.items()},
             {layer.layer.output: bits for layer in quantized.layers if (bits := layer.formats.weight_bits)},
         )
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.network.distribution import Part, SliceAxis
+from tinysplit.network.ends import NetworkInput, NetworkOutput, joint_order, joint_shape
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.layers.base import Activation, Layer, Shape
-from tinysplit.network.onnx_file.integer_ends import IntegerInput
 
 NETWORK_INPUT = -1  # index of the network's input, which the host sends, instead of a layer index
 
@@ -45,38 +45,59 @@ class Graph:
     The output of the last layer is the network's; every other output is read by some layer. A chain, in which each
     layer reads the one before it, is the special case.
 
-    Activations are kept as height x width x channels, whatever the ONNX file does; vectors are 1 x 1 x n. The two
-    `order` arrays carry the layout changes at the borders, so that boards need not move data for them:
-    `network_input.flat = sample.flat[input_order]` and `onnx_output.flat = network_output.flat[output_order]`.
+    Activations are kept as height x width x channels, whatever the ONNX file does; vectors are 1 x 1 x n. The orders
+    of inputs and outputs carry the layout changes at the borders, so that boards need not move data for them.
+
+    Several inputs lie side by side in one tensor, of which the first layers take one each; the last layer brings several
+    outputs together.
     """
 
     name: str
     sha256: str  # of the ONNX file
     layers: tuple[Layer, ...]
-    input_name: str  # name of the ONNX input
-    sample_shape: tuple[int, ...]  # shape of one sample as the ONNX input has it, without the batch
-    input_order: NDArray[np.int64] = field(repr=False)
-    output_shape: tuple[int, ...]  # shape of one ONNX output, without the batch
-    output_order: NDArray[np.int64] = field(repr=False)
+    inputs: tuple[NetworkInput, ...]
+    outputs: tuple[NetworkOutput, ...]
     qdq_formats: Mapping[str, ValueFormat] = field(default_factory=dict)  # of a quantized (QDQ) network, by value name
-    input_integers: IntegerInput | None = None  # what the ONNX input takes, where it is no float
     has_weights: bool = True  # else stand-ins, which serve for estimates alone
     parts: tuple[Part, ...] = ()  # of a distributed network: what each layer computes of the whole one, and where
 
     @classmethod
     def of_layers(cls, name: str, layers: Sequence[Layer], sha256: str = "") -> Self:
         """Return a network without an ONNX file: input and output have the memory order of the first and last layer."""
-        in_shape, out_shape = layers[0].in_shape, layers[-1].out_shape
+        first, last = layers[0], layers[-1]
+        x, y = first.in_shape, last.out_shape
         return cls(
             name=name,
             sha256=sha256,
             layers=with_clamps(layers),
-            input_name=layers[0].inputs[0],
-            sample_shape=tuple(in_shape),
-            input_order=np.arange(in_shape.size),
-            output_shape=tuple(out_shape),
-            output_order=np.arange(out_shape.size),
+            inputs=(NetworkInput(name=first.inputs[0], shape=tuple(x), order=np.arange(x.size)),),
+            outputs=(NetworkOutput(name=last.output, shape=tuple(y), order=np.arange(y.size), value=last.output),),
         )
+
+    @property
+    def input_name(self) -> str:
+        """Name of the tensor that the host sends: that of the input, or of all inputs side by side."""
+        return self.layers[0].inputs[0]
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of one sample: see `joint_shape`."""
+        return joint_shape(self.inputs)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Shape of one result: see `joint_shape`."""
+        return joint_shape(self.outputs)
+
+    @cached_property
+    def input_order(self) -> NDArray[np.int64]:
+        """The order of all inputs: `network_input.flat = sample.flat[input_order]`."""
+        return joint_order(self.inputs)
+
+    @cached_property
+    def output_order(self) -> NDArray[np.int64]:
+        """The order of all outputs: `result.flat = network_output.flat[output_order]`."""
+        return joint_order(self.outputs)
 
     @cached_property
     def value_names(self) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tinysplit.network.ends import by_name
 from tinysplit.network.fixed_point.formats import FloatArray, IntArray
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -14,8 +16,15 @@ CHUNK = 32  # samples at a time: bounds the memory of the windows that a convolu
 def quantize_input(quantized: QuantizedGraph, x: FloatArray) -> IntArray:
     """Return samples (N x sample_shape) as the integers that the first board receives (N x H x W x C)."""
     graph = quantized.graph
-    ordered = x.reshape(len(x), -1)[:, graph.input_order]
-    return quantized.input_format.quantize(ordered).reshape(len(x), *graph.in_shape)
+    pieces = zip(quantized.input_formats, by_name(graph.inputs, x).values(), strict=True)
+    integers = np.concatenate([formats.quantize(piece.reshape(len(x), -1)) for formats, piece in pieces], axis=1)
+    return integers[:, graph.input_order].reshape(len(x), *graph.in_shape)
+
+
+def real_outputs(quantized: QuantizedGraph, integers: IntArray) -> NDArray[np.float64]:
+    """Return what integer results (N x elements, in ONNX's order) stand for (N x elements)."""
+    pieces = zip(quantized.output_formats, by_name(quantized.graph.outputs, integers).values(), strict=True)
+    return np.concatenate([formats.dequantize(piece.reshape(len(piece), -1)) for formats, piece in pieces], axis=1)
 
 
 def run_layers(quantized: QuantizedGraph, x: IntArray) -> Iterator[IntArray]:
@@ -36,9 +45,9 @@ def run_layers(quantized: QuantizedGraph, x: IntArray) -> Iterator[IntArray]:
 
 
 def run_integer(quantized: QuantizedGraph, x: FloatArray) -> IntArray:
-    """Return the network's output (N x output_shape), in ONNX's order, for samples (N x sample_shape)."""
+    """Return the network's results (N x output_shape), in ONNX's order, for samples (N x sample_shape)."""
     graph = quantized.graph
-    outputs = np.empty((len(x), graph.out_shape.size), quantized.output_format.dtype)
+    outputs = np.empty((len(x), graph.out_shape.size), quantized.output_formats[0].dtype)
     for start in range(0, len(x), CHUNK):
         *_, last = run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]))
         outputs[start : start + CHUNK] = last.reshape(len(last), -1)

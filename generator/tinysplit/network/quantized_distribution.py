@@ -19,7 +19,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 
 def distribute_quantized(quantized: QuantizedGraph, distributed: Graph) -> QuantizedGraph:
     """Return the nodes of a distributed network in the formats of the `quantized` whole network."""
-    formats: dict[str, ValueFormat] = {quantized.graph.input_name: quantized.input_format}
+    formats: dict[str, ValueFormat] = {quantized.graph.input_name: quantized.formats[quantized.graph.input_name]}
     layers = []
     for node, part in zip(distributed.layers, distributed.parts, strict=True):
         layer = _quantized(quantized, node, part, tuple(formats[name] for name in node.inputs))

@@ -74,12 +74,18 @@ class QuantizedGraph:
             return self.graph
         return replace(self.graph, layers=tuple(layer.dequantized for layer in self.layers))
 
-    @property
-    def input_format(self) -> ValueFormat:
-        """Format of the network's input."""
-        return self.layers[0].formats.x
+    @cached_property
+    def formats(self) -> Mapping[str, ValueFormat]:
+        """Formats of all values, by name."""
+        formats = {self.graph.input_name: self.layers[0].formats.x}
+        return formats | {layer.layer.output: layer.formats.y for layer in self.layers}
 
     @property
-    def output_format(self) -> ValueFormat:
-        """Format of the network's output."""
-        return self.layers[-1].formats.y
+    def input_formats(self) -> tuple[ValueFormat, ...]:
+        """Formats of the network's inputs."""
+        return tuple((self.whole or self).formats[end.name] for end in self.graph.inputs)
+
+    @property
+    def output_formats(self) -> tuple[ValueFormat, ...]:
+        """Formats of the network's outputs."""
+        return tuple((self.whole or self).formats[end.value] for end in self.graph.outputs)

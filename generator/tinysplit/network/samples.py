@@ -45,7 +45,7 @@ def _real_values(graph: Graph, source: SampleSource, x: Array) -> Array:
 
     Raises InputError for other numbers than such integers, whatever their type is.
     """
-    integers = graph.input_integers
+    integers = graph.inputs[0].integers
     if integers is None or x.dtype.kind not in "iuf" or not np.isfinite(x).all():
         return x
     limits = np.iinfo(integers.dtype)

@@ -13,7 +13,7 @@ from tinysplit.network.layers import Layer, Pad, Pads, Permute, Shape
 from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.layout import PADDING, IndexArray, Layout
-from tinysplit.onnx_import.node import Node, Refusal, Tensor
+from tinysplit.onnx_import.node import InputSource, Node, Producer, Refusal, Tensor
 from tinysplit.onnx_import.parts import Part
 from tinysplit.onnx_import.pieces import Pieces
 from tinysplit.onnx_import.pointwise import Step, merged
@@ -30,8 +30,7 @@ class GraphBuilder:
 
     def __init__(
         self,
-        input_name: str,
-        input_shape: Sequence[int],
+        inputs: Sequence[InputSource],
         names: Iterable[str],
         readers: Mapping[str, int],
         in_parts: Collection[str],
@@ -41,11 +40,9 @@ class GraphBuilder:
     ) -> None:
         self.readers = readers  # how many nodes read a value
         self.in_parts = in_parts  # values of which nobody reads the whole
-        self.input_name = input_name
-        self.input_layout = Layout.identity(input_shape)
+        self.inputs = inputs
         self.names = set(names)  # of all values and nodes, and of layers that are added between
         self.qdq = qdq
-        self.input_order: IndexArray | None = None  # None until the first layer that reads the input determines it
         self.layers: list[Layer] = []
         self.elements = 0  # of the outputs of the layers and of values in other layouts
         self.constants = budget
@@ -55,9 +52,9 @@ class GraphBuilder:
         self.applied: dict[tuple[str, Step], Layer] = {}  # by value, and step on it that waited for a reader
         self.parts: dict[str, Tensor] = {}  # by name, of which a layer computes nothing else
 
-    def source(self, producer: Layer | None) -> str:
-        """Return the name of the ONNX value that `producer` (None: the network's input) computes."""
-        return producer.output if producer else self.input_name
+    def source(self, producer: Producer) -> str:
+        """Return the name of the ONNX value that `producer` computes."""
+        return producer.output
 
     def append(self, layer: Layer) -> Layer:
         """Add `layer` and return it.
@@ -86,20 +83,22 @@ class GraphBuilder:
     def apply(self, step: Step, tensor: Tensor) -> Tensor:
         """Fold `step` into the layer that computes `tensor`, or let it wait for a reader of its result."""
         tensor = self.stored(tensor)
-        fused = self._fused(step, tensor.producer) if tensor.producer and not tensor.pending else None
+        fused = None if tensor.pending else self._fused(step, tensor.producer)
         if fused:
             return replace(tensor, producer=fused, is_shared=False)
         return replace(tensor, pending=(*tensor.pending, step), is_shared=False)
 
-    def _fused(self, step: Step, producer: Layer) -> Layer | None:
+    def _fused(self, step: Step, producer: Producer) -> Layer | None:
         """Fold `step` into `producer`; None where it cannot take it.
 
         What a pair between them saturates stays so: a clamp has its bounds, too, and nothing else is folded.
         """
+        if isinstance(producer, InputSource):
+            return None
         fused = step.fused(self.qdq.saturated(producer), producer.out_shape)
         return fused and self.replace(producer, fused)
 
-    def as_map(self, node: Node) -> tuple[Layer | None, Shape, Pads]:
+    def as_map(self, node: Node) -> tuple[Producer, Shape, Pads]:
         """Return the producer of the node's activation, its height x width x channels, and the Pad before the node.
 
         Where the elements have another memory order, a layer that reorders them is added.
@@ -117,16 +116,16 @@ class GraphBuilder:
             producer = self.moved(tensor, producer, order.ravel(), shape)
         return producer, shape, pads
 
-    def _size(self, producer: Layer | None) -> int:
+    def _size(self, producer: Producer) -> int:
         """Return the elements of what `producer` computes."""
-        return producer.out_shape.size if producer else self.input_layout.order.size
+        return producer.out_shape.size if isinstance(producer, Layer) else producer.layout.order.size
 
     def is_whole(self, tensor: Tensor) -> bool:
         """Return whether a tensor has each element of what its producer computes, and each once; a Pad adds some."""
         found = np.sort(tensor.layout.order[tensor.layout.order != PADDING])
         return np.array_equal(found, np.arange(self._size(tensor.producer)))
 
-    def moved(self, tensor: Tensor, producer: Layer | None, order: IndexArray, shape: Shape) -> Layer:
+    def moved(self, tensor: Tensor, producer: Producer, order: IndexArray, shape: Shape) -> Layer:
         """Return the layer that copies the output of `producer` in `order`, with `shape`; its readers share it.
 
         A permutation that no nested loops produce takes two layers, with the order of ONNX between them, if they do.
@@ -136,7 +135,7 @@ class GraphBuilder:
             return self.moves[key]
         name = tensor.name
         inputs = (self.source(producer),)
-        in_shape = producer.out_shape if producer else Shape(1, 1, self._size(producer))
+        in_shape = producer.out_shape if isinstance(producer, Layer) else Shape(1, 1, self._size(producer))
         if not has_loops(order) and order.size == in_shape.size:
             between = self._onnx_order(producer)
             rest = np.argsort(between)[order]
@@ -168,22 +167,23 @@ class GraphBuilder:
 
     def _named(self, added: str, value: str) -> tuple[str, str | None]:
         """Return `output` and `moves` of an added layer with the numbers of an ONNX value, which another may have."""
-        is_stored = value in {self.input_name, *(layer.output for layer in self.layers)}
+        is_stored = value in {*(each.output for each in self.inputs), *(layer.output for layer in self.layers)}
         return (added, value) if is_stored else (value, None)
 
-    def _onnx_value(self, producer: Layer | None) -> str:
-        return producer.onnx_value if producer else self.input_name
+    def _onnx_value(self, producer: Producer) -> str:
+        return producer.onnx_value if isinstance(producer, Layer) else producer.output
 
-    def _natural_order(self) -> tuple[IndexArray, Shape]:
-        """Return order and shape of the network's input as a map, or else as ONNX has it."""
-        unpadded = self.input_layout.unpadded_map()
-        order = unpadded[0] if unpadded else self.input_layout.order
+    def _natural_order(self, producer: Producer) -> tuple[IndexArray, Shape]:
+        """Return order and shape of an input of the network, as a map or else as ONNX has it, or of a layer's map."""
+        layout = Layout.of_map(producer.out_shape, 2) if isinstance(producer, Layer) else producer.layout
+        unpadded = layout.unpadded_map()
+        order = unpadded[0] if unpadded else layout.order
         return order, Shape(*order.shape) if unpadded else Shape(1, 1, order.size)
 
-    def _onnx_order(self, producer: Layer | None) -> IndexArray:
+    def _onnx_order(self, producer: Producer) -> IndexArray:
         """Return the order in which ONNX has the elements of a stored value: that of the input, or of a map."""
-        if producer is None:
-            return np.argsort(np.asarray(self.input_order))
+        if isinstance(producer, InputSource):
+            return np.argsort(np.asarray(producer.order))
         return Layout.of_map(producer.out_shape, 2).order.ravel()
 
     def padded(self, node: Node, tensor: Tensor) -> Tensor:
@@ -212,10 +212,10 @@ class GraphBuilder:
                 value=layout.pad_value,
             )
             padded = Layout.of_map(layer.out_shape, layout.order.ndim - 2)
-            self.pads[name] = Tensor(padded, name, self.append(layer))
+            self.pads[name] = Tensor(padded, self.append(layer), name)
         return self.pads[name]
 
-    def zeros_around(self, node: Node, producer: Layer | None, shape: Shape, pads: Pads) -> Layer:
+    def zeros_around(self, node: Node, producer: Producer, shape: Shape, pads: Pads) -> Layer:
         """Return a layer that pads the map that `producer` computes, of `shape`, with zeros."""
         name = self.unused(f"{node.name} padded")
         layer = Pad(
@@ -246,7 +246,7 @@ class GraphBuilder:
         )
         return self.append(layer)
 
-    def as_stored(self, tensor: Tensor) -> tuple[Layer | None, Shape, IndexArray]:
+    def as_stored(self, tensor: Tensor) -> tuple[Producer, Shape, IndexArray]:
         """Return the producer of `tensor`, its shape in memory, and the order in which ONNX reads it."""
         tensor = self.stored(tensor)
         order = tensor.layout.order
@@ -256,7 +256,7 @@ class GraphBuilder:
         if unpadded:  # later readers of the network's input may need a map
             wanted, shape = unpadded[0], Shape(*unpadded[0].shape)
         producer, order = self._resolve_order(tensor, order, wanted, shape)
-        return producer, producer.out_shape if producer else shape, order
+        return producer, producer.out_shape if isinstance(producer, Layer) else shape, order
 
     def stored(self, tensor: Tensor) -> Tensor:
         """Return `tensor`; a part of what its producer computes, or a repetition, as the output of a layer."""
@@ -272,7 +272,12 @@ class GraphBuilder:
         producer, order = tensor.producer, tensor.layout.order
         if tensor.name in self.parts:
             return self.parts[tensor.name]
-        if producer is None or tensor.pending or producer.output not in self.in_parts or self.is_whole(tensor):
+        if (
+            isinstance(producer, InputSource)
+            or tensor.pending
+            or producer.output not in self.in_parts
+            or self.is_whole(tensor)
+        ):
             return None
         elements = np.unique(order)
         part = Part.of(elements, producer.out_shape) if elements.size == order.size else None
@@ -283,7 +288,7 @@ class GraphBuilder:
         output, moves = self._named(name, tensor.name)
         layer = self.append(replace(computed, name=name, output=output, moves=moves))
         is_shared = self.readers[tensor.name] > 1
-        found = Tensor(Layout(np.searchsorted(elements, order)), tensor.name, layer, is_shared=is_shared)
+        found = Tensor(Layout(np.searchsorted(elements, order)), layer, tensor.name, is_shared=is_shared)
         self.parts[tensor.name] = found
         return found
 
@@ -292,11 +297,12 @@ class GraphBuilder:
 
         It is stored as a map or as ONNX has it: in the order in memory if one of them is, so that it may be in place.
         """
-        producer, order = self._resolve_order(tensor, tensor.layout.order, *self._natural_order())
+        natural = self._natural_order(tensor.producer)
+        producer, order = self._resolve_order(tensor, tensor.layout.order, *natural)
         unpadded = Layout(order).unpadded_map()
         as_map = [Shape(*unpadded[0].shape)] if unpadded else []
         stored = [(shape, Layout.of_map(shape, order.ndim - 2)) for shape in as_map]
-        source = producer.out_shape if producer else self._natural_order()[1]
+        source = producer.out_shape if isinstance(producer, Layer) else natural[1]
         part = Part.of(np.unique(order), source)
         shape = part.shape if part and part.shape.size == order.size else Shape(1, 1, order.size)
         stored.append((shape, Layout.identity(order.shape)))
@@ -306,7 +312,7 @@ class GraphBuilder:
             elements[layout.order] = order
             copies.append((shape, layout, elements))
         shape, layout, elements = next((copy for copy in copies if (np.diff(copy[2]) > 0).all()), copies[0])
-        return Tensor(layout, tensor.name, self.moved(tensor, producer, elements, shape), is_shared=True)
+        return Tensor(layout, self.moved(tensor, producer, elements, shape), tensor.name, is_shared=True)
 
     def filled(self, tensor: Tensor, values: NDArray[np.float64] | float) -> NDArray[np.float64]:
         """Return `values`, one for all or those of the elements of `tensor` in ONNX's order, in the order in memory."""
@@ -317,25 +323,27 @@ class GraphBuilder:
 
     def _resolve_order(
         self, tensor: Tensor, order: IndexArray, wanted: IndexArray, shape: Shape
-    ) -> tuple[Layer | None, IndexArray]:
+    ) -> tuple[Producer, IndexArray]:
         """Return the producer of `tensor`, and `order` (of the ONNX value) as that of the value in memory.
 
-        The first reader of the network's input determines its shape `shape` and memory order `wanted`. Steps that
+        The first reader of an input of the network determines its shape `shape` and memory order `wanted`. Steps that
         waited for a reader become layers.
         """
-        producer = tensor.producer
-        if producer:
+        producer, in_memory = tensor.producer, None
+        if isinstance(producer, Layer):
             shape = producer.out_shape
-        elif self.input_order is None:
-            self.input_order = (wanted if self.is_whole(tensor) else self._natural_order()[0]).ravel()
+        else:
+            if producer.order is None:
+                first, producer.shape = (wanted, shape) if self.is_whole(tensor) else self._natural_order(producer)
+                producer.order = first.ravel()
+            in_memory = producer.order
         for step, last in merged(tensor.pending, self.qdq.values):
             key = self.source(producer), last
             if key not in self.applied:
-                ordered = step if tensor.producer else step.reordered(np.asarray(self.input_order))
-                fused = self._fused(ordered, producer) if producer else None
-                self.applied[key] = fused or self.append(ordered.layer(key[0], shape))
+                ordered = step if in_memory is None else step.reordered(in_memory)
+                self.applied[key] = self._fused(ordered, producer) or self.append(ordered.layer(key[0], shape))
             producer = self.applied[key]
-        return producer, order if tensor.producer else np.argsort(np.asarray(self.input_order))[order]
+        return producer, order if in_memory is None else np.argsort(in_memory)[order]
 
 
 def _checked(layer: Layer) -> Layer:

@@ -3,29 +3,41 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import NodeProto, numpy_helper
+from onnx import NodeProto, ValueInfoProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.ends import NetworkInput, NetworkOutput
 from tinysplit.network.graph import Graph, with_clamps
 from tinysplit.network.layers import Layer
+from tinysplit.network.onnx_file.integer_ends import IntegerInput
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.constants import evaluate, fold
 from tinysplit.onnx_import.graph_builder import NO_MAP, OTHER_PADDING, GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.memory_order import small_memory_order
 from tinysplit.onnx_import.missing import Missing
-from tinysplit.onnx_import.model_file import NAMES_NO_TEXT, read_model
-from tinysplit.onnx_import.node import COMPUTED_OPERAND, NO_OPERAND, Constant, Node, NodeError, Refusal, Tensor
+from tinysplit.onnx_import.model_file import NAMES_NO_TEXT, ModelFile, read_model
+from tinysplit.onnx_import.node import (
+    COMPUTED_OPERAND,
+    NO_OPERAND,
+    Constant,
+    InputSource,
+    Node,
+    NodeError,
+    Refusal,
+    Tensor,
+)
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator, TakenPad
 from tinysplit.onnx_import.parts import read_in_parts
 from tinysplit.onnx_import.pieces import take_pieces
 from tinysplit.onnx_import.prepare import prepare
-from tinysplit.onnx_import.qdq import QdqFormats, extract_qdq
+from tinysplit.onnx_import.qdq import extract_qdq
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 QUANTIZED_OPERATOR = Refusal(
@@ -72,16 +84,13 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     pieces = take_pieces(model, constants)
     added = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer if t.name not in constants}
     values: dict[str, Tensor | Constant] = {**constants, **added}
-    sample = next(value for value in model.graph.input if value.name not in values)
-    shape = tuple(dimension.dim_value for dimension in sample.type.tensor_type.shape.dim)
-    values[sample.name] = Tensor(Layout.identity(shape))
+    inputs = [_input(value) for value in model.graph.input if value.name not in values]
+    outputs = [output.name for output in model.graph.output]
     names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
-    readers = Counter(name for proto in model.graph.node for name in proto.input)
-    name = model.graph.output[0].name
-    readers[name] += 1
-    in_parts = read_in_parts(model.graph.node) - {name}
-    builder = GraphBuilder(sample.name, shape, names, Counter(readers), in_parts, qdq_formats, budget, pieces)
-    values[sample.name] = _read(values[sample.name], sample.name, readers)
+    readers = Counter(chain(outputs, *(proto.input for proto in model.graph.node)))
+    in_parts = read_in_parts(model.graph.node).difference(outputs)
+    builder = GraphBuilder(inputs, names, Counter(readers), in_parts, qdq_formats, budget, pieces)
+    values |= {each.output: _read(Tensor(each.layout, each), each.output, readers) for each in inputs}
     missing = Missing(model)
     for proto in model.graph.node:
         if proto.output[0] not in values and not missing.skips(proto):
@@ -97,11 +106,13 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
                 values.pop(read, None)
     if missing.errors:
         raise missing.error(path)
-    output = values[name]
-    if isinstance(output, Tensor) and output.layout.is_padded:
-        output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, file.opset), output)
-    graph = replace(_graph(path, file.sha256, builder, shape, output, qdq_formats), input_integers=file.input_integers)
+    graph = _graph(file, path, builder, {name: values[name] for name in outputs})
     return graph if file.has_weights else replace(graph, has_weights=False)
+
+
+def _input(value: ValueInfoProto) -> InputSource:
+    shape = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
+    return InputSource(value.name, Layout.identity(shape))
 
 
 def _read(value: Tensor | Constant, name: str, readers: Mapping[str, int]) -> Tensor | Constant:
@@ -185,9 +196,8 @@ def _unsupported(node: Node, domain: str) -> NodeError:
     return NodeError(name, node.name, UNSUPPORTED, node.shapes)
 
 
-def _living(layers: Sequence[Layer], last: Layer | None) -> list[Layer]:
-    """Return the layers that `last` depends on."""
-    needed = {last.output} if last else set()
+def _living(layers: Sequence[Layer], needed: set[str]) -> list[Layer]:
+    """Return the layers that compute the `needed` values."""
     living = []
     for layer in reversed(layers):
         if layer.output in needed:
@@ -196,28 +206,36 @@ def _living(layers: Sequence[Layer], last: Layer | None) -> list[Layer]:
     return living[::-1]
 
 
-def _graph(
-    path: Path,
-    sha256: str,
-    builder: GraphBuilder,
-    shape: tuple[int, ...],
-    output: Tensor | Constant,
-    qdq_formats: QdqFormats,
-) -> Graph:
-    if not isinstance(output, Tensor):
-        raise InputError(f"the output of {path} does not depend on its input")
-    last, _, order = builder.as_stored(output)
-    if not builder.layers or builder.input_order is None:
+def _graph(file: ModelFile, path: Path, builder: GraphBuilder, outputs: Mapping[str, Tensor | Constant]) -> Graph:
+    ends = [_output(path, name, output, builder, file.opset) for name, output in outputs.items()]
+    inputs = [_taken(path, source, file.input_integers.get(source.output)) for source in builder.inputs]
+    layers = _living(builder.layers, {end.value for end in ends})
+    if not layers:
         raise InputError(f"{path} holds no layer that computes: `tinysplit operators` lists those that do")
-    layers = [replace(layer, activation=qdq_formats.activation(layer)) for layer in _living(builder.layers, last)]
+    clamped = [replace(layer, activation=builder.qdq.activation(layer)) for layer in layers]
     return Graph(
         name=path.stem,
-        sha256=sha256,
-        layers=with_clamps(small_memory_order(layers, builder.input_name), qdq_formats.values),
-        input_name=builder.input_name,
-        sample_shape=shape[1:],
-        input_order=builder.input_order,
-        output_shape=order.shape[1:] if order.shape[:1] == (1,) else order.shape,
-        output_order=order.ravel(),
-        qdq_formats=qdq_formats.values,
+        sha256=file.sha256,
+        layers=with_clamps(small_memory_order(clamped, inputs[0].name), builder.qdq.values),
+        inputs=tuple(inputs),
+        outputs=tuple(ends),
+        qdq_formats=builder.qdq.values,
     )
+
+
+def _output(path: Path, name: str, output: Tensor | Constant, builder: GraphBuilder, opset: int) -> NetworkOutput:
+    """Return an output of the network."""
+    if not isinstance(output, Tensor):
+        raise InputError(f"the output '{name}' of {path} does not depend on an input")
+    if output.layout.is_padded:
+        output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, opset), output)
+    producer, _, order = builder.as_stored(output)
+    shape = order.shape[1:] if order.shape[:1] == (1,) else order.shape
+    return NetworkOutput(name=name, shape=shape, order=order.ravel(), value=builder.source(producer))
+
+
+def _taken(path: Path, source: InputSource, integers: IntegerInput | None) -> NetworkInput:
+    """Return an input of the network."""
+    if source.order is None:
+        raise InputError(f"no output of {path} depends on its input '{source.output}': export the network without it")
+    return NetworkInput(name=source.output, shape=source.layout.shape[1:], order=source.order, integers=integers)

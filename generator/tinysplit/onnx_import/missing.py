@@ -75,4 +75,4 @@ def _stand_in(name: str, shape: tuple[int, ...]) -> Tensor:
     """Return a value of this shape, which some layer computes."""
     layout = Layout.identity(shape)
     size = Shape(1, 1, layout.order.size)
-    return Tensor(layout, name, Softmax(name=name, inputs=(name,), output=name, in_shape=size), is_shared=True)
+    return Tensor(layout, Softmax(name=name, inputs=(name,), output=name, in_shape=size), name, is_shared=True)

@@ -1,5 +1,6 @@
 """Read and check a network's file; errors give the reason in one line."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,7 @@ class ModelFile:
     sha256: str
     opset: int
     has_weights: bool
-    input_integers: IntegerInput | None  # that the file's network takes, None of a float input
+    input_integers: Mapping[str, IntegerInput]  # what inputs of the file take, without float ones
 
 
 def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:

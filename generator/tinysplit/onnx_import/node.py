@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from typing_extensions import override
 
 from tinysplit.common.errors import InputError
-from tinysplit.network.layers import Layer
-from tinysplit.onnx_import.layout import Layout
+from tinysplit.network.layers import Layer, Shape
+from tinysplit.onnx_import.layout import IndexArray, Layout
 from tinysplit.onnx_import.pointwise import Step
 
 Constant = NDArray[Any]
@@ -40,20 +40,33 @@ class NodeError(InputError):
         self.template = template
 
 
+@dataclass(eq=False)
+class InputSource:
+    """An input of the network, by its name; its first reader determines its order and shape in memory."""
+
+    output: str
+    layout: Layout
+    order: IndexArray | None = None
+    shape: Shape | None = None
+
+
+Producer = Layer | InputSource
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """An activation: the layer that computes it (None for the network's input) and how ONNX sees it."""
+    """An activation: the layer that computes it, or input of the network, and how ONNX sees it."""
 
     layout: Layout
+    producer: Producer
     name: str = ""  # of the ONNX value
-    producer: Layer | None = None
     pending: tuple[Step, ...] = ()  # steps on the output of the producer, until a layer reads their result
     padded: str | None = None  # name of the value that a Pad made, until a layer pads
     is_shared: bool = False  # several nodes read it, so that nothing may be folded into its producer
 
     @override
     def __str__(self) -> str:
-        return str(self.producer.out_shape if self.producer else self.layout)
+        return str(self.producer.out_shape if isinstance(self.producer, Layer) else self.layout)
 
 
 @dataclass(frozen=True, eq=False)

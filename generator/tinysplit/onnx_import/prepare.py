@@ -17,7 +17,9 @@ def prepare(model: ModelProto) -> ModelProto:
     fixed = ModelProto()
     fixed.CopyFrom(model)
     constants = {tensor.name for tensor in fixed.graph.initializer}
-    _fix_shape(next(value for value in fixed.graph.input if value.name not in constants))
+    for value in fixed.graph.input:
+        if value.name not in constants:
+            _fix_shape(value)
     _forget_shapes(fixed)
     _name_nodes(fixed)
     keep_living_nodes(fixed)

@@ -63,8 +63,7 @@ def _powers(quantized: QuantizedLayer) -> tuple[NDArray[np.float64], NDArray[np.
 
 def _numbers(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Table:
     table = plain_table("tensor", "format", numbers=MOMENTS)
-    formats = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
-    for number, (name, values) in enumerate(zip(quantized.graph.value_names, formats, strict=True)):
+    for number, (name, values) in enumerate(quantized.formats.items()):
         seen = statistics[name]
         shown = str(values) if isinstance(values, QFormat) else f"{values.scale:.3g}"  # the scale: names are longer
         sqnr_db = ReadError.of(quantized.graph, name, statistics).sqnr_db(values)

@@ -39,7 +39,8 @@ class _Value:
 
 
 def _values(quantized: QuantizedGraph) -> Iterator[_Value]:
-    graph, own = quantized.graph, quantized.input_format
+    graph = quantized.graph
+    own = quantized.formats[graph.input_name]
     yield _Value(
         owner=f"input {graph.input_name!r}",
         name=graph.input_name,

@@ -73,7 +73,7 @@ class PartCosts:
             own = BitWidths({_INPUT: widths.x, layer.output: y_bits}, {layer.output: widths.w})
             alone = replace(layer, inputs=(_INPUT,) * len(layer.inputs))
             part = Part(0, 0, SliceAxis.ROWS, range(layer.out_shape.height))
-            network = replace(self.graph, layers=(alone,), input_name=_INPUT, parts=(part,))
+            network = replace(self.graph, layers=(alone,), parts=(part,))
             choice = KernelChoice(self.table, network, own, self.boards[board], self.settings.code_memory)
             kernel = choice.kernel(0, self.settings.optimize)
             flash_bytes = choice.flash_bytes(0, kernel)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.fixed_point.formats import FloatArray, IntArray
+from tinysplit.network.integer_reference import real_outputs
 from tinysplit.network.quantized_graph import QuantizedGraph
 
 
@@ -60,7 +61,7 @@ def check_outputs(
     integers = integer_outputs.reshape(total, -1)
     floats = float_outputs.reshape(total, -1).astype(np.float64)
     differs = (board_outputs[:, quantized.graph.output_order] != integers[list(samples)]).any(axis=1)
-    errors = quantized.output_format.dequantize(integers) - floats
+    errors = real_outputs(quantized, integers) - floats
     classes, float_classes = integers.argmax(axis=1), floats.argmax(axis=1)
     norm = float(np.linalg.norm(floats))
     return OutputCheck(

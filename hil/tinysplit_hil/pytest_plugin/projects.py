@@ -18,6 +18,7 @@ from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT
 from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.common.texts.console import PlainConsole
 from tinysplit.costs.settings import CostSettings
+from tinysplit.network.integer_reference import real_outputs
 from tinysplit.network.sample_files import GivenSamples, SampleSource, sample_source
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
@@ -96,8 +97,9 @@ class ProjectOnRig:
         settings = MeasureSettings(rig=self.rig.spec, sample_count=count, is_pipelined=is_pipelined)
         report = measure_boards(self.project, self.folder, quantized, loaded, settings, console)
         integers = report.measurement.outputs[:, quantized.graph.output_order]
-        integers = integers.reshape(len(integers), *quantized.graph.output_shape)
-        return Measured(report, quantized.output_format.dequantize(integers), integers, *report.measured.values)
+        shape = (len(integers), *quantized.graph.output_shape)
+        outputs = real_outputs(quantized, integers).reshape(shape)
+        return Measured(report, outputs, integers.reshape(shape), *report.measured.values)
 
 
 class ProjectFactory:

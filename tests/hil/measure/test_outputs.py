@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.network.ends import NetworkOutput
 from tinysplit.network.fixed_point.formats import QFormat
 from tinysplit_hil.measure.outputs import check_outputs
 
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 OUTPUT_ORDER = np.arange(12).reshape(2, 2, 3).transpose(2, 0, 1).ravel()
 QUANTIZED = cast(
     "QuantizedGraph",
-    SimpleNamespace(graph=SimpleNamespace(output_order=OUTPUT_ORDER), output_format=QFormat(8, 4)),
+    SimpleNamespace(
+        graph=SimpleNamespace(
+            output_order=OUTPUT_ORDER,
+            outputs=(NetworkOutput(name="y", shape=(3, 2, 2), order=OUTPUT_ORDER, value="y"),),
+        ),
+        output_formats=(QFormat(8, 4),),
+    ),
 )
 
 

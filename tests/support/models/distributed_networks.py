@@ -151,7 +151,7 @@ def _with_zero_point(rng: np.random.Generator, bits: int) -> ValueFormat:
 
 def random_inputs(quantized: QuantizedGraph, seed: int, count: int = 2) -> IntArray:
     """Return inputs N x H x W x C of all integers of the input's format."""
-    x = quantized.input_format
+    x = quantized.input_formats[0]
     shape = (count, *quantized.graph.in_shape)
     return np.random.default_rng(seed).integers(x.low, x.high, shape, endpoint=True).astype(x.dtype)
 

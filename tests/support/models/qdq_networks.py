@@ -155,7 +155,7 @@ def quantization(builder: QdqBuilder, folder: Path) -> Quantization:
 
 
 def outputs(quantized: QuantizedGraph, x: Floats) -> NDArray[np.float64]:
-    return quantized.output_format.dequantize(run_integer(quantized, x))
+    return quantized.output_formats[0].dequantize(run_integer(quantized, x))
 
 
 def check(builder: QdqBuilder, folder: Path, steps: float = 1) -> QuantizedGraph:
@@ -175,7 +175,7 @@ def check(builder: QdqBuilder, folder: Path, steps: float = 1) -> QuantizedGraph
 
 def formats(quantized: QuantizedGraph) -> list[tuple[float, int]]:
     """Return scales and zero points of the network's input and of all layers."""
-    found = [quantized.input_format, *(layer.formats.y for layer in quantized.layers)]
+    found = [quantized.input_formats[0], *(layer.formats.y for layer in quantized.layers)]
     return [(own.scale, own.zero_point) for own in found]
 
 

@@ -7,11 +7,11 @@ from tinysplit.network.onnx_file.integer_ends import IntegerInput, with_float_en
 from tinysplit.network.onnx_file.integer_operators import with_float_operators
 
 
-def as_float_network(model: ModelProto) -> IntegerInput | None:
-    """Let `model`, whose nodes are in a topological order, have float operators alone, and a float input and output.
+def as_float_network(model: ModelProto) -> dict[str, IntegerInput]:
+    """Let `model`, whose nodes are in a topological order, have float operators alone, and float inputs and outputs.
 
-    Returns what its input was, None of a float one. Quantized networks are then in QDQ format. Raises InputError for
-    integers that stand for no floats, and where ONNX's converter does not know an operator.
+    Returns what inputs were, by name, without float ones. Quantized networks are then in QDQ format. Raises InputError
+    for integers that stand for no floats, and where ONNX's converter does not know an operator.
     """
     with_float_operators(model)
     with_composed_operators(model)

@@ -37,25 +37,27 @@ class IntegerInput:
         return values
 
 
-def with_float_ends(model: ModelProto) -> IntegerInput | None:
-    """Let `model` take and give real values in place of integers; return what its input was, None of a float one.
+def with_float_ends(model: ModelProto) -> dict[str, IntegerInput]:
+    """Let `model` take and give real values in place of integers; return what inputs were, by name, without float ones.
 
     Raises InputError for integers that are neither dequantized nor converted, and as `convert_old`.
     """
-    if any(value.type.tensor_type.elem_type in INTEGERS for value in model.graph.input):
+    if any(map(_is_integer, model.graph.input)):
         model.CopyFrom(convert_old(model))  # to an opset that has QuantizeLinear
     constants = dict(_constants(model))
     inputs = [value for value in model.graph.input if value.name not in constants]
-    taken = _float_input(model, inputs[0], constants) if len(inputs) == 1 else None
+    taken = {value.name: _float_input(model, value, constants) for value in inputs if _is_integer(value)}
     for output in model.graph.output:
         _float_output(model, output)
     return taken
 
 
-def _float_input(model: ModelProto, value: ValueInfoProto, constants: Mapping[str, TensorProto]) -> IntegerInput | None:
+def _is_integer(value: ValueInfoProto) -> bool:
+    return value.type.tensor_type.elem_type in INTEGERS
+
+
+def _float_input(model: ModelProto, value: ValueInfoProto, constants: Mapping[str, TensorProto]) -> IntegerInput:
     element = value.type.tensor_type.elem_type
-    if element not in INTEGERS:
-        return None
     dtype = helper.tensor_dtype_to_np_dtype(element)
     readers = list(_readers(model, value.name))
     scales = {_scale_of(node, constants, dtype) for node in readers}
@@ -90,7 +92,7 @@ def _float_input(model: ModelProto, value: ValueInfoProto, constants: Mapping[st
 
 def _float_output(model: ModelProto, value: ValueInfoProto) -> None:
     """Dequantize an output of integers, which have the scale of the QuantizeLinear before it."""
-    if value.type.tensor_type.elem_type not in INTEGERS:
+    if not _is_integer(value):
         return
     writers = {output: node for node in model.graph.node for output in node.output}
     node = writers.get(value.name)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tinysplit.network.layers import Add, Concat, Layer, Lookup, Mul, Shape
+from tinysplit.network.layers import Add, Concat, Lookup, Mul, Shape
 from tinysplit.network.layers.permute import has_loops
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import IndexArray, Layout
-from tinysplit.onnx_import.node import Node, Refusal, Tensor
+from tinysplit.onnx_import.node import Node, Producer, Refusal, Tensor
 from tinysplit.onnx_import.operators.declaration import operator
 from tinysplit.onnx_import.operators.functions import of_one_value
 from tinysplit.onnx_import.size_limits import check_value_size
@@ -30,7 +30,7 @@ class _Operand:
     shape: Shape
     order: IndexArray
     tensor: Tensor
-    producer: Layer | None
+    producer: Producer
     sign: int = 1
 
 

@@ -11,7 +11,7 @@ from tinysplit.network.layers import AveragePool, DepthwiseConv, Layer, MaxPool,
 from tinysplit.network.layers.pad import MINUS_INFINITY
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
-from tinysplit.onnx_import.node import Node, Refusal, Tensor
+from tinysplit.onnx_import.node import Node, Producer, Refusal, Tensor
 from tinysplit.onnx_import.operators.declaration import TakenPad, operator
 from tinysplit.onnx_import.operators.window import (
     MAP_RANKS,
@@ -43,7 +43,9 @@ def max_pool(node: Node, builder: GraphBuilder) -> Tensor:
     """Add a `MaxPool`; a Pad in front may hold -infinity, or 0 where the values are never negative."""
     producer, in_shape, padded = builder.as_map(node)
     value = node.tensor.layout.pad_value
-    never_wins = value <= MINUS_INFINITY or (value == 0 and producer is not None and producer.activation.low >= 0)
+    never_wins = value <= MINUS_INFINITY or (
+        value == 0 and isinstance(producer, Layer) and producer.activation.low >= 0
+    )
     window = _pool_window(node, in_shape, padded)
     if any(padded) and (not never_wins or _has_empty_windows(window, in_shape)):
         return max_pool(replace(node, operands=(builder.padded(node, node.tensor),)), builder)
@@ -144,7 +146,7 @@ def _reduced(node: Node, builder: GraphBuilder, pool: Callable[[Node, GraphBuild
     return replace(tensor, layout=tensor.layout.reshape(sizes))
 
 
-def _unpadded_map(node: Node, builder: GraphBuilder) -> tuple[Layer | None, Shape]:
+def _unpadded_map(node: Node, builder: GraphBuilder) -> tuple[Producer, Shape]:
     producer, in_shape, _ = builder.as_map(node)
     return producer, in_shape
 
