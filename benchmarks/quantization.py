@@ -28,7 +28,7 @@ from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.quantize.accuracy import Accuracy, FloatScores, scores_layer
+from tinysplit.quantize.accuracy import Accuracy, FloatScores, scores_layers
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
@@ -118,7 +118,7 @@ def peer_accuracy(graph: Graph, model: Path, calibration: NDArray[np.float32], f
 
 
 def _accuracies(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Iterator[Accuracy]:
-    scores = graph.layers[scores_layer(graph)].output
+    scores = {name: graph.layers[index].output for name, index in scores_layers(graph).items()}
     with tempfile.TemporaryDirectory() as folder:
         prepared, quantized = Path(folder) / "prepared.onnx", Path(folder) / "quantized.onnx"
         quant_pre_process(model, prepared, skip_symbolic_shape=True)
@@ -134,5 +134,7 @@ def _accuracies(graph: Graph, model: Path, calibration: NDArray[np.float32], flo
                     weight_type=QuantType.QInt8,
                     calibrate_method=method,
                 )
-            found = run_float_values(quantized, floats.samples.x, (scores,))[scores]
-            yield Accuracy.of_scores(found.reshape(len(found), -1).astype(np.float64), floats)
+            x = floats.samples.x
+            found = run_float_values(quantized, x, scores.values())
+            reshaped = {name: found[own].reshape(len(x), -1).astype(np.float64) for name, own in scores.items()}
+            yield Accuracy.of_scores(reshaped, floats)

@@ -242,7 +242,7 @@ def divided_latencies(n_boards: int, baud: int) -> tuple[float, float]:
     order = tuple(range(n_boards))
     how = rows_on(graph, n_boards)
     x = np.random.default_rng(SEED).normal(size=(SAMPLES, *graph.sample_shape)).astype(np.float32)
-    quantized = quantize_model(graph, MODEL, Samples(x, None), 8, QUIET).quantized
+    quantized = quantize_model(graph, MODEL, Samples(x), 8, QUIET).quantized
     divided = distribute(graph, how, n_boards, BitWidths.of_quantized(quantized))
     parts = distribute_quantized(quantized, divided)
     settings, widths = with_links(CostSettings(baud=baud), boards, order, 0), BitWidths.of_quantized(parts)

@@ -108,13 +108,13 @@ def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGrap
         x = load_samples(network.samples, graph).x[:CALIBRATION_COUNT]
     else:
         x = random_samples(network, graph, RANDOM_CALIBRATION_COUNT, seed=0).x
-    return quantize_model(graph, network.model, Samples(x, None), bits, QUIET).quantized, x[:1]
+    return quantize_model(graph, network.model, Samples(x), bits, QUIET).quantized, x[:1]
 
 
 def random_samples(network: Network, graph: Graph, count: int, seed: int) -> Samples:
     """Return samples of the network's range."""
     shape = (count, *graph.sample_shape)
-    return Samples(np.random.default_rng(seed).uniform(network.low, network.high, shape).astype(np.float32), None)
+    return Samples(np.random.default_rng(seed).uniform(network.low, network.high, shape).astype(np.float32))
 
 
 def small_network(seed: int) -> Graph:

@@ -10,7 +10,7 @@ from rigs.fake_reports import GOOD, make_report
 from rigs.fake_rig import FIRST_S, LAST_S, NOTE, FakeRig, make_inputs, make_project
 from tinysplit.common.errors import CheckFailedError
 from tinysplit_hil.measure.measure import measure
-from tinysplit_hil.measure.outputs import OutputCheck
+from tinysplit_hil.measure.outputs import OutputCheck, OutputErrors
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.measure.stream import stream
 from tinysplit_hil.measure.tables import PUBLISHED_MACC, print_measurement
@@ -98,12 +98,7 @@ def test_difference_fails_the_check() -> None:
         samples=3,
         differing=(1, 2),
         reference_samples=3,
-        top1=None,
-        float_top1=None,
-        agreement=1.0,
-        rmse=0.0,
-        mae=0.0,
-        l2r=0.0,
+        outputs={"y": OutputErrors(top1=None, float_top1=None, agreement=1.0, rmse=0.0, mae=0.0, l2r=0.0)},
     )
     report = make_report(bad)
     with pytest.raises(CheckFailedError, match="2 of 3 outputs differ from the integer reference, first for sample 2"):

@@ -128,7 +128,7 @@ def check_network(path: str) -> None:
     for name, count in (("calibration.npz", 100), ("samples.npz", 50)):
         samples = load_samples(Path(name), graph)
         assert len(samples.x) == count
-        assert (samples.y is None) == (name == "calibration.npz")
+        assert (not samples.labels) == (name == "calibration.npz")
     run("quantize", path, "--samples", "calibration.npz")
 
 

@@ -46,7 +46,7 @@ def run(
 ) -> tuple[BoardMemory, MeasureReport]:
     """Generate, build and measure a network on one board; return its memory layout, too."""
     graph, out = import_model(model), folder / "out"
-    quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
+    quantized = quantize_model(graph, model, Samples(x), settings.bits, QUIET).quantized
     boards = load_all([board])
     problem, assignment = make_problem(shipped_table(), graph, boards, settings), (0,) * len(graph.layers)
     plan = make_plan(

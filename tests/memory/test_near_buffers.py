@@ -118,7 +118,7 @@ def test_cycles_follow_the_size_of_the_memory(resize: Callable[[int], None], tmp
     x = np.random.default_rng(0).normal(size=(2, 4, 24, 24)).astype(np.float32)
     np.savez(tmp_path / "samples.npz", x=x)
     graph = import_model(path)
-    quantized = quantize_model(graph, path, Samples(x, None), 16, QUIET).quantized
+    quantized = quantize_model(graph, path, Samples(x), 16, QUIET).quantized
     waits, cycles = [], []
     for size_bytes in SIZES:
         resize(size_bytes)

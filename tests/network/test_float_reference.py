@@ -55,5 +55,6 @@ def test_what_onnx_runtime_refuses_is_one_line(tmp_path: Path) -> None:
 def test_published_accuracy_of_keyword_spotting() -> None:
     model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
     labelled = load_samples(samples, import_model(model))
-    accuracy = np.mean(run_float(model, labelled.x).argmax(axis=1) == labelled.y)
+    (labels,) = labelled.labels.values()
+    accuracy = np.mean(run_float(model, labelled.x).argmax(axis=1) == labels)
     assert round(float(accuracy), 3) == 0.901

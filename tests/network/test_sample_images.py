@@ -49,8 +49,7 @@ def test_classes_are_sub_folders_and_take_turns(tmp_path: Path) -> None:
         save(tmp_path / name, GREY + np.uint8(number))
     samples = loaded(tmp_path)
     np.testing.assert_array_equal(samples.x[..., 0], np.float32(GREY + np.array([3, 0, 1, 2])[:, None, None]) / 255)
-    assert samples.y is not None
-    assert samples.y.tolist() == [0, 1, 1, 1]
+    assert samples.labels["y"].tolist() == [0, 1, 1, 1]
 
 
 @needs_pillow
@@ -59,7 +58,7 @@ def test_images_without_classes_have_no_labels(tmp_path: Path) -> None:
     save(tmp_path / "2.jpeg", COLOUR)
     save(tmp_path / "3.png", GREY)
     samples = loaded(tmp_path, channels=3)
-    assert samples.y is None
+    assert not samples.labels
     np.testing.assert_array_equal(samples.x[0], np.float32(COLOUR) / 255)
     np.testing.assert_array_equal(samples.x[2], np.repeat(GREY[..., None], 3, axis=2) / np.float32(255))
 

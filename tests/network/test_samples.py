@@ -39,13 +39,12 @@ def test_samples_with_labels(tmp_path: Path, graph: Graph, dtype: type[np.number
     x = np.arange(24, dtype=dtype).reshape(4, 2, 1, 3)
     samples = load_samples(saved(tmp_path, x=x, y=np.array([0, 5, 1, 2], np.int32)), graph)
     assert samples.x.dtype == np.float32
-    assert samples.y is not None
     np.testing.assert_array_equal(samples.x, x)
-    np.testing.assert_array_equal(samples.y, [0, 5, 1, 2])
+    np.testing.assert_array_equal(samples.labels["y"], [0, 5, 1, 2])
 
 
 def test_samples_without_labels(tmp_path: Path, graph: Graph) -> None:
-    assert load_samples(saved(tmp_path, x=np.zeros((4, 2, 1, 3))), graph).y is None
+    assert not load_samples(saved(tmp_path, x=np.zeros((4, 2, 1, 3))), graph).labels
 
 
 GOOD = np.zeros((4, 2, 1, 3), np.float32)
@@ -123,17 +122,16 @@ def test_other_files(tmp_path: Path, graph: Graph) -> None:
     path = saved(tmp_path, images=X, y=np.zeros(4, int))
     found = load_samples(SampleFile(path, input_key="images"), graph)
     np.testing.assert_array_equal(found.x, X)
-    assert found.y is not None
+    assert "y" in found.labels
     rows = [",".join(map(str, row)) for row in X.reshape(4, -1)]
     (tmp_path / "x.csv").write_text("\n".join(rows))
     plain = load_samples(tmp_path / "x.csv", graph)
     np.testing.assert_array_equal(plain.x, X)
-    assert plain.y is None
+    assert not plain.labels
     (tmp_path / "y.csv").write_text("\n".join(["Label,a,b,c,d,e,f", *(f"{k},{row}" for k, row in enumerate(rows))]))
     named = load_samples(tmp_path / "y.csv", graph)
     np.testing.assert_array_equal(named.x, X)
-    assert named.y is not None
-    assert named.y.tolist() == [0, 1, 2, 3]
+    assert named.labels["y"].tolist() == [0, 1, 2, 3]
 
 
 ROW = "1,2,3,4,5,6"
@@ -152,7 +150,7 @@ def test_tables(tmp_path: Path, graph: Graph, text: str, label: int | None) -> N
     (tmp_path / "x.csv").write_text(text, encoding="utf-8")
     samples = load_samples(tmp_path / "x.csv", graph)
     assert samples.x[0].ravel().tolist() == [1, 2, 3, 4, 5, 6]
-    assert samples.y is None if label is None else samples.y is not None and samples.y.tolist() == [label]
+    assert {name: own.tolist() for name, own in samples.labels.items()} == ({} if label is None else {"y": [label]})
 
 
 @pytest.mark.parametrize(
@@ -222,9 +220,8 @@ def test_layouts(tmp_path: Path, graph: Graph) -> None:
 def test_arrays(tmp_path: Path, graph: Graph) -> None:
     found = load_samples(sample_source(X.astype(float), np.array([0, 5, 1, 2])), graph)
     np.testing.assert_array_equal(found.x, X)
-    assert found.y is not None
-    assert found.y.tolist() == [0, 5, 1, 2]
-    assert load_samples(sample_source(X), graph).y is None
+    assert found.labels["y"].tolist() == [0, 5, 1, 2]
+    assert not load_samples(sample_source(X), graph).labels
     np.testing.assert_array_equal(load_samples(sample_source(str(saved(tmp_path, x=X))), graph).x, X)
     first = with_input(graph, (3, 2, 1), np.arange(6).reshape(3, 2, 1).transpose(1, 2, 0).ravel())
     with pytest.raises(InputError, match=r"x of the array has the shape 4x2x1x3, .*: transpose it, its axes are nhwc"):

@@ -89,16 +89,6 @@ def test_other_numbers_than_float32(tmp_path: Path, element: int, text: str) -> 
     assert f"input 'x' is {text}: export the network in float32" in refusal(path)
 
 
-def test_several_inputs_and_outputs(tmp_path: Path) -> None:
-    builder = a_map()
-    builder.outputs = ["value_0", builder.node("Relu")]
-    assert "has 2 outputs ('value_0', 'value_1')" in refusal(builder.save(tmp_path))
-    builder = a_map()
-    builder.inputs.append(onnx.helper.make_tensor_value_info("z", TensorProto.FLOAT, [1]))
-    builder.node("Add", "z")
-    assert "has 2 inputs ('x', 'z')" in refusal(builder.save(tmp_path))
-
-
 def test_unsupported_operator(tmp_path: Path) -> None:
     builder = a_map()
     builder.node("Sinh", name="wave")

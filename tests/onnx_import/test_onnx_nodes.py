@@ -9,7 +9,7 @@ What cannot apply is skipped with what the importer says, and only for the reaso
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT, Graph
-from tinysplit.network.integer_reference import quantize_input, run_layers
+from tinysplit.network.integer_reference import quantize_input, real_outputs, run_layers
 from tinysplit.network.onnx_file.composed_operators import COMPOSED
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
@@ -47,15 +47,17 @@ INTERPOLATED_ERROR = 5e-4  # of a function from a table of 1024 pieces, against 
 ROUNDED_ERROR = 1e-4
 STEEP_ERROR = {"Log": 1e-2}  # of functions that are steeper than a piece shows
 NOT_FLOAT = re.compile("U?INT|BOOL|UNDEFINED|B?FLOAT.+|DOUBLE|STRING")
+FIRST_ALONE = {"LayerNormalization"}  # without its statistics
 MOVED = {
     *("Cast", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "SpaceToDepth"),
     *("Split", "Squeeze", "Transpose", "Unsqueeze"),
 }
 WHY_NOT = (  # parts of what the importer says
-    "networks with one output are supported",  # masks of Dropout, indices of MaxPool, statistics of a training batch
+    "beside its first one: not supported",  # masks of Dropout, indices of MaxPool
+    "is in training mode",
     "has 3 spatial dimensions",
     "is needed",  # maps of 3 dimensions
-    "does not depend on its input",  # Shape: a constant
+    "does not depend on an input",  # Shape: a constant
     "holds no layer that computes",  # a reduction over no axes
     "takes fewer pixels with antialias",
     "takes pixels outside the map",
@@ -96,7 +98,7 @@ def operator_of(case: NodeTest) -> str:
 
 
 class Network(NamedTuple):
-    """A network of one test: samples for its input, and the output that it should have for each."""
+    """A network of one test: samples for its input, and the outputs, side by side, that it should have for each."""
 
     model: ModelProto
     x: NDArray[np.float32]
@@ -116,19 +118,28 @@ def networks(case: NodeTest) -> Iterator[Network]:
         pytest.skip(f"{case.name} makes {TensorProto.DataType.Name(made)}: outputs are float32")
     if kind != "tensor_type" or NOT_FLOAT.match(element):
         pytest.skip(f"{case.name} is about {kind if kind != 'tensor_type' else element} values: networks are float32")
-    expected = np.asarray(outputs[0])
-    if not inputs[0].size or not expected.size:
+    output = case.model.graph.node[0].output
+    expected = [np.asarray(values) for values in outputs[: 1 if operator_of(case) in FIRST_ALONE else len(output)]]
+    if not inputs[0].size or not all(values.size for values in expected):
         pytest.skip(f"{case.name} is about a tensor without elements")
     joined = len(inputs) if operator_of(case) in JOINING else 1
     x = np.concatenate([np.asarray(values, np.float32).ravel() for values in inputs[:joined]])
     shape = (x.size,) if joined > 1 else inputs[0].shape
-    yield Network(_model(case, inputs, joined, expected.shape), x.reshape(1, *shape), [expected])
-    if joined == 1 and expected.shape[:1] == inputs[0].shape[:1]:
-        model = _model(case, [inputs[0][:1], *inputs[1:]], 1, expected[:1].shape)
-        yield Network(model, x.reshape(shape)[:, np.newaxis], list(expected))
+    shapes = [values.shape for values in expected]
+    yield Network(_model(case, inputs, joined, shapes), x.reshape(1, *shape), [_flat(expected)])
+    if joined == 1 and all(values.shape[:1] == inputs[0].shape[:1] for values in expected):
+        model = _model(case, [inputs[0][:1], *inputs[1:]], 1, [(1, *own[1:]) for own in shapes])
+        each = [_flat(values) for values in zip(*expected, strict=True)]
+        yield Network(model, x.reshape(shape)[:, np.newaxis], each)
 
 
-def _model(case: NodeTest, inputs: Sequence[NDArray[np.float32]], joined: int, shape: tuple[int, ...]) -> ModelProto:
+def _flat(outputs: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.concatenate([values.ravel() for values in outputs])
+
+
+def _model(
+    case: NodeTest, inputs: Sequence[NDArray[np.float32]], joined: int, shapes: Sequence[tuple[int, ...]]
+) -> ModelProto:
     """Return a network around the test's node that reads all of its first inputs from one."""
     assert case.model
     node = onnx.NodeProto()
@@ -150,21 +161,24 @@ def _model(case: NodeTest, inputs: Sequence[NDArray[np.float32]], joined: int, s
         nodes.append(helper.make_node("Reshape", [source, f"{name}_shape"], [name]))
         start += values.size
     nodes.append(node)
-    output, *others = case.model.graph.output
-    if node.op_type == "LayerNormalization":  # without its statistics
-        del node.output[1:], others[:]
-    if node.op_type in MOVED and not others:
+    outputs = case.model.graph.output[: len(shapes)]
+    del node.output[len(shapes) :]
+    output, shape = outputs[0], shapes[0]
+    if node.op_type in MOVED and len(shapes) == 1:
         constants.append(numpy_helper.from_array(np.array([1, prod(shape)], np.int64), "row_shape"))
         constants.append(numpy_helper.from_array(np.eye(prod(shape), dtype=np.float32), "same"))
         nodes.append(helper.make_node("Reshape", [output.name, "row_shape"], ["row"]))
         nodes.append(helper.make_node("MatMul", ["row", "same"], ["moved"]))
-        last = helper.make_tensor_value_info("moved", TensorProto.FLOAT, [1, prod(shape)])
+        made = [helper.make_tensor_value_info("moved", TensorProto.FLOAT, [1, prod(shape)])]
     else:
-        last = helper.make_tensor_value_info(output.name, output.type.tensor_type.elem_type, shape)
+        made = [
+            helper.make_tensor_value_info(each.name, each.type.tensor_type.elem_type, own)
+            for each, own in zip(outputs, shapes, strict=True)
+        ]
     first = helper.make_tensor_value_info(
         "network_input", TensorProto.FLOAT, [1, size] if joined > 1 else [1, *inputs[0].shape]
     )
-    graph = helper.make_graph([*nodes], "node_test", [first], [last, *others], constants)
+    graph = helper.make_graph([*nodes], "node_test", [first], made, constants)
     opset = min(max(entry.version for entry in case.model.opset_import if entry.domain == ""), LAST_OPSET)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
@@ -194,12 +208,13 @@ def check(graph: Graph, path: Path, network: Network, operator: str, folder: Pat
     quantized = quantize(graph, choose_formats(graph, ranges, BITS), BITS)
     x = quantize_input(quantized, network.x)
     outputs = list(run_layers(quantized, x))
-    last = quantized.output_formats[0].dequantize(outputs[-1]).reshape(len(x), -1)[:, graph.output_order]
+    last = real_outputs(quantized, outputs[-1].reshape(len(x), -1)[:, graph.output_order])
     expected = np.stack([each.ravel() for each in network.expected])
     largest = float(np.abs(expected).max()) + float(np.abs(network.x).max())
     relative = INTERPOLATED_ERROR if any(layer.kind == "lookup" for layer in graph.layers) else ROUNDED_ERROR
     relative = STEEP_ERROR.get(operator, relative)
-    np.testing.assert_allclose(last, expected, rtol=0, atol=relative * largest + quantized.output_formats[0].scale)
+    step = max(formats.scale for formats in quantized.output_formats)
+    np.testing.assert_allclose(last, expected, rtol=0, atol=relative * largest + step)
     if profiles.current() is not profiles.Profile.QUICK:
         check_c(quantized, x, outputs, folder)
 

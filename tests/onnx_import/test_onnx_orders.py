@@ -31,7 +31,7 @@ def quantized(path: Path) -> tuple[Quantization, NDArray[np.float32]]:
     """Return the network in 16 bits, and the samples that it is calibrated on."""
     graph = check(path)
     x = np.random.default_rng(3).normal(size=(16, *graph.sample_shape)).astype(np.float32)
-    return quantize_model(graph, path, Samples(x, None), 16, Console(quiet=True)), x
+    return quantize_model(graph, path, Samples(x), 16, Console(quiet=True)), x
 
 
 @pytest.mark.parametrize("opset", [11, 13])
@@ -153,7 +153,7 @@ def test_integers_follow(tmp_path: Path, axis: int) -> None:
     assert moved.own_sqnr_db is not None
     assert moved.own_sqnr_db > 80
     assert found.calibration.statistics[found.quantized.graph.layers[1].output].extremes is None
-    assert found.calibration.float_scores.scores.shape == (16, 60)
+    assert found.calibration.float_scores.scores[found.quantized.graph.outputs[0].name].shape == (16, 60)
 
 
 def test_the_order_of_scores_before_a_moved_softmax(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_integers_of_an_average_behind_a_padding_layer(tmp_path: Path) -> None:
     path = builder.save(tmp_path)
     graph = check(path)
     x = np.random.default_rng(2).normal(size=(8, 2, 6, 7)).astype(np.float32)
-    quantized = quantize_model(graph, path, Samples(x, None), 16, Console(quiet=True)).quantized
+    quantized = quantize_model(graph, path, Samples(x), 16, Console(quiet=True)).quantized
     outputs = quantized.output_formats[0].dequantize(run_integer(quantized, x))
     np.testing.assert_allclose(outputs, run_float(path, x), atol=2e-4)
 
@@ -174,7 +174,7 @@ def test_values_of_other_sizes_than_onnx_runtime_has_are_refused(tmp_path: Path)
     (layer,) = graph.layers
     assert isinstance(layer, ConvTranspose)
     larger = replace(graph, layers=(replace(layer, growth=(1, 0)),))
-    samples = Samples(np.zeros((2, 2, 4, 4), np.float32), None)
+    samples = Samples(np.zeros((2, 2, 4, 4), np.float32))
     with pytest.raises(InputError, match="layer 'up' computes 6x5x3 elements, but ONNX Runtime 75"):
         quantize_model(larger, path, samples, 8, Console(quiet=True))
 

@@ -41,7 +41,7 @@ def run(
 ) -> MeasureReport:
     """Generate, build and measure `model` with a given assignment, calibrated on the samples themselves."""
     graph, out = import_model(model), folder / "out"
-    quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
+    quantized = quantize_model(graph, model, Samples(x), settings.bits, QUIET).quantized
     loaded = load_all(boards)
     plan = make_plan(
         shipped_table(),

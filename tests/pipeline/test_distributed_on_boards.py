@@ -56,7 +56,7 @@ def run(
 ) -> MeasureReport:
     """Generate, build and measure `model`, divided over boards that are wired in an order."""
     graph, out, loaded = import_model(model), folder / "out", load_all(boards)
-    quantized = quantize_model(graph, model, Samples(x, None), 8, QUIET).quantized
+    quantized = quantize_model(graph, model, Samples(x), 8, QUIET).quantized
     divided = distribute(graph, how, len(boards), BitWidths.of_quantized(quantized))
     parts = distribute_quantized(quantized, divided)
     settings, widths = with_links(CostSettings(baud=BAUD), loaded, order, 0), BitWidths.of_quantized(parts)

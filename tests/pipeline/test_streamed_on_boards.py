@@ -53,7 +53,7 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     model, x = network(folder)
     settings = CostSettings(baud=921600, hand_off=mode)
     graph, out, loaded = import_model(model), folder / "out", load_all(boards)
-    quantized = quantize_model(graph, model, Samples(x, None), settings.bits, QUIET).quantized
+    quantized = quantize_model(graph, model, Samples(x), settings.bits, QUIET).quantized
     problem = make_problem(shipped_table(), graph, loaded, settings)
     plan = make_plan(
         shipped_table(), graph, settings.bits, loaded, problem, assignment, settings.link_settings_on(loaded)

@@ -31,7 +31,7 @@ RAM_BYTES = (36864, 24576, 16384, 12288)
 def quantized() -> QuantizedGraph:
     graph = import_model(MODEL)
     x = np.random.default_rng(0).random((8, *graph.sample_shape), dtype=np.float32)
-    return quantize_model(graph, MODEL, Samples(x, None), 8, Console(quiet=True)).quantized
+    return quantize_model(graph, MODEL, Samples(x), 8, Console(quiet=True)).quantized
 
 
 def with_ram(ram_bytes: int) -> Board:

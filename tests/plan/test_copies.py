@@ -30,7 +30,7 @@ SETTINGS = CostSettings(baud=921_600)
 @pytest.fixture(scope="module")
 def quantized() -> QuantizedGraph:
     x = np.random.default_rng(0).random((4, 1, 28, 28)).astype(np.float32)
-    return quantize_model(import_model(MODEL), MODEL, Samples(x, None), SETTINGS.bits, Console(quiet=True)).quantized
+    return quantize_model(import_model(MODEL), MODEL, Samples(x), SETTINGS.bits, Console(quiet=True)).quantized
 
 
 def plans_of(graph: QuantizedGraph, devices: tuple[int, ...]) -> tuple[Plan, ...]:

@@ -32,7 +32,7 @@ def divided() -> tuple[Plan, QuantizedGraph]:
     """Return a plan of Tiny-CNN, whose convolutions are divided by rows, of which each board computes some apart."""
     graph = import_model(MODEL)
     x = np.random.default_rng(0).random((8, *graph.sample_shape), dtype=np.float32)
-    quantized = quantize_model(graph, MODEL, Samples(x, None), 8, Console(quiet=True)).quantized
+    quantized = quantize_model(graph, MODEL, Samples(x), 8, Console(quiet=True)).quantized
     heights = [layer.out_shape.height for layer in graph.layers]
     n_divided = next(index for index, height in enumerate(heights) if height == 1)
     tiles = [

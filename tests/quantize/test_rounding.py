@@ -124,7 +124,7 @@ def test_all_kinds_get_closer_to_float_on_samples_not_seen(tmp_path: Path) -> No
     x = np.random.default_rng(1).uniform(0, 1, (96, 4, 9, 9)).astype(np.float32)
     own = calibrated(model, x[:48])
     widths = BitWidths(BitWidths.all(own.graph, 16).values, BitWidths.all(own.graph, 8).weights)
-    floats = FloatScores.of(own.graph, model, Samples(x[48:], None))
+    floats = FloatScores.of(own.graph, model, Samples(x[48:]))
     nearest, best = own.nearest(widths), own.best(widths)
     assert Accuracy.of(best, floats).sqnr_db > Accuracy.of(nearest, floats).sqnr_db + 6
     for layer in best.layers:
@@ -160,7 +160,7 @@ def test_wide_layers_of_sixteen_bits_are_compensated_and_named(tmp_path: Path) -
     x = (1 + rng.normal(size=(40, 64, 8, 8)) / 8).astype(np.float32)
     own = calibrated(model, x[:20])
     widths = BitWidths.all(own.graph, 16)
-    floats = FloatScores.of(own.graph, model, Samples(x[20:], None))
+    floats = FloatScores.of(own.graph, model, Samples(x[20:]))
     nearest, best = own.nearest(widths), own.best(widths)
     assert Accuracy.of(best, floats).sqnr_db > Accuracy.of(nearest, floats).sqnr_db + 2
     assert best.layers[0].formats == nearest.layers[0].formats
@@ -180,7 +180,7 @@ def test_sixteen_bits_are_more_accurate_than_eight_with_any_number_of_inputs(tmp
     model = builder.save(tmp_path)
     x = rng.normal(size=(40, inputs // 16, 8, 8)).astype(np.float32)
     own = calibrated(model, x[:20])
-    floats = FloatScores.of(own.graph, model, Samples(x[20:], None))
+    floats = FloatScores.of(own.graph, model, Samples(x[20:]))
     short, long = BitWidths.of(own.graph, 8), BitWidths.of(own.graph, 16)
     assert set(long.values.values()) == {8, 16}
     assert long.values[own.graph.input_name] == 8  # the pool keeps the format

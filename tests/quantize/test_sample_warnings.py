@@ -24,7 +24,7 @@ def scored(count: int, classes: int, right: int, labels: NDArray[np.int64] | Non
     y = np.arange(count) % classes if labels is None else labels
     answers = np.where(np.arange(count) < right, y, (y + 1) % classes)
     x = np.linspace(-3, 255, count, dtype=np.float32)[:, np.newaxis]
-    return FloatScores(Samples(x, y), np.eye(classes)[answers])
+    return FloatScores(Samples(x, {"y": y}), {"y": np.eye(classes)[answers]})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_nothing_is_said_where_little_is_known() -> None:
     assert not list(chance_warnings(scored(19, 10, 0)))
     assert not list(chance_warnings(scored(100, 1, 100)))
     unlabelled = scored(100, 10, 0)
-    assert not list(chance_warnings(FloatScores(Samples(unlabelled.samples.x, None), unlabelled.scores)))
+    assert not list(chance_warnings(FloatScores(Samples(unlabelled.samples.x), unlabelled.scores)))
 
 
 @pytest.fixture

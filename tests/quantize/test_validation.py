@@ -73,7 +73,7 @@ def test_values_with_channels_last(shape: tuple[int, ...], tmp_path: Path) -> No
     path = builder.save(tmp_path)
     graph = import_model(path)
     x = np.random.default_rng(1).normal(size=(4, *shape[1:])).astype(np.float32)
-    calibration = Calibration.of(graph, path, Samples(x, None), QUIET)
+    calibration = Calibration.of(graph, path, Samples(x), QUIET)
     errors = layer_errors(calibration.nearest(BitWidths.of(graph, 8)), path, x)
     assert all(each.sqnr_db is not None and each.sqnr_db > 30 for each in errors)
 
@@ -113,7 +113,7 @@ def test_layers_whose_relu_a_pair_stands_for_are_healthy(tmp_path: Path, activat
     x = np.random.default_rng(4).normal(size=(6, 3, 8, 8)).astype(np.float32)
     path = with_dropped_relus(tmp_path, x, activations)
     graph = import_model(path)
-    calibration = Calibration.of(graph, path, Samples(x, None), QUIET)
+    calibration = Calibration.of(graph, path, Samples(x), QUIET)
     quantized = calibration.nearest(BitWidths.of(graph, 8))
     errors = layer_errors(quantized, path, x)
     assert len(errors) == 7
@@ -121,7 +121,7 @@ def test_layers_whose_relu_a_pair_stands_for_are_healthy(tmp_path: Path, activat
     assert all(each.sqnr_db is not None and each.sqnr_db > 30 for each in errors)
     add = FileLayerError.of(errors[4])
     assert (add.kind, add.is_exact, add.own_is_exact, add.own_sqnr_db) == ("add", False, True, None)
-    whole = Accuracy.of(quantized, FloatScores.of(graph, path, Samples(x, None)))
+    whole = Accuracy.of(quantized, FloatScores.of(graph, path, Samples(x)))
     assert whole.sqnr_db == pytest.approx(errors[-1].sqnr_db)
     report = QuantizeReport(quantized, calibration, whole)
     assert not report.warnings

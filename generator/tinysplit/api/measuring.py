@@ -1,5 +1,6 @@
 """Measurements on virtual and real boards, as `tinysplit measure` makes them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
@@ -13,9 +14,10 @@ from tinysplit.api.given import GivenPath, GivenSamples
 from tinysplit.api.result import Result
 from tinysplit.common.progress import Listener, console_of
 from tinysplit.common.project_files import MEASUREMENT_NAME
-from tinysplit.network.sample_files import Array, sample_source
+from tinysplit.network.sample_files import GivenArrays, sample_source
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.measure.outputs import OutputErrors
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.results.files import write_measurement
 
@@ -26,7 +28,8 @@ class MeasureResult(Result):
 
     The period is that of streamed samples, None without them; measured energy is that of virtual boards, None where
     currents are not known. `top1` is the accuracy of the integer reference, None without labels, `agreement` the share
-    of samples that it classifies as the float network does.
+    of samples that it classifies as the float network does, None without classes. Of several outputs, both are those of
+    the worst; `outputs` has the errors of each by its name.
     """
 
     l_s: float
@@ -40,7 +43,8 @@ class MeasureResult(Result):
     n_samples: int  # with an output
     is_bit_exact: bool  # every sample has an output, equal to that of the integer reference
     top1: float | None
-    agreement: float
+    agreement: float | None
+    outputs: Mapping[str, OutputErrors]
     rig_note: str  # what the boards were
     report: MeasureReport = field(repr=False)
 
@@ -60,8 +64,9 @@ class MeasureResult(Result):
             estimated_energy_j=energy.energy_j(energy.estimated),
             n_samples=report.outputs.samples,
             is_bit_exact=report.outputs.bit_exact and not report.failures,
-            top1=report.outputs.top1,
-            agreement=report.outputs.agreement,
+            top1=report.outputs.worst.top1,
+            agreement=report.outputs.worst.agreement,
+            outputs=report.outputs.outputs,
             rig_note=report.measurement.rig.note,
             report=report,
         )
@@ -88,15 +93,19 @@ def measure(
     samples: GivenSamples,
     settings: Annotated[MeasureSettings, takes_settings(MeasureSettings)] = MeasureSettings(),
     *,
-    labels: Annotated[Array | None, takes("an array", np.ndarray, list, tuple, NoneType)] = None,
+    labels: Annotated[
+        GivenArrays | None,
+        takes("an array, or a dict of arrays by the names of outputs", np.ndarray, list, tuple, dict, NoneType),
+    ] = None,
     progress: Listener | None = None,
 ) -> MeasureResult:
     """Run samples on the boards of a folder that is built, as `tinysplit measure` does; `check` checks what came out.
 
     `samples` are a file, or an array: N x the shape of the network's input, and then `labels` may have the class of
-    each. The folder keeps the measurement for `tinysplit report`. Raises InputError for a folder that is not built,
-    samples that do not match or a rig file that cannot be used, UsageError for too few samples to stream, ToolError
-    where a board or its port fails for good, or virtual boards cannot run.
+    each; a dict has arrays of several inputs, or labels of several outputs, by their names. The folder keeps the
+    measurement for `tinysplit report`. Raises InputError for a folder that is not built, samples that do not match or a
+    rig file that cannot be used, UsageError for too few samples to stream, ToolError where a board or its port fails
+    for good, or virtual boards cannot run.
     """
     settings.check()
     out, source = Path(folder), sample_source(samples, labels)

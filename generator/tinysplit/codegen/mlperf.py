@@ -107,9 +107,14 @@ class MlperfContext:
 def render_mlperf_settings(quantized: QuantizedGraph, board: Board, mlperf: Mlperf) -> str:
     """Return the text of `mlperf_settings.c`.
 
-    Raises InputError for steps of input or output beyond what the protocol has, and for an output that is no
-    reconstruction of the input where the result is the error of one.
+    Raises InputError for several inputs or outputs, for steps of input or output beyond what the protocol has, and for
+    an output that is no reconstruction of the input where the result is the error of one.
     """
+    if len(quantized.input_formats) > 1 or len(quantized.output_formats) > 1:
+        raise InputError(
+            f"{quantized.graph.name} has several inputs or outputs, and {HOST_PROTOCOL('mlperf')} knows one of each: "
+            f"use {HOST_PROTOCOL('tinysplit')}"
+        )
     graph, (source,), (output,) = quantized.graph, quantized.input_formats, quantized.output_formats
     if mlperf.reads_reals and graph.in_shape.size != graph.out_shape.size:
         raise InputError(

@@ -1,6 +1,6 @@
 """Bit widths of every value and every layer's weights."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.choices import LONG_BITS, SHORT_BITS
+from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
@@ -66,7 +67,10 @@ class BitWidths:
         return widths
 
     def as_in_file(self, graph: Graph) -> "BitWidths":
-        """Return these with the widths that the formats of a quantized network have, and its weights of 8 bits."""
+        """Return these with the widths that the formats of a quantized network have, and its weights of 8 bits.
+
+        Raises InputError for several inputs or outputs of different widths.
+        """
         if not graph.qdq_formats:
             return self
         onnx_values = graph.onnx_values
@@ -77,6 +81,9 @@ class BitWidths:
                 values[name] = in_file.bits
             elif layer and layer.keeps_format:
                 values[name] = values[layer.inputs[0]]
+        for layer in graph.layers:
+            if layer.keeps_integers:
+                values |= _width_side_by_side(graph, graph.of_one_width(layer.output))
         kept = {layer.output: SHORT_BITS for layer in graph.layers if layer.qdq_scales is not None}
         return replace(self, values=values, weights={**self.weights, **kept})
 
@@ -103,16 +110,26 @@ class BitWidths:
         return Widths(x, self.values[layer.output], self.weights.get(layer.output, x))
 
     def with_value(self, graph: Graph, name: str, bits: int) -> Self:
-        """Return these with another bit width for a value, and for those that have its format."""
-        values = dict(self.values) | {name: bits}
-        for layer in graph.layers:
-            if layer.keeps_format:
-                values[layer.output] = values[layer.inputs[0]]
-        return replace(self, values=values)
+        """Return these with another bit width for a value, and for those that have its format or lie side by side."""
+        return replace(self, values={**self.values, **dict.fromkeys(graph.of_one_width(name), bits)})
 
     def with_weights(self, name: str, bits: int) -> Self:
         """Return these with another bit width for the weights of the layer with this output."""
         return replace(self, weights=dict(self.weights) | {name: bits})
+
+
+def _width_side_by_side(graph: Graph, names: Iterable[str]) -> dict[str, int]:
+    """Return the width of values of one width, where the file has formats for some. Raises InputError for several."""
+    onnx_values = graph.onnx_values
+    formats = {own: graph.qdq_formats[own] for name in names if (own := onnx_values[name]) in graph.qdq_formats}
+    first = {values.bits: own for own, values in sorted(formats.items())}
+    if len(first) > 1:
+        named = " and ".join(f"'{own}' {bits} bits" for bits, own in sorted(first.items()))
+        raise InputError(
+            f"{named} have different widths: all inputs of a network need one width, and so do its outputs; quantize "
+            "it again"
+        )
+    return {name: bits for bits in first for name in names}
 
 
 def _input_bits(layer: Layer) -> int:

@@ -44,6 +44,11 @@ class NetworkOutput(NetworkEnd):
 
     value: str
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether its elements may be scores of classes: a vector's, not those of a map or of boxes."""
+        return sum(size > 1 for size in self.shape) == 1
+
 
 def joint_order(ends: Sequence[NetworkEnd]) -> NDArray[np.int64]:
     """Return the order of all ends side by side."""

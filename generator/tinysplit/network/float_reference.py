@@ -5,6 +5,8 @@ the same bits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from math import prod
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,13 +32,15 @@ NO_PAIRS: Pairs = MappingProxyType({})
 
 
 def run_float(model: Path, x: Floats) -> Floats:
-    """Return the network's output (N x output_shape) for samples `x` (N x sample_shape).
+    """Return the network's results (N x output_shape) for samples `x` (N x sample_shape).
 
     Raises InputError when ONNX Runtime cannot run the model on them.
     """
-    session = _session(model, ())
-    (name,) = (output.name for output in session.get_outputs())
-    return run_float_values(model, x, (name,))[name]
+    names = [output.name for output in _session(model, ()).get_outputs()]
+    values = run_float_values(model, x, names)
+    if len(names) == 1:
+        return values[names[0]]
+    return np.concatenate([values[name].reshape(len(x), -1) for name in names], axis=1)
 
 
 def run_float_values(model: Path, x: Floats, names: Iterable[str], pairs: Pairs = NO_PAIRS) -> dict[str, Values]:
@@ -51,22 +55,33 @@ def run_float_values(model: Path, x: Floats, names: Iterable[str], pairs: Pairs 
 
 
 def run_samples(model: Path, x: Floats, names: Sequence[str], pairs: Pairs = NO_PAIRS) -> Iterator[list[Values]]:
-    """Yield the named values (the network's input among them, if named) of one sample after the other.
+    """Yield the named values (inputs of the network among them, if named) of one sample after the other.
 
     `pairs` are those of `run_float_values`.
     Raises InputError if ONNX Runtime cannot run the model.
     """
     session = _session(model, names)
-    ((input_name, element),) = ((value.name, value.type) for value in session.get_inputs())
-    computed = [name for name in names if name != input_name]
+    inputs = session.get_inputs()
+    types = {value.name: TYPES.get(value.type, np.float32) for value in inputs}
+    computed = [name for name in names if name not in types]
     for sample in np.ascontiguousarray(x, np.float32):
+        given = _inputs(sample, [(value.name, value.shape) for value in inputs])
         try:
-            given = sample[np.newaxis].astype(TYPES.get(element, np.float32))
-            results = session.run(computed, {input_name: given}) if computed else []
+            cast = {name: value.astype(types[name]) for name, value in given.items()}
+            results = session.run(computed, cast) if computed else []
         except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
             raise _refused(model, error) from None
-        values = dict(zip(computed, results, strict=True)) | {input_name: sample[np.newaxis]}
+        values = dict(zip(computed, results, strict=True)) | given
         yield [_behind_pair(values[name], pairs[name]) if name in pairs else values[name] for name in names]
+
+
+def _inputs(sample: Floats, inputs: Sequence[tuple[str, Sequence[int]]]) -> dict[str, Floats]:
+    """Return what each input (its name and its shape) gets of a sample, which has several side by side."""
+    if len(inputs) == 1:
+        return {inputs[0][0]: sample[np.newaxis]}
+    ends = list(accumulate(prod(shape[1:]) for _, shape in inputs))[:-1]
+    pieces = np.split(sample, ends)
+    return {name: piece.reshape(1, *shape[1:]) for (name, shape), piece in zip(inputs, pieces, strict=True)}
 
 
 def _behind_pair(value: Floats, pair: ValueFormat) -> Values:

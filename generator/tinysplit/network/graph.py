@@ -48,8 +48,8 @@ class Graph:
     Activations are kept as height x width x channels, whatever the ONNX file does; vectors are 1 x 1 x n. The orders
     of inputs and outputs carry the layout changes at the borders, so that boards need not move data for them.
 
-    Several inputs lie side by side in one tensor, of which the first layers take one each; the last layer brings several
-    outputs together.
+    Several inputs lie side by side in one tensor, of which layers copy one each; the last layer brings several outputs
+    together.
     """
 
     name: str
@@ -110,6 +110,13 @@ class Graph:
         return {self.input_name: self.input_name} | {layer.output: layer.onnx_value for layer in self.layers}
 
     @property
+    def side_by_side(self) -> Mapping[str, tuple[str, ...]]:
+        """The values in which those of several inputs or outputs of the whole network lie side by side."""
+        inputs = {self.input_name: tuple(end.name for end in self.inputs)}
+        outputs = {self.layers[-1].output: tuple(end.value for end in self.outputs)}
+        return {name: values for name, values in (inputs | outputs).items() if len(values) > 1}
+
+    @property
     def is_distributed(self) -> bool:
         """Whether the layers are parts on given boards: see network/distribute.py."""
         return bool(self.parts)
@@ -144,6 +151,19 @@ class Graph:
             value = kept[value]
         return value
 
+    def of_one_width(self, name: str) -> frozenset[str]:
+        """Return the values with the width of a value: it, those that have its format, and those beside it."""
+        return self._of_one_width[name]
+
+    @cached_property
+    def _of_one_width(self) -> Mapping[str, frozenset[str]]:
+        groups = {name: frozenset([name]) for name in self.value_names}
+        for layer in self.layers:
+            tied = layer.inputs if layer.keeps_integers else layer.inputs[:1] if layer.keeps_format else ()
+            joined = frozenset().union(groups[layer.output], *(groups[name] for name in tied))
+            groups |= dict.fromkeys(joined, joined)
+        return groups
+
     def last_reader(self, source: int) -> int:
         """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
         return self._last_readers.get(source, NETWORK_INPUT)
@@ -164,6 +184,10 @@ class Graph:
     def shape(self, source: int) -> Shape:
         """Return the shape of a layer's output, or of the network's input."""
         return self.in_shape if source == NETWORK_INPUT else self.layers[source].out_shape
+
+    def shape_of(self, value: str) -> Shape:
+        """Return the shape of a value by its name."""
+        return self.shape(self.value_names.index(value) + NETWORK_INPUT)
 
     def size(self, source: int) -> int:
         """Return the elements of a layer's output, or of the network's input."""

@@ -1,9 +1,9 @@
 """Import of an ONNX file to a `Graph`: read, prepare, then translate one operator after the other."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +11,9 @@ import onnx
 from onnx import NodeProto, ValueInfoProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.network.ends import NetworkInput, NetworkOutput
+from tinysplit.network.ends import ALL_INPUTS, ALL_OUTPUTS, NetworkInput, NetworkOutput
 from tinysplit.network.graph import Graph, with_clamps
-from tinysplit.network.layers import Layer
+from tinysplit.network.layers import Concat, Layer, Permute, Shape
 from tinysplit.network.onnx_file.integer_ends import IntegerInput
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.constants import evaluate, fold
@@ -48,6 +48,7 @@ SEVERAL_ACTIVATIONS = Refusal("reads {} computed values ({}), which only {} may 
 CONTRADICTION = Refusal("has attributes or constants that contradict each other: {}")
 CONSTANT_NOT_FINITE = Refusal("has values in '{}' that are not finite (NaN or infinity): export the network again")
 ATTRIBUTE_NOT_FINITE = Refusal("has the {} {}, which is not finite: export the network again")
+NO_SECOND_OUTPUT = Refusal("computes the output '{}' of the network, which it does beside its first one: not supported")
 COMMON_REFUSALS = (
     SEVERAL_ACTIVATIONS,
     CONTRADICTION,
@@ -57,11 +58,12 @@ COMMON_REFUSALS = (
     OTHER_PADDING,
     COMPUTED_OPERAND,
     NO_OPERAND,
+    NO_SECOND_OUTPUT,
 )  # of several operators
 
 
 def import_model(path: Path, *, needs_weights: bool = True) -> Graph:
-    """Read an ONNX network (opset 7 and later) with one input and one output, float or quantized in QDQ format.
+    """Read an ONNX network (opset 7 and later), float or quantized in QDQ format.
 
     Batch normalization, activations, constant arithmetic, padding and layout changes are folded into the layers.
     Without `needs_weights`, weights that the file lacks have stand-ins, which serve for estimates.
@@ -106,6 +108,9 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
                 values.pop(read, None)
     if missing.errors:
         raise missing.error(path)
+    for proto in model.graph.node:
+        if lacking := next((name for name in proto.output if name in outputs and name not in values), None):
+            raise NodeError(proto.op_type, proto.name, NO_SECOND_OUTPUT.template, lacking)
     graph = _graph(file, path, builder, {name: values[name] for name in outputs})
     return graph if file.has_weights else replace(graph, has_weights=False)
 
@@ -206,21 +211,57 @@ def _living(layers: Sequence[Layer], needed: set[str]) -> list[Layer]:
     return living[::-1]
 
 
-def _graph(file: ModelFile, path: Path, builder: GraphBuilder, outputs: Mapping[str, Tensor | Constant]) -> Graph:
-    ends = [_output(path, name, output, builder, file.opset) for name, output in outputs.items()]
+def _graph(file: ModelFile, path: Path, builder: GraphBuilder, values: Mapping[str, Tensor | Constant]) -> Graph:
+    outputs = [_output(path, name, output, builder, file.opset) for name, output in values.items()]
     inputs = [_taken(path, source, file.input_integers.get(source.output)) for source in builder.inputs]
-    layers = _living(builder.layers, {end.value for end in ends})
+    layers = _living(builder.layers, {output.value for output in outputs})
     if not layers:
         raise InputError(f"{path} holds no layer that computes: `tinysplit operators` lists those that do")
+    for output in outputs:
+        if output.value in {each.name for each in inputs}:
+            raise InputError(f"the output '{output.name}' of {path} has but the values of its input '{output.value}'")
+    layers = [*_copies_of_inputs(builder), *layers, *_outputs_together(builder, outputs)]
     clamped = [replace(layer, activation=builder.qdq.activation(layer)) for layer in layers]
     return Graph(
         name=path.stem,
         sha256=file.sha256,
-        layers=with_clamps(small_memory_order(clamped, inputs[0].name), builder.qdq.values),
+        layers=with_clamps(small_memory_order(clamped, layers[0].inputs[0]), builder.qdq.values),
         inputs=tuple(inputs),
-        outputs=tuple(ends),
+        outputs=tuple(outputs),
         qdq_formats=builder.qdq.values,
     )
+
+
+def _copies_of_inputs(builder: GraphBuilder) -> Iterator[Layer]:
+    """Yield the layers that copy each of several inputs from the tensor in which they lie side by side."""
+    if len(builder.inputs) == 1:
+        return
+    name, starts = (
+        builder.unused(ALL_INPUTS),
+        accumulate((each.layout.order.size for each in builder.inputs), initial=0),
+    )
+    together = Shape(1, 1, sum(each.layout.order.size for each in builder.inputs))
+    for source, start in zip(builder.inputs, starts, strict=False):
+        size = source.layout.order.size
+        yield Permute(
+            name=source.output,
+            inputs=(name,),
+            output=source.output,
+            in_shape=together,
+            new_shape=source.shape or Shape(1, 1, size),
+            order=np.arange(start, start + size),
+            keeps_integers=True,
+        )
+
+
+def _outputs_together(builder: GraphBuilder, outputs: Sequence[NetworkOutput]) -> Iterator[Layer]:
+    """Yield the layer that brings several outputs together in one tensor."""
+    if len(outputs) == 1:
+        return
+    name = builder.unused(ALL_OUTPUTS)
+    first, *others = (Shape(1, 1, output.size) for output in outputs)
+    values = tuple(output.value for output in outputs)
+    yield Concat(name=name, inputs=values, output=name, in_shape=first, other_shapes=tuple(others), keeps_integers=True)
 
 
 def _output(path: Path, name: str, output: Tensor | Constant, builder: GraphBuilder, opset: int) -> NetworkOutput:

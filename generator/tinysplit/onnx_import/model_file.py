@@ -33,7 +33,7 @@ class ModelFile:
 
 
 def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
-    """Read and check `path`. Raises InputError unless it is a valid model with one input and output.
+    """Read and check `path`. Raises InputError unless it is a valid model.
 
     Without `needs_weights`, those that the file lacks have stand-ins.
     """
@@ -83,20 +83,24 @@ def _check_tensors(model: ModelProto, path: Path) -> None:
 
 
 def _check_borders(model: ModelProto, path: Path) -> None:
-    """Raise InputError unless the network has one float32 input and one output."""
+    """Raise InputError unless the network has float32 inputs, and outputs."""
     constants = {tensor.name for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in constants]
     for kind, values in (("input", inputs), ("output", model.graph.output)):
-        if len(values) != 1:
-            names = ", ".join(f"'{value.name}'" for value in values)
-            lacking = weight_inputs(model) if kind == "input" else []
-            hint = f", {len(lacking)} of them weights (export it with them)" if lacking else ""
-            borders = f"{len(values)} {kind}s ({names}){hint}"
-            raise InputError(f"{path} has {borders}: networks with one {kind} are supported")
-    element = inputs[0].type.tensor_type.elem_type
-    if element != TensorProto.FLOAT:
-        known = element in TensorProto.DataType.values()
-        kind = TensorProto.DataType.Name(element) if known else f"of the unknown type {element}"
-        raise InputError(
-            f"input '{inputs[0].name}' is {kind}: export the network in float32, or quantized to 8 or 16 bits"
-        )
+        if not values:
+            raise InputError(f"{path} has a network without {kind}s: export it again")
+        names = [value.name for value in values]
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"{path} has several {kind}s with the name '{again}': export it with names of their own")
+    if lacking := weight_inputs(model):
+        named = ", ".join(f"'{value.name}'" for value in inputs)
+        weights = f"{len(lacking)} of them weights (export it with them)"
+        raise InputError(f"{path} has {len(inputs)} inputs ({named}), {weights}")
+    for value in inputs:
+        element = value.type.tensor_type.elem_type
+        if element != TensorProto.FLOAT:
+            known = element in TensorProto.DataType.values()
+            kind = TensorProto.DataType.Name(element) if known else f"of the unknown type {element}"
+            raise InputError(
+                f"input '{value.name}' is {kind}: export the network in float32, or quantized to 8 or 16 bits"
+            )

@@ -1,11 +1,12 @@
 """The validation of a generated folder: its integers against the float network. JSON; layers and channels from 1."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Literal, Self
 
+from pydantic import Field
 from rich.console import Console
 
 from tinysplit import __version__
@@ -49,14 +50,20 @@ class FileLayerError(FileModel):
         return self.is_exact or self.own_is_exact
 
 
-class FileAccuracy(FileModel):
-    """See `Accuracy`; `sqnr_db` is None without noise."""
+class FileOutputAccuracy(FileModel):
+    """See `OutputAccuracy`; `sqnr_db` is None without noise."""
 
-    samples: Count
     sqnr_db: Figure | None
-    agreement: Figure
+    agreement: Figure | None
     top1: Figure | None
     float_top1: Figure | None
+
+
+class FileAccuracy(FileOutputAccuracy):
+    """See `Accuracy`."""
+
+    samples: Count
+    outputs: Mapping[str, FileOutputAccuracy] = Field(default_factory=dict)
 
 
 class Validation(FileModel):
@@ -74,12 +81,11 @@ class Validation(FileModel):
     def of(cls, project: Project, samples: int, accuracy: Accuracy, errors: Sequence[LayerError]) -> Self:
         """Return the file of these errors on the first `samples`."""
         most = loses_most(errors)
-        sqnr_db = accuracy.sqnr_db if isfinite(accuracy.sqnr_db) else None
         return cls(
             tinysplit_version=__version__,
             parameters_sha256=project.model.parameters_sha256,
             samples=samples,
-            accuracy=FileAccuracy(**asdict(accuracy) | {"sqnr_db": sqnr_db}),
+            accuracy=FileAccuracy.model_validate(accuracy.to_json()),
             layers=tuple(map(FileLayerError.of, errors)),
             loses_most=most.number if most else None,
         )
@@ -124,12 +130,20 @@ def validation_lines(validation: Validation) -> list[str]:
     lines = [f"SQNR over {counted(validation.samples, 'sample')}, float32 of ONNX Runtime against the integers"]
     if layer:
         lines.append(f"layer {layer.number} {layer.name} adds most noise: {_text(layer.own_sqnr_db)} dB of its own")
-    scores = "without noise" if accuracy.sqnr_db is None else f"{accuracy.sqnr_db:.1f} dB"
-    agreement = f"agreement with float {PERCENT * accuracy.agreement:.2f} %"
-    lines.append(f"{counted(accuracy.samples, 'sample')}: SQNR before the softmax {scores}, {agreement}")
-    if accuracy.top1 is not None:
-        lines[-1] += f", top-1 {accuracy.top1:.4f}, float {accuracy.float_top1:.4f}"
+    samples, several = counted(accuracy.samples, "sample"), len(accuracy.outputs) > 1
+    outputs = accuracy.outputs or {"": accuracy}
+    lines += [f"{samples}{f', output {name}' if several else ''}: {_shown(each)}" for name, each in outputs.items()]
     return lines
+
+
+def _shown(accuracy: FileOutputAccuracy) -> str:
+    scores = "without noise" if accuracy.sqnr_db is None else f"{accuracy.sqnr_db:.1f} dB"
+    shown = f"SQNR before the softmax {scores}"
+    if accuracy.agreement is not None:
+        shown += f", agreement with float {PERCENT * accuracy.agreement:.2f} %"
+    if accuracy.top1 is not None:
+        shown += f", top-1 {accuracy.top1:.4f}, float {accuracy.float_top1:.4f}"
+    return shown
 
 
 def _text(db: float | None) -> str:

@@ -1,8 +1,10 @@
 """Accuracy of a network in fixed point against the float network: top-1, agreement, and SQNR before the softmax."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,67 +14,57 @@ from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import CHUNK, quantize_input, run_layers
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.network.samples import Samples
+from tinysplit.network.samples import Labels, Samples
 from tinysplit.quantize.statistics import decibels
 
+Scores = Mapping[str, NDArray[np.float64]]  # N x elements of each output before a softmax, by its name
 
-def scores_layer(graph: Graph) -> int:
-    """Return the index of the layer whose outputs are compared: the last one, or the one that a final softmax reads."""
-    last = len(graph.layers) - 1
-    return graph.predecessors[last][0] if graph.layers[last].kind == "softmax" and last > 0 else last
+
+def scores_layers(graph: Graph) -> dict[str, int]:
+    """Return the index of the layer that is compared for each output: its own, or the one that its softmax reads."""
+    computed = {layer.output: index for index, layer in enumerate(graph.layers)}
+    return {output.name: _before_softmax(graph, computed[output.value]) for output in graph.outputs}
+
+
+def _before_softmax(graph: Graph, index: int) -> int:
+    return graph.predecessors[index][0] if graph.layers[index].kind == "softmax" and index > 0 else index
 
 
 @dataclass(frozen=True, eq=False)
 class FloatScores:
-    """Samples (N x sample_shape) and the outputs of the float network on them before a softmax (N x outputs)."""
+    """Samples, and the outputs of the float network on them before a softmax."""
 
     samples: Samples
-    scores: NDArray[np.float64]
+    scores: Scores
+    without_classes: frozenset[str] = frozenset()  # outputs, by their names
 
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples) -> Self:
         """Run the float network. Raises InputError where ONNX Runtime cannot."""
-        name = graph.layers[scores_layer(graph)].onnx_value
-        scores = run_float_values(model, samples.x, (name,), graph.qdq_formats)[name].reshape(len(samples.x), -1)
-        return cls(samples, scores.astype(np.float64))
+        names = {name: graph.layers[index].onnx_value for name, index in scores_layers(graph).items()}
+        values = run_float_values(model, samples.x, names.values(), graph.qdq_formats)
+        count = len(samples.x)
+        scores = {name: values[own].reshape(count, -1).astype(np.float64) for name, own in names.items()}
+        return cls(samples, scores, frozenset(output.name for output in graph.outputs if not output.has_classes))
 
-    @property
-    def top1(self) -> float | None:
-        """Share of the samples whose largest output is that of their label, None without labels."""
-        return _top1(self.scores, self.samples.y)
+    def top1(self, name: str) -> float | None:
+        """Return the share of the samples whose largest value of an output is that of their label; None without."""
+        return _top1(self.scores[name], self.samples.labels.get(name))
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """A network in fixed point against the float network on the same samples.
+class OutputAccuracy:
+    """An output in fixed point against the float network on the same samples.
 
     `sqnr_db` is the signal to quantization-noise ratio before the softmax, `agreement` the share of samples on which
-    both predict the same class; `top1` and `float_top1` are shares of samples, None without labels.
+    both predict the same class, None where it has none; `top1` and `float_top1` are shares of samples, None without
+    labels.
     """
 
-    samples: int
     sqnr_db: float
-    agreement: float
+    agreement: float | None
     top1: float | None
     float_top1: float | None
-
-    @classmethod
-    def of(cls, quantized: QuantizedGraph, floats: FloatScores) -> Self:
-        """Run the integer reference on all samples and compare."""
-        return cls.of_scores(_scores(quantized, floats.samples.x), floats)
-
-    @classmethod
-    def of_scores(cls, scores: NDArray[np.float64], floats: FloatScores) -> Self:
-        """Compare the outputs of any network before a softmax (N x outputs) with those of the float network."""
-        noise = float(((scores - floats.scores) ** 2).sum())
-        signal = float((floats.scores**2).sum())
-        return cls(
-            samples=len(scores),
-            sqnr_db=decibels(signal, noise),
-            agreement=float((scores.argmax(axis=1) == floats.scores.argmax(axis=1)).mean()),
-            top1=_top1(scores, floats.samples.y),
-            float_top1=floats.top1,
-        )
 
     @property
     def drop_points(self) -> float | None:
@@ -81,18 +73,88 @@ class Accuracy:
             return None
         return PERCENT * (self.float_top1 - self.top1)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the accuracy as JSON values, without noise None for its ratio."""
+        return asdict(self) | {"sqnr_db": self.sqnr_db if isfinite(self.sqnr_db) else None}
 
-def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the dequantized values before a softmax (N x outputs), in ONNX's order."""
-    graph = quantized.graph
-    index = scores_layer(quantized.graph)
-    parts: list[NDArray[np.float64]] = []
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The accuracy of each output of a network, by its name; single figures are those of the worst one."""
+
+    samples: int
+    outputs: Mapping[str, OutputAccuracy]
+
+    @classmethod
+    def of(cls, quantized: QuantizedGraph, floats: FloatScores) -> Self:
+        """Run the integer reference on all samples and compare."""
+        return cls.of_scores(_scores(quantized, floats.samples.x), floats)
+
+    @classmethod
+    def of_scores(cls, scores: Scores, floats: FloatScores) -> Self:
+        """Compare the outputs of any network before a softmax with those of the float network."""
+        return cls(len(floats.samples.x), {name: _accuracy(name, own, floats) for name, own in scores.items()})
+
+    @property
+    def sqnr_db(self) -> float:
+        """Signal to quantization-noise ratio before the softmax."""
+        return min(each.sqnr_db for each in self.outputs.values())
+
+    @property
+    def agreement(self) -> float | None:
+        """Share of samples on which float and fixed point predict the same class."""
+        return min((each.agreement for each in self.outputs.values() if each.agreement is not None), default=None)
+
+    @property
+    def drop_points(self) -> float | None:
+        """Percentage points of top-1 accuracy lost against float, None without labels."""
+        return self._labelled.drop_points if self._labelled else None
+
+    @property
+    def top1(self) -> float | None:
+        """Share of samples whose predicted class is that of their label, None without labels."""
+        return self._labelled.top1 if self._labelled else None
+
+    @property
+    def float_top1(self) -> float | None:
+        """The same of the float network."""
+        return self._labelled.float_top1 if self._labelled else None
+
+    @property
+    def _labelled(self) -> OutputAccuracy | None:
+        labelled = (each for each in self.outputs.values() if each.drop_points is not None)
+        return max(labelled, key=lambda each: each.drop_points or 0.0, default=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the accuracy as JSON values."""
+        worst = OutputAccuracy(self.sqnr_db, self.agreement, self.top1, self.float_top1)
+        outputs = {name: each.to_json() for name, each in self.outputs.items()}
+        return {"samples": self.samples, **worst.to_json(), "outputs": outputs}
+
+
+def _accuracy(name: str, scores: NDArray[np.float64], floats: FloatScores) -> OutputAccuracy:
+    expected = floats.scores[name]
+    agreement = float((scores.argmax(axis=1) == expected.argmax(axis=1)).mean())
+    return OutputAccuracy(
+        sqnr_db=decibels(float((expected**2).sum()), float(((scores - expected) ** 2).sum())),
+        agreement=None if name in floats.without_classes else agreement,
+        top1=_top1(scores, floats.samples.labels.get(name)),
+        float_top1=floats.top1(name),
+    )
+
+
+def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> Scores:
+    """Return the dequantized values before a softmax, in ONNX's order."""
+    layers = scores_layers(quantized.graph)
+    parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in layers}
     for start in range(0, len(x), CHUNK):
-        outputs = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK])))
-        chosen = outputs[index].reshape(len(outputs[index]), -1)[:, graph.output_order]
-        parts.append(quantized.layers[index].formats.y.dequantize(chosen))
-    return np.concatenate(parts)
+        values = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK])))
+        for output in quantized.graph.outputs:
+            index = layers[output.name]
+            integers = values[index].reshape(len(values[index]), -1)[:, output.order]
+            parts[output.name].append(quantized.layers[index].formats.y.dequantize(integers))
+    return {name: np.concatenate(own) for name, own in parts.items()}
 
 
-def _top1(scores: NDArray[np.float64], labels: NDArray[np.int64] | None) -> float | None:
+def _top1(scores: NDArray[np.float64], labels: Labels | None) -> float | None:
     return None if labels is None else float((scores.argmax(axis=1) == labels).mean())

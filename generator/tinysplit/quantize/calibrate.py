@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from pathlib import Path
 from typing import Self
 
@@ -41,15 +42,22 @@ class Calibration:
 
         Raises InputError where ONNX Runtime cannot, or computes values of other sizes than the layers.
         """
-        onnx_values = graph.onnx_values
+        joined = graph.side_by_side
+        onnx_values = {name: own for name, own in graph.onnx_values.items() if name not in joined}
         with steps(messages, f"calibrating on {len(samples.x)} samples"):
             statistics = value_statistics(model, onnx_values.values(), samples.x, graph.qdq_formats)
         for layer in graph.layers:
-            _check_size(layer, statistics[layer.onnx_value].count // len(samples.x))
+            if layer.output not in joined:
+                _check_size(layer, statistics[layer.onnx_value].count // len(samples.x))
         without_place = {
             name: replace(statistics[own], extremes=None) for name, own in onnx_values.items() if name != own
         }
-        return cls(graph, model, samples, {**statistics, **without_place})
+        every = {**statistics, **without_place}
+        sums = {
+            name: reduce(add, (replace(every[value], extremes=None) for value in values))
+            for name, values in joined.items()
+        }
+        return cls(graph, model, samples, {**every, **sums})
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network in the formats of least error, with weights and biases rounded to nearest.

@@ -68,7 +68,7 @@ class QuantizeReport:
         return {
             "name": graph.name,
             "bits": self.quantized.bits,
-            "accuracy": asdict(self.accuracy) | {"sqnr_db": _or_none(self.accuracy.sqnr_db)},
+            "accuracy": self.accuracy.to_json(),
             "input": _statistics_json(self.statistics[graph.input_name])
             | _channel_ranges_json(self.statistics[graph.input_name], graph.layers[0].in_shape)
             | {"format": _format_json(self.quantized.layers[0])["inputs"][0]},
@@ -162,11 +162,13 @@ def _tensor_cells(graph: Graph, tensor: TensorName) -> tuple[str, str, str]:
 
 
 def _accuracy(accuracy: Accuracy) -> Iterator[str]:
-    agreement = f"agreement {accuracy.agreement:.3f}"
-    yield f"{accuracy.samples} samples: {accuracy.sqnr_db:.1f} dB SQNR before the softmax, {agreement}"
-    if accuracy.drop_points is not None:
-        lost = f"{accuracy.drop_points:.2f} percentage points lost"
-        yield f"top-1 {accuracy.top1:.3f}, float {accuracy.float_top1:.3f}: {lost}"
+    for name, output in accuracy.outputs.items():
+        of_output = f", output {name}" if len(accuracy.outputs) > 1 else ""
+        agreement = "" if output.agreement is None else f", agreement {output.agreement:.3f}"
+        yield f"{accuracy.samples} samples{of_output}: {output.sqnr_db:.1f} dB SQNR before the softmax{agreement}"
+        if output.drop_points is not None:
+            lost = f"{output.drop_points:.2f} percentage points lost"
+            yield f"top-1 {output.top1:.3f}, float {output.float_top1:.3f}: {lost}"
 
 
 def _format_json(quantized: QuantizedLayer) -> dict[str, Any]:

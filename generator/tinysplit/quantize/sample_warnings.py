@@ -23,16 +23,17 @@ def print_reused_samples(calibration: Samples, measured: Samples, remedy: str, m
 
 def chance_warnings(floats: FloatScores) -> Iterator[str]:
     """Yield a line where the float network is no better than chance, which is no fault of the fixed point."""
-    count, classes = floats.scores.shape
-    if floats.top1 is None or count < LEAST_LABELS or classes < 2:  # noqa: PLR2004 - one output has no classes
-        return
-    guessed = count / classes
-    if round(floats.top1 * count) <= guessed + DEVIATIONS * sqrt(guessed * (1 - 1 / classes)):
-        low, high = floats.samples.x.min(), floats.samples.x.max()
-        yield (
-            f"the float network itself is at chance: top-1 {floats.top1:.3f} of {classes} classes, with x from {low:g} "
-            f"to {high:g}: preprocess samples as in the training of the network, and check labels"
-        )
+    for name, scores in floats.scores.items():
+        (count, classes), top1 = scores.shape, floats.top1(name)
+        if top1 is None or count < LEAST_LABELS or classes < 2:  # noqa: PLR2004 - one value has no classes
+            continue
+        guessed = count / classes
+        if round(top1 * count) <= guessed + DEVIATIONS * sqrt(guessed * (1 - 1 / classes)):
+            low, high = floats.samples.x.min(), floats.samples.x.max()
+            yield (
+                f"the float network itself is at chance: top-1 {top1:.3f} of {classes} classes, with x from {low:g} "
+                f"to {high:g}: preprocess samples as in the training of the network, and check labels"
+            )
 
 
 def print_chance_warnings(floats: FloatScores, messages: Console) -> None:

@@ -50,13 +50,15 @@ def layer_errors(quantized: QuantizedGraph, model: Path, x: NDArray[np.float32])
     """
     graph = quantized.graph
     integers = tuple(run_layers(quantized, quantize_input(quantized, x)))
-    names = [layer.onnx_value for layer in graph.layers]
+    names = [layer.onnx_value for layer in graph.layers if layer.output not in graph.side_by_side]
     values = run_float_values(model, x, names, graph.qdq_formats)
     inputs = x.reshape(len(x), -1)[:, graph.input_order].reshape(len(x), *graph.in_shape).astype(np.float64)
     floats: dict[int, Floats | None] = {NETWORK_INPUT: inputs}
     for index, (layer, output) in enumerate(zip(graph.layers, integers, strict=True)):
         before = floats[graph.predecessors[index][0]]
-        if isinstance(layer, Permute):
+        if layer.output in graph.side_by_side:
+            floats[index] = None
+        elif isinstance(layer, Permute):
             floats[index] = None if before is None else layer.moved(before)
         else:
             rounded = quantized.layers[index].formats.y.dequantize(output)
@@ -98,7 +100,7 @@ def _error(quantized: QuantizedGraph, index: int, integers: IntArray, floats: di
     channels = [_sqnr_db(expected[..., k], actual[..., k]) for k in range(value.shape[3])]
     worst = int(np.argmin(channels))
     has_worst = len(channels) > 1 and channels[worst] < inf
-    known = [each for each in inputs if each is not None]
+    known = [each for each in inputs if each is not None and not layer.layer.keeps_integers]
     own_db = _own_sqnr_db(quantized, index, known, expected) if len(known) == len(inputs) else None
     return LayerError(
         *about,

@@ -2,7 +2,7 @@
 
 A layer with weights requantizes to any scale of its output: it only changes the scale of its weights. Values between
 such layers have the scale with the least error. Values that are added or concatenated keep powers of
-two, for which kernels need only shifts. The network's input, which the host quantizes, may have a zero point as well;
+two, for which kernels need only shifts. The network's inputs, which the host quantizes, may have a zero point as well;
 so may the inputs of fully connected layers, which use each value once per weight.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from tinysplit.network.ends import by_name
 from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
@@ -31,15 +32,15 @@ def best_formats(graph: Graph, errors: Mapping[str, ReadError], x: FloatArray) -
 
     Left out are values that are added or concatenated, outputs of a softmax, and ranges with NaN or infinity.
     """
-    powers_of_two = set(_powers_of_two(graph))
+    powers_of_two, inputs = set(_powers_of_two(graph)), by_name(graph.inputs, x)
     formats = {}
     for name in graph.value_names:
         error = errors[name]
         low, high = error.range
         if name in powers_of_two or not np.isfinite([low, high]).all() or low == high == 0:
             continue
-        if name == graph.input_name:
-            formats[name] = _on_grid(x) or _least_error(error, is_symmetric=False)
+        if name in inputs:
+            formats[name] = _on_grid(inputs[name]) or _least_error(error, is_symmetric=False)
         else:
             has_zero_point = error.is_of_tables or (low >= 0 and _only_for_vectors(graph, name))
             formats[name] = _least_error(error, is_symmetric=not has_zero_point)
@@ -50,7 +51,7 @@ def _powers_of_two(graph: Graph) -> Iterator[str]:
     """Yield the values that keep Q formats, with those that have the same format by their layers' kind."""
     names: set[str] = set()
     for layer in reversed(graph.layers):
-        if isinstance(layer, Joining):
+        if isinstance(layer, Joining) and not layer.keeps_integers:
             names |= {*layer.inputs, layer.output}
         elif isinstance(layer, Softmax):
             names.add(layer.output)

@@ -27,7 +27,7 @@ MOST_DEAD = 0.5  # of the channels: so many are at the lower limit of a ReLU in 
 
 @dataclass(frozen=True, kw_only=True)
 class _Value:
-    """A value of the network: the input, or the output of a layer. `lowest` is the least number that it can have."""
+    """A value of the network: an input, or the output of a layer. `lowest` is the least number that it can have."""
 
     owner: str
     name: str
@@ -40,17 +40,19 @@ class _Value:
 
 def _values(quantized: QuantizedGraph) -> Iterator[_Value]:
     graph = quantized.graph
-    own = quantized.formats[graph.input_name]
-    yield _Value(
-        owner=f"input {graph.input_name!r}",
-        name=graph.input_name,
-        shape=graph.in_shape,
-        format=own,
-        has_own_channels=True,
-        lowest=_low(own),
-    )
+    for end, own in zip(graph.inputs, quantized.input_formats, strict=True):
+        yield _Value(
+            owner=f"input {end.name!r}",
+            name=end.name,
+            shape=graph.shape_of(end.name),
+            format=own,
+            has_own_channels=True,
+            lowest=_low(own),
+        )
     for each in quantized.layers:
         layer, own = each.layer, each.formats.y
+        if layer.keeps_integers:
+            continue
         yield _Value(
             owner=f"layer {layer.name!r}",
             name=layer.output,

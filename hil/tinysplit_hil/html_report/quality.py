@@ -73,11 +73,14 @@ def accuracy_lines(sources: Sources) -> Iterator[str]:
     if sources.validation:
         yield from (f"{line[0].upper()}{line[1:]}." for line in validation_lines(sources.validation))
     if sources.measurement:
-        output = sources.measurement.output
-        text = f"{output.reference_samples} samples on the integer reference of the measurement"
-        agreement = f"agreement with float {PERCENT * output.agreement:.2f} %, relative error l2r {output.l2r:.4f}"
-        top1 = "" if output.top1 is None else f", top-1 {output.top1:.4f}, float {output.float_top1:.4f}"
-        yield f"{text}: {agreement}{top1}."
+        whole = sources.measurement.output
+        text = f"{whole.reference_samples} samples on the integer reference of the measurement"
+        for name, output in (whole.outputs or {"": whole}).items():
+            of_output = f", output {name}" if len(whole.outputs) > 1 else ""
+            share = f"agreement with float {PERCENT * output.agreement:.2f} %, " if output.agreement is not None else ""
+            agreement = f"{share}relative error l2r {output.l2r:.4f}"
+            top1 = "" if output.top1 is None else f", top-1 {output.top1:.4f}, float {output.float_top1:.4f}"
+            yield f"{text}{of_output}: {agreement}{top1}."
 
 
 def energy_cases(sources: Sources, colors: Mapping[int, int]) -> tuple[EnergyCase, ...]:

@@ -13,6 +13,7 @@ from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import references, steps
 from tinysplit.common.project_files import MODEL_NAME
 from tinysplit.common.settings_class import settings_class
+from tinysplit.network.ends import by_name
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -105,12 +106,16 @@ def measure_boards(
     with references(messages, len(samples.x)):
         integers = run_integer(quantized, samples.x)
         floats = run_float(folder / MODEL_NAME, samples.x)
-    print_chance_warnings(FloatScores(samples, floats.reshape(len(floats), -1).astype(np.float64)), messages)
+    scores = {
+        name: values.reshape(len(floats), -1).astype(np.float64)
+        for name, values in by_name(quantized.graph.outputs, floats).items()
+    }
+    print_chance_warnings(FloatScores(samples, scores), messages)
     indices, outputs = measurement.samples, measurement.outputs
     if streamed:
         indices = indices + streamed.samples
         outputs = np.concatenate([outputs, streamed.outputs])
-    check = check_outputs(quantized, indices, outputs, integers, floats, samples.y)
+    check = check_outputs(quantized, indices, outputs, integers, floats, samples.labels)
     return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks)
 
 

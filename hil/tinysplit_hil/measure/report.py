@@ -1,7 +1,7 @@
 """Estimated and measured latency and period with the check of the outputs, as JSON; `tables` prints it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from zlib import crc32
 
@@ -148,12 +148,8 @@ class MeasureReport:
             "differing": list(outputs.differing),
             "crc32": self._output_crcs(),
             "reference_samples": outputs.reference_samples,
-            "top1": outputs.top1,
-            "float_top1": outputs.float_top1,
-            "agreement": outputs.agreement,
-            "rmse": outputs.rmse,
-            "mae": outputs.mae,
-            "l2r": outputs.l2r,
+            **asdict(outputs.worst),
+            "outputs": {name: asdict(errors) for name, errors in outputs.outputs.items()},
         }
 
     @property

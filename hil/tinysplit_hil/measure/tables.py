@@ -156,15 +156,20 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
     style = "green" if outputs.bit_exact else "red"
     exact = (f"{good} of {outputs.samples} bit-exact", style)
     console.print(Text.assemble(f"Outputs of the {_rig(report)}: ", exact, " with the integer reference"))
-    share = f"agreement with float {100 * outputs.agreement:.2f} %"
-    accuracy = "" if outputs.top1 is None else f"{outputs.top1:.4f}, float {outputs.float_top1:.4f}, "
-    console.print(
-        f"Integer reference of {outputs.reference_samples}: top-1 {accuracy}{share}; l2r {outputs.l2r:.4f}",
-        highlight=False,
-    )
-    if outputs.l2r > LARGE_L2R:
+    for name, output in outputs.outputs.items():
+        of_output = f", output {name}" if len(outputs.outputs) > 1 else ""
+        share = "" if output.agreement is None else f"agreement with float {100 * output.agreement:.2f} %; "
+        accuracy = "" if output.top1 is None else f"{output.top1:.4f}, float {output.float_top1:.4f}, "
+        top1 = f"top-1 {accuracy}" if accuracy or share else ""
+        console.print(
+            f"Integer reference of {outputs.reference_samples}{of_output}: {top1}{share}l2r {output.l2r:.4f}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+    if (l2r := outputs.worst.l2r) > LARGE_L2R:
         hint = f"try {BITS} 16" if report.project.bits == SHORT_BITS else "check the calibration samples"
-        console.print(f"warning: large quantization error (l2r {outputs.l2r:.2f}): {hint}", style="red")
+        console.print(f"warning: large quantization error (l2r {l2r:.2f}): {hint}", style="red")
     console.print()
 
 

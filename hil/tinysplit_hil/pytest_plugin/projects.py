@@ -1,6 +1,6 @@
 """Projects for tests: generated and built once in a session, and measured on the boards of the rig."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -18,6 +18,7 @@ from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT
 from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.common.texts.console import PlainConsole
 from tinysplit.costs.settings import CostSettings
+from tinysplit.network.ends import by_name
 from tinysplit.network.integer_reference import real_outputs
 from tinysplit.network.sample_files import GivenSamples, SampleSource, sample_source
 from tinysplit.network.samples import load_samples
@@ -51,13 +52,15 @@ def _without_our_frames(call: Callable[P, T]) -> Callable[P, T]:
 class Measured:
     """What boards did with samples.
 
-    `outputs`: N x output shape of the ONNX file, real values; `integers`: the same as the boards compute them. Times
-    are in seconds, means over the samples: L of all layers, T of all transfers, and I from input to output.
+    `outputs`: N x output shape of the ONNX file, real values, or of several outputs N x all elements; `integers`: the
+    same as the boards compute them; `by_name`: the real values of each output. Times are in seconds, means over the
+    samples: L of all layers, T of all transfers, and I from input to output.
     """
 
     report: MeasureReport  # all that `tinysplit measure` prints
     outputs: NDArray[np.float64]
     integers: NDArray[np.integer]
+    by_name: dict[str, NDArray[np.float64]]
     l_s: float
     t_s: float
     i_s: float
@@ -98,8 +101,9 @@ class ProjectOnRig:
         report = measure_boards(self.project, self.folder, quantized, loaded, settings, console)
         integers = report.measurement.outputs[:, quantized.graph.output_order]
         shape = (len(integers), *quantized.graph.output_shape)
-        outputs = real_outputs(quantized, integers).reshape(shape)
-        return Measured(report, outputs, integers.reshape(shape), *report.measured.values)
+        outputs = real_outputs(quantized, integers)
+        named = by_name(quantized.graph.outputs, outputs)
+        return Measured(report, outputs.reshape(shape), integers.reshape(shape), named, *report.measured.values)
 
 
 class ProjectFactory:
@@ -157,4 +161,6 @@ def _context(model: Path, boards: Sequence[str], clock: str, settings: dict[str,
 
 
 def _key(samples: GivenSamples) -> object:
+    if isinstance(samples, Mapping):
+        return tuple((name, _key(array)) for name, array in samples.items())
     return (samples.shape, samples.tobytes()) if isinstance(samples, np.ndarray) else Path(samples).resolve()

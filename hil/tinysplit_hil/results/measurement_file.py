@@ -78,7 +78,16 @@ class FileFailure(_Part):
     reason: str
 
 
-class FileOutput(_Part):
+class FileOutputErrors(_Part):
+    """See `OutputErrors`."""
+
+    top1: Figure | None
+    float_top1: Figure | None
+    agreement: Figure | None
+    l2r: Figure
+
+
+class FileOutput(FileOutputErrors):
     """The outputs: samples, from 1 in `crc32` and from 0 in `differing`."""
 
     bit_exact: bool
@@ -86,10 +95,7 @@ class FileOutput(_Part):
     differing: tuple[Count, ...]
     crc32: Mapping[Annotated[str, AfterValidator(matching("[0-9]{1,9}", "the number of a sample"))], str]
     reference_samples: Count
-    top1: Figure | None
-    float_top1: Figure | None
-    agreement: Figure
-    l2r: Figure
+    outputs: Mapping[str, FileOutputErrors] = Field(default_factory=dict)
 
 
 class FileLatency(_Part):

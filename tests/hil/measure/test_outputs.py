@@ -36,23 +36,23 @@ def test_outputs_are_compared_in_one_order(hwc: np.ndarray[tuple[int, int, int, 
     floats = chw / 16
     labels = floats.reshape(5, -1).argmax(axis=1)
     labels[0] += 1
-    check = check_outputs(QUANTIZED, (0, 1, 2), hwc[:3].reshape(3, -1), chw, floats, labels)
+    check = check_outputs(QUANTIZED, (0, 1, 2), hwc[:3].reshape(3, -1), chw, floats, {"y": labels})
     assert check.bit_exact
     assert (check.samples, check.reference_samples) == (3, 5)
-    assert (check.top1, check.float_top1, check.agreement) == (0.8, 0.8, 1.0)
-    assert (check.rmse, check.mae, check.l2r) == (0, 0, 0)
+    assert (check.worst.top1, check.worst.float_top1, check.worst.agreement) == (0.8, 0.8, None)
+    assert (check.worst.rmse, check.worst.mae, check.worst.l2r) == (0, 0, 0)
 
 
 def test_differences_are_found_and_named(hwc: np.ndarray[tuple[int, int, int, int], np.dtype[np.int8]]) -> None:
     boards = hwc.reshape(5, -1).copy()
     boards[2, 11] ^= 1
     chw = hwc.transpose(0, 3, 1, 2)
-    check = check_outputs(QUANTIZED, range(5), boards, chw, chw / 16 + 0.5, None)
+    check = check_outputs(QUANTIZED, range(5), boards, chw, chw / 16 + 0.5, {})
     assert check.differing == (2,)
-    assert check.top1 is None
-    assert check.rmse == pytest.approx(0.5)
-    assert check.mae == pytest.approx(0.5)
-    assert check.l2r == pytest.approx(0.5 * np.sqrt(60) / np.linalg.norm(chw / 16 + 0.5))
+    assert check.worst.top1 is None
+    assert check.worst.rmse == pytest.approx(0.5)
+    assert check.worst.mae == pytest.approx(0.5)
+    assert check.worst.l2r == pytest.approx(0.5 * np.sqrt(60) / np.linalg.norm(chw / 16 + 0.5))
     with pytest.raises(CheckFailedError, match=r"1 of 5 outputs differ .* first for sample 3"):
         check.check()
 
@@ -61,5 +61,5 @@ def test_samples_without_output_are_left_out(hwc: np.ndarray[tuple[int, int, int
     chw = hwc.transpose(0, 3, 1, 2)
     boards = hwc.reshape(5, -1)[[0, 4, 3, 0]].copy()
     boards[1, 0] ^= 1
-    check = check_outputs(QUANTIZED, (0, 4, 3, 0), boards, chw, chw / 16, None)
+    check = check_outputs(QUANTIZED, (0, 4, 3, 0), boards, chw, chw / 16, {})
     assert (check.samples, check.differing) == (3, (4,))

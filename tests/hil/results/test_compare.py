@@ -75,7 +75,8 @@ def test_what_became_different_in_the_outputs(report: MeasureReport, tmp_path: P
     outputs = report.measurement.outputs.copy()
     outputs[4] ^= 1
     measurement = replace(report.measurement, outputs=outputs)
-    worse = replace(report, measurement=measurement, outputs=replace(GOOD, differing=(4,), top1=0.95))
+    outputs_now = replace(GOOD, differing=(4,), outputs={"y": replace(GOOD.worst, top1=0.95)})
+    worse = replace(report, measurement=measurement, outputs=outputs_now)
     code, _, err = compare(before, save(worse, tmp_path / "b.json"))
     assert code == CHECK_FAILED
     assert err == (

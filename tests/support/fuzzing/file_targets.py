@@ -33,7 +33,7 @@ from tinysplit.common.secret_key import SecretKey
 from tinysplit.explore.journal import Journal
 from tinysplit.explore.prices import read_prices
 from tinysplit.kernels.cost_table import shipped_table
-from tinysplit.network.sample_files import SampleFile
+from tinysplit.network.sample_files import SampleEnds, SampleFile
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import read_split
 from tinysplit.project.validation_file import read_validation
@@ -272,8 +272,11 @@ def text_targets() -> list[Target]:
 # --- binary files ----------------------------------------------------------------------------------------------------
 
 
+_ENDS = SampleEnds("network", ("x",), ("y",))
+
+
 def _samples(path: Path) -> object:
-    return SampleFile(path).read()
+    return SampleFile(path).read(_ENDS)
 
 
 def _npz(**arrays: object) -> bytes:
@@ -295,7 +298,7 @@ def _image(kind: str, mode: str) -> bytes:
 
 
 def _images(path: Path) -> object:
-    return SampleFile(path.parent).read()
+    return SampleFile(path.parent).read(_ENDS)
 
 
 def _in_folder(name: str, file: str, read: Callable[[Path], object]) -> Callable[[bytes], object]:

@@ -13,4 +13,4 @@ from tinysplit.quantize.calibrate import Calibration
 
 def calibrated(model: Path, x: NDArray[np.float32]) -> Calibration:
     """Return the calibration of the model on samples `x` (N x the input's shape)."""
-    return Calibration.of(import_model(model), model, Samples(x, None), Console(quiet=True))
+    return Calibration.of(import_model(model), model, Samples(x), Console(quiet=True))

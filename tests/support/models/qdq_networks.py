@@ -151,7 +151,7 @@ def conv(builder: QdqBuilder, channels: int = 4, **attributes: Any) -> str:  # n
 
 def quantization(builder: QdqBuilder, folder: Path) -> Quantization:
     path = builder.save(folder)
-    return quantize_model(import_model(path), path, Samples(builder.x, None), 8, Console(file=StringIO()))
+    return quantize_model(import_model(path), path, Samples(builder.x), 8, Console(file=StringIO()))
 
 
 def outputs(quantized: QuantizedGraph, x: Floats) -> NDArray[np.float64]:

@@ -17,8 +17,14 @@ def value_ranges(model: Path, names: Iterable[str], x: NDArray[np.float32]) -> d
 
 def ranges_of(graph: Graph, model: Path, x: NDArray[np.float32]) -> dict[str, tuple[float, float]]:
     """Return minimum and maximum of all values of the network; layers that copy have those of what they copy."""
-    found = value_ranges(model, graph.onnx_values.values(), x)
-    return {name: found[own] for name, own in graph.onnx_values.items()}
+    joined = graph.side_by_side
+    onnx_values = {name: own for name, own in graph.onnx_values.items() if name not in joined}
+    found = value_ranges(model, onnx_values.values(), x)
+    ranges = {name: found[own] for name, own in onnx_values.items()}
+    for name, values in joined.items():
+        lows, highs = zip(*(ranges[value] for value in values), strict=True)
+        ranges[name] = (min(lows), max(highs))
+    return ranges
 
 
 def clipped_ranges(statistics: Mapping[str, Statistics], bits: int) -> dict[str, tuple[float, float]]:

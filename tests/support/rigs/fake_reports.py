@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rigs.fake_rig import FakeRig, make_inputs, make_project
 from tinysplit_hil.measure.measure import measure
-from tinysplit_hil.measure.outputs import OutputCheck
+from tinysplit_hil.measure.outputs import OutputCheck, OutputErrors
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.measure.statistics import TimeStatistics
 
@@ -12,12 +12,7 @@ GOOD = OutputCheck(
     samples=3,
     differing=(),
     reference_samples=360,
-    top1=0.975,
-    float_top1=0.9778,
-    agreement=0.99,
-    rmse=0.1,
-    mae=0.05,
-    l2r=0.02,
+    outputs={"y": OutputErrors(top1=0.975, float_top1=0.9778, agreement=0.99, rmse=0.1, mae=0.05, l2r=0.02)},
 )
 
 

@@ -16,7 +16,10 @@ from tinysplit.network.layers.joining import Alignment, Joining, coarse_enough, 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Concat(Joining):
-    """Maps of one height and width side by side; each input has a format of its own, which becomes the output's."""
+    """Maps of one height and width side by side; each input has a format of its own, which becomes the output's.
+
+    One that `keeps_integers` brings the outputs of the network together, each in its own format.
+    """
 
     kind: ClassVar[str] = "concat"
     takes_clamp: ClassVar[bool] = True
@@ -35,13 +38,15 @@ class Concat(Joining):
 
     def alignments(self, formats: LayerFormats) -> tuple[Alignment, ...]:
         """Return how each input is brought to the output's format."""
+        if self.keeps_integers:
+            return (Alignment((1,), 0, 0),) * len(formats.inputs)
         y = formats.y
         return tuple(Alignment.of([x.scale / y.scale], [x.zero_point], y.zero_point, -x.low) for x in formats.inputs)
 
     @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
         """Return the wanted format, as far as its steps of every input fit in 32 bits."""
-        return coarse_enough(wanted, max(map(reach, inputs)))
+        return wanted if self.keeps_integers else coarse_enough(wanted, max(map(reach, inputs)))
 
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:

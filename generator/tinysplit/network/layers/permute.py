@@ -27,7 +27,10 @@ class Loop(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Permute(Layer):
-    """y.flat = x.flat[order]: all values or some, once or several times; `new_shape` is the shape of the output."""
+    """y.flat = x.flat[order]: all values or some, once or several times; `new_shape` is the shape of the output.
+
+    One that `keeps_integers` takes an input of the network, in its own format, of all inputs side by side.
+    """
 
     kind: ClassVar[str] = "permute"
     keeps_sign: ClassVar[bool] = True
@@ -38,7 +41,7 @@ class Permute(Layer):
     @property
     @override
     def keeps_format(self) -> bool:
-        return True
+        return not self.keeps_integers
 
     @property
     @override

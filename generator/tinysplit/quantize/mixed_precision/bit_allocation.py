@@ -47,9 +47,9 @@ class Goal:
 
     def check(self, samples: Samples) -> None:
         """Raise UsageError for a limit that does not apply to samples with or without labels."""
-        if samples.y is None and self.max_drop is not None:
+        if not samples.labels and self.max_drop is not None:
             raise UsageError(f"{MAX_ACCURACY_DROP} needs calibration samples with labels `y`: give {MIN_SQNR} instead")
-        if samples.y is not None and self.min_sqnr_db is not None:
+        if samples.labels and self.min_sqnr_db is not None:
             raise UsageError(f"{MIN_SQNR} is for calibration samples without labels: give {MAX_ACCURACY_DROP} instead")
 
     def accepts(self, accuracy: Accuracy) -> bool:
@@ -171,7 +171,7 @@ class _BitSearch:
         for layer in graph.layers:
             if "weights" in layer.parameters:
                 yield TensorName(layer.output, is_weights=True)
-            if not layer.keeps_format:
+            if not layer.keeps_format and not layer.keeps_integers:
                 yield TensorName(layer.output, is_weights=False)
 
     def bits(self, widths: BitWidths, part: TensorName) -> int:
