@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,11 @@ import pytest
 
 from commands.command_line import BAD_INPUT, USAGE, run
 from example_folders import example
-from tinysplit.network.integer_reference import quantize_input, run_integer
+from models.two_inputs import two_inputs, two_outputs
+from tinysplit.network.ends import by_name
+from tinysplit.network.integer_reference import quantize_input, real_outputs, run_integer
+from tinysplit.network.sample_files import sample_source
+from tinysplit.onnx_import import import_model
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 
@@ -50,6 +55,63 @@ def test_a_program_of_another_origin_computes_the_network(board: str, bits: int,
     sources = sorted(library.glob("*.c"))
     call("gcc", *WARNINGS, f"-I{library}", *sources, PROGRAM / "main.c", "-o", tmp_path / "program")
     check_outputs(tmp_path / "program", folder)
+
+
+PROGRAM_OF_NAMES = """#include <stdio.h>
+#include "tinysplit.h"
+
+static void print(const char *name, int offset, int values, double scale, int zero, const tinysplit_output_t *all) {
+  printf("%s", name);
+  for (int i = offset; i < offset + values; i++) printf(" %.9g", scale * (all[i] - zero));
+  putchar('\\n');
+}
+
+int main(void) {
+  tinysplit_input_t input[TINYSPLIT_INPUT_VALUES];
+  tinysplit_output_t output[TINYSPLIT_OUTPUT_VALUES];
+  tinysplit_init();
+  if (fread(input, sizeof input, 1, stdin) != 1) return 1;
+  tinysplit_run(input, output);
+CALLS
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("make", [two_inputs, two_outputs])
+def test_the_header_names_inputs_and_outputs(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    """A program prints the outputs by name, in the order height, width, channels; inputs are those that it finds."""
+    model, out, library = make(tmp_path), tmp_path / "out", tmp_path / "library"
+    graph = import_model(model)
+    x = np.random.default_rng(5).normal(size=(20, *graph.sample_shape)).astype(np.float32)
+    given = by_name(graph.inputs, x)
+    example.generate_example(out, "nucleo_g071rb", model=model, calibration=sample_source(given))
+    run("library", str(out), "-o", str(library))
+    header = (library / "tinysplit.h").read_text()
+    assert f"#define TINYSPLIT_INPUTS {len(graph.inputs)}\n" in header
+    starts = np.cumsum([0, *(end.size for end in graph.inputs)])
+    quantized = read_quantized(out, Project.read(out))
+    for number, (end, start, formats) in enumerate(
+        zip(graph.inputs, starts, quantized.input_formats, strict=False), start=1
+    ):
+        assert f'#define TINYSPLIT_INPUT_{number}_NAME "{end.name}"\n' in header
+        assert f"#define TINYSPLIT_INPUT_{number}_OFFSET {start}\n" in header
+        assert f"#define TINYSPLIT_INPUT_{number}_ZERO_POINT ({formats.zero_point})\n" in header
+    assert ("#define TINYSPLIT_OUTPUT_SCALE" in header) == (len(graph.outputs) == 1)
+    names = ("NAME", "OFFSET", "VALUES", "SCALE", "ZERO_POINT")
+    calls = [
+        f"  print({', '.join(f'TINYSPLIT_OUTPUT_{number}_{name}' for name in names)}, output);"
+        for number, _ in enumerate(graph.outputs, 1)
+    ]
+    (tmp_path / "main.c").write_text(PROGRAM_OF_NAMES.replace("CALLS", "\n".join(calls)))
+    sources = sorted(library.glob("*.c"))
+    call("gcc", *WARNINGS, f"-I{library}", *sources, tmp_path / "main.c", "-o", tmp_path / "program")
+    printed = call(tmp_path / "program", data=quantize_input(quantized, x[:1]).tobytes()).decode().splitlines()
+    expected = by_name(graph.outputs, real_outputs(quantized, run_integer(quantized, x[:1])))
+    for output, line in zip(graph.outputs, printed, strict=True):
+        name, *values = line.split()
+        assert name == output.name
+        assert np.array(values, float)[output.order] == pytest.approx(expected[output.name].ravel(), rel=1e-6)
 
 
 @pytest.mark.slow

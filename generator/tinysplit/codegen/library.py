@@ -1,7 +1,9 @@
 """A network as a C library: layers and arena, without start-up, clocks, UARTs and links, for firmware of any origin."""
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from tinysplit.boards.catalog import load_board
@@ -12,6 +14,8 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
 from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.graph import Graph
+from tinysplit.network.layers.base import Shape
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.settings.programs import WEIGHTS
@@ -24,9 +28,11 @@ _OWN_MACROS = ("DSP_DUAL_ISSUE",)
 
 @dataclass(frozen=True)
 class LibraryTensor:
-    """Input or output: number of integers, their bits and what they stand for."""
+    """An input or output: its place among the integers of all, its shape there, and what they stand for."""
 
-    values: int
+    name: str
+    offset: int
+    shape: Shape
     format: ValueFormat
 
 
@@ -38,8 +44,8 @@ class LibraryContext:
     board: str
     core: str
     macros: tuple[str, ...]
-    input: LibraryTensor
-    output: LibraryTensor
+    inputs: Sequence[LibraryTensor]
+    outputs: Sequence[LibraryTensor]
     arena_bytes: int
 
 
@@ -61,8 +67,8 @@ def write_library(
         board=board.name,
         core=known.device.core,
         macros=tuple(macro for macro in macros(known) if macro in _OWN_MACROS),
-        input=LibraryTensor(graph.in_shape.size, quantized.input_formats[0]),
-        output=LibraryTensor(graph.out_shape.size, quantized.output_formats[0]),
+        inputs=_tensors(graph, {end.name: end.name for end in graph.inputs}, quantized.input_formats),
+        outputs=_tensors(graph, {end.name: end.value for end in graph.outputs}, quantized.output_formats),
         arena_bytes=board.arena_bytes,
     )
     with whole_folder(out, force=force) as fresh:
@@ -70,6 +76,13 @@ def write_library(
         for name in ("tinysplit.h", "CMakeLists.txt"):
             (fresh / name).write_text(render(f"library/{name}.j2", context), encoding="utf-8")
     return sorted(path.relative_to(out) for path in out.iterdir())
+
+
+def _tensors(graph: Graph, values: Mapping[str, str], formats: Sequence[ValueFormat]) -> list[LibraryTensor]:
+    """Return inputs or outputs, side by side; `values` has those on the boards by the names of the ends."""
+    shapes = [graph.shape_of(value) for value in values.values()]
+    offsets = accumulate((shape.size for shape in shapes), initial=0)
+    return [LibraryTensor(*each) for each in zip(values, offsets, shapes, formats, strict=False)]
 
 
 def _whole_board(project: Project, number: int) -> ProjectBoard:

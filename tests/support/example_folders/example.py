@@ -13,6 +13,7 @@ from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
 from tinysplit.common.choices import Slices
 from tinysplit.costs.settings import CostSettings
+from tinysplit.network.sample_files import SampleSource
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
 
@@ -29,12 +30,19 @@ def build_example(out: Path, *board_names: str, bits: int = 8, baud: int = 11520
     return project
 
 
-def generate_example(out: Path, *board_names: str, bits: int = 8, baud: int = 115200) -> Project:
+def generate_example(
+    out: Path,
+    *board_names: str,
+    bits: int = 8,
+    baud: int = 115200,
+    model: Path = MODEL,
+    calibration: Path | SampleSource = CALIBRATION,
+) -> Project:
     """Split and generate; every board gets a layer."""
     settings = CostSettings(bits=bits, baud=baud, use_all=True)
-    context = pipeline.Context.load(MODEL, board_names, settings, Console(quiet=True))
+    context = pipeline.Context.load(model, board_names, settings, Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
-    return pipeline.generate_folder(context, split, CALIBRATION, out)
+    return pipeline.generate_folder(context, split, calibration, out)
 
 
 def shared_example(*board_names: str, bits: int = 8, baud: int = 115200) -> tuple[Project, Path]:
