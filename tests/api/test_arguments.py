@@ -61,7 +61,7 @@ def exploring(**values: object) -> Call:
         (lambda: script.generate(MODEL, "s", "c", None), "generate: out has to be a path, not None"),
         (
             lambda: script.generate(MODEL, "s", 3, "o"),
-            "calibration has to be an array, or the path",
+            "calibration has to be an array, a dict of arrays",
         ),
         (lambda: script.generate(MODEL, "s", "c", "o", calibration_count=0), "calibration_count has to be at least 1"),
         (lambda: script.build(None), "build: folder has to be a path, not None"),

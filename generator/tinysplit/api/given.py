@@ -38,7 +38,11 @@ GivenBoards = Annotated[
     takes_some("a board, or a list of boards: names, paths of files, or what load_board returns", str, Path, Board),
 ]
 GivenSamples = Annotated[
-    sample_files.GivenSamples, takes("an array, or the path of a file of samples", str, Path, np.ndarray, list, tuple)
+    sample_files.GivenSamples,
+    takes(
+        "an array, a dict of arrays by the names of inputs, or the path of a file of samples",
+        *(str, Path, np.ndarray, list, tuple, dict),
+    ),
 ]
 
 

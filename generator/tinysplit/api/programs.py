@@ -147,7 +147,8 @@ def generate(
     """Quantize a network and write the C project of each board into the folder `out`, as `tinysplit generate` does.
 
     `split` is a result of `split`, or a split file; `calibration` a file of samples, or an array: N x the shape of the
-    network's input, of which the first `calibration_count` are used; `cost_table` a file of `tinysplit calibrate`.
+    network's input, of several inputs a dict of such arrays by their names. The first `calibration_count` samples are
+    used; `cost_table` is a file of `tinysplit calibrate`.
     A `goal` gives mixed precision that reaches it, whatever the bits of the split; keys are those of the environment.
 
     Raises InputError for a split of another network or other boards, samples that do not match, keys that are missing,
