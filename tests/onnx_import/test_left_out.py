@@ -66,12 +66,20 @@ def test_a_beginning_is_left_out(tmp_path: Path) -> None:
     assert [layer.kind for layer in import_model(rest_of(path, "beginning")).layers] == ["dense"]
 
 
+def test_what_is_left_may_have_several_inputs_or_outputs(tmp_path: Path) -> None:
+    both = node("MatMul", "a w1", "b"), node("MatMul", "x w1", "c"), node("Add", "b c", "y")
+    graph = import_model(rest_of(save(tmp_path / "m.onnx", node("Hardmax", "x", "a"), *both), "beginning"))
+    assert [end.name for end in graph.inputs] == ["x", "a"]
+    dense = node("MatMul", "x w1", "a"), node("Relu", "a", "b"), node("MatMul", "b w2", "c")
+    path = save(tmp_path / "m.onnx", *dense, node("Hardmax", "b", "d"), node("Add", "d c", "y"))
+    assert [end.name for end in import_model(rest_of(path, "end")).outputs] == ["b", "c"]
+
+
 @pytest.mark.parametrize(
     "nodes",
     [
         (node("MatMul", "x w1", "a"), node("Hardmax", "a", "b"), node("MatMul", "b w2", "y")),  # weights on both sides
         (node("Hardmax", "x", "y"),),  # nothing is left
-        (node("Hardmax", "x", "a"), node("MatMul", "a w1", "b"), node("MatMul", "x w1", "c"), node("Add", "b c", "y")),
     ],
 )
 def test_no_part_is_named_where_there_is_none(tmp_path: Path, nodes: tuple[onnx.NodeProto, ...]) -> None:

@@ -9,7 +9,6 @@ from onnx import ModelProto, NodeProto
 from tinysplit.network.onnx_file.model_source import parse_source, read_source
 
 MOST_OF_WEIGHTS = 0.01  # that a head or a preprocessing may have of the network's parameters
-MOST_OUTPUTS = 1  # of a network that ends early
 
 Nodes = list[NodeProto]
 
@@ -21,7 +20,7 @@ def can_be_left_out(path: Path, model: ModelProto, missing: Collection[str], unk
     """
     graph = model.graph
     constants: dict[str, int] = {tensor.name: prod(tensor.dims) for tensor in graph.initializer}
-    (source,) = (value.name for value in graph.input if value.name not in constants)
+    inputs = [value.name for value in graph.input if value.name not in constants]
     outputs = [value.name for value in graph.output]
     every = sum(constants.values())
 
@@ -29,18 +28,22 @@ def can_be_left_out(path: Path, model: ModelProto, missing: Collection[str], unk
         weights = sum(constants.get(name, 0) for name in {name for node in nodes for name in node.input})
         return every > 0 and weights <= MOST_OF_WEIGHTS * every
 
-    computed = _followers(graph.node, {source})
+    computed = _followers(graph.node, inputs)
     end = _followers(computed, missing)
-    last = _in_order(_others(computed, end), {name for node in end for name in node.input} | set(outputs))
-    if are_light(end) and 0 < len(last) <= MOST_OUTPUTS:
-        return _said("end", path, [source], last)
+    last = _in_order(_others(computed, end), _read(end) | set(outputs))
+    if are_light(end) and last:
+        read = _read(_needed(computed, last))
+        return _said("end", path, [name for name in inputs if name in read], last)
     beginning = _needed(computed, missing)
     rest = _others(computed, beginning)
-    first = _in_order(beginning, {name for node in rest for name in node.input})
-    is_alone = len(first) == 1 and all(source not in node.input for node in rest)
-    if are_light(beginning) and is_alone and not unknown and set(outputs) <= {o for node in rest for o in node.output}:
-        return _said("beginning", path, first, outputs)
+    first = _in_order(beginning, _read(rest))
+    if are_light(beginning) and first and not unknown and set(outputs) <= {o for node in rest for o in node.output}:
+        return _said("beginning", path, [*(name for name in inputs if name in _read(rest)), *first], outputs)
     return ""
+
+
+def _read(nodes: Nodes) -> set[str]:
+    return {name for node in nodes for name in node.input}
 
 
 def _said(which: str, path: Path, first: list[str], last: list[str]) -> str:
