@@ -4,7 +4,8 @@ from tinysplit.settings.setting import Heading, Setting
 
 SAMPLES = Setting(
     "samples",
-    "Samples: an .npz file with an array `x` and, optionally, class labels `y`; an .npy file with one array; "
+    "Samples: an .npz file with an array `x` and, optionally, class labels `y`, or with arrays by the names of several "
+    "inputs, and labels by those of several outputs; an .npy file with one array; "
     "a .csv file with a row for each sample, labels in a column `y` or `label`; or a folder of images, "
     "classes in sub-folders.",
     Heading.SAMPLES,
