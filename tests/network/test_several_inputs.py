@@ -90,6 +90,8 @@ def test_other_files_and_layouts(graph: Graph, tmp_path: Path) -> None:
     path = saved(tmp_path, x=X, settings=SETTINGS)
     with pytest.raises(InputError, match="--layout nhwc: network has several inputs, leave --layout out"):
         load_samples(SampleFile(path, layout=MapLayout.NHWC), graph)
+    with pytest.raises(InputError, match="--input-key z: network has several inputs, leave --input-key out"):
+        load_samples(SampleFile(path, input_key="z"), graph)
 
 
 def test_labels_of_several_outputs(tmp_path: Path) -> None:

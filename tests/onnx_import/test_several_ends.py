@@ -1,6 +1,7 @@
 """Networks with several inputs and outputs, held against ONNX Runtime layer by layer, and what is refused of them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,14 @@ from models.two_inputs import two_inputs, two_outputs
 from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.ends import by_name
+from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import real_outputs, run_integer
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.choose_formats import quantize
 from tinysplit.quantize.quantize_model import Quantization, quantize_model
 
 QUIET = Console(quiet=True)
@@ -116,6 +119,15 @@ def test_values_side_by_side_have_one_width(tmp_path: Path) -> None:
     graph = import_model(two_inputs(tmp_path))
     widths = BitWidths.all(graph, 8).with_value(graph, graph.input_name, 16)
     assert {name for name, bits in widths.values.items() if bits == 16} == {"x", "settings", graph.input_name}
+
+
+def test_formats_of_other_widths_are_refused(tmp_path: Path) -> None:
+    path = two_inputs(tmp_path)
+    found = quantized(path, 8, samples(import_model(path))).quantized
+    formats = [layer.formats for layer in found.layers]
+    formats[0] = replace(formats[0], y=ValueFormat.of(16, 1.0, 0))
+    with pytest.raises(InputError, match="layer 'settings': its formats do not match its kind"):
+        quantize(found.graph, formats, 16)
 
 
 def qdq_network(folder: Path, kinds: tuple[type[np.integer], ...]) -> Path:

@@ -71,6 +71,8 @@ class SampleEnds:
                     f"{title} holds no array '{name}' with samples (it holds: {', '.join(held) or 'nothing'}): {remedy}"
                 )
             return {self.inputs[0]: name}
+        if input_key != INPUT_ARRAY:
+            raise InputError(f"{INPUT_KEY} {input_key}: {self.network} has several inputs, leave {INPUT_KEY} out")
         numbered = [f"{INPUT_ARRAY}{number}" if number > 1 else INPUT_ARRAY for number, _ in enumerate(self.inputs, 1)]
         for names in (self.inputs, numbered):
             if set(names) <= set(held):

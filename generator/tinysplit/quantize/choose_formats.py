@@ -245,6 +245,8 @@ def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[Value
     widths = {q.bits for q in (*formats.inputs, formats.y)} | {formats.weight_bits or formats.x.bits}
     if formats.inputs != tuple(inputs) or max(widths) > bits or (formats.weight_bits is not None) != has_weights:
         return False
+    if layer.keeps_integers and len(widths) > 1:
+        return False
     if not has_weights:
         return not layer.keeps_format or formats.y == formats.x
     requantization = formats.requantization

@@ -22,7 +22,7 @@ _HEAD = f"""\
 
 `tinysplit operators --markdown > docs/operators.md` writes this page from the importers and kernels themselves.
 
-Networks have float32 inputs with a batch of 1 (or a dynamic one), any number of outputs, and opset {FIRST_OPSET} or later;
+Networks have float32 inputs with a batch of 1 (or a dynamic one), any outputs, and opset {FIRST_OPSET} or later;
 ONNX's version converter converts those before opset {FOLLOWED_OPSET}. Operators that read constants only are computed
 when the network is imported, whatever they are. Networks with QuantizeLinear and DequantizeLinear pairs keep their
 formats ([quantization](quantization.md)).
