@@ -28,7 +28,7 @@ from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.quantize.accuracy import Accuracy, FloatScores, scores_layers
+from tinysplit.quantize.accuracy import Accuracy, FloatScores, scores_values
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
@@ -118,7 +118,7 @@ def peer_accuracy(graph: Graph, model: Path, calibration: NDArray[np.float32], f
 
 
 def _accuracies(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Iterator[Accuracy]:
-    scores = {name: graph.layers[index].output for name, index in scores_layers(graph).items()}
+    scores = scores_values(graph)
     with tempfile.TemporaryDirectory() as folder:
         prepared, quantized = Path(folder) / "prepared.onnx", Path(folder) / "quantized.onnx"
         quant_pre_process(model, prepared, skip_symbolic_shape=True)

@@ -162,3 +162,12 @@ def test_the_order_of_scores_before_a_moved_softmax(tmp_path: Path) -> None:
     builder.node("Softmax", axis=2)
     found, _ = quantized(builder.save(tmp_path))
     assert Accuracy.of(found.quantized, found.calibration.float_scores).sqnr_db > 60
+
+
+def test_the_order_of_an_output_that_is_moved(tmp_path: Path) -> None:
+    """Accuracy compares the output in its own order, which is not that of the layer that computes it."""
+    builder = a_map()
+    builder.node("Transpose", perm=[0, 3, 1, 2])
+    path = builder.save(tmp_path)
+    found, _ = quantized(path)
+    assert Accuracy.of(found.quantized, found.calibration.float_scores).sqnr_db > 60

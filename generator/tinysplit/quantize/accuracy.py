@@ -26,6 +26,13 @@ def scores_layers(graph: Graph) -> dict[str, int]:
     return {output.name: _before_softmax(graph, computed[output.value]) for output in graph.outputs}
 
 
+def scores_values(graph: Graph) -> dict[str, str]:
+    """Return the ONNX value that is compared for each output: it, or what its softmax reads."""
+    compared = {name: graph.layers[index] for name, index in scores_layers(graph).items()}
+    are_own = {output.name: compared[output.name].output == output.value for output in graph.outputs}
+    return {name: name if are_own[name] else layer.onnx_value for name, layer in compared.items()}
+
+
 def _before_softmax(graph: Graph, index: int) -> int:
     return graph.predecessors[index][0] if graph.layers[index].kind == "softmax" and index > 0 else index
 
@@ -41,7 +48,7 @@ class FloatScores:
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples) -> Self:
         """Run the float network. Raises InputError where ONNX Runtime cannot."""
-        names = {name: graph.layers[index].onnx_value for name, index in scores_layers(graph).items()}
+        names = scores_values(graph)
         values = run_float_values(model, samples.x, names.values(), graph.qdq_formats)
         count = len(samples.x)
         scores = {name: values[own].reshape(count, -1).astype(np.float64) for name, own in names.items()}
