@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kernel_cases.kernels_on_board import run_on_virtual_board
-from kernel_cases.kernels_on_host import run_on_host
+from kernel_cases.kernels_on_host import all_kernels, run_on_host
 from kernel_cases.layer_cases import hard_inputs, quantize_one, with_zero_points
 from tinysplit.codegen.layer_source import LayerSource, render_layer
 from tinysplit.kernels import Kernel
@@ -19,7 +19,19 @@ from tinysplit.kernels.lane_sums import LaneSum, concat_shifts
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.network.layers import Activation, Add, AveragePool, Concat, Layer, MaxPool, Mul, Pads, Shape, Window
+from tinysplit.network.layers import (
+    Activation,
+    Add,
+    AveragePool,
+    Concat,
+    Layer,
+    MaxPool,
+    Mul,
+    Pads,
+    Permute,
+    Shape,
+    Window,
+)
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 EVERY_PAIR = Shape(16, 16, 256)
@@ -100,6 +112,34 @@ def test_values_side_by_side(kernel: Kernel, bits: int, tmp_path: Path) -> None:
     assert [concat_shifts(each) for each in layers] == [(0, 1, -1), (-2, 2, 0), (0, 6, None), (3, 0, 0)]
     kernels = [LayerSource(each, kernel) for each in layers]
     assert_equals_the_reference(tmp_path, kernels, [hard_inputs(rng, each) for each in layers])
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_outputs_of_a_network_keep_their_integers(bits: int, tmp_path: Path) -> None:
+    """Whatever their formats, zero points and sizes are, in all kernels; so do copies of its inputs."""
+    rng = np.random.default_rng(bits)
+    formats = (ValueFormat(bits, 0.3), ValueFormat.of(bits, 1e-4, -(1 << (bits - 1))), ValueFormat.of(bits, 7.0, 5))
+    bounds = tuple((x.low, x.high) for x in formats)
+    layers: list[QuantizedLayer] = []
+    for sizes in ((8, 12, 4), (3, 10, 1), (1, 1, 29)):
+        first, *others = (Shape(1, 1, size) for size in sizes)
+        names: dict[str, Any] = {"name": "case", "inputs": ("a", "b", "c"), "output": "y", "keeps_integers": True}
+        joined = Concat(**names, in_shape=first, other_shapes=tuple(others))
+        layers.append(QuantizedLayer.of(joined, LayerFormats(formats, formats[0]), bounds))
+    for start, end in ((0, 12), (7, 24)):
+        names = {"name": "case", "inputs": ("x",), "output": "y", "keeps_integers": True}
+        part = np.arange(start, end)
+        copy = Permute(**names, in_shape=Shape(1, 1, 24), new_shape=Shape(1, 1, part.size), order=part)
+        layers.append(QuantizedLayer.of(copy, LayerFormats(formats[:1], formats[1]), bounds[:1]))
+    inputs = [hard_inputs(rng, each) for each in layers]
+    for layer, own in zip(layers, inputs, strict=True):
+        together = np.concatenate([x.reshape(len(x), -1) for x in own], axis=1)
+        order = layer.layer.order if isinstance(layer.layer, Permute) else slice(None)
+        found = layer.layer.integer_reference(layer, *own)
+        assert np.array_equal(found.reshape(len(found), -1), together[:, order])
+    sources = list(all_kernels(layers).values())
+    places = {id(layer): own for layer, own in zip(layers, inputs, strict=True)}
+    assert_equals_the_reference(tmp_path, sources, [places[id(source.quantized)] for source in sources])
 
 
 @pytest.mark.parametrize("bits", [8, 16])

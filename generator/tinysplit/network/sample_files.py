@@ -62,9 +62,8 @@ class SampleEnds:
 
     def _input_arrays(self, held: Collection[str], title: str, input_key: str) -> dict[str, str]:
         if len(self.inputs) == 1:
-            name = self.inputs[0]
-            if input_key in held or name not in held or input_key != INPUT_ARRAY:
-                name = input_key
+            own = self.inputs[0]
+            name = own if own in held and input_key == INPUT_ARRAY and input_key not in held else input_key
             if name not in held:
                 remedy = either(f"name it with {INPUT_KEY.option}", "give that array in place of the file")
                 raise InputError(
