@@ -1,16 +1,22 @@
 """The settings of MLPerf Tiny's protocol: formats of the data sets, and the scale of the results."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from example_folders import example
+from models.two_inputs import two_outputs
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.mlperf import DATASETS, Mlperf, render_mlperf_settings
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.samples import Samples
+from tinysplit.onnx_import import import_model
 from tinysplit.project.load import read_quantized
+from tinysplit.quantize.quantize_model import quantize_model
 
 BOARD = "nucleo_g071rb"
 
@@ -77,3 +83,12 @@ def test_an_output_that_is_no_reconstruction_is_refused(quantized: QuantizedGrap
 def test_copies_are_refused() -> None:
     with pytest.raises(UsageError, match="serves one"):
         Mlperf("kws01").check(copies=2)
+
+
+def test_several_outputs_are_refused(tmp_path: Path) -> None:
+    model = two_outputs(tmp_path)
+    graph = import_model(model)
+    x = np.zeros((2, *graph.sample_shape), np.float32)
+    several = quantize_model(graph, model, Samples(x), 8, Console(quiet=True)).quantized
+    with pytest.raises(InputError, match="network has several inputs or outputs, and --host-protocol mlperf knows one"):
+        settings(several, "mine")
