@@ -27,7 +27,7 @@ def sources(layer: Layer, k: int) -> IntArray | None:
             inner[:height, :width, :channels] = elements
         case Upsample():
             found = elements.repeat(layer.factors[0], axis=0).repeat(layer.factors[1], axis=1)
-        case Permute() if (np.diff(layer.order) > 0).all():  # a part
+        case Permute() if layer.is_ascending:  # a part
             return layer.order
         case _:
             return None

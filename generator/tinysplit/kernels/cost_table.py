@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
 from tinysplit.common.errors import ToolError
@@ -17,7 +16,7 @@ from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.normalization import Normalization
-from tinysplit.network.layers.permute import Permute
+from tinysplit.network.layers.permute import LONG_LOOP, Permute
 from tinysplit.network.layers.window import Window, layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -26,7 +25,6 @@ Work = Mapping[str, float]  # executions of each part of a kernel, by the part's
 TABLE_NAME = "cycles.json"
 VIEW = "view"  # the kind of what is not computed: it costs nothing
 PEELED_COLUMNS = 7  # of a window: loops over them, of which the compiler makes four iterations one, run once
-LONGEST_PEELED = 8  # iterations of a loop of copies that the compiler writes one after the other
 IDEAL_MEMORY = "ideal"  # of a target: never makes the core wait
 ONCE = "layer"  # the part that runs once per call: its overhead
 
@@ -273,16 +271,14 @@ def plain_work(layer: Layer) -> Work:
 def _copy_work(layer: Permute) -> Work:
     """Return the work of loops that copy value by value.
 
-    Parts: values of innermost loops over neighbours, which the compiler calls `block` if they are long and input and
-    output never overlap, else `near`; `far`: of other strides, `offset`: of tables; `run`: starts of long innermost
-    loops, `peeled`: of short ones, which the compiler has no loops for.
+    Parts: values of long innermost loops over neighbours, which are a `block` to the compiler if input and output never
+    overlap, else a `line`; `near`: of short ones; `far`: of other strides, `offset`: of tables; `run`: starts of long
+    innermost loops, `peeled`: of short ones, which the compiler has no loops for.
     """
     *_, (turns, stride, offsets) = layer.loops or ((1, 1, ()),)
-    size = layer.out_shape.size
-    is_long = turns > LONGEST_PEELED
-    may_overlap = bool((np.diff(layer.order) > 0).all())
-    is_block = stride == 1 and is_long and not may_overlap
-    kind = "offset" if offsets else "block" if is_block else "near" if stride == 1 else "far"
+    size, is_long = layer.out_shape.size, turns > LONG_LOOP
+    neighbours = ("line" if layer.copies_lines else "block") if is_long else "near"
+    kind = "offset" if offsets else neighbours if stride == 1 else "far"
     return {kind: size, "run" if is_long else "peeled": size / turns}
 
 

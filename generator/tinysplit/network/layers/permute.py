@@ -13,6 +13,8 @@ from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers.base import Layer, Shape, T
 
+LONG_LOOP = 8  # more iterations than compilers write one after the other
+
 
 class Loop(NamedTuple):
     """A loop of `turns` iterations, each of which advances the source by `stride` elements.
@@ -59,6 +61,17 @@ class Permute(Layer):
     def loops(self) -> tuple[Loop, ...]:
         """The loops that read the source in the order of the output from `order[0]` on, the outermost first."""
         return loops_of(self.order) if has_loops(self.order) else _loops_with_tables(self.order, self.new_shape)
+
+    @property
+    def is_ascending(self) -> bool:
+        """Whether values are taken in their order in memory, so that the output may overlap the input."""
+        return bool((np.diff(self.order) > 0).all())
+
+    @property
+    def copies_lines(self) -> bool:
+        """Whether long loops copy neighbours that the output may overlap, which no compiler does in blocks."""
+        loop = self.loops[-1] if self.loops else Loop(1, 1)
+        return self.is_ascending and loop.stride == 1 and loop.turns > LONG_LOOP
 
     @override
     def weights_bytes(self, bits: int) -> int:
