@@ -35,8 +35,8 @@ TINYSPLIT_INLINE int32_t fixed_point_requantize(int32_t sum, int32_t pre_shift, 
   return dsp_saturate((sum >> pre_shift) * factor + offset, post_shift, low, high);
 }
 
-/* The square root of a number from 2^30 on, rounded: 2^15 to 2^16. Where division is an instruction, Newton's steps from
- * above, which are exact to less than one after three; else bit by bit.
+/* The square root of a number from 2^30 on, rounded: 2^15 to 2^16. Where division is an instruction, by three of
+ * Newton's steps from above, which leave less than one; else bit by bit.
  */
 static inline uint32_t fixed_point_root(uint32_t square) {
 #ifdef __ARM_FEATURE_IDIV

@@ -88,7 +88,7 @@ def test_the_config_file_names_a_key_with_its_value(tmp_path: Path, monkeypatch:
     run("split", MODEL, "-b", G0)
     Path("tinysplit.toml").write_text('host-protocol = "mlperf"\n')
     generate = ("generate", MODEL, "--split", "split.json", "-s", str(example.SAMPLES), "-o", "out")
-    wanted = "error: tinysplit.toml: host-protocol mlperf needs --mlperf-model: kws01"
+    wanted = "error: tinysplit.toml: host-protocol mlperf needs --mlperf-model: ad01"
     assert run(*generate, expect=BAD_INPUT).startswith(wanted)
 
 
