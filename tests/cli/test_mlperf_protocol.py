@@ -121,7 +121,11 @@ def test_measure_says_what_to_use(split_file: Path, tmp_path: Path) -> None:
         (("--host-protocol", "mlperf"), USAGE, "--host-protocol mlperf needs --mlperf-model"),
         (("--mlperf-model", "kws01"), USAGE, "need --host-protocol mlperf"),
         (("--mlperf-byte-scale", "2"), USAGE, "need --host-protocol mlperf"),
-        (("--host-protocol", "mlperf", "--mlperf-model", "ad01"), BAD_INPUT, "--mlperf-model ad01 compares the output with the input"),
+        (
+            ("--host-protocol", "mlperf", "--mlperf-model", "ad01"),
+            BAD_INPUT,
+            "--mlperf-model ad01 compares the output with the input",
+        ),
     ],
 )
 def test_options_that_do_not_fit(

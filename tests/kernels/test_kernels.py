@@ -29,6 +29,7 @@ from tinysplit.network.layers import (
     Activation,
     Add,
     AveragePool,
+    Cell,
     Concat,
     Conv,
     ConvTranspose,
@@ -36,6 +37,7 @@ from tinysplit.network.layers import (
     DepthwiseConv,
     Layer,
     Lookup,
+    MatMul,
     MaxPool,
     Mul,
     Normalization,
@@ -43,6 +45,7 @@ from tinysplit.network.layers import (
     Pads,
     Permute,
     PRelu,
+    Recurrent,
     Shape,
     Softmax,
     Upsample,
@@ -256,6 +259,21 @@ def golden_layers_with_weights() -> list[tuple[Layer, int]]:
     return [(conv, 8), (depthwise, 8), (dense, 16), (transposed, 8)]
 
 
+def recurrent_layer() -> Recurrent:
+    """Return an LSTM of two units, from the last step to the first."""
+    return Recurrent(
+        **SMALL | {"in_shape": Shape(1, 3, 2)},
+        cell=Cell.LSTM,
+        weights_x=np.resize(RAMP, (8, 2)),
+        weights_h=np.resize(RAMP[::-1], (8, 2)),
+        bias_x=RAMP[:8],
+        bias_h=RAMP[8:16],
+        first_h=np.array([0.5, -0.25], np.float32),
+        first_c=np.zeros(0, np.float32),
+        reverse=True,
+    )
+
+
 def golden_layers_without_weights() -> list[tuple[Layer, int]]:
     """Return layers and their bits."""
     window, vector = Window((2, 2), (2, 2)), SMALL | {"in_shape": Shape(1, 1, 4)}
@@ -273,6 +291,8 @@ def golden_layers_without_weights() -> list[tuple[Layer, int]]:
         (Normalization(**SMALL, gamma=RAMP[-2:], beta=RAMP[:2], epsilon=1e-5, over_map=True), 8),
         (Upsample(**SMALL, factors=(2, 3)), 8),
         (Pad(**SMALL, pads=Pads(1, 0, 2, 1), value=1.5), 8),
+        (MatMul(**joined, other_shapes=(Shape(2, 4, 3),), transposed=False, scale=0.5), 16),
+        (recurrent_layer(), 8),
         (Permute(**SMALL, new_shape=Shape(4, 2, 4), order=turned), 8),
     ]
 

@@ -25,7 +25,15 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Conv, Dense, DepthwiseConv, MaxPool, Pads, Permute, Shape, Softmax, Window
 
 CASES = cases(quick=4, full=8, nightly=64)
-WHOLE = {"dense", "upsample", "pad", "permute", "conv_transpose"}  # kinds that no kernel computes row after row
+WHOLE = {
+    "matmul",
+    "recurrent",
+    "dense",
+    "upsample",
+    "pad",
+    "permute",
+    "conv_transpose",
+}  # kinds that no kernel computes row after row
 BYTES = Widths.all(8)
 
 

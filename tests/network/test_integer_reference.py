@@ -1,6 +1,7 @@
 """The exact integers against counts by hand, and against ONNX Runtime, which others wrote."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,18 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.integer_reference import CHUNK, quantize_input, run_integer, run_layers
 from tinysplit.network.layers import (
     AveragePool,
+    Cell,
     Conv,
     Dense,
     DepthwiseConv,
     Layer,
     Lookup,
+    MatMul,
     MaxPool,
     Normalization,
     Pads,
     PRelu,
+    Recurrent,
     Shape,
     Softmax,
     Window,
@@ -35,6 +39,7 @@ from tinysplit.quantize.choose_formats import choose_formats, quantize
 HAND: dict[str, Any] = {"name": "hand", "inputs": ("x",), "output": "y"}
 IN_NETWORKS = (
     *("add", "mul", "concat", "lookup", "normalization", "prelu", "upsample", "pad", "permute", "conv_transpose"),
+    *("matmul", "recurrent"),
 )
 Q7, Q6, Q4 = QFormat(8, 7), QFormat(8, 6), QFormat(8, 4)
 
@@ -126,6 +131,87 @@ def test_normalization_by_hand() -> None:
     # each channel over two pixels: half of epsilon's root, (2 / 128)^2, beside a deviation of 2
     over_map = Normalization(**HAND, in_shape=Shape(2, 1, 3), **scales, epsilon=2.0**-12, groups=3, over_map=True)
     assert run_layer(over_map, [0, 1, 2, 4, 5, 6], LayerFormats((Q7,), Q4)) == [-11, -23, -27, 11, 23, -5]
+
+
+def two_inputs(first: Shape, second: Shape) -> dict[str, Any]:
+    return HAND | {"inputs": ("x", "v"), "in_shape": first, "other_shapes": (second,)}
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_matmul_by_hand(transposed: bool) -> None:
+    layer = MatMul(**two_inputs(Shape(2, 2, 2), Shape(2, 2, 2)), transposed=transposed, scale=0.5)
+    a = np.array([[[1, 2], [-3, 4]], [[5, 6], [0, -8]]])  # rows x heads x terms
+    b = np.array([[[1, 10], [2, 3]], [[4, 20], [-1, 5]]])
+    # head 0 by rows of terms: [1 2] and [5 6] with [1 10], [4 20]: 9, 50 and 29, 170
+    # head 1: [-3 4] and [0 -8] with [2 3], [-1 5]: -10, 11 and 8, -40
+    expected = [[[9, 50], [-10, 11]], [[29, 170], [8, -40]]]
+    if transposed:
+        # head 0: [1 2] and [5 6] with [1 10] and [4 20]: 21, 44 and 65, 140; head 1: 6, 23 and -24, -40
+        expected = [[[21, 44], [6, 23]], [[65, 140], [-24, -40]]]
+    formats = LayerFormats((QFormat(8, 3), QFormat(8, 2)), QFormat(8, 4))  # half of 2^-5 in steps of 2^-4: a quarter
+    result = layer.integer_reference(QuantizedLayer.of(layer, formats), a[np.newaxis], b[np.newaxis])
+    assert result[0].tolist() == np.floor(np.array(expected) / 4 + 0.5).clip(-128, 127).tolist()
+
+
+def test_products_of_16_bits_lose_as_many_bits_as_their_sums_need() -> None:
+    layer = MatMul(**two_inputs(Shape(1, 1, 64), Shape(64, 1, 1)), transposed=False)
+    long, short = QFormat(16, 15), QFormat(8, 7)
+    assert layer.shifts(LayerFormats((short, short), short)) == (0, 0)
+    assert layer.shifts(LayerFormats((long, short), long)) == (0, 0)
+    # 64 * 2^30 takes 36 bits
+    assert layer.shifts(LayerFormats((long, long), long)) == (3, 3)
+    # a value without its zero point has 17 bits, and half of it 16
+    assert layer.shifts(LayerFormats((ValueFormat(16, 1.0, 100), short), long)) == (1, 0)
+    formats = LayerFormats((long, long), long)
+    extremes = [np.full((1, *shape), value, np.int16) for shape in layer.in_shapes for value in (long.low, long.high)]
+    quantized = QuantizedLayer.of(layer, formats)
+    for a, b in product(extremes[:2], extremes[2:]):
+        exact = 64 * int(a.flat[0]) * int(b.flat[0]) / 2**15
+        assert layer.integer_reference(quantized, a, b) == np.clip(exact, long.low, long.high)
+
+
+def one_unit(cell: Cell, weights_x: list[float], **fields: Any) -> Recurrent:  # noqa: ANN401 - of the layer
+    """Return a cell of one unit whose gates have no weights of the hidden state, over four values."""
+    gates, none = len(weights_x), np.zeros(0, np.float32)
+    common: dict[str, Any] = {
+        "weights_x": np.array(weights_x, np.float32)[:, np.newaxis],
+        "weights_h": np.zeros((gates, 1), np.float32),
+        "bias_x": np.zeros(gates, np.float32),
+        "bias_h": np.zeros(gates, np.float32),
+        "first_h": none,
+        "first_c": none,
+    }
+    return Recurrent(**HAND | {"in_shape": Shape(1, 4, 1)} | common | fields, cell=cell)
+
+
+def test_recurrent_cells_by_hand() -> None:
+    formats = LayerFormats((Q4,), Q4)
+    half = {"weights_h": np.array([[0.5]], np.float32), "is_relu": True}
+    relu = one_unit(Cell.RNN, [1.0], **half)
+    # 32; 16 + 16; -64 + 16 below 0; 8
+    assert run_layer(relu, [32, 16, -64, 8], formats) == [32, 32, 0, 8]
+    # from the last to the first: 8; 0 below; 16; 32 + 8
+    assert run_layer(one_unit(Cell.RNN, [1.0], **half, reverse=True), [32, 16, -64, 8], formats) == [40, 16, 0, 8]
+    assert run_layer(one_unit(Cell.RNN, [1.0], **half, only_last=True), [32, 16, -64, 8], formats) == [8]
+    # h + (1 / 2)(x' - h) with x' = tanh(8) = 1: 1/2, 3/4, 7/8, 15/16 of 16
+    gru = one_unit(Cell.GRU, [0.0, 0.0, 4.0])
+    assert run_layer(gru, [32, 32, 32, 32], formats) == [8, 12, 14, 15]
+    # c is half of itself and half of tanh(8): 1/2, 3/4, 7/8, 15/16; h is half of its tanh, of 32
+    lstm = one_unit(Cell.LSTM, [0.0, 0.0, 0.0, 4.0])
+    halves = [round(16 * np.tanh(1 - 0.5**n)) for n in range(1, 5)]
+    assert run_layer(lstm, [32, 32, 32, 32], LayerFormats((Q4,), QFormat(8, 5))) == halves
+
+
+def test_gates_are_those_of_real_numbers() -> None:
+    x = np.arange(-2048, 2048, 7, dtype=np.int16)  # to 16 in steps of 2^-7
+    formats = LayerFormats((QFormat(16, 7),), QFormat(16, 15))
+    for cell, weights, function in (
+        (Cell.RNN, [1.0], np.tanh),
+        (Cell.GRU, [1.0, 0.0, 100.0], lambda v: np.tanh(100 * v) / (1 + np.exp(v))),  # (1 - sigmoid) * sign
+    ):
+        layer = replace(one_unit(cell, weights), in_shape=Shape(1, 1, 1))
+        found = layer.integer_reference(QuantizedLayer.of(layer, formats), x.reshape(-1, 1, 1, 1)).ravel() * 2.0**-15
+        np.testing.assert_allclose(found, function(x / 128.0), rtol=0, atol=1.5e-4)
 
 
 def test_roots_are_those_of_integers() -> None:

@@ -26,6 +26,7 @@ from tinysplit.onnx_import.operators import (
     movement,
     normalization,
     pooling,
+    recurrent,
     resize,
     window,
 )
@@ -81,6 +82,25 @@ def other_shapes(b: OnnxBuilder, operator: str) -> str:
     b.node("AveragePool", kernel_shape=[2, 1], strides=[2, 1])
     reshaped(b, 1)
     return b.node(operator, branch(b, 4, 6, 6))
+
+
+RECURRENT = {"GRU": 3, "LSTM": 4, "RNN": 1}  # gates of a unit
+
+
+def sequence(b: OnnxBuilder, operator: str, batch: int = 1, operands: tuple[str, ...] = (), **attributes: Any) -> None:  # noqa: ANN401
+    """Add a recurrent operator of two units on 6 steps; `operands` are those behind its weights."""
+    count, rows = 1 + (attributes.get("direction") == "bidirectional"), 2 * RECURRENT[operator]
+    b.node("Reshape", b.shape(6, batch, 24 // batch))
+    products = [b.constant(weights(count, rows, size)) for size in (24 // batch, 2)]
+    b.node(operator, *products, *operands, hidden_size=2, **attributes)
+
+
+def last_cell_state(b: OnnxBuilder) -> None:
+    """Add an LSTM whose last cell state is read."""
+    sequence(b, "LSTM")
+    b.nodes[-1].output.extend(["last", "cell"])
+    b.value = "cell"
+    b.node("Identity")
 
 
 def dilated_average(b: OnnxBuilder) -> None:
@@ -173,6 +193,9 @@ USES: list[tuple[str, Build]] = [
     ("Identity", lambda b: b.node("Identity")),
     ("LeakyRelu", lambda b: b.node("LeakyRelu")),
     ("MatMul", lambda b: b.node("MatMul", b.constant(weights(6, 2)))),
+    ("MatMul", lambda b: b.node("MatMul", "@", "@")),
+    *((name, lambda b, name=name: sequence(b, name, direction="bidirectional")) for name in RECURRENT),
+    *((name, lambda b, name=name: sequence(b, name)) for name in RECURRENT),
     ("MatMul", lambda b: vector(b, "MatMul", b.constant(weights(144, 2)))),
     ("MaxPool", lambda b: b.node("MaxPool", kernel_shape=[2, 2])),
     ("Mul", lambda b: b.node("Mul", b.constant(weights(4, 1, 1)))),
@@ -302,6 +325,23 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ),
     ("Gemm", dense.CONSTANT_LEFT, lambda b: (b.node("Flatten"), b.node("Gemm", b.constant(weights(3, 1)), "@"))),
     ("Gemm", dense.OTHER_ROWS, lambda b: rows(b, 4, 2)),
+    *((name, recurrent.CLIPPED, lambda b, name=name: sequence(b, name, clip=1.0)) for name in RECURRENT),
+    *((name, recurrent.SEVERAL_SEQUENCES, lambda b, name=name: sequence(b, name, 2)) for name in RECURRENT),
+    *(
+        (name, recurrent.OTHER_STEPS, lambda b, name=name: sequence(b, name, 1, ("", b.constant([5], np.int32))))
+        for name in RECURRENT
+    ),
+    *(
+        (name, recurrent.OTHER_FUNCTIONS, lambda b, name=name: sequence(b, name, activations=["Affine"] * 3))
+        for name in RECURRENT
+    ),
+    ("LSTM", recurrent.COUPLED, lambda b: sequence(b, "LSTM", input_forget=1)),
+    (
+        "LSTM",
+        recurrent.PEEPHOLES,
+        lambda b: sequence(b, "LSTM", 1, ("", "", "", "", b.constant(weights(1, 6)))),
+    ),
+    ("LSTM", recurrent.CELL_STATE, last_cell_state),
     ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@")),
     ("PRelu", functions.ENLARGED_BY_SLOPE, lambda b: enlarged(b, "PRelu")),
     ("PRelu", functions.SLOPES, lambda b: b.node("PRelu", b.constant(weights(6)))),

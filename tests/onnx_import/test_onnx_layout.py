@@ -139,7 +139,7 @@ def test_rows_of_a_matrix_with_their_bias(tmp_path: Path) -> None:
     builder.node("Gemm", builder.constant(weights(2, 4)), builder.constant(weights(1, 2)), transB=1, alpha=0.5)
     graph = check(builder.save(tmp_path))
     assert kinds(graph) == [Conv]
-    assert graph.out_shape == Shape(1, 3, 2)
+    assert graph.out_shape == Shape(3, 1, 2)
 
 
 def test_rows_that_lie_elsewhere_are_moved(tmp_path: Path) -> None:

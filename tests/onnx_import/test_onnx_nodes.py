@@ -40,6 +40,8 @@ from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 BITS = 16
+RECURRENT = {"GRU", "LSTM", "RNN"}
+LENGTHS = 4  # the operand that has the steps of each sequence
 JOINING = {"Div", *(name for name, operator in OPERATORS.items() if operator.joins)}
 slow_pool = op_pool_common.pool
 LAST_OPSET = 23  # that ONNX Runtime knows
@@ -47,7 +49,7 @@ INTERPOLATED_ERROR = 5e-4  # of a function from a table of 1024 pieces, against 
 ROUNDED_ERROR = 1e-4
 STEEP_ERROR = {"Log": 1e-2}  # of functions that are steeper than a piece shows
 NOT_FLOAT = re.compile("U?INT|BOOL|UNDEFINED|B?FLOAT.+|DOUBLE|STRING")
-FIRST_ALONE = {"LayerNormalization"}  # without its statistics
+FIRST_ALONE = {"LayerNormalization", *RECURRENT}  # without statistics, or last states
 MOVED = {
     *("Cast", "DepthToSpace", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "SpaceToDepth"),
     *("Split", "Squeeze", "Transpose", "Unsqueeze"),
@@ -68,6 +70,9 @@ WHY_NOT = (  # parts of what the importer says
     "and functions of one value",  # of Max and Min
     "only one for all is supported",  # exponents
     "drops values at random",
+    "sequences at once",
+    "peephole weights",
+    "sequences of",  # of several lengths
     "Unrecognized attribute: mode for operator SpaceToDepth",  # of opset 28
 )
 
@@ -127,7 +132,9 @@ def networks(case: NodeTest) -> Iterator[Network]:
     shape = (x.size,) if joined > 1 else inputs[0].shape
     shapes = [values.shape for values in expected]
     yield Network(_model(case, inputs, joined, shapes), x.reshape(1, *shape), [_flat(expected)])
-    if joined == 1 and all(values.shape[:1] == inputs[0].shape[:1] for values in expected):
+    if operator_of(case) in RECURRENT:
+        yield _of_sequences(case, inputs, expected[0])
+    elif joined == 1 and all(values.shape[:1] == inputs[0].shape[:1] for values in expected):
         model = _model(case, [inputs[0][:1], *inputs[1:]], 1, [(1, *own[1:]) for own in shapes])
         each = [_flat(values) for values in zip(*expected, strict=True)]
         yield Network(model, x.reshape(shape)[:, np.newaxis], each)
@@ -135,6 +142,19 @@ def networks(case: NodeTest) -> Iterator[Network]:
 
 def _flat(outputs: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
     return np.concatenate([values.ravel() for values in outputs])
+
+
+def _of_sequences(case: NodeTest, inputs: Sequence[NDArray[Any]], expected: NDArray[np.float32]) -> Network:
+    """Return the network of one of several sequences, whose number is an axis of all but weights."""
+    assert case.model
+    node = case.model.graph.node[0]
+    is_first = any(each.name == "layout" and each.i for each in node.attribute)
+    places = [list(node.input).index(value.name) for value in case.model.graph.input]
+    axes = {0: 1 - is_first, LENGTHS: 0, 5: 1 - is_first, 6: 1 - is_first}  # of the number, by operand
+    first = [x.take([0], axes[place]) if place in axes else x for place, x in zip(places, inputs, strict=True)]
+    states = [expected.take([k], 0 if is_first else -2) for k in range(inputs[0].shape[axes[0]])]
+    samples = np.stack([inputs[0].take([k], axes[0]) for k in range(len(states))])
+    return Network(_model(case, first, 1, [states[0].shape]), samples, [_flat([own]) for own in states])
 
 
 def _model(
@@ -162,7 +182,7 @@ def _model(
         start += values.size
     nodes.append(node)
     outputs = case.model.graph.output[: len(shapes)]
-    del node.output[len(shapes) :]
+    del node.output[list(node.output).index(outputs[-1].name) + 1 :]
     output, shape = outputs[0], shapes[0]
     if node.op_type in MOVED and len(shapes) == 1:
         constants.append(numpy_helper.from_array(np.array([1, prod(shape)], np.int64), "row_shape"))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers import Activation, Shape
+from tinysplit.network.layers import Activation, Cell, Shape
 from tinysplit.network.network_builder import RELU, NetworkBuilder
 
 RANDOM_NETWORKS = range(12)  # seeds of the networks of the fit
@@ -29,6 +29,8 @@ def calibration_networks() -> tuple[Graph, ...]:
         _moved(),
         *_copied(),
         *_normalized(),
+        *_attended(),
+        *_recurrent(),
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         *_separable_networks(),
         *_spatial_networks(),
@@ -220,6 +222,37 @@ def _normalized() -> tuple[Graph, ...]:
             channels + 4
         )
         networks.append(net.normalize().normalize(over_map=True).average_pool().normalize().dense(10).graph())
+    return tuple(networks)
+
+
+def _attended() -> tuple[Graph, ...]:
+    """Return networks of attention, with few and many tokens, heads and features, even and odd ones."""
+    networks = []
+    shapes = (
+        *((16, 2, 16), (12, 4, 8), (49, 1, 20), (9, 3, 24), (25, 2, 32)),
+        *((30, 3, 5), (17, 4, 12), (64, 1, 8), (5, 2, 64)),
+    )
+    for tokens, heads, features in shapes:
+        net = NetworkBuilder(f"attended {tokens}x{heads}x{features}", Shape(tokens, heads, features)).normalize()
+        source = net.value
+        query, key, value = (net.after(source).conv(features, activation=Activation()).value for _ in range(3))
+        scores = net.after(query).matmul(key, transposed=True).softmax().value
+        product = net.after(scores).matmul(value).value
+        few = net.after(product).average_pool().value
+        net.after(few).matmul(product, transposed=True).softmax().matmul(value)
+        networks.append(net.average_pool().dense(10).graph())
+    return tuple(networks)
+
+
+def _recurrent() -> tuple[Graph, ...]:
+    """Return networks of recurrent layers of all cells, over few and many steps of few and many values."""
+    networks = []
+    shapes = ((49, 10, 24), (12, 40, 16), (24, 6, 33), (50, 6, 9), (10, 21, 48), (17, 15, 20))
+    for steps, channels, units in shapes:
+        net = NetworkBuilder(f"recurrent {steps}x{channels}x{units}", Shape(1, steps, channels)).normalize()
+        net.recurrent(units).recurrent(channels, Cell.LSTM).recurrent(units, Cell.GRU, resets_product=False)
+        net.recurrent(units, Cell.RNN).recurrent(channels, Cell.RNN, is_relu=True).recurrent(units + 1, Cell.LSTM)
+        networks.append(net.recurrent(channels).dense(10).graph())
     return tuple(networks)
 
 

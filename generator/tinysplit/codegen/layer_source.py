@@ -277,9 +277,10 @@ def _parameters(source: LayerSource) -> tuple[str, ...]:
     """Return the parameters of a kernel's function; input and output overlap where the kernel allows it."""
     layer, formats = source.quantized.layer, source.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
-    if isinstance(layer, Joining):
-        return (*(f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs)), f"{y_type} *output")
     scratch = ("void *restrict scratch",) if source.scratch_bytes else ()
+    if isinstance(layer, Joining):
+        inputs = (f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs))
+        return (*inputs, f"{y_type} *output", *scratch)
     restrict = "restrict " if source.kernel.lead(layer, 0, Widths.of(formats)) is None else ""
     return (f"const {x_type} *{restrict}input", f"{y_type} *{restrict}output", *scratch)
 

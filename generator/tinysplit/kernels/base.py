@@ -14,7 +14,7 @@ from tinysplit.kernels.code_parts import Code, usual_code
 from tinysplit.kernels.cost_table import Work, exact_average_work, exact_sum_parts, plain_work, pool_work
 from tinysplit.kernels.equal_layers import of_equal_layers
 from tinysplit.kernels.in_place import Lead, elementwise_lead
-from tinysplit.kernels.memory_traffic import Loads, block_loads, table_loads
+from tinysplit.kernels.memory_traffic import Loads, block_loads, step_loads, table_loads
 from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.kernels.scheme import Scheme, usual_scheme
 from tinysplit.network.bit_widths import Widths
@@ -25,6 +25,7 @@ from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.pool import Pool
+from tinysplit.network.layers.recurrent import Recurrent
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -125,6 +126,8 @@ class Kernel(ABC):
         """Return the bytes that the kernel reads; by default for one output at a time."""
         if isinstance(layer, Lookup | Softmax):
             return table_loads(layer, widths)
+        if isinstance(layer, Recurrent):
+            return step_loads(layer, self.weights_bytes(layer, widths))
         return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
     def context(self, quantized: QuantizedLayer) -> KernelContext:

@@ -15,8 +15,10 @@ from tinysplit.kernels.messages import MessageCycles
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.matmul import MatMul
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.permute import LONG_LOOP, Permute
+from tinysplit.network.layers.recurrent import Cell, Recurrent
 from tinysplit.network.layers.window import Window, layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -237,12 +239,14 @@ def plain_work(layer: Layer) -> Work:
     """Return the work of the plain loops, which skip padding.
 
     Parts: `macc`: products, comparisons or elements, `border_macc` of windows that extend beyond the input, `mixed` of
-    the others where there are such, which share registers with their loops; `row`: kernel rows of each output;
-    `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may be negative; `group` of values that
-    are normalized together.
+    the others where there are such, which share registers with their loops, `far_macc` of factors that lie apart;
+    `row`: kernel rows of each output; `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may
+    be negative; `group` of values that are normalized together.
     """
     if isinstance(layer, Permute):
         return _copy_work(layer)
+    if isinstance(layer, Recurrent):
+        return recurrent_work(layer, 1)
     height, width, channels = layer.out_shape
     window = layer_window(layer)
     size = layer.out_shape.size
@@ -252,6 +256,8 @@ def plain_work(layer: Layer) -> Work:
         "pixel": height * width,
         "signed": size * (layer.x_clamp.low < 0),
     }
+    if isinstance(layer, MatMul) and not layer.transposed:
+        return work | {"macc": 0.0, "far_macc": float(layer.operator_macc)}
     if isinstance(layer, Normalization):
         return work | {"group": size // layer.elements}
     if window is None:
@@ -265,6 +271,26 @@ def plain_work(layer: Layer) -> Work:
         "mixed": pixel_macc * whole * (whole < height * width),
         "row": channels * float(rows.sum() * columns.size),
         "border": channels * (height * width - whole),
+    }
+
+
+def recurrent_work(layer: Recurrent, together: int) -> Work:
+    """Return the work of a recurrent layer whose loops take values `together`.
+
+    Parts: `loop`: iterations, in each of which every gate of a unit has a product (`gate`); `unit`s, by their cell;
+    `input` values and `output`s.
+    """
+    steps, units, inputs = layer.steps, layer.units, layer.in_shape.channels
+    cell = f"{layer.cell}{'_at_once' if layer.resets_product else ''}{'_relu' if layer.is_relu else ''}"
+    values = -(-inputs // together) + -(-units // together)
+    passes = 2 if layer.cell is Cell.GRU and not layer.resets_product else 1
+    return {
+        "loop": float(steps * units * values * passes),
+        "gate": float(steps * units * values * layer.cell.gates),
+        f"{cell}_unit": float(steps * units),
+        "input": float(steps * inputs),
+        "output": float(layer.out_shape.size),
+        "step": float(steps),
     }
 
 

@@ -13,6 +13,7 @@ from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
+from tinysplit.network.layers.recurrent import Recurrent
 
 
 class Direct(Kernel):
@@ -27,7 +28,7 @@ class Direct(Kernel):
 
     @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        return 0
+        return layer.state_bytes if isinstance(layer, Recurrent) else 0
 
     @override
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:

@@ -7,10 +7,13 @@ from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.lookup import Lookup
+from tinysplit.network.layers.matmul import MatMul
+from tinysplit.network.layers.recurrent import Recurrent
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.window import layer_window
 
 BYTE_BITS = 8
+VALUE_BYTES = 2  # of what gates sum up
 
 
 class Loads(NamedTuple):
@@ -42,8 +45,15 @@ def table_loads(layer: Lookup | Softmax, widths: Widths) -> Loads:
     return Loads(values * passes * entry_bytes * (1 + is_long), values * reads * widths.x // BYTE_BITS)
 
 
+def step_loads(layer: Recurrent, weights_bytes: int) -> Loads:
+    """Return the loads of a recurrent layer: in each step all weights, and for every unit all values."""
+    return Loads(layer.steps * weights_bytes, layer.steps * layer.units * layer.inputs_of_gate * VALUE_BYTES)
+
+
 def window_values(layer: Layer) -> int:
     """Return the number of input values that an output is computed from."""
+    if isinstance(layer, MatMul):
+        return len(layer.inputs) * layer.terms
     weights, window = layer.parameters.get("weights"), layer_window(layer)
     if weights is not None:
         return int(layer.by_channel(weights).shape[1])

@@ -15,6 +15,8 @@ from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.conv_transpose import ConvTranspose
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.matmul import MatMul
+from tinysplit.network.layers.recurrent import Recurrent
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.window import layer_window
 
@@ -38,7 +40,9 @@ class Scheme(StrEnum):
 
 def usual_scheme(layer: Layer) -> Scheme:
     """Return the scheme of a layer whose values are stored as height x width x channels."""
-    if isinstance(layer, Dense | Softmax) or (isinstance(layer, Conv) and layer.window.elements == 1):
+    if isinstance(layer, Dense | MatMul | Recurrent | Softmax) or (
+        isinstance(layer, Conv) and layer.window.elements == 1
+    ):
         return Scheme.POINTWISE
     if isinstance(layer, ConvTranspose) or layer_window(layer):
         return Scheme.INTERLEAVED

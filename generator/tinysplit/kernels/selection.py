@@ -6,6 +6,7 @@ from math import isinf
 
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels.armv6m.packed import Packed
+from tinysplit.kernels.armv6m.row_pairs import RowPairs
 from tinysplit.kernels.armv6m.sliding import Sliding
 from tinysplit.kernels.armv6m.streamed import Streamed
 from tinysplit.kernels.armv6m.swar import Swar
@@ -16,10 +17,12 @@ from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.direct import Direct
 from tinysplit.kernels.dsp.byte_lanes import ByteLanes
 from tinysplit.kernels.dsp.dual_mac import DualMac
+from tinysplit.kernels.dsp.dual_matmul import DualMatMul
 from tinysplit.kernels.dsp.lanes import Lanes
 from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.dsp.winograd import Winograd
 from tinysplit.kernels.equal_layers import of_equal_layers
+from tinysplit.kernels.paired_gates import PairedGates
 from tinysplit.kernels.view import View
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
@@ -28,6 +31,8 @@ TABLE_ERROR = 0.1  # relative error of predicted cycles among layers of one kind
 FLASH_TOLERANCE = 0.1  # relative: kernels within this margin of the least flash are equivalent
 KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the cost table
     DualMac(),
+    DualMatMul(),
+    PairedGates(),
     Planes(),
     ByteLanes(),
     Lanes(),
@@ -35,6 +40,7 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
     Unpacked(),
     Streamed(),
     Wide(),
+    RowPairs(),
     Sliding(),
     Swar(),
     Direct(),

@@ -13,6 +13,7 @@ from tinysplit.network.layers import (
     Activation,
     Add,
     AveragePool,
+    Cell,
     Concat,
     Conv,
     ConvTranspose,
@@ -20,6 +21,7 @@ from tinysplit.network.layers import (
     DepthwiseConv,
     Layer,
     Lookup,
+    MatMul,
     MaxPool,
     Mul,
     Normalization,
@@ -27,6 +29,7 @@ from tinysplit.network.layers import (
     Pads,
     Permute,
     PRelu,
+    Recurrent,
     Shape,
     Softmax,
     Upsample,
@@ -106,6 +109,24 @@ class NetworkBuilder:
         gamma, beta = self._random(self.shape.channels), self._random(self.shape.channels)
         return self._add(Normalization, gamma=gamma, beta=beta, epsilon=1e-5, groups=groups, over_map=over_map)
 
+    def recurrent(
+        self, units: int, cell: Cell = Cell.GRU, *, resets_product: bool = True, is_relu: bool = False
+    ) -> Self:
+        """Add a recurrent layer over all pixels."""
+        rows = cell.gates * units
+        return self._add(
+            Recurrent,
+            cell=cell,
+            weights_x=self._weights(rows, self.shape.channels),
+            weights_h=self._weights(rows, units),
+            bias_x=self._random(rows),
+            bias_h=self._random(rows),
+            first_h=self._random(0),
+            first_c=self._random(0),
+            resets_product=resets_product and cell is Cell.GRU,
+            is_relu=is_relu,
+        )
+
     def upsample(self, factor: int) -> Self:
         """Repeat every pixel in both directions."""
         return self._add(Upsample, factors=(factor, factor))
@@ -156,6 +177,11 @@ class NetworkBuilder:
     def mul(self, other: str) -> Self:
         """Multiply by another value of the same shape or with one number per channel."""
         return self._join(Mul, (other,))
+
+    def matmul(self, other: str, *, transposed: bool = False) -> Self:
+        """Multiply by the matrices of another value, which has a row for each term, or for each output."""
+        scale = self.shape.channels**-0.5
+        return self._join(MatMul, (other,), transposed=transposed, scale=scale)
 
     def concat(self, *others: str) -> Self:
         """Append the channels of other values."""

@@ -1,8 +1,8 @@
 """Parts of layers: a range of output rows or of output channels, computed as a layer of its own, bit-exact.
 
 A **tile** is a range of rows, a **slice** a range of channels. Rows of a layer with a window need the rows of its input
-under their windows; channels of a convolution or a dense layer need its whole input, those of other layers the same
-channels of it.
+under their windows; those of a product of two activations the same rows of the first one, and the whole second one.
+Channels of a convolution or a dense layer need its whole input, those of other layers the same channels of it.
 """
 
 from collections.abc import Collection, Mapping
@@ -24,9 +24,11 @@ from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.joining import Elementwise, Joining
 from tinysplit.network.layers.lookup import Lookup
+from tinysplit.network.layers.matmul import MatMul
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.prelu import PRelu
+from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.window import Window, layer_window
 
 
@@ -36,19 +38,26 @@ def rows_read(layer: Layer, k: int, rows: range) -> range | None:
     if isinstance(layer, Conv | DepthwiseConv | Pool):
         start, end = _under_window(layer.window, rows)
         return range(max(start, 0), min(end, height)) if start < height and end > 0 else None
+    if isinstance(layer, MatMul) and k == 1:
+        return range(height)
     if not _keeps_rows(layer):
         return None
     return rows if height == layer.out_shape.height else range(height)
 
 
 def has_rows(graph: Graph, number: int) -> bool:
-    """Return whether rows of a layer can be computed apart; not if it reads tensors in another shape."""
+    """Return whether rows of a layer can be computed apart; not if it reads tensors in other rows."""
     layer = graph.layers[number]
     rows = range(layer.out_shape.height)
     return all(
-        shape == graph.shape(source) and rows_read(layer, k, rows) is not None
+        _have_equal_rows(shape, graph.shape(source)) and rows_read(layer, k, rows) is not None
         for k, (shape, source) in enumerate(zip(layer.in_shapes, graph.predecessors[number], strict=True))
     )
+
+
+def _have_equal_rows(shape: Shape, other: Shape) -> bool:
+    """Return whether rows of two shapes are the same elements, whatever pixels they are divided into."""
+    return shape.height == other.height and shape.size == other.size
 
 
 def rows_of_source(graph: Graph, number: int, k: int, rows: range) -> range:
@@ -152,7 +161,7 @@ def _read(layer: Layer, k: int, rows: range) -> range:
 def _keeps_rows(layer: Layer) -> bool:
     if isinstance(layer, Normalization):
         return not layer.over_map
-    return isinstance(layer, Elementwise | Concat | Lookup | PRelu)
+    return isinstance(layer, Elementwise | Concat | Lookup | MatMul | PRelu | Softmax)
 
 
 def _under_window(window: Window, rows: range) -> tuple[int, int]:

@@ -50,7 +50,7 @@ class GraphBuilder:
         self.pads: dict[str, Tensor] = {}  # by the name of the padded value
         self.moves: dict[tuple[str, bytes], Layer] = {}  # by value and memory order
         self.applied: dict[tuple[str, Step], Layer] = {}  # by value, and step on it that waited for a reader
-        self.parts: dict[str, Tensor] = {}  # by name, of which a layer computes nothing else
+        self.parts: dict[tuple[str, bytes], Tensor] = {}  # by name and elements; a layer computes nothing else
 
     def source(self, producer: Producer) -> str:
         """Return the name of the ONNX value that `producer` computes."""
@@ -105,7 +105,7 @@ class GraphBuilder:
 
         Raises InputError if the activation is not a map.
         """
-        tensor = self._computed_part(node.tensor) or node.tensor
+        tensor = self.computed_part(node.tensor) or node.tensor
         unpadded = tensor.layout.unpadded_map()
         if unpadded is None:
             raise node.error(NO_MAP, tensor.layout)
@@ -262,16 +262,14 @@ class GraphBuilder:
         """Return `tensor`; a part of what its producer computes, or a repetition, as the output of a layer."""
         if self.is_whole(tensor):
             return tensor
-        return self._computed_part(tensor) or self._copied(tensor)
+        return self.computed_part(tensor) or self._copied(tensor)
 
-    def _computed_part(self, tensor: Tensor) -> Tensor | None:
+    def computed_part(self, tensor: Tensor) -> Tensor | None:
         """Return a part as the output of a layer that computes nothing else; None if there is none.
 
         None either for a part of a whole that others read, or that has a format of a QDQ network.
         """
         producer, order = tensor.producer, tensor.layout.order
-        if tensor.name in self.parts:
-            return self.parts[tensor.name]
         if (
             isinstance(producer, InputSource)
             or tensor.pending
@@ -280,6 +278,10 @@ class GraphBuilder:
         ):
             return None
         elements = np.unique(order)
+        layout = replace(tensor.layout, order=np.searchsorted(elements, order))
+        key = (tensor.name, elements.tobytes())
+        if key in self.parts:
+            return replace(self.parts[key], layout=layout)
         part = Part.of(elements, producer.out_shape) if elements.size == order.size else None
         computed = part.computed(producer) if part else None
         if computed is None or producer.output in self.qdq.values:
@@ -288,9 +290,8 @@ class GraphBuilder:
         output, moves = self._named(name, tensor.name)
         layer = self.append(replace(computed, name=name, output=output, moves=moves))
         is_shared = self.readers[tensor.name] > 1
-        found = Tensor(Layout(np.searchsorted(elements, order)), layer, tensor.name, is_shared=is_shared)
-        self.parts[tensor.name] = found
-        return found
+        self.parts[key] = Tensor(layout, layer, tensor.name, is_shared=is_shared)
+        return self.parts[key]
 
     def _copied(self, tensor: Tensor) -> Tensor:
         """Return a part or repetition as the output of a layer that copies it.

@@ -90,7 +90,7 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
     outputs = [output.name for output in model.graph.output]
     names = (name for proto in model.graph.node for name in (proto.name, *proto.input, *proto.output))
     readers = Counter(chain(outputs, *(proto.input for proto in model.graph.node)))
-    in_parts = read_in_parts(model.graph.node).difference(outputs)
+    in_parts = read_in_parts(model.graph.node, outputs)
     builder = GraphBuilder(inputs, names, Counter(readers), in_parts, qdq_formats, budget, pieces)
     values |= {each.output: _read(Tensor(each.layout, each), each.output, readers) for each in inputs}
     missing = Missing(model)
@@ -100,8 +100,8 @@ def _imported(path: Path, *, needs_weights: bool) -> Graph:
                 results = _computed(proto, values, builder, file.opset)
             except NodeError as error:
                 results = missing.add(proto, error)
-            for output, result in zip(proto.output, results, strict=False):
-                values[output] = _read(result, output, readers)
+            named = zip(proto.output, results, strict=False)
+            values |= {name: _read(result, name, readers) for name, result in named if name}
         for read in filter(None, proto.input):
             readers[read] -= 1
             if not readers[read]:
@@ -139,7 +139,7 @@ def _computed(
         raise NodeError(proto.op_type, proto.name, "reads '{}', a second output: not supported", unknown[0])
     operands = tuple(values[name] if name else None for name in proto.input)
     node = Node(
-        proto.op_type, proto.name, proto.output[0], operands, tuple(proto.input), attributes, opset, len(proto.output)
+        proto.op_type, proto.name, proto.output[0], operands, tuple(proto.input), attributes, opset, tuple(proto.output)
     )
     tensors = [operand for operand in operands if isinstance(operand, Tensor)]
     if not tensors:

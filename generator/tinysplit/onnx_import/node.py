@@ -80,7 +80,7 @@ class Node:
     names: tuple[str, ...]  # of the operands
     attributes: dict[str, Any]
     opset: int
-    n_outputs: int = 1
+    outputs: tuple[str, ...] = ()  # all names; one that is missing is empty
 
     @override
     def __str__(self) -> str:

@@ -3,18 +3,19 @@
 Where nothing else reads a layer, it computes such parts alone: no values are copied then.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from onnx import NodeProto
 
-from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool, Pads, Shape, Window
+from tinysplit.network.layers import Conv, DepthwiseConv, Layer, MaxPool, Pads, Recurrent, Shape, Window
 from tinysplit.network.parts import reads_whole_input, slice_of
 from tinysplit.onnx_import.layout import IndexArray
 
 TAKING = {"Gather", "Shape", "Slice", "Split"}  # operators that take parts, or no elements at all
+MOVING = {"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}  # whose readers may
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Part:
 
     def computed(self, layer: Layer) -> Layer | None:
         """Return the layer that computes this part of what `layer` does, None if no layer can."""
+        if isinstance(layer, Recurrent):
+            return self._last_step(layer)
         if not all(np.ptp(axis) == axis.size - 1 for axis in (self.rows, self.columns, self.channels)):
             return None
         cropped = _cropped(layer, self) if self.shape[:2] != layer.out_shape[:2] else layer
@@ -47,6 +50,13 @@ class Part:
             return cropped
         channels = range(int(self.channels[0]), int(self.channels[-1]) + 1)
         return slice_of(cropped, channels) if reads_whole_input(cropped) else None
+
+    def _last_step(self, layer: Recurrent) -> Layer | None:
+        """Return the layer that keeps the state of its last step alone if the part is that."""
+        _, width, channels = layer.out_shape
+        step = int(self.rows[0]) * width + int(self.columns[0])
+        is_last = self.shape == (1, 1, channels) and step == (0 if layer.reverse else layer.steps - 1)
+        return replace(layer, only_last=True) if is_last else None
 
 
 def _cropped(layer: Layer, part: Part) -> Layer | None:
@@ -72,10 +82,11 @@ def _pads(window: Window, axis: int, first: int, count: int, size: int) -> tuple
     return begin, end if end >= 0 else min(end + stride - 1, 0)
 
 
-def read_in_parts(nodes: Iterable[NodeProto]) -> set[str]:
-    """Return the values of which nodes read parts alone."""
-    whole: set[str] = set()
+def read_in_parts(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> set[str]:
+    """Return the values, but the network's `outputs`, of which nodes read parts alone, or move them to such readers."""
+    whole = set(outputs)
     parts: set[str] = set()
-    for node in nodes:
-        (parts if node.op_type in TAKING else whole).update(node.input)
+    for node in reversed(nodes):
+        takes_parts = node.op_type in TAKING or (node.op_type in MOVING and node.output[0] in parts - whole)
+        (parts if takes_parts else whole).update(node.input)
     return parts - whole

@@ -22,6 +22,7 @@ from tinysplit.network.layers import (
     DepthwiseConv,
     Layer,
     Lookup,
+    MatMul,
     MaxPool,
     Normalization,
     Shape,
@@ -49,16 +50,23 @@ class Affine:
         """Whether all elements have the same scale and shift."""
         return bool((self.scale == self.scale[0]).all() and (self.shift == self.shift[0]).all())
 
+    @property
+    def is_scale(self) -> bool:
+        """Whether all elements have the same positive scale, and no shift."""
+        return self.is_scalar and bool(self.scale[0] > 0) and not self.shift[0]
+
     def __call__(self, x: FloatArray) -> FloatArray:
         """Compute the step, which is scalar."""
         return np.asarray(self.scale[0] * x + self.shift[0])
 
     def fused(self, producer: Layer, shape: Shape) -> Layer | None:
         """Return `producer` with scale and shift in its weights and bias, None where it cannot take them."""
-        scale, shift = (_per_channel(values, shape) for values in (self.scale, self.shift))
-        if not self.folds or not isinstance(producer, (Conv, DepthwiseConv, Dense, Normalization)):
+        if not self.folds or producer.activation != Activation():
             return None
-        if producer.activation != Activation() or scale is None or shift is None:
+        if isinstance(producer, MatMul) and self.is_scale:
+            return replace(producer, output=self.output, scale=producer.scale * float(self.scale[0]))
+        scale, shift = (_per_channel(values, shape) for values in (self.scale, self.shift))
+        if not isinstance(producer, (Conv, DepthwiseConv, Dense, Normalization)) or scale is None or shift is None:
             return None
         return _folded(producer, self.output, scale, shift)
 

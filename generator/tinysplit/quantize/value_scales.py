@@ -15,6 +15,7 @@ from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.joining import Joining
+from tinysplit.network.layers.matmul import MatMul
 from tinysplit.network.layers.pad import Pad
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.quantize.read_errors import ReadError
@@ -51,7 +52,7 @@ def _powers_of_two(graph: Graph) -> Iterator[str]:
     """Yield the values that keep Q formats, with those that have the same format by their layers' kind."""
     names: set[str] = set()
     for layer in reversed(graph.layers):
-        if isinstance(layer, Joining) and not layer.keeps_integers:
+        if isinstance(layer, Joining) and not (layer.keeps_integers or isinstance(layer, MatMul)):
             names |= {*layer.inputs, layer.output}
         elif isinstance(layer, Softmax):
             names.add(layer.output)

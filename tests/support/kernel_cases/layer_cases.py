@@ -15,6 +15,7 @@ from tinysplit.network.layers import (
     Activation,
     Add,
     AveragePool,
+    Cell,
     Concat,
     Conv,
     ConvTranspose,
@@ -22,6 +23,7 @@ from tinysplit.network.layers import (
     DepthwiseConv,
     Layer,
     Lookup,
+    MatMul,
     MaxPool,
     Mul,
     Normalization,
@@ -29,6 +31,7 @@ from tinysplit.network.layers import (
     Pads,
     Permute,
     PRelu,
+    Recurrent,
     Shape,
     Softmax,
     Upsample,
@@ -237,6 +240,37 @@ def _joining(rng: np.random.Generator, inputs: int) -> dict[str, Any]:
     return {**common, "inputs": ("x", *(f"x{i}" for i in range(1, inputs))), "other_shapes": others}
 
 
+def _matmul(rng: np.random.Generator) -> Layer:
+    common = _common(rng, int(rng.integers(1, 20)))
+    _, heads, terms = common["in_shape"]
+    columns, transposed = int(rng.integers(1, 12)), bool(rng.integers(2))
+    other = Shape(columns, heads, terms) if transposed else Shape(terms, heads, columns)
+    fields = {**common, "inputs": ("x", "x1"), "other_shapes": (other,)}
+    return MatMul(**fields, transposed=transposed, scale=float(2.0 ** rng.uniform(-4, 1)))
+
+
+def _recurrent(rng: np.random.Generator) -> Layer:
+    cell = list(Cell)[rng.integers(3)]
+    steps, inputs, units = (int(n) for n in rng.integers(1, (9, 8, 9)))
+    rows, scale = cell.gates * units, 2.0 ** rng.uniform(-3, 3)
+    first = units * (rng.integers(3) == 0)
+    fields = {**_common(rng, inputs), "in_shape": Shape(1, steps, inputs), "activation": Activation()}
+    return Recurrent(
+        **fields,
+        cell=cell,
+        weights_x=(scale * rng.normal(size=(rows, inputs))).astype(np.float32),
+        weights_h=(scale * rng.normal(size=(rows, units))).astype(np.float32),
+        bias_x=_floats(rng, rows),
+        bias_h=_floats(rng, rows),
+        first_h=rng.uniform(-1, 1, first).astype(np.float32),
+        first_c=rng.uniform(-3, 3, first * (cell is Cell.LSTM)).astype(np.float32),
+        resets_product=cell is Cell.GRU and bool(rng.integers(2)),
+        is_relu=cell is Cell.RNN and bool(rng.integers(2)),
+        reverse=bool(rng.integers(2)),
+        only_last=bool(rng.integers(2)),
+    )
+
+
 def _concat(rng: np.random.Generator) -> Layer:
     common = _joining(rng, int(rng.integers(2, 5)))
     height, width, _ = common["in_shape"]
@@ -325,6 +359,8 @@ MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
     "upsample": _upsample,
     "pad": _pad,
     "permute": _permute,
+    "matmul": _matmul,
+    "recurrent": _recurrent,
     "conv_transpose": _conv_transpose,
 }
 KINDS_AND_BITS = [(kind, bits) for kind in MAKERS for bits in (8, 16)]

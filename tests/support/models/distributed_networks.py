@@ -23,7 +23,7 @@ from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 MOST_BOARDS = 4
 SMALLEST_MAP = 3  # rows, below which no window layer follows
-BLOCKS = ("conv", "depthwise", "max_pool", "average_pool", "residual", "concat", "gate", "prelu", "tanh")
+BLOCKS = ("conv", "depthwise", "max_pool", "average_pool", "residual", "concat", "gate", "prelu", "tanh", "attention")
 ENDS = ("none", "dense", "global", "softmax", "upsample")
 
 
@@ -45,7 +45,7 @@ def networks(draw: st.DrawFn, blocks: Sequence[str] = BLOCKS, ends: Sequence[str
     return (net.softmax() if end == "softmax" else net).graph()
 
 
-def _add_block(draw: st.DrawFn, net: NetworkBuilder, block: str) -> None:
+def _add_block(draw: st.DrawFn, net: NetworkBuilder, block: str) -> None:  # noqa: C901 - one a block
     height, width, channels = net.shape
     if min(height, width) < SMALLEST_MAP and block in {"conv", "max_pool", "average_pool"}:
         block = "depthwise"
@@ -70,6 +70,11 @@ def _add_block(draw: st.DrawFn, net: NetworkBuilder, block: str) -> None:
             value = net.value
             gate = net.average_pool().conv(channels).value
             net.after(value).mul(gate)
+        case "attention":
+            value = net.value
+            query, key, own = (net.after(value).conv(channels, activation=Activation()).value for _ in range(3))
+            scores = net.after(query).matmul(key, transposed=True).softmax().value
+            net.after(scores).matmul(own)
         case "prelu":
             net.prelu()
         case _:

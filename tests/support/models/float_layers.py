@@ -9,6 +9,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import (
     Add,
     AveragePool,
+    Cell,
     Concat,
     Conv,
     ConvTranspose,
@@ -16,12 +17,14 @@ from tinysplit.network.layers import (
     DepthwiseConv,
     Layer,
     Lookup,
+    MatMul,
     MaxPool,
     Mul,
     Normalization,
     Pad,
     Permute,
     PRelu,
+    Recurrent,
     Shape,
     Softmax,
     Upsample,
@@ -48,6 +51,9 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
             return np.asarray(sum(sign * value for sign, value in zip(layer.signs, (x, *others), strict=True)))
         case Mul():
             return x * others[0]
+        case MatMul():
+            second = others[0].transpose(1, 2, 0) if layer.transposed else others[0].transpose(1, 0, 2)
+            return np.asarray(layer.scale * (x.transpose(1, 0, 2) @ second).transpose(1, 0, 2))
         case Concat():
             return np.concatenate((x, *others), axis=-1)
         case ConvTranspose():
@@ -78,6 +84,8 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
             return np.asarray(_patches(layer.window, x).sum(axis=2) / counts)
         case Normalization():
             return _normalized(layer, x)
+        case Recurrent():
+            return _recurrent(layer, x)
         case Softmax():
             exps = np.exp(x - x.max(axis=-1, keepdims=True))
             return np.asarray(exps / exps.sum(axis=-1, keepdims=True))
@@ -99,6 +107,34 @@ def _normalized(layer: Normalization, x: Floats) -> Floats:
         grouped = grouped - grouped.mean(axis=axes, keepdims=True)
     squares = (grouped**2).mean(axis=axes, keepdims=True)
     return np.asarray((grouped / np.sqrt(squares + layer.epsilon)).reshape(x.shape) * layer.gamma + layer.beta)
+
+
+def _recurrent(layer: Recurrent, x: Floats) -> Floats:
+    h = np.zeros(layer.units) + (layer.first_h if layer.first_h.size else 0)
+    c = np.zeros(layer.units) + (layer.first_c if layer.first_c.size else 0)
+    states = np.zeros((layer.steps, layer.units))
+    steps = range(layer.steps)[:: -1 if layer.reverse else 1]
+    for t in steps:
+        of_x = np.split(layer.weights_x @ x.reshape(layer.steps, -1)[t] + layer.bias_x, layer.cell.gates)
+        of_h = np.split(layer.weights_h @ h + layer.bias_h, layer.cell.gates)
+        sums = [a + b for a, b in zip(of_x, of_h, strict=True)]
+        match layer.cell:
+            case Cell.LSTM:
+                i, o, f = (_sigmoid(total) for total in sums[:3])
+                c = f * c + i * np.tanh(sums[3])
+                h = o * np.tanh(c)
+            case Cell.GRU:
+                z, r = (_sigmoid(total) for total in sums[:2])
+                own = layer.weights_h[-layer.units :] @ (r * h) + layer.bias_h[-layer.units :]
+                h = (1 - z) * np.tanh(of_x[2] + (r * of_h[2] if layer.resets_product else own)) + z * h
+            case Cell.RNN:
+                h = np.maximum(sums[0], 0) if layer.is_relu else np.tanh(sums[0])
+        states[t] = h
+    return (states[steps[-1]] if layer.only_last else states).reshape(layer.out_shape)
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def _patches(window: Window, x: Floats, fill: float = 0.0) -> Floats:

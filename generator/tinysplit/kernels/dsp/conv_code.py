@@ -1,12 +1,11 @@
 """The functions of firmware/common/dsp_conv.h that a layer of `dual_mac` needs, by which its code is predicted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tinysplit.kernels.code_parts import Code, SharedFunction
-from tinysplit.kernels.dsp.parts import parts_of
+from tinysplit.kernels.dsp.parts import ConvPart
 from tinysplit.kernels.dsp.strips import StripLayout, Strips
 from tinysplit.network.bit_widths import Widths
-from tinysplit.network.layers.base import Layer
 
 SHARED_CODE = "dsp_conv_"
 DESCRIPTION_BYTES = 112  # of a part, beside its weights
@@ -19,10 +18,9 @@ def two_pixels(strips: Strips, weight_layout: str, *, is_relu: bool) -> str:
     return f"{SHARED_CODE}{weight_layout}_{strips.suffix}{'_relu' if is_relu else ''}"
 
 
-def conv_code(layer: Layer, widths: Widths, weight_layout: str, *, is_relu: bool, takes_any: bool) -> Code:
-    """Return the code of a layer; `takes_any` is that of outputs with any limits."""
+def conv_code(parts: Sequence[ConvPart], widths: Widths, weight_layout: str, *, is_relu: bool, takes_any: bool) -> Code:
+    """Return the code of the parts of a layer; `takes_any` is that of outputs with any limits."""
     shared: dict[str, SharedFunction] = {}
-    parts = parts_of(layer)
     for part in parts:
         strips = part.strips(widths.x // 8)
         shared |= {name: SharedFunction(name) for name in _library(strips, weight_layout, takes_any=takes_any)}

@@ -90,7 +90,7 @@ class DualMac(Kernel):
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         if core not in DSP_CORES or widths.w > widths.x:
             return False
-        return bool(parts_of(layer)) and all(_fits(part.strips(widths.x // 8)) for part in parts_of(layer))
+        return bool(parts_of(layer)) and all(fits_library(part.strips(widths.x // 8)) for part in parts_of(layer))
 
     @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
@@ -133,7 +133,7 @@ class DualMac(Kernel):
         """
         parts = parts_of(layer)
         calls = sum(part.repeats for part in parts)
-        return {**sum_of(*(_part_work(part) for part in parts)), "call": calls - 1}
+        return {**sum_of(*(part_work(part) for part in parts)), "call": calls - 1}
 
     @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
@@ -215,23 +215,23 @@ class DualMac(Kernel):
                 body="DSP_CONV_RELU_TWO_BODY" if is_relu else "DSP_CONV_BODY",
             )
             parts.append(own)
-        tail = _tail(epilogue, weight_layout, quantized)
+        tail = tail_of(epilogue, weight_layout, quantized)
         return DualMacContext(epilogue=epilogue, weight_layout=weight_layout, tail=tail, parts=tuple(parts))
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
         is_packed = widths.x == BYTE_BITS and _surely_shares(layer)
         is_relu = is_packed and layer.activation.low == 0
-        return conv_code(layer, widths, "packed" if is_packed else "wide", is_relu=is_relu, takes_any=False)
+        return conv_code(parts_of(layer), widths, "packed" if is_packed else "wide", is_relu=is_relu, takes_any=False)
 
     @override
     def exact_code(self, quantized: QuantizedLayer) -> Code:
         # weights and formats decide which functions are shared
         widths, epilogue = Widths.of(quantized.formats), _epilogue(quantized)
         weight_layout = "packed" if _shares_words(quantized) else "wide"
-        takes_any = _tail(epilogue, weight_layout, quantized) == "ANY"
+        takes_any = tail_of(epilogue, weight_layout, quantized) == "ANY"
         is_relu = _is_relu(epilogue, weight_layout, quantized)
-        return conv_code(quantized.layer, widths, weight_layout, is_relu=is_relu, takes_any=takes_any)
+        return conv_code(parts_of(quantized.layer), widths, weight_layout, is_relu=is_relu, takes_any=takes_any)
 
     @override
     def template(self, layer: Layer) -> str:
@@ -253,7 +253,7 @@ def _is_relu(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) 
     return is_narrow and quantized.formats.y.zero_point == 0
 
 
-def _tail(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
+def tail_of(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
     """Return the clamp of the outputs, as firmware/common/dsp_conv.h names it."""
     bits, (low, high) = quantized.formats.y.bits, quantized.clamp
     if weight_layout == "packed":
@@ -264,7 +264,8 @@ def _tail(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> 
     return limits.get((low, high), "LIMITED")
 
 
-def _fits(strips: Strips) -> bool:
+def fits_library(strips: Strips) -> bool:
+    """Return whether the firmware library can compute a convolution with these strips."""
     reaches_neighbour = strips.pixels == 1 or 2 * strips.distance <= LARGEST_OFFSET_BYTES
     has_layout = strips.copies == 1 or not (strips.is_dilated or strips.takes_some)
     has_layout &= not (strips.is_dilated and strips.takes_some)
@@ -277,7 +278,7 @@ def _is_whole(layer: Layer) -> bool:
     return first.layer is layer and not others
 
 
-def _part_work(part: ConvPart) -> Work:
+def part_work(part: ConvPart) -> Work:
     """Return the work of a part: `DualMac.work`."""
     strips, blocks = part.strips(1), _blocks(part.channels)
     (height, width), rows = strips.out_size, strips.kernel_rows

@@ -14,12 +14,14 @@ from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.distributed.partial_sum import AverageOfSums, PartialSum
 from tinysplit.network.layers.distributed.views import RowJoin, RowSlice
 from tinysplit.network.layers.lookup import Lookup
+from tinysplit.network.layers.matmul import MatMul
 from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.mul import Mul
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pad import Pad
 from tinysplit.network.layers.permute import Permute
 from tinysplit.network.layers.prelu import PRelu
+from tinysplit.network.layers.recurrent import Cell, Recurrent
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.upsample import Upsample
 from tinysplit.network.layers.window import Pads, Window
@@ -47,6 +49,8 @@ KINDS: dict[str, type[Layer]] = {
         PartialSum,
         AverageOfSums,
         Normalization,
+        MatMul,
+        Recurrent,
     )
 }
 
@@ -56,6 +60,7 @@ __all__ = [
     "Add",
     "AverageOfSums",
     "AveragePool",
+    "Cell",
     "Concat",
     "Conv",
     "ConvTranspose",
@@ -63,6 +68,7 @@ __all__ = [
     "DepthwiseConv",
     "Layer",
     "Lookup",
+    "MatMul",
     "MaxPool",
     "Mul",
     "Normalization",
@@ -71,6 +77,7 @@ __all__ = [
     "Pads",
     "PartialSum",
     "Permute",
+    "Recurrent",
     "RowJoin",
     "RowSlice",
     "Shape",

@@ -3,6 +3,7 @@
 LogSoftmax(x) = z - log(sum(exp(z))) with z = x - max(x), where no exponential exceeds 1. Norms are sums of a function
 of each element, and a function of the sum. x / y of two activations is x * (1 / y). A Resize that interpolates between
 rows and columns is one of the rows, then one of the columns, but for whole factors, which are simpler together.
+Recurrent operators whose batch comes first are those whose steps do, between transpositions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,11 @@ NORMS = {  # the function of each element, and that of the sum
 }
 SHAPES = ("Shape", "Size")  # known without the input's values
 SCALES, SIZES = 2, 3  # operands of Resize
+RECURRENT = ("GRU", "LSTM", "RNN")
+STEPS_FIRST = (1, 0, 2)  # from batch x steps, and from batch x directions
+BATCH_FIRST = ((2, 0, 1, 3), STEPS_FIRST, STEPS_FIRST)  # of all states, the last ones, and cell states
+FIRST_STATES = 5  # operands from here on have a batch, but the last one of 8, peepholes
+PEEPHOLES = 7
 COMPOSED = ("LogSoftmax", *NORMS)
 
 
@@ -64,6 +70,8 @@ class _Composition:
             factor = f"{node.output[0]} reciprocal"
             yield helper.make_node("Reciprocal", [y], [factor], name=factor)
             yield helper.make_node("Mul", [x, factor], node.output, name=node.name)
+        elif node.op_type in RECURRENT and any(each.name == "layout" and each.i for each in node.attribute):
+            yield from _steps_first(node)
         else:
             yield node
 
@@ -182,6 +190,23 @@ def _interpolates(attributes: Mapping[str, Any], sizes: list[tuple[int, int]]) -
         return False
     ends = int(transformation == b"align_corners")  # from pixel to pixel, not across them
     return mode != b"linear" or any((new - ends) % max(old - ends, 1) for old, new in sizes)
+
+
+def _steps_first(node: NodeProto) -> Iterator[NodeProto]:
+    """Yield a recurrent node without `layout`, with transpositions around it."""
+    inputs, outputs = list(node.input), list(node.output)
+    for index, x in enumerate(inputs):
+        if x and (index == 0 or FIRST_STATES <= index < PEEPHOLES):
+            inputs[index] = f"{node.output[0] or node.name} operand {index}"
+            yield helper.make_node("Transpose", [x], [inputs[index]], name=inputs[index], perm=STEPS_FIRST)
+    outputs = [f"{y} by steps" if y else "" for y in outputs]
+    attributes = [each for each in node.attribute if each.name != "layout"]
+    own = helper.make_node(node.op_type, inputs, outputs, name=node.name)
+    own.attribute.extend(attributes)
+    yield own
+    for before, y, order in zip(outputs, node.output, BATCH_FIRST, strict=False):
+        if y:
+            yield helper.make_node("Transpose", [before], [y], name=f"{y} by batch", perm=order)
 
 
 def _but_axes(node: NodeProto) -> Iterator[AttributeProto]:

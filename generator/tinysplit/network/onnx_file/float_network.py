@@ -5,6 +5,7 @@ from onnx import ModelProto
 from tinysplit.network.onnx_file.composed_operators import with_composed_operators
 from tinysplit.network.onnx_file.integer_ends import IntegerInput, with_float_ends
 from tinysplit.network.onnx_file.integer_operators import with_float_operators
+from tinysplit.network.onnx_file.loops import with_recurrent_loops
 
 
 def as_float_network(model: ModelProto) -> dict[str, IntegerInput]:
@@ -14,5 +15,6 @@ def as_float_network(model: ModelProto) -> dict[str, IntegerInput]:
     for integers that stand for no floats, and where ONNX's converter does not know an operator.
     """
     with_float_operators(model)
+    with_recurrent_loops(model)
     with_composed_operators(model)
     return with_float_ends(model)

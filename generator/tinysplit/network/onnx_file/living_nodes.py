@@ -1,19 +1,21 @@
 """The nodes of an ONNX model that its outputs depend on, each behind those that it depends on."""
 
+from collections.abc import Iterator
+
 from onnx import ModelProto, NodeProto
 
 
 def sort_nodes(model: ModelProto) -> None:
     """Bring the nodes into a topological order, that of the file as far as it is one."""
     nodes = list(model.graph.node)
-    writers = {name: number for number, node in enumerate(nodes) for name in node.output}
+    writers = {name: number for number, node in enumerate(nodes) for name in node.output if name}
     seen: set[int] = set()
     ordered: dict[int, NodeProto] = {}
     for first in range(len(nodes)):
         waiting = [first]
         while waiting:
             number = waiting[-1]
-            before = [writers[name] for name in nodes[number].input if name in writers]
+            before = [writers[name] for name in _read(nodes[number]) if name in writers]
             new = [] if number in seen else [each for each in reversed(before) if each not in seen]
             seen.add(number)
             if new:
@@ -32,7 +34,15 @@ def keep_living_nodes(model: ModelProto) -> None:
     living = []
     for node in reversed(model.graph.node):
         if needed.intersection(node.output):
-            needed.update(node.input)
+            needed.update(_read(node))
             living.append(node)
     del model.graph.node[:]
     model.graph.node.extend(reversed(living))
+
+
+def _read(node: NodeProto) -> Iterator[str]:
+    """Yield the names of the values that a node reads, also in its bodies; some of those are their own."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            yield from _read(inner)

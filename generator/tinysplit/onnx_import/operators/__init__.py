@@ -12,6 +12,7 @@ from tinysplit.onnx_import.operators import (  # noqa: F401 - each declares its 
     movement,
     normalization,
     pooling,
+    recurrent,
     resize,
     softmax,
 )

@@ -1,14 +1,15 @@
-"""Gemm and MatMul with constant weights: fully connected layers, and 1x1 convolutions where there are several rows."""
+"""Gemm and MatMul, mostly with constant weights: fully connected layers, and 1x1 convolutions of several rows."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from tinysplit.network.layers import Conv, Dense, Window
+from tinysplit.network.layers import Conv, Dense, Layer, MatMul, Window
 from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators.declaration import operator
+from tinysplit.onnx_import.operators.matmul import product_of_activations
 
 CONSTANT_LEFT = Refusal("has a constant on its left: only activation * weights is supported")
 OTHER_ROWS = Refusal("adds {}, other values to each row: only one row for all is supported")
@@ -41,12 +42,14 @@ def gemm(node: Node, builder: GraphBuilder) -> Tensor:
     return _product(node, builder, x, weights, np.broadcast_to(bias, (1, len(weights)))[0])
 
 
-@operator("MatMul", layers=(Dense, Conv), refusals=(NO_MATRIX,))
+@operator("MatMul", layers=(Dense, Conv, MatMul), refusals=(NO_MATRIX,), joins=True)
 def matmul(node: Node, builder: GraphBuilder) -> Tensor:
-    """Multiply the activation by a weight matrix, or by a vector, which is a matrix of one column.
+    """Multiply an activation by a weight matrix or vector, or the matrices of two activations.
 
-    Raises InputError if the second operand is not a matrix of constants.
+    Raises InputError if a constant is on the left, or is no matrix.
     """
+    if len(node.tensors) > 1:
+        return product_of_activations(node, builder)
     weights = node.constant(1) if isinstance(node.operands[0], Tensor) else None
     if weights is None or weights.ndim not in {1, 2}:
         raise node.error(NO_MATRIX, node.shapes)
@@ -63,10 +66,12 @@ def _product(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bi
 
 
 def _rows(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias: Constant) -> Tensor:
-    """Add a 1x1 convolution: each row is a pixel, its elements are channels."""
+    """Add a 1x1 convolution: each row is a pixel, of the map that is read or of a row of its own, with its channels."""
     outputs, inputs = weights.shape
-    pixels = x.reshape((-1, inputs)).transpose((1, 0)).reshape((1, inputs, -1))
+    pixels = x.reshape((-1, inputs)).transpose((1, 0)).reshape((1, inputs, -1, 1))
     producer, in_shape, _ = builder.as_map(node.reading(pixels))
+    if isinstance(producer, Layer) and producer.out_shape.channels == inputs:
+        in_shape = producer.out_shape
     layer = Conv(
         name=node.name,
         inputs=(builder.source(producer),),
@@ -76,7 +81,7 @@ def _rows(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias:
         bias=bias.astype(np.float32),
         window=Window((1, 1)),
     )
-    layout = Layout.of_map(layer.out_shape, 1).transpose((0, 2, 1)).reshape((*x.shape[:-1], outputs))
+    layout = Layout.identity((*x.shape[:-1], outputs))
     return Tensor(layout, producer=builder.append(layer))
 
 

@@ -155,11 +155,13 @@ def _divisions(groups: NDArray[np.generic], shape: Shape) -> Iterator[tuple[Shap
     elements = groups.size // (int(groups.max()) + 1)
     runs = groups.reshape(-1, elements)
     if (runs == runs[:, :1]).all():
+        if shape.height == shape.width == 1 and len(runs) > 1:  # rows can be computed apart
+            yield Shape(len(runs), 1, elements), 1, False
         if shape.channels % elements == 0:
             yield shape, shape.channels // elements, False
         if len(runs) == 1:
             yield shape, 1, True
-        yield Shape(1, len(runs), elements), 1, False
+        yield Shape(len(runs), 1, elements), 1, False
     pixels = groups.reshape(-1, shape.channels)
     if elements % len(pixels) == 0 and (pixels == pixels[0]).all():
         channels = pixels[0].reshape(-1, elements // len(pixels))

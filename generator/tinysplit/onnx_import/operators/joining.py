@@ -125,9 +125,19 @@ def _aligned(node: Node, builder: GraphBuilder, operands: list[_Operand]) -> lis
         repeated = replace(operands[0].tensor, layout=Layout(np.broadcast_to(operands[0].tensor.layout.order, shape)))
         operands = [_operand(repeated, builder), *operands[1:]]
         whole = operands[:1]
-    first = _by_vectors(replace(whole[0], order=whole[0].order.reshape(shape)), operands)
+    first = replace(whole[0], order=whole[0].order.reshape(shape), shape=_most_rows(whole))
+    first = _by_vectors(first, operands)
     others = [_as_first(builder, operand, first) for operand in operands if operand is not whole[0]]
     return [first, *others]
+
+
+def _most_rows(whole: list[_Operand]) -> Shape:
+    """Return that of the shapes of the first operand's values in memory that has most rows: they can be computed apart.
+
+    The layer is elementwise, so that any division of its values is valid.
+    """
+    alike = (operand for operand in whole if np.array_equal(operand.order.ravel(), whole[0].order.ravel()))
+    return max((operand.shape for operand in alike), key=lambda shape: shape.height)
 
 
 def _by_vectors(first: _Operand, operands: list[_Operand]) -> _Operand:

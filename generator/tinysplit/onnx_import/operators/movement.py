@@ -130,7 +130,7 @@ def split(node: Node, builder: GraphBuilder) -> tuple[Tensor, ...]:
     operand = node.optional(1)
     sizes = node.attributes.get("split") if operand is None else operand.tolist()
     if not sizes:
-        n_parts = node.attributes.get("num_outputs", node.n_outputs)
+        n_parts = node.attributes.get("num_outputs", len(node.outputs))
         sizes = [-(-order.shape[axis] // n_parts)] * (n_parts - 1)
         ends = np.cumsum(sizes)
     else:
