@@ -13,7 +13,7 @@ from kernel_cases.layer_cases import MAKERS, random_quantized
 from tinysplit.codegen.layer_source import render_header, render_layer
 
 COLUMNS = 120
-HAS_LOOPS = {"recurrent", "softmax"}  # over a single channel, unit or step
+HAS_LOOPS = {"arg_max", "recurrent", "softmax"}  # over a single channel, unit or step
 COUNTED_LOOP = re.compile(r"for \(int32_t (\w+) = (\w+); \1 < ([^;]+); \1(?:\+\+| \+= (\w+))\)")
 INLINE_FUNCTION = re.compile(r"^TINYSPLIT_INLINE .*?(\w+)\(", re.MULTILINE)
 PROTOTYPE = re.compile(r"^void (\w+)\([^;]*\);", re.MULTILINE)

@@ -28,6 +28,7 @@ from tinysplit.network.layers import (
     KINDS,
     Activation,
     Add,
+    ArgMax,
     AveragePool,
     Cell,
     Concat,
@@ -55,6 +56,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 COMPUTED = {name for name, kind in KINDS.items() if not kind.is_view}  # views have no C
+OWN_FORMATS = {"arg_max", "softmax"}  # of outputs
 CASES_A_KIND = cases(quick=2, full=5, nightly=64)
 
 
@@ -76,7 +78,7 @@ def test_c_equals_the_integer_reference_with_mixed_widths(kind: str, tmp_path: P
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
-@pytest.mark.parametrize("kind", sorted(set(MAKERS) - {"softmax"}))  # its output has a format of its own
+@pytest.mark.parametrize("kind", sorted(set(MAKERS) - OWN_FORMATS))
 def test_c_equals_the_integer_reference_with_zero_points(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     layers = [with_zero_points(rng, random_quantized(rng, kind, 8)) for _ in range(CASES_A_KIND)]
@@ -136,7 +138,7 @@ def test_flash_that_a_kernel_promises_holds_its_constants(core: str) -> None:
         layers += [random_quantized(rng, kind, 16) for _ in range(4)]
         for quantized in layers:
             assert_promises_hold(quantized, core)
-            if kind != "softmax":  # its output has a format of its own
+            if kind not in OWN_FORMATS:
                 assert_promises_hold(with_zero_points(rng, quantized), core)
 
 
@@ -283,6 +285,7 @@ def golden_layers_without_weights() -> list[tuple[Layer, int]]:
         (MaxPool(**SMALL, window=window), 8),
         (AveragePool(**SMALL, window=window), 8),
         (Softmax(**vector), 16),
+        (ArgMax(**SMALL, picks_last=True), 8),
         (Add(**joined, other_shapes=(SMALL_SHAPE,), signs=(1, -1)), 8),
         (Mul(**joined, other_shapes=(Shape(1, 1, 2),)), 8),
         (Concat(**joined, other_shapes=(Shape(4, 4, 3),)), 8),

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 OPTIMIZED = ("gcc", "-O3")
 CASES = cases(quick=2, full=3, nightly=16)
-NEVER_IN_PLACE = {"conv_transpose", "matmul", "recurrent"}
+NEVER_IN_PLACE = {"arg_max", "conv_transpose", "matmul", "recurrent"}
 DSP_MAKERS = (
     dsp_layers.conv,
     dsp_layers.tiled_conv,

@@ -152,7 +152,7 @@ def test_every_kind_of_layer_has_a_scheme(kind: str) -> None:
     others = {
         "elementwise": {"add", "mul", "lookup", "normalization", "prelu"},
         "copy": {"concat", "pad", "permute", "upsample"},
-        "1x1-non-interleaved": {"dense", "matmul", "recurrent", "softmax"},
+        "1x1-non-interleaved": {"arg_max", "dense", "matmul", "recurrent", "softmax"},
     }
     expected = {name for name, kinds in others.items() if kind in kinds}
     expected = expected or {"interleaved", "non-interleaved", "1x1-non-interleaved"}

@@ -15,6 +15,7 @@ from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.integer_reference import CHUNK, quantize_input, run_integer, run_layers
 from tinysplit.network.layers import (
+    ArgMax,
     AveragePool,
     Cell,
     Conv,
@@ -38,8 +39,8 @@ from tinysplit.quantize.choose_formats import choose_formats, quantize
 
 HAND: dict[str, Any] = {"name": "hand", "inputs": ("x",), "output": "y"}
 IN_NETWORKS = (
-    *("add", "mul", "concat", "lookup", "normalization", "prelu", "upsample", "pad", "permute", "conv_transpose"),
-    *("matmul", "recurrent"),
+    *("add", "arg_max", "mul", "concat", "lookup", "normalization", "prelu", "upsample", "pad", "permute"),
+    *("conv_transpose", "matmul", "recurrent"),
 )
 Q7, Q6, Q4 = QFormat(8, 7), QFormat(8, 6), QFormat(8, 4)
 
@@ -114,6 +115,13 @@ def test_softmax_by_hand() -> None:
     assert run_layer(layer, [64, 0, 0], LayerFormats((Q6,), Q7)) == [74, 27, 27]
     # a distance of 64 leaves nothing; 1.0 saturates
     assert run_layer(layer, [127, -128, -128], LayerFormats((QFormat(8, 2),), Q7)) == [127, 0, 0]
+
+
+@pytest.mark.parametrize(("picks_last", "expected"), [(False, [1, 0]), (True, [2, 2])])
+def test_arg_max_by_hand(picks_last: bool, expected: list[int]) -> None:
+    layer = ArgMax(**HAND, in_shape=Shape(1, 2, 3), picks_last=picks_last)
+    numbers = run_layer(layer, [3, 7, 7, -5, -5, -5], LayerFormats((Q7,), ValueFormat.of(8, 1.0, -128)))
+    assert [number + 128 for number in numbers] == expected
 
 
 def test_normalization_by_hand() -> None:

@@ -72,7 +72,7 @@ GOOD = np.zeros((4, 2, 1, 3), np.float32)
         ({"x": GOOD, "y": np.zeros((4, 6), int)}, "one label per sample, save y.argmax(axis=1) of one-hot labels"),
         ({"x": GOOD, "y": np.zeros((4, 1), int)}, "one label per sample, save y.ravel()"),
         ({"x": GOOD, "y": np.zeros(4)}, "of type float64: labels have to be whole class numbers, 0 to 5"),
-        ({"x": GOOD, "y": np.array([0, 6, 1, 1])}, "labels from 0 to 6, but the network has 6 outputs: class numbers"),
+        ({"x": GOOD, "y": np.array([0, 6, 1, 1])}, "labels from 0 to 6, but the network has 6 classes: class numbers"),
         ({"x": GOOD, "y": np.array([0, -1, 1, 1])}, "labels from -1 to 1"),
     ],
 )

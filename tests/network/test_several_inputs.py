@@ -103,5 +103,5 @@ def test_labels_of_several_outputs(tmp_path: Path) -> None:
     assert list(given.labels) == ["value_4"]
     with pytest.raises(InputError, match=r"has labels 'y', but network has several outputs: name labels as the output"):
         load_samples(saved(tmp_path, x=X, y=labels), graph)
-    with pytest.raises(InputError, match=r"'value_2' of .* has labels from 0 to 4, but the network has 4 outputs"):
+    with pytest.raises(InputError, match=r"'value_2' of .* has labels from 0 to 4, but the network has 4 classes"):
         load_samples(saved(tmp_path, x=X, value_2=labels), graph)

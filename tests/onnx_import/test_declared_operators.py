@@ -173,6 +173,7 @@ FUNCTIONS = (
     *("Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh", "ThresholdedRelu"),
 )
 USES: list[tuple[str, Build]] = [
+    ("ArgMax", lambda b: (b.node("ArgMax", axis=1, keepdims=0, select_last_index=1), b.node("Cast", to=1))),
     ("Add", lambda b: b.node("Add", b.constant(weights(4, 1, 1)))),
     ("Add", lambda b: b.node("Add", branch(b, 4, 6, 6))),
     ("AveragePool", lambda b: b.node("AveragePool", kernel_shape=[2, 2])),

@@ -95,6 +95,13 @@ def transposed(padding: int, size: tuple[int, int]) -> Case:
     return add
 
 
+def classes(net: TfliteBuilder, x: int) -> int:
+    """The number of the largest channel of every pixel."""
+    y = net.tensor(MAP[:3], "int64")
+    net.operator("ARG_MAX", [simple("TANH")(net, x), net.constant(np.int32(3))], y, "ArgMaxOptions", OutputType=4)
+    return y
+
+
 def computed_shape(net: TfliteBuilder, x: int) -> int:
     """Reshape to sizes that are computed of the input's, as of a batch that was dynamic."""
     shape, batch = net.tensor((4,), "int32"), net.tensor((), "int32")
@@ -244,6 +251,20 @@ def test_an_operator_of_integers_is_within_a_step_of_litert(name: str, tmp_path:
     quantize(net)
     path = net.save(tmp_path / "net.tflite", [x], [y])
     check_integers(path, RNG.integers(-128, 128, (4, *MAP[1:])).astype(np.int8), ROUNDED_TWICE.get(name, 0.999))
+
+
+def test_numbers_of_classes_are_those_of_litert(tmp_path: Path) -> None:
+    net = TfliteBuilder()
+    x = net.tensor(MAP)
+    y = classes(net, x)
+    quantize(net)
+    path = net.save(tmp_path / "net.tflite", [x], [y])
+    values = RNG.integers(-128, 128, (4, *MAP[1:])).astype(np.int8)
+    graph = import_model(path)
+    samples = load_samples(SampleArrays(values, None), graph)
+    quantized = quantize_model(graph, path, samples, 8, Console(quiet=True)).quantized
+    numbers = quantized.layers[-1].formats.y.dequantize(run_integer(quantized, samples.x)).reshape(4, -1)
+    np.testing.assert_array_equal(numbers, litert_outputs(path, values))
 
 
 def quantized_network(path: Path, dtype: str) -> Path:

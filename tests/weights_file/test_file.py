@@ -38,7 +38,7 @@ FILE = encode(IDENTITY, LAYERS, ARRAYS)
 CODES = (  # of kinds in files that exist: an entry that changes makes them unreadable
     *("conv", "depthwise_conv", "dense", "conv_transpose", "max_pool", "average_pool", "add", "mul", "concat"),
     *("softmax", "lookup", "prelu", "pad", "permute", "upsample", "row_slice", "row_join", "partial_sum"),
-    *("average_of_sums", "normalization", "matmul", "recurrent"),
+    *("average_of_sums", "normalization", "matmul", "recurrent", "arg_max"),
 )
 EMPTY = encode(IDENTITY, (), {})
 REASONS = ("good", "missing", "other version", "other board", "other structure", "wrong length", "corrupt")
@@ -93,7 +93,7 @@ def test_every_kind_of_layer_has_a_code() -> None:
         (changed(24, 999, 2), "the list of its layers is not whole"),
         (changed(26, 4, 2), "a header that this version does not know"),
         (with_crc(EMPTY[:26] + b"\2" + EMPTY[27:]), "a header that this version does not know"),  # no room to sign
-        (changed(29, len(KINDS)), "kind 22, which this version does not know"),
+        (changed(29, len(KINDS)), "kind 23, which this version does not know"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_name_and_the_reason(data: bytes, reason: str, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         *_normalized(),
         *_attended(),
         *_recurrent(),
+        *_classified(),
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         *_separable_networks(),
         *_spatial_networks(),
@@ -253,6 +254,15 @@ def _recurrent() -> tuple[Graph, ...]:
         net.recurrent(units).recurrent(channels, Cell.LSTM).recurrent(units, Cell.GRU, resets_product=False)
         net.recurrent(units, Cell.RNN).recurrent(channels, Cell.RNN, is_relu=True).recurrent(units + 1, Cell.LSTM)
         networks.append(net.recurrent(channels).dense(10).graph())
+    return tuple(networks)
+
+
+def _classified() -> tuple[Graph, ...]:
+    """Return networks that end in the number of the largest channel, of maps and of vectors."""
+    networks = []
+    for height, width, channels in ((12, 10, 16), (8, 6, 3), (5, 5, 40), (1, 1, 100), (1, 1, 10), (20, 16, 2)):
+        net = NetworkBuilder(f"classified {channels}", Shape(height, width, channels)).conv(channels + 1)
+        networks.append(net.arg_max().graph())
     return tuple(networks)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tinysplit.kernels.in_place import Lead
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.layers.arg_max import ArgMax
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
@@ -61,7 +62,7 @@ def rows_needed(layer: Layer) -> IntArray | None:
         ends = rows * layer.window.stride[0] + rows_ahead(layer)
         needed: IntArray = ends.clip(0, layer.in_shape.height)
         return needed
-    return rows + 1 if isinstance(layer, Concat) or layer.is_elementwise(0) else None
+    return rows + 1 if isinstance(layer, ArgMax | Concat) or layer.is_elementwise(0) else None
 
 
 def rows_ahead(layer: Layer) -> int:

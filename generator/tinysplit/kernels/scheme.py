@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing_extensions import override
 
 from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers.arg_max import ArgMax
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.conv_transpose import ConvTranspose
@@ -40,7 +41,7 @@ class Scheme(StrEnum):
 
 def usual_scheme(layer: Layer) -> Scheme:
     """Return the scheme of a layer whose values are stored as height x width x channels."""
-    if isinstance(layer, Dense | MatMul | Recurrent | Softmax) or (
+    if isinstance(layer, ArgMax | Dense | MatMul | Recurrent | Softmax) or (
         isinstance(layer, Conv) and layer.window.elements == 1
     ):
         return Scheme.POINTWISE

@@ -43,11 +43,21 @@ class NetworkOutput(NetworkEnd):
     """An output; `value` names the value on the boards that has its numbers."""
 
     value: str
+    numbered_classes: int = 0  # of an output that is the number of one of them: the network has decided
 
     @property
     def has_classes(self) -> bool:
-        """Whether its elements may be scores of classes: a vector's, not those of a map or of boxes."""
-        return sum(size > 1 for size in self.shape) == 1
+        """Whether it may say which class a sample has: by scores in a vector, not in a map or boxes, or by number."""
+        return bool(self.numbered_classes) or sum(size > 1 for size in self.shape) == 1
+
+    @property
+    def class_count(self) -> int:
+        """Number of classes that it may tell apart."""
+        return self.numbered_classes or self.size
+
+    def classes(self, values: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Return the class of each sample by the output's `values` (N x elements)."""
+        return np.asarray(values[:, 0].astype(np.int64) if self.numbered_classes else values.argmax(axis=1))
 
 
 def joint_order(ends: Sequence[NetworkEnd]) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import (
     Activation,
     Add,
+    ArgMax,
     AveragePool,
     Cell,
     Concat,
@@ -95,6 +96,10 @@ class NetworkBuilder:
     def softmax(self) -> Self:
         """Add a softmax."""
         return self._add(Softmax)
+
+    def arg_max(self) -> Self:
+        """Add the number of the largest channel."""
+        return self._add(ArgMax)
 
     def tanh(self) -> Self:
         """Add a tanh, computed from a lookup table."""

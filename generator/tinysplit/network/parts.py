@@ -17,6 +17,7 @@ from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
+from tinysplit.network.layers.arg_max import ArgMax
 from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
@@ -161,7 +162,7 @@ def _read(layer: Layer, k: int, rows: range) -> range:
 def _keeps_rows(layer: Layer) -> bool:
     if isinstance(layer, Normalization):
         return not layer.over_map
-    return isinstance(layer, Elementwise | Concat | Lookup | MatMul | PRelu | Softmax)
+    return isinstance(layer, ArgMax | Elementwise | Concat | Lookup | MatMul | PRelu | Softmax)
 
 
 def _under_window(window: Window, rows: range) -> tuple[int, int]:

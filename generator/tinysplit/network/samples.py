@@ -47,7 +47,7 @@ def load_samples(samples: Path | SampleSource, graph: Graph) -> Samples:
     for output in graph.outputs:
         if output.name in arrays:
             title = f"{'y' if len(outputs) == 1 else repr(output.name)} of {source.title}"
-            labels[output.name] = _checked_labels(source, title, arrays[output.name], len(x), output.size)
+            labels[output.name] = _checked_labels(source, title, arrays[output.name], len(x), output.class_count)
     return Samples(x, labels)
 
 
@@ -211,7 +211,7 @@ def _checked_labels(source: SampleSource, title: str, y: Array, count: int, clas
     if labels.min() < 0 or labels.max() >= classes:
         raise InputError(
             f"{title} has labels from {labels.min()} to {labels.max()}, "
-            f"but the network has {classes} outputs: class numbers count from 0 to {classes - 1}"
+            f"but the network has {classes} classes: class numbers count from 0 to {classes - 1}"
         )
     return labels
 

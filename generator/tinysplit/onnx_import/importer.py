@@ -13,7 +13,7 @@ from onnx import NodeProto, ValueInfoProto, numpy_helper
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.ends import ALL_INPUTS, ALL_OUTPUTS, NetworkInput, NetworkOutput
 from tinysplit.network.graph import Graph, with_clamps
-from tinysplit.network.layers import Concat, Layer, Permute, Shape
+from tinysplit.network.layers import ArgMax, Concat, Layer, Permute, Shape
 from tinysplit.network.onnx_file.integer_ends import IntegerInput
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.constants import evaluate, fold
@@ -272,7 +272,14 @@ def _output(path: Path, name: str, output: Tensor | Constant, builder: GraphBuil
         output = builder.padded(Node("Pad", name, name, (output,), (name,), {}, opset), output)
     producer, _, order = builder.as_stored(output)
     shape = order.shape[1:] if order.shape[:1] == (1,) else order.shape
-    return NetworkOutput(name=name, shape=shape, order=order.ravel(), value=builder.source(producer))
+    decides = producer if isinstance(producer, ArgMax) and order.size == 1 else None
+    return NetworkOutput(
+        name=name,
+        shape=shape,
+        order=order.ravel(),
+        value=builder.source(producer),
+        numbered_classes=decides.in_shape.channels if decides else 0,
+    )
 
 
 def _taken(path: Path, source: InputSource, integers: IntegerInput | None) -> NetworkInput:

@@ -13,6 +13,7 @@ from tinysplit.common.units import PERCENT
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import CHUNK, quantize_input, run_layers
+from tinysplit.network.layers import ArgMax, Softmax
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Labels, Samples
 from tinysplit.quantize.statistics import decibels
@@ -21,20 +22,25 @@ Scores = Mapping[str, NDArray[np.float64]]  # N x elements of each output before
 
 
 def scores_layers(graph: Graph) -> dict[str, int]:
-    """Return the index of the layer that is compared for each output: its own, or the one that its softmax reads."""
+    """Return the index of the layer that is compared for each output: its own, or the one with its scores.
+
+    They are what a softmax reads, and what an arg max reads that decides for a class.
+    """
     computed = {layer.output: index for index, layer in enumerate(graph.layers)}
-    return {output.name: _before_softmax(graph, computed[output.value]) for output in graph.outputs}
+    return {output.name: _scores_layer(graph, computed[output.value]) for output in graph.outputs}
 
 
 def scores_values(graph: Graph) -> dict[str, str]:
-    """Return the ONNX value that is compared for each output: it, or what its softmax reads."""
+    """Return the ONNX value that is compared for each output: it, or its scores."""
     compared = {name: graph.layers[index] for name, index in scores_layers(graph).items()}
     are_own = {output.name: compared[output.name].output == output.value for output in graph.outputs}
     return {name: name if are_own[name] else layer.onnx_value for name, layer in compared.items()}
 
 
-def _before_softmax(graph: Graph, index: int) -> int:
-    return graph.predecessors[index][0] if graph.layers[index].kind == "softmax" and index > 0 else index
+def _scores_layer(graph: Graph, index: int) -> int:
+    layer = graph.layers[index]
+    has_scores = isinstance(layer, Softmax) or (isinstance(layer, ArgMax) and layer.out_shape.size == 1)
+    return graph.predecessors[index][0] if has_scores and index > 0 else index
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +164,9 @@ def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> Scores:
         values = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK])))
         for output in quantized.graph.outputs:
             index = layers[output.name]
-            integers = values[index].reshape(len(values[index]), -1)[:, output.order]
+            integers = values[index].reshape(len(values[index]), -1)
+            if integers.shape[1] == output.order.size:
+                integers = integers[:, output.order]
             parts[output.name].append(quantized.layers[index].formats.y.dequantize(integers))
     return {name: np.concatenate(own) for name, own in parts.items()}
 

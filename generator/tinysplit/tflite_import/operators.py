@@ -109,6 +109,13 @@ def _softmax(to: Translation, operator: TfliteOperator) -> None:
     to.write(operator.outputs[0], to.node("Softmax", [value], axis=-1))
 
 
+@_translates("ARG_MAX")
+def _arg_max(to: Translation, operator: TfliteOperator) -> None:
+    x, axis = operator.inputs
+    value = to.node("ArgMax", [to.read(x)], axis=int(to.known(axis)), keepdims=0)
+    to.write_number(operator.outputs[0], value)
+
+
 def _window(
     operator: TfliteOperator, kernel: Sequence[int], sizes: tuple[int, ...], outputs: tuple[int, ...]
 ) -> dict[str, Any]:

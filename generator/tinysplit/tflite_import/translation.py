@@ -80,6 +80,10 @@ class Translation:
             raise RefusedError(f"gives {tensor.dtype}: supported are floats, and quantized integers of 8 and 16 bits")
         self._real[index, is_map] = value
 
+    def write_number(self, index: int, value: str) -> None:
+        """Let a tensor of whole numbers, which are no steps of a format, be `value` as float."""
+        self._real[index, False] = self.node("Cast", [value], to=TensorProto.FLOAT)
+
     def alias(self, index: int, other: int) -> None:
         """Let a tensor have the real values of another one."""
         for is_map in (False, True):

@@ -100,7 +100,7 @@ def check_outputs(
 
 def _errors(end: NetworkOutput, real: FloatArray, expected: FloatArray, labels: Labels | None) -> OutputErrors:
     found, floats = real.reshape(len(real), -1), expected.reshape(len(real), -1).astype(np.float64)
-    classes, float_classes = found.argmax(axis=1), floats.argmax(axis=1)
+    classes, float_classes = end.classes(found), end.classes(floats)
     errors, norm = found - floats, float(np.linalg.norm(floats))
     return OutputErrors(
         top1=None if labels is None else float((classes == labels).mean()),

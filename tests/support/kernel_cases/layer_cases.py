@@ -14,6 +14,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import (
     Activation,
     Add,
+    ArgMax,
     AveragePool,
     Cell,
     Concat,
@@ -218,6 +219,11 @@ def _average_pool(rng: np.random.Generator) -> Layer:
             return AveragePool(**common, window=window, count_include_pad=include_pad)
 
 
+def _arg_max(rng: np.random.Generator) -> Layer:
+    common = {**_common(rng, int(rng.integers(1, 20))), "activation": Activation()}
+    return ArgMax(**common, picks_last=bool(rng.integers(2)))
+
+
 def _softmax(rng: np.random.Generator) -> Layer:
     return Softmax(**{**_common(rng, int(rng.integers(1, 20))), "activation": Activation()})
 
@@ -350,6 +356,7 @@ MAKERS: dict[str, Callable[[np.random.Generator], Layer]] = {
     "max_pool": _max_pool,
     "average_pool": _average_pool,
     "softmax": _softmax,
+    "arg_max": _arg_max,
     "add": _add,
     "mul": _mul,
     "concat": _concat,

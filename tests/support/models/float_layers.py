@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import (
     Add,
+    ArgMax,
     AveragePool,
     Cell,
     Concat,
@@ -86,6 +87,8 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
             return _normalized(layer, x)
         case Recurrent():
             return _recurrent(layer, x)
+        case ArgMax():
+            return np.asarray(np.argmax(x, axis=-1, keepdims=True), np.float64)
         case Softmax():
             exps = np.exp(x - x.max(axis=-1, keepdims=True))
             return np.asarray(exps / exps.sum(axis=-1, keepdims=True))

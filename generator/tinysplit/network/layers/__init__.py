@@ -4,6 +4,7 @@ The place of a kind in `KINDS` is its code in weights files: it never changes, n
 """
 
 from tinysplit.network.layers.add import Add
+from tinysplit.network.layers.arg_max import ArgMax
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Activation, Layer, Shape
 from tinysplit.network.layers.concat import Concat
@@ -51,6 +52,7 @@ KINDS: dict[str, type[Layer]] = {
         Normalization,
         MatMul,
         Recurrent,
+        ArgMax,
     )
 }
 
@@ -58,6 +60,7 @@ __all__ = [
     "KINDS",
     "Activation",
     "Add",
+    "ArgMax",
     "AverageOfSums",
     "AveragePool",
     "Cell",

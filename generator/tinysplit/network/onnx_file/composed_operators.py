@@ -1,8 +1,9 @@
 """Operators that several others compose: they become those when a file is read, each with a value of its own.
 
 LogSoftmax(x) = z - log(sum(exp(z))) with z = x - max(x), where no exponential exceeds 1. Norms are sums of a function
-of each element, and a function of the sum. x / y of two activations is x * (1 / y). A Resize that interpolates between
-rows and columns is one of the rows, then one of the columns, but for whole factors, which are simpler together.
+of each element, and a function of the sum. x / y of two activations is x * (1 / y). The largest element of TopK and
+its number are ReduceMax and ArgMax. A Resize that interpolates between rows and columns is one of the rows, then one of
+the columns, but for whole factors, which are simpler together.
 Recurrent operators whose batch comes first are those whose steps do, between transpositions.
 """
 
@@ -32,7 +33,7 @@ STEPS_FIRST = (1, 0, 2)  # from batch x steps, and from batch x directions
 BATCH_FIRST = ((2, 0, 1, 3), STEPS_FIRST, STEPS_FIRST)  # of all states, the last ones, and cell states
 FIRST_STATES = 5  # operands from here on have a batch, but the last one of 8, peepholes
 PEEPHOLES = 7
-COMPOSED = ("LogSoftmax", *NORMS)
+COMPOSED = ("LogSoftmax", "TopK", *NORMS)
 
 
 def with_composed_operators(model: ModelProto) -> None:
@@ -63,6 +64,8 @@ class _Composition:
             yield from self._log_softmax(node)
         elif node.op_type in NORMS and is_known:
             yield from self._norm(node)
+        elif node.op_type == "TopK" and is_known:
+            yield from self._top_k(node)
         elif node.op_type == "Resize" and is_known:
             yield from self._resize(node)
         elif node.op_type == "Div" and is_known and self.computed.issuperset(node.input):
@@ -111,6 +114,19 @@ class _Composition:
         yield reduction
         if of_sum:
             yield helper.make_node(of_sum, [total], [y], name=node.name)
+
+    def _top_k(self, node: NodeProto) -> Iterator[NodeProto]:
+        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        count = self._constants.get(node.input[1]) if len(node.input) > 1 else None
+        if count is None or count.ravel().tolist() != [1] or not attributes.get("largest", 1):
+            yield node
+            return
+        axis = attributes.get("axis", -1)
+        values, numbers = (*node.output, "")[:2]
+        if values:
+            yield self._reduce("ReduceMax", node.input[0], values, [axis])
+        if numbers:
+            yield helper.make_node("ArgMax", [node.input[0]], [numbers], name=node.name, axis=axis)
 
     def _reduce(self, operator: str, x: str, y: str, axes: list[int] | None) -> NodeProto:
         """Return a node that reduces axes, which stay unless an attribute is added; None for no axes of its own."""

@@ -4,6 +4,7 @@ Each raises InputError for a use of its operator that is not supported; the sema
 """
 
 from tinysplit.onnx_import.operators import (  # noqa: F401 - each declares its operators
+    arg_max,
     convolution,
     dense,
     functions,
