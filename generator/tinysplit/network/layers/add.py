@@ -10,7 +10,7 @@ from typing_extensions import override
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.network.layers.joining import Alignment, Elementwise, coarse_enough, reach
+from tinysplit.network.layers.joining import Alignment, Elementwise, coarse_enough
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,8 +29,9 @@ class Add(Elementwise):
 
     @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
-        """Return the wanted format, as far as its steps of the sum fit in 32 bits."""
-        return coarse_enough(wanted, sum(map(reach, inputs)))
+        """Return the wanted format, as far as its steps of the sum fit in 32 bits: of the widest integers of all."""
+        largest = -min(x.low for x in inputs)
+        return coarse_enough(wanted, sum(x.scale * (abs(x.zero_point) + largest) for x in inputs))
 
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
