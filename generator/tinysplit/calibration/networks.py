@@ -1,7 +1,11 @@
 """Micro-networks for the calibration of the cost table: layers of many shapes of every kind; benchmarks use others."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from tinysplit.calibration.random_formats import LARGEST_VALUES
+from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Cell, Shape
 from tinysplit.network.network_builder import RELU, NetworkBuilder
@@ -17,6 +21,8 @@ MOST_CHANNELS = 160
 LARGEST_MAP = 14000  # values
 LARGEST_FIRST = 32  # rows of the output of the first layer
 SMALLEST_POOLED = 6
+BYTE_BITS = 8
+LARGEST_BYTE = 127
 MOST_MACC = 1_600_000  # per layer: cycle counters have 24 bits
 
 
@@ -38,6 +44,8 @@ def calibration_networks() -> tuple[Graph, ...]:
         *_depthwise_networks(),
         *_pooled_networks(),
         _summed(),
+        _scaled(16),
+        _scaled(24),
         *shape_networks(),
     )
 
@@ -109,6 +117,20 @@ def _summed() -> Graph:
         value = net.after(value).depthwise(activation=activation).value
         total = net.add(total, activation=ACTIVATIONS[index % 4 + 1]).value
     return net.conv(21).add(net.value).add(net.value, activation=Activation()).graph()
+
+
+def _scaled(channels: int) -> Graph:
+    """Return a network of sums and concatenations of values whose scales are no powers of two."""
+    net = NetworkBuilder(f"scaled {channels}", Shape(12, 14, channels))
+    for size in (2 * channels, channels):
+        first = net.conv(size).value
+        total = net.depthwise().add(first).value
+        net.depthwise(activation=Activation()).add(total, activation=Activation()).conv(size).concat(total, first)
+        net.conv(channels).max_pool(2, 2)
+    graph = net.dense(10).graph()
+    rng = np.random.default_rng(channels)
+    scales = {name: rng.uniform(*LARGEST_VALUES) / LARGEST_BYTE for name in graph.value_names}
+    return replace(graph, qdq_formats={name: ValueFormat(BYTE_BITS, scale) for name, scale in scales.items()})
 
 
 def _separable_networks() -> tuple[Graph, ...]:

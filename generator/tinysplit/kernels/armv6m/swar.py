@@ -19,6 +19,7 @@ from tinysplit.kernels.lane_sums import (
     LARGEST_BYTE_WINDOW,
     LaneSum,
     concat_shifts,
+    exact_concat_work,
     exact_sum_work,
     sum_work,
 )
@@ -76,6 +77,8 @@ class Swar(Kernel):
         # formats decide how words are added
         if isinstance(quantized.layer, Add):
             return exact_sum_work(quantized, BYTES_IN_WORD, _sum(quantized))
+        if isinstance(quantized.layer, Concat):
+            return {**work, **exact_concat_work(quantized.layer, self.context(quantized).shifts)}
         return super().exact_work(work, quantized)
 
     @override

@@ -14,7 +14,7 @@ from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead
-from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_sum_work, sum_work
+from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_concat_work, exact_sum_work, sum_work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.base import Layer
@@ -85,6 +85,8 @@ class Lanes(Kernel):
         # formats decide how words are added
         if isinstance(quantized.layer, Add):
             return exact_sum_work(quantized, WORD_BITS // quantized.formats.y.bits, LaneSum.of(quantized))
+        if isinstance(quantized.layer, Concat):
+            return {**work, **exact_concat_work(quantized.layer, concat_shifts(quantized))}
         return super().exact_work(work, quantized)
 
     @override
