@@ -3,39 +3,29 @@
 Nothing runs on boards: the integer reference computes. Takes some 10 minutes.
 """
 
-import contextlib
-import io
-import logging
-import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
-from onnxruntime.quantization.shape_inference import quant_pre_process
-
 from common.benchmark import JSON, ONLY, benchmark
 from common.networks import CALIBRATION_COUNT, QUIET, Network, chosen_networks, random_samples
+from common.peers import peer_accuracies
 from common.tables import Cell, MarkdownTable, print_json
 from tinysplit.boards.catalog import load_board
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.quantize.accuracy import Accuracy, FloatScores, scores_values
+from tinysplit.quantize.accuracy import Accuracy, FloatScores
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
 
 RANDOM_SAMPLES = 48
 BOARD = "nucleo_f446re"
-METHODS = (CalibrationMethod.MinMax, CalibrationMethod.Percentile, CalibrationMethod.Entropy)
 
 
 class Row(NamedTuple):
@@ -80,7 +70,8 @@ def measure(name: str, network: Network) -> Iterator[Row]:
         quantized = quantize_model(graph, network.model, calibration, bits, QUIET).quantized
         yield Row(name, title, Accuracy.of(quantized, floats))
     yield Row(name, "8, nearest", Accuracy.of(_nearest(network.model, graph, calibration), floats))
-    yield Row(name, "8, ONNX Runtime", peer_accuracy(graph, network.model, calibration.x, floats))
+    peers = [found for _, found in peer_accuracies(graph, network.model, calibration.x, floats)]
+    yield Row(name, "8, ONNX Runtime", max(peers, key=lambda found: found.sqnr_db))
 
 
 def _nearest(model: Path, graph: Graph, calibration: Samples) -> QuantizedGraph:
@@ -94,47 +85,3 @@ def _samples(network: Network, graph: Graph) -> tuple[Samples, Samples]:
         return samples.first(CALIBRATION_COUNT), samples
     calibration, measured = (random_samples(network, graph, RANDOM_SAMPLES, seed) for seed in range(2))
     return calibration, measured
-
-
-class _Reader(CalibrationDataReader):  # type: ignore[misc]
-    """Iterator over the samples."""
-
-    def __init__(self, name: str, x: NDArray[np.float32]) -> None:
-        self._rest = iter([{name: sample[np.newaxis]} for sample in x])
-
-    def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-        """Return the next sample, None after the last one."""
-        return next(self._rest, None)
-
-
-def peer_accuracy(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Accuracy:
-    """Return the accuracy of the network as ONNX Runtime quantizes it, calibrated on samples, in float arithmetic.
-
-    QDQ, int8 weights with per-channel scales, uint8 values with any scale and zero point. Of its three calibration
-    methods (minimum and maximum, percentile, entropy) the one with the highest SQNR on the measured samples counts.
-    """
-    logging.getLogger().setLevel(logging.ERROR)  # its warnings recommend what is already done here
-    return max(_accuracies(graph, model, calibration, floats), key=lambda found: found.sqnr_db)
-
-
-def _accuracies(graph: Graph, model: Path, calibration: NDArray[np.float32], floats: FloatScores) -> Iterator[Accuracy]:
-    scores = scores_values(graph)
-    with tempfile.TemporaryDirectory() as folder:
-        prepared, quantized = Path(folder) / "prepared.onnx", Path(folder) / "quantized.onnx"
-        quant_pre_process(model, prepared, skip_symbolic_shape=True)
-        for method in METHODS:
-            with contextlib.redirect_stdout(io.StringIO()):
-                quantize_static(
-                    prepared,
-                    quantized,
-                    _Reader(graph.input_name, calibration),
-                    quant_format=QuantFormat.QDQ,
-                    per_channel=True,
-                    activation_type=QuantType.QUInt8,
-                    weight_type=QuantType.QInt8,
-                    calibrate_method=method,
-                )
-            x = floats.samples.x
-            found = run_float_values(quantized, x, scores.values())
-            reshaped = {name: found[own].reshape(len(x), -1).astype(np.float64) for name, own in scores.items()}
-            yield Accuracy.of_scores(reshaped, floats)

@@ -11,6 +11,7 @@ THEMES = (
     "kernels",
     "memory",
     "quantization",
+    "gallery",
     "prediction",
     "simulation",
     "splitting",

@@ -1,0 +1,241 @@
+"""Networks of a folder: whether they are imported, and their accuracy beside ONNX Runtime's quantizers; on boards."""
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from common.benchmark import BITS, JSON, ONLY, benchmark, option
+from common.networks import MODELS, QUIET
+from common.peers import peer_accuracies
+from common.tables import Cell, MarkdownTable, print_json
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.graph import Graph
+from tinysplit.network.samples import Samples, load_samples
+from tinysplit.onnx_import import import_model
+from tinysplit.pipeline import RunRequest, run
+from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.statistics import decibels
+from tinysplit_hil.measure.measure_folder import MeasureSettings
+
+FOLDER = option("--folder", type=Path, default=MODELS / "gallery", help="folder of .onnx files with .npz beside them")
+BOARD = option("--board", default="nucleo_f446re", help="type of the boards")
+PARTS = 4  # of the samples: each is evaluated by a calibration on the others
+SEED = 0
+SAMPLES_ON_BOARDS = 2
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A network of the folder; `reason` is the importer's where it is refused."""
+
+    model: Path
+    graph: Graph | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(cls, model: Path) -> "Imported":
+        """Import a network."""
+        try:
+            return cls(model, import_model(model))
+        except TinysplitError as error:
+            return cls(model, reason=str(error))
+
+
+@dataclass(frozen=True)
+class Found:
+    """The accuracy of a quantizer over all parts of the samples: that of the mean noise, and of all samples."""
+
+    sqnr_db: float
+    agreement: float
+
+    @classmethod
+    def of(cls, parts: Iterable[Accuracy]) -> "Found":
+        """Return the accuracy of all parts."""
+        every = list(parts)
+        noise = sum(10 ** (-own.sqnr_db / 10) for own in every) / len(every)
+        same = sum(own.agreement * own.samples for own in every)
+        return cls(decibels(1.0, noise), same / sum(own.samples for own in every))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The accuracy of a network: ours in 8 and 16 bits, and that of each of ONNX Runtime's quantizers that takes it."""
+
+    network: str
+    layers: int = 0
+    macc: int = 0
+    ours: Found | None = None
+    in_16_bits: Found | None = None
+    peers: Mapping[str, Found] = field(default_factory=dict)
+    refused: str = ""
+
+    @property
+    def best_peer(self) -> Found | None:
+        """The quantizer with the highest SQNR."""
+        return max(self.peers.values(), key=lambda peer: peer.sqnr_db, default=None)
+
+    @property
+    def difference_db(self) -> float | None:
+        """SQNR of ours less that of the best of ONNX Runtime's."""
+        return self.ours.sqnr_db - self.best_peer.sqnr_db if self.ours and self.best_peer else None
+
+
+@benchmark("accuracy", "15 minutes", FOLDER, ONLY, JSON)
+def accuracy(options: Namespace) -> None:
+    """Compare the accuracy of networks in fixed point with that of ONNX Runtime's static quantizers.
+
+    SQNR and agreement of the output (before a softmax) with the float network. Samples are divided at random into four
+    parts; each part is evaluated with a calibration on the three others, by all quantizers alike. ONNX Runtime's are
+    QDQ with int8 weights by channel and uint8 values: the best of MinMax, Percentile and Entropy. It takes no networks
+    that came quantized.
+    """
+    rows = []
+
+    def passing() -> Iterator[Compared]:
+        for each in imported(options.folder, options.only):
+            rows.append(compared(each))
+            yield rows[-1]
+
+    if options.json:
+        print_json(list(passing()))
+        return
+    ours = ("8 bits dB", "same class", "16 bits dB", "same class")
+    numbers = ("layers", "MACC", *ours, "ONNX Runtime dB", "same class", "difference dB")
+    MarkdownTable("network", numbers=numbers, last=("refused because",)).print(map(_cells, passing()))
+    found = [row.difference_db for row in rows if row.difference_db is not None]
+    if found:
+        print(f"\n{len(found)} compared: worst {min(found):+.1f} dB, median {median(found):+.1f} dB")
+
+
+def imported(folder: Path, only: str) -> Iterator[Imported]:
+    """Yield the networks of a folder, in the order of their names."""
+    return (Imported.of(model) for model in sorted(folder.glob("*.onnx")) if only in model.stem)
+
+
+def compared(network: Imported) -> Compared:
+    """Compare the quantizers on a network; a reason of the importer or quantizer takes the place of figures."""
+    if network.graph is None:
+        return Compared(network.model.stem, refused=network.reason)
+    graph, name = network.graph, network.model.stem
+    try:
+        samples = load_samples(network.model.with_suffix(".npz"), graph)
+        ours, in_16_bits = (_together(graph, network.model, samples, bits) for bits in (8, 16))
+    except TinysplitError as error:
+        return Compared(name, len(graph.layers), graph.macc, refused=str(error))
+    peers = {} if graph.qdq_formats else _peers(graph, network.model, samples)
+    return Compared(name, len(graph.layers), graph.macc, ours, in_16_bits, peers)
+
+
+def divided(samples: Samples) -> Iterator[tuple[Samples, Samples]]:
+    """Yield samples to calibrate on, and others to evaluate, until all were evaluated."""
+    order = np.random.default_rng(SEED).permutation(len(samples.x))
+    for part in range(PARTS):
+        is_measured = np.arange(len(order)) % PARTS == part
+        calibration, measured = (Samples(samples.x[order[each]], None) for each in (~is_measured, is_measured))
+        yield calibration, measured
+
+
+def _together(graph: Graph, model: Path, samples: Samples, bits: int) -> Found:
+    """Return our accuracy over all parts."""
+    return Found.of(
+        Accuracy.of(
+            quantize_model(graph, model, calibration, bits, QUIET).quantized, FloatScores.of(graph, model, measured)
+        )
+        for calibration, measured in divided(samples)
+    )
+
+
+def _peers(graph: Graph, model: Path, samples: Samples) -> dict[str, Found]:
+    """Return the accuracy of each of ONNX Runtime's quantizers over all parts; none where it cannot quantize."""
+    found: dict[str, list[Accuracy]] = {}
+    with suppress(Exception):  # ONNX Runtime's errors derive from nothing more specific
+        for calibration, measured in divided(samples):
+            floats = FloatScores.of(graph, model, measured)
+            for name, own in peer_accuracies(graph, model, calibration.x, floats):
+                found.setdefault(name, []).append(own)
+    return {name: Found.of(own) for name, own in found.items() if len(own) == PARTS}
+
+
+def _cells(row: Compared) -> Sequence[Cell]:
+    peer, difference = row.best_peer, row.difference_db
+    return (
+        row.network,
+        row.layers or None,
+        row.macc or None,
+        *(cell for each in (row.ours, row.in_16_bits) for cell in _figures(each)),
+        *_figures(peer),
+        None if difference is None else f"{difference:+.1f}",
+        row.refused,
+    )
+
+
+def _figures(found: Found | None) -> tuple[Cell, Cell]:
+    return (f"{found.sqnr_db:.1f}", f"{found.agreement:.2f}") if found else (None, None)
+
+
+@benchmark("boards", "2 hours", FOLDER, ONLY, BOARD, BITS, JSON)
+def boards(options: Namespace) -> None:
+    """Run networks on one and on two virtual boards: whether outputs are exact, cycles, flash and RAM.
+
+    The first samples run, on boards of one type; with two, each has a part of the network.
+    """
+    numbers = ("bits", "boards", "cycles", "flash", "RAM")
+    MarkdownTable("network", numbers=numbers, last=("bit-exact",)).print_rows(
+        (
+            ran(each, options.board, bits, count)
+            for each in imported(options.folder, options.only)
+            if each.graph
+            for bits in options.bits or (8, 16)
+            for count in (1, 2)
+        ),
+        lambda row: (row.network, row.bits, row.boards, row.cycles, row.flash_bytes, row.ram_bytes, row.result),
+        as_json=options.json,
+    )
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A network on boards: the cycles of an inference, flash and static RAM of the largest program."""
+
+    network: str
+    bits: int
+    boards: int
+    result: str
+    cycles: int | None = None
+    flash_bytes: int | None = None
+    ram_bytes: int | None = None
+
+
+def ran(network: Imported, board: str, bits: int, count: int) -> Ran:
+    """Run a network on `count` boards; a reason takes the place of figures where that fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        request = RunRequest(
+            model=network.model,
+            boards=(board,) * count,
+            samples=network.model.with_suffix(".npz"),
+            out=Path(folder) / "out",
+            settings=CostSettings(bits=bits, use_all=count > 1),
+            measuring=MeasureSettings(sample_count=SAMPLES_ON_BOARDS),
+        )
+        row = Ran(network.model.stem, bits, count, "yes")
+        try:
+            report = run(request, QUIET)
+            report.check()
+        except TinysplitError as error:
+            return replace(row, result=str(error))
+    sizes = [built.sizes for built in report.build.boards]
+    return replace(
+        row,
+        cycles=round(report.measurement.measurement.i_s.mean * load_board(board).clock.core_hz),
+        flash_bytes=max(each.flash.used_bytes for each in sizes),
+        ram_bytes=max(each.ram_bytes for each in sizes),
+    )
