@@ -55,15 +55,15 @@ class Found:
     """The accuracy of a quantizer over all parts of the samples: that of the mean noise, and of all samples."""
 
     sqnr_db: float
-    agreement: float
+    agreement: float | None
 
     @classmethod
     def of(cls, parts: Iterable[Accuracy]) -> "Found":
         """Return the accuracy of all parts."""
         every = list(parts)
         noise = sum(10 ** (-own.sqnr_db / 10) for own in every) / len(every)
-        same = sum(own.agreement * own.samples for own in every)
-        return cls(decibels(1.0, noise), same / sum(own.samples for own in every))
+        same = [own.agreement * own.samples for own in every if own.agreement is not None]
+        return cls(decibels(1.0, noise), sum(same) / sum(own.samples for own in every) if same else None)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def compared(network: Imported) -> Compared:
         ours, in_16_bits = (_together(graph, network.model, samples, bits) for bits in (8, 16))
     except TinysplitError as error:
         return Compared(name, len(graph.layers), graph.macc, refused=str(error))
-    peers = {} if graph.qdq_formats else _peers(graph, network.model, samples)
+    peers = {} if graph.qdq_formats or len(graph.inputs) > 1 else _peers(graph, network.model, samples)
     return Compared(name, len(graph.layers), graph.macc, ours, in_16_bits, peers)
 
 
@@ -140,7 +140,7 @@ def divided(samples: Samples) -> Iterator[tuple[Samples, Samples]]:
     order = np.random.default_rng(SEED).permutation(len(samples.x))
     for part in range(PARTS):
         is_measured = np.arange(len(order)) % PARTS == part
-        calibration, measured = (Samples(samples.x[order[each]], None) for each in (~is_measured, is_measured))
+        calibration, measured = (Samples(samples.x[order[each]]) for each in (~is_measured, is_measured))
         yield calibration, measured
 
 
@@ -179,7 +179,9 @@ def _cells(row: Compared) -> Sequence[Cell]:
 
 
 def _figures(found: Found | None) -> tuple[Cell, Cell]:
-    return (f"{found.sqnr_db:.1f}", f"{found.agreement:.2f}") if found else (None, None)
+    if found is None:
+        return None, None
+    return f"{found.sqnr_db:.1f}", None if found.agreement is None else f"{found.agreement:.2f}"
 
 
 @benchmark("boards", "2 hours", FOLDER, ONLY, BOARD, BITS, JSON)

@@ -217,6 +217,7 @@ def test_only_where_costs_begin_is_the_table_of_the_installation_read() -> None:
         "tinysplit.calibration.conditions",  # without --cost-table
         "tinysplit.api.prediction",  # which takes none, as the next one
         "tinysplit.cli.quantize",
+        "tinysplit.quantize.scale_search",  # of a usual core
         "tinysplit.supported.kernels",  # its cores
         "tinysplit.supported.tables",
         "tinysplit.papers.reproduce.costs",

@@ -49,23 +49,27 @@ def peer_accuracies(
                 quantize_static(
                     prepared,
                     quantized,
-                    _Reader(graph.input_name, calibration),
+                    _Reader(graph.inputs[0].name, calibration),
                     quant_format=QuantFormat.QDQ,
                     per_channel=True,
                     activation_type=QuantType.QUInt8,
                     weight_type=QuantType.QInt8,
                     calibrate_method=method,
                 )
-            scores = _scores_name(onnx.load(quantized))
-            found = run_float_values(quantized, floats.samples.x, (scores,))[scores]
-            yield method.name, Accuracy.of_scores(found.reshape(len(found), -1).astype(np.float64), floats)
+            names = _scores_names(onnx.load(quantized))
+            x = floats.samples.x
+            found = run_float_values(quantized, x, names.values())
+            scores = {name: found[own].reshape(len(x), -1).astype(np.float64) for name, own in names.items()}
+            yield method.name, Accuracy.of_scores(scores, floats)
 
 
-def _scores_name(model: ModelProto) -> str:
-    """Return the output's name, or that of what a final softmax reads, behind its pair."""
-    name: str = model.graph.output[0].name
+def _scores_names(model: ModelProto) -> dict[str, str]:
+    """Return the value that is compared for each output: it, or what a final softmax reads, behind its pair."""
     makers = {output: node for node in model.graph.node for output in node.output}
-    last = makers[name]
-    while last.op_type in {"QuantizeLinear", "DequantizeLinear"} and last.input[0] in makers:
-        last = makers[last.input[0]]
-    return str(last.input[0]) if last.op_type == "Softmax" else name
+    names = {}
+    for output in model.graph.output:
+        last = makers[output.name]
+        while last.op_type in {"QuantizeLinear", "DequantizeLinear"} and last.input[0] in makers:
+            last = makers[last.input[0]]
+        names[output.name] = str(last.input[0]) if last.op_type == "Softmax" else output.name
+    return names

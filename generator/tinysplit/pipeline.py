@@ -18,6 +18,7 @@ from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import (
     DEFAULT_CALIBRATION_COUNT,
     DEFAULT_TIME_LIMIT_S,
+    USUAL_MAX_TIME_INCREASE,
     Copies,
     ProgrammerName,
     SecondObjective,
@@ -59,6 +60,7 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allo
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.sample_warnings import print_reused_samples
+from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.warnings import print_warnings
 from tinysplit.settings.samples import CALIBRATION_SAMPLES
 from tinysplit.settings.search import REPLICATE, SLICES
@@ -95,6 +97,7 @@ class Context:
     settings: CostSettings
     messages: Console  # progress, notes and warnings
     programs: ProgramOptions = PLAIN
+    max_time_increase: float = USUAL_MAX_TIME_INCREASE  # percent, by free scales
 
     @classmethod
     def load(
@@ -133,6 +136,11 @@ class Context:
             self.messages.print(note, highlight=False, soft_wrap=True)
 
     @property
+    def time_limit(self) -> TimeLimit:
+        """What free scales may cost on these boards."""
+        return TimeLimit.on(self.boards, self.table, self.max_time_increase)
+
+    @property
     def title(self) -> str:
         """Network and boards, as in progress messages."""
         return f"{self.graph.name} over {', '.join(board.name for board in self.boards)}"
@@ -159,6 +167,7 @@ class RunRequest:
     programmer: ProgrammerName = ProgrammerName.OPENOCD
     goal: Goal | None = None
     programs: ProgramOptions = PLAIN
+    max_time_increase: float = USUAL_MAX_TIME_INCREASE  # percent, by free scales
     force: bool = False  # of check_output_folder
 
 
@@ -176,7 +185,7 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     check_flashable(request.measuring.rig, request.boards, request.programmer)
     how = (request.settings, messages, request.clock)
     context = Context.load(request.model, request.boards, *how, cost_table=request.cost_table)
-    context = replace(context, programs=request.programs)
+    context = replace(context, programs=request.programs, max_time_increase=request.max_time_increase)
     samples = load_samples(request.samples, context.graph)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
@@ -256,7 +265,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
     graph, messages = context.graph, context.messages
-    calibration = Calibration.of(graph, context.model, samples, messages)
+    calibration = Calibration.of(graph, context.model, samples, messages, context.time_limit)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
         joint = search_jointly(
             graph,
@@ -333,7 +342,7 @@ def quantize_network(
     bits = _limits(context, goal, placement) if goal else context.settings.bits
     kept = context.programs.structure
     given = kept.formats if kept else bits
-    quantization = quantize_model(context.graph, context.model, samples, given, context.messages)
+    quantization = quantize_model(context.graph, context.model, samples, given, context.messages, context.time_limit)
     print_warnings(quantization.quantized, quantization.calibration, context.messages)
     return quantization.quantized
 

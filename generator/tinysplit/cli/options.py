@@ -14,6 +14,7 @@ from tinysplit.common.choices import (
     BIT_WIDTHS,
     INPUT_ARRAY,
     USUAL_MAX_DROP,
+    USUAL_MAX_TIME_INCREASE,
     USUAL_MIN_SQNR_DB,
     InputSource,
     MapLayout,
@@ -25,7 +26,7 @@ from tinysplit.common.host_protocol import MLPERF_BAUD, HostProtocol
 from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 from tinysplit.settings.boards_and_links import BAUD
 from tinysplit.settings.costs import COST_TABLE, INPUT_SOURCE
-from tinysplit.settings.fixed_point import BITS, MAX_ACCURACY_DROP, MIN_SQNR
+from tinysplit.settings.fixed_point import BITS, MAX_ACCURACY_DROP, MAX_TIME_INCREASE, MIN_SQNR
 from tinysplit.settings.measurement import PROGRAMMER, RIG
 from tinysplit.settings.programs import (
     CLOCK,
@@ -76,6 +77,7 @@ LayoutOption = Annotated[MapLayout | None, option(LAYOUT, show_default=False)]
 Bits = Annotated[int, option(BITS, "Bit width of weights and activations: 8 or 16.")]
 BitsOrAuto = Annotated[str, option(BITS)]
 MaxAccuracyDrop = Annotated[float | None, option(MAX_ACCURACY_DROP, MAX_ACCURACY_DROP.help.format(USUAL_MAX_DROP))]
+MaxTimeIncrease = Annotated[float, option(MAX_TIME_INCREASE)]
 MinSqnr = Annotated[float | None, option(MIN_SQNR, MIN_SQNR.help.format(USUAL_MIN_SQNR_DB))]
 KernelOption = Annotated[list[str] | None, option(KERNEL)]
 ObjectiveOption = Annotated[Objective, option(OBJECTIVE)]
@@ -162,6 +164,7 @@ class PrecisionOptions:
     bits: BitsOrAuto = "8"
     max_accuracy_drop: MaxAccuracyDrop = None
     min_sqnr: MinSqnr = None
+    max_time_increase: MaxTimeIncrease = USUAL_MAX_TIME_INCREASE
 
     @property
     def chosen(self) -> "int | Goal":

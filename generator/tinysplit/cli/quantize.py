@@ -23,6 +23,7 @@ from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import measure_accuracy, print_quantization
 from tinysplit.quantize.sample_warnings import print_chance_warnings, print_reused_samples
+from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.validation import layer_errors
 from tinysplit.settings.measurement import SAMPLE_COUNT
 
@@ -38,7 +39,12 @@ def quantize(
     precision: PrecisionOptions,
     calibration_count: CalibrationCount = DEFAULT_CALIBRATION_COUNT,
     board: Annotated[
-        str, typer.Option("--board", "-b", help="Mixed precision: board whose latency and memories count.")
+        str,
+        typer.Option(
+            "--board",
+            "-b",
+            help="Board whose cycles count for free scales, and whose latency and memories for mixed precision.",
+        ),
     ] = "nucleo_f446re",
     statistics: Annotated[
         bool,
@@ -54,7 +60,8 @@ def quantize(
     all_samples = load_samples(given.file, graph)
     calibration = all_samples.first(calibration_count)
     print_reused_samples(calibration, all_samples, "`tinysplit validate` takes others", messages)
-    quantization = quantize_model(graph, model, calibration, widths, messages)
+    limit = TimeLimit.on(load_all([board]), shipped_table(), precision.max_time_increase)
+    quantization = quantize_model(graph, model, calibration, widths, messages, limit)
     report = measure_accuracy(quantization, all_samples, messages)
     emit(as_json, report.to_json(), lambda console: print_quantization(report, console, analysis=statistics))
 

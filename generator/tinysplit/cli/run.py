@@ -126,7 +126,7 @@ def generate(
     settings = replace(split.settings, cost_model=None, kernels=parse_kernels(chosen.kernel))
     settings = replace(settings, host_baud=host.baud, returns_output=mlperf is not None)
     context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock, cost_table=cost_table)
-    context = replace(context, programs=chosen.options(mlperf))
+    context = replace(context, programs=chosen.options(mlperf), max_time_increase=precision.max_time_increase)
     if context.programs.structure:
         split = context.programs.structure.split_for(split, context.graph)
     split = pipeline.reassign(context, split, assign, title=str(split_file))
@@ -218,6 +218,7 @@ def run(
         programmer=programmer,
         goal=goal,
         programs=programs.options,
+        max_time_increase=precision.max_time_increase,
         force=measuring.force,
     )
     report = pipeline.run(request, messages)

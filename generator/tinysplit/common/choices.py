@@ -10,6 +10,7 @@ from tinysplit.settings.setting import Setting
 BIT_WIDTHS = SHORT_BITS, LONG_BITS = 8, 16  # that weights and values may have
 USUAL_MAX_DROP = 0.5  # of mixed precision, in percentage points of top-1
 USUAL_MIN_SQNR_DB = 25.0
+USUAL_MAX_TIME_INCREASE = 10.0  # percent
 ALL_BOARDS = "all"  # of an exploration, in place of the names of board types
 INPUT_ARRAY, LABEL_ARRAY = "x", "y"  # arrays of samples
 DEFAULT_CALIBRATION_COUNT = 100  # samples

@@ -33,6 +33,11 @@ class Samples:
         """Return the first `count` samples."""
         return replace(self, x=self.x[:count], labels={name: own[:count] for name, own in self.labels.items()})
 
+    def spread(self, count: int) -> Self:
+        """Return `count` samples, evenly spread over all, or all if there are no more."""
+        chosen = np.unique(np.linspace(0, len(self.x) - 1, count).astype(np.int64))
+        return replace(self, x=self.x[chosen], labels={name: own[chosen] for name, own in self.labels.items()})
+
 
 def load_samples(samples: Path | SampleSource, graph: Graph) -> Samples:
     """Read inputs and labels, if there are some. Raises InputError where they do not match the network."""

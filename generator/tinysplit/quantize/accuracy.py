@@ -156,6 +156,14 @@ def _accuracy(name: str, scores: NDArray[np.float64], floats: FloatScores) -> Ou
     )
 
 
+def noise_power(quantized: QuantizedGraph, floats: FloatScores) -> float:
+    """Return the squared errors of a network in fixed point before a softmax over the values, of all outputs."""
+    found = _scores(quantized, floats.samples.x)
+    return sum(
+        float(((found[name] - own) ** 2).sum()) / (float((own**2).sum()) or 1.0) for name, own in floats.scores.items()
+    )
+
+
 def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> Scores:
     """Return the dequantized values before a softmax, in ONNX's order."""
     layers = scores_layers(quantized.graph)

@@ -13,18 +13,20 @@ from tinysplit.common.choices import LONG_BITS, SHORT_BITS
 from tinysplit.common.errors import InputError
 from tinysplit.common.progress import steps
 from tinysplit.network.bit_widths import BitWidths
-from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
-from tinysplit.quantize.accuracy import FloatScores
+from tinysplit.quantize.accuracy import FloatScores, noise_power
 from tinysplit.quantize.calibrated_parameters import calibrate_parameters
 from tinysplit.quantize.choose_formats import choose_formats, keep_structure, quantize, widest
 from tinysplit.quantize.read_errors import ReadError
+from tinysplit.quantize.scale_search import NoiseParts, ScaleChoice, TimeLimit, search_scales
 from tinysplit.quantize.statistics import Range, Statistics, value_statistics
-from tinysplit.quantize.value_scales import best_formats
+from tinysplit.quantize.value_scales import NO_FREEDOM, Freedom, ValueScales
+
+MOST_TRIED = 16  # samples on which formats are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +37,11 @@ class Calibration:
     model: Path
     samples: Samples
     statistics: Mapping[str, Statistics]
+    limit: TimeLimit
 
     @classmethod
-    def of(cls, graph: Graph, model: Path, samples: Samples, messages: Console) -> Self:
-        """Run the float network on all samples.
+    def of(cls, graph: Graph, model: Path, samples: Samples, messages: Console, limit: TimeLimit | None = None) -> Self:
+        """Run the float network on all samples; free scales may take as long as `limit` says, or as usual.
 
         Raises InputError where ONNX Runtime cannot, or computes values of other sizes than the layers.
         """
@@ -57,14 +60,19 @@ class Calibration:
             name: reduce(add, (replace(every[value], extremes=None) for value in values))
             for name, values in joined.items()
         }
-        return cls(graph, model, samples, {**every, **sums})
+        return cls(graph, model, samples, {**every, **sums}, limit or TimeLimit.usual())
 
     def nearest(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network in the formats of least error, with weights and biases rounded to nearest.
 
         Raises InputError where no formats keep a layer's accumulators in 32 bits.
         """
-        in_8_bits = {name: values for name, values in self._best_formats.items() if widths.values[name] == values.bits}
+        has_short = SHORT_BITS in widths.values.values()
+        return self._nearest(widths, self.scales.freedom if has_short else NO_FREEDOM)
+
+    def _nearest(self, widths: BitWidths, freedom: Freedom = NO_FREEDOM) -> QuantizedGraph:
+        best = self._value_scales.formats(freedom)
+        in_8_bits = {name: values for name, values in best.items() if widths.values[name] == values.bits}
         formats = choose_formats(self.graph, self._ranges(widths), widths, in_8_bits)
         return quantize(self.graph, formats, widest(formats))
 
@@ -73,11 +81,13 @@ class Calibration:
 
         Raises InputError where no formats keep a layer's accumulators in 32 bits.
         """
+        if self._in_16_bits is not None and widths == BitWidths.of(self.graph, LONG_BITS):
+            return self._in_16_bits
+        return self._calibrated(self.nearest(widths), self.samples)
+
+    def _calibrated(self, nearest: QuantizedGraph, samples: Samples) -> QuantizedGraph:
         reference = self._in_16_bits
-        if reference is None:
-            return self.nearest(widths)
-        is_reference = widths == BitWidths.of(self.graph, LONG_BITS)
-        return reference if is_reference else calibrate_parameters(self.nearest(widths), reference, self.samples.x)
+        return nearest if reference is None else calibrate_parameters(nearest, reference, samples.x)
 
     def in_structure(self, formats: Sequence[LayerFormats]) -> QuantizedGraph:
         """Return the network in the formats of another one, with other scales of weights; else as `best`.
@@ -85,8 +95,7 @@ class Calibration:
         The errors are those of `keep_structure`.
         """
         nearest = quantize(self.graph, keep_structure(self.graph, formats), widest(formats))
-        reference = self._in_16_bits
-        return nearest if reference is None else calibrate_parameters(nearest, reference, self.samples.x)
+        return self._calibrated(nearest, self.samples)
 
     @cached_property
     def float_scores(self) -> FloatScores:
@@ -94,10 +103,40 @@ class Calibration:
         return FloatScores.of(self.graph, self.model, self.samples)
 
     @cached_property
+    def scales(self) -> ScaleChoice:
+        """The free scales and zero points of 8-bit values that pay for their cycles; none in networks that have scales.
+
+        Raises InputError where no formats keep a layer's accumulators in 32 bits.
+        """
+        options = [] if self.graph.qdq_formats else list(self._value_scales.options())
+        if self.limit.percent == 0 or not options or self._in_16_bits is None:
+            return ScaleChoice()
+        few = self.samples.spread(MOST_TRIED)
+        floats = FloatScores.of(self.graph, self.model, few)
+        short, long = (BitWidths.of(self.graph, bits) for bits in (SHORT_BITS, LONG_BITS))
+        usual = self._nearest(short).formats
+        sources = dict.fromkeys(map(self.graph.format_source, self.graph.value_names))
+
+        def noise(freedom: Freedom, values: BitWidths, weights: BitWidths) -> float:
+            nearest = self._nearest(replace(values, weights=weights.weights), freedom)
+            return noise_power(self._calibrated(nearest, few), floats)
+
+        of_weights = noise(NO_FREEDOM, long, short)
+        of_values = {name: noise(NO_FREEDOM, long.with_value(self.graph, name, SHORT_BITS), long) for name in sources}
+        return search_scales(
+            options,
+            NoiseParts(self._read_errors, usual, of_values, of_weights),
+            formats=lambda freedom: {**usual, **self._value_scales.formats(freedom)},
+            noise=lambda freedom: noise(freedom, short, long) + of_weights,
+            cycles=lambda freedom: self.limit.cycles(self._nearest(short, freedom)),
+            limit=self.limit,
+        )
+
+    @cached_property
     def _in_16_bits(self) -> QuantizedGraph | None:
         """Return the reference for calibration; None where its accumulators do not fit 32 bits."""
         try:
-            nearest = self.nearest(BitWidths.of(self.graph, LONG_BITS))
+            nearest = self._nearest(BitWidths.of(self.graph, LONG_BITS))
         except InputError:
             return None
         return calibrate_parameters(nearest, None, self.samples.x)
@@ -112,8 +151,8 @@ class Calibration:
         return {bits: {name: error.clipped(bits) for name, error in errors} for bits in (SHORT_BITS, LONG_BITS)}
 
     @cached_property
-    def _best_formats(self) -> dict[str, ValueFormat]:
-        return best_formats(self.graph, self._read_errors, self.samples.x)
+    def _value_scales(self) -> ValueScales:
+        return ValueScales(self.graph, self._read_errors, self.samples.x)
 
     @cached_property
     def _read_errors(self) -> dict[str, ReadError]:

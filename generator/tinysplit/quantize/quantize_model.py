@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tinysplit.common.choices import LONG_BITS
 from tinysplit.common.progress import steps
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -14,6 +15,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Limits, MixedPrecision, allocate_bits
+from tinysplit.quantize.scale_search import TimeLimit
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +31,27 @@ class Quantization:
 
 
 def quantize_model(
-    graph: Graph, model: Path, samples: Samples, bits: int | Limits | Sequence[LayerFormats], messages: Console
+    graph: Graph,
+    model: Path,
+    samples: Samples,
+    bits: int | Limits | Sequence[LayerFormats],
+    messages: Console,
+    limit: TimeLimit | None = None,
 ) -> Quantization:
     """Calibrate on `samples` and quantize to 8 or 16 bits, in mixed precision within limits, or in given formats.
+
+    Free scales may take as long as `limit` says, or as usual; a line tells what they bring.
 
     Raises InputError where no formats keep the accumulators in 32 bits, CheckFailedError where no bit widths are
     accurate enough within the limits; the errors of given formats are those of `keep_structure`.
     """
-    calibration = Calibration.of(graph, model, samples, messages)
+    calibration = Calibration.of(graph, model, samples, messages, limit)
     if isinstance(bits, Sequence):
         return Quantization(calibration, calibration.in_structure(bits))
+    if bits != LONG_BITS:
+        with steps(messages, f"choosing scales of {graph.name}"):
+            line = calibration.scales.line(calibration.limit)
+        messages.print(line, highlight=False, soft_wrap=True)
     if not isinstance(bits, Limits):
         return Quantization(calibration, calibration.best(BitWidths.of(graph, bits)))
     with steps(messages, f"choosing bit widths of {graph.name}"):

@@ -114,12 +114,13 @@ class ReadError:
         return max(seen - whole, 0)
 
     def __call__(self, values: ValueFormat) -> float:
-        """Return the relative mean squared error in this format."""
-        return sum(self._of(function, values) for function in self.functions)
+        """Return the relative mean squared error in this format, with what samples that were not seen may add."""
+        beyond = self.seen.error_beyond(values) if () in self.functions else 0.0
+        return self._seen(values) + beyond * self.seen.count / self._power
 
     def sqnr_db(self, values: ValueFormat) -> float:
         """Return the signal to quantization-noise ratio in this format, in dB, of what is read."""
-        return decibels(len(self.functions), self(values))
+        return decibels(len(self.functions), self._seen(values))
 
     def clipped(self, bits: int) -> Range:
         """Return the range that the Q format of `bits` bits with the least error holds."""
@@ -133,12 +134,20 @@ class ReadError:
         best = min((QFormat(bits, whole.fraction_bits + extra) for extra in finer), key=self)
         return max(low, best.low * best.scale), min(high, best.high * best.scale)
 
+    def _seen(self, values: ValueFormat) -> float:
+        return sum(self._of(function, values) for function in self.functions)
+
+    @property
+    def _power(self) -> float:
+        """The squares of all numbers, added up."""
+        seen = self.seen.count * (self.seen.variance + self.seen.mean**2)
+        return seen + self.constants * self.constant**2 or 1.0
+
     def _of(self, function: Function, values: ValueFormat) -> float:
         if not function:
             constant = np.array(self.constant)
             lost = self.constants * float(values.dequantize(values.quantize(constant)) - constant) ** 2
-            power = self.seen.count * (self.seen.variance + self.seen.mean**2) + self.constants * self.constant**2
-            return (self.seen.count * self.seen.error(values) + lost) / (power or 1.0)
+            return (self.seen.count * self.seen.error(values) + lost) / self._power
         exact = computed(function, self._points)
         rounded = _rounded(function, self._points, values, float(np.abs(exact).max(initial=0.0)))
         error, power = ((part**2 * self._counts).sum() for part in (rounded - exact, exact))

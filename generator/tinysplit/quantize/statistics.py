@@ -5,7 +5,7 @@ Singh 2024 chooses the quantization factor from "a statistical metric of a range
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import frexp, inf, log10
+from math import exp, frexp, inf, log10
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +17,9 @@ from tinysplit.network.float_reference import NO_PAIRS, Pairs, run_samples
 from tinysplit.network.layers.base import Shape
 
 BINS = 2048  # at most, on either side of zero
+LEAST_TAIL = 4  # samples: fewer say nothing about others
+TRUST = 0.1  # in tails that few samples give: steps are certain to grow
+TAIL_SHARE = 4  # one of so many samples is in the tail
 FINER_FORMATS = 4  # tried, from the one that holds the whole range on
 
 Range = tuple[float, float]
@@ -43,6 +46,7 @@ class Statistics:
     first_bin: int
     bins: NDArray[np.int64] = field(repr=False)
     extremes: FloatArray | None = field(default=None, repr=False)  # 2 x shape: minimum and maximum by position
+    of_samples: FloatArray | None = field(default=None, repr=False)  # samples x 2: minimum and maximum of each
 
     @classmethod
     def of(cls, numbers: FloatArray, most_bins: int = BINS) -> Self:
@@ -73,9 +77,11 @@ class Statistics:
         if self.extremes is not None and other.extremes is not None:
             lows, highs = zip(self.extremes, other.extremes, strict=True)
             extremes = np.stack([np.minimum(*lows), np.maximum(*highs)])
-        return Statistics(
-            count, float(low), float(high), mean, squares / count, width, int(places.min()), bins, extremes
-        )
+        of_samples = None
+        if self.of_samples is not None and other.of_samples is not None:
+            of_samples = np.concatenate([self.of_samples, other.of_samples])
+        histogram = width, int(places.min()), bins
+        return Statistics(count, float(low), float(high), mean, squares / count, *histogram, extremes, of_samples)
 
     def places(self, width: float) -> NDArray[np.int64]:
         """Return the bin number of each bin (n_bins) in a histogram with bins of `width`, at least as wide."""
@@ -127,6 +133,18 @@ class Statistics:
         rounded = np.minimum(values.scale**2 / 12, centers**2)  # what is below half a step becomes 0
         return float((self.bins * np.where(clipped > 0, (clipped + values.scale / 2) ** 2, rounded)).sum() / self.count)
 
+    def error_beyond(self, values: ValueFormat) -> float:
+        """Return the mean squared error that clipping is expected to add for samples that were not seen.
+
+        The largest number of a sample is taken to exceed those seen with an exponential tail, which the largest quarter
+        of the samples gives; so is the smallest.
+        """
+        if self.of_samples is None or len(self.of_samples) < LEAST_TAIL:
+            return 0.0
+        low, high = ((limit - values.zero_point) * values.scale for limit in (values.low, values.high))
+        beyond = _tail_error(self.of_samples[:, 1], high) + _tail_error(-self.of_samples[:, 0], -low)
+        return TRUST * beyond * len(self.of_samples) / self.count
+
     def best_format(self, bits: int) -> QFormat:
         """Return the Q format of `bits` bits with the least mean squared error; the coarser of two that tie."""
         whole = QFormat.for_range(bits, *self.range)
@@ -152,6 +170,19 @@ def value_statistics(
     statistics: dict[str, Statistics] = {}
     for run in run_samples(model, x, wanted, pairs):
         for name, value in zip(wanted, run, strict=True):
-            seen = replace(Statistics.of(value), extremes=np.stack([value, value]))
+            seen = Statistics.of(value)
+            of_sample = np.array([[seen.minimum, seen.maximum]])
+            seen = replace(seen, extremes=np.stack([value, value]), of_samples=of_sample)
             statistics[name] = statistics[name] + seen if name in statistics else seen
     return statistics
+
+
+def _tail_error(largest: FloatArray, limit: float) -> float:
+    """Return the expected square of what exceeds `limit` of a further sample; `largest` numbers of samples (N)."""
+    ordered = np.sort(largest)[::-1]
+    count = len(ordered) // TAIL_SHARE
+    begin = float(ordered[count])
+    length = float(ordered[:count].mean()) - begin  # of the tail: the mean excess
+    if length <= 0:
+        return 0.0
+    return count / (len(ordered) + 1) * 2 * length**2 * exp(min(begin - limit, 0.0) / length)

@@ -1,12 +1,15 @@
-"""Scales of 8-bit values that need not be powers of two, where they cost nothing at run time.
+"""Scales of 8-bit values that need not be powers of two, and zero points.
 
 A layer with weights requantizes to any scale of its output: it only changes the scale of its weights. Values between
-such layers have the scale with the least error. Values that are added or concatenated keep powers of
-two, for which kernels need only shifts. The network's inputs, which the host quantizes, may have a zero point as well;
-so may the inputs of fully connected layers, which use each value once per weight.
+such layers have the scale with the least error. The network's inputs and outputs, which the host converts, may have a
+zero point as well; so may the inputs of fully connected layers, which use each value once per weight. All that costs
+nothing. What may cost cycles is optional (`Freedom`): other scales of values that are added or concatenated, for whose
+powers of two kernels need only shifts, and other zero points.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,30 +25,113 @@ from tinysplit.quantize.read_errors import ReadError
 
 BITS = 8
 STEPS = (1 << BITS) - 1  # from the lowest integer to the highest
-SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)  # of a value range, tried in turn
+SHARES = (1.0, 1.05, 1.1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4, 0.3)  # of a value range, tried in turn
+LEAST_RATIO = 0.8  # of the error with a zero point to that without: zero points that bring less are not tried
 IN_HALF = 4  # shares from one to half of it where functions of the value are read, as often as the range can be halved
 HALVINGS = 16  # of the range of the numbers seen
 OFF_GRID = 1e-3  # steps: rounding error of float32
 
 
-def best_formats(graph: Graph, errors: Mapping[str, ReadError], x: FloatArray) -> dict[str, ValueFormat]:
-    """Return the formats of 8-bit values that need not be Q formats, by name; `x` are the samples of the `errors`.
+@dataclass(frozen=True)
+class Freedom:
+    """Values whose formats may cost cycles: `scales` are no powers of two though they are joined."""
 
-    Left out are values that are added or concatenated, outputs of a softmax, and ranges with NaN or infinity.
-    """
-    powers_of_two, inputs = set(_powers_of_two(graph)), by_name(graph.inputs, x)
-    formats = {}
-    for name in graph.value_names:
-        error = errors[name]
-        low, high = error.range
-        if name in powers_of_two or not np.isfinite([low, high]).all() or low == high == 0:
-            continue
-        if name in inputs:
-            formats[name] = _on_grid(inputs[name]) or _least_error(error, is_symmetric=False)
-        else:
-            has_zero_point = error.is_of_tables or (low >= 0 and _only_for_vectors(graph, name))
-            formats[name] = _least_error(error, is_symmetric=not has_zero_point)
-    return formats
+    scales: frozenset[str] = frozenset()
+    zero_points: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Freedom") -> "Freedom":
+        """Return both together."""
+        return Freedom(self.scales | other.scales, self.zero_points | other.zero_points)
+
+
+NO_FREEDOM = Freedom()
+
+
+@dataclass(frozen=True, eq=False)
+class ValueScales:
+    """The formats that 8-bit values of a network may have; `x` are the samples of the `errors`."""
+
+    graph: Graph
+    errors: Mapping[str, ReadError]
+    x: FloatArray
+
+    def formats(self, freedom: Freedom = NO_FREEDOM) -> dict[str, ValueFormat]:
+        """Return the formats that need not be Q formats, by name.
+
+        Left out are values that are added or concatenated, without `freedom`, outputs of a softmax, and ranges with NaN
+        or infinity.
+        """
+        zero_points = freedom.zero_points | self._free_zero_points
+        kept = self._powers_of_two - freedom.scales
+        names = (name for name in self.graph.value_names if name not in kept and _has_range(self.errors[name]))
+        return {name: self._with_zero_point(name) if name in zero_points else self._symmetric(name) for name in names}
+
+    def options(self) -> Iterator[Freedom]:
+        """Yield what may be free: the scales around a layer that joins values, and the zero points of single values.
+
+        Zero points that hardly change the error of their value are left out.
+        """
+        graph = self.graph
+        for layer in graph.layers:
+            if isinstance(layer, Joining):
+                sources = {graph.format_source(name) for name in (*layer.inputs, layer.output)}
+                yield Freedom(self._powers_of_two.intersection(sources).difference(self._inputs))
+        for name in graph.value_names:
+            error = self.errors[name]
+            if name in self._free_zero_points or graph.format_source(name) != name or not _has_range(error):
+                continue
+            if error(self._with_zero_point(name)) < LEAST_RATIO * error(self._symmetric(name)):
+                yield Freedom(self._powers_of_two & {name}, frozenset({name}))
+
+    def _symmetric(self, name: str) -> ValueFormat:
+        return self._found(name, is_symmetric=True)
+
+    def _with_zero_point(self, name: str) -> ValueFormat:
+        return self._found(name, is_symmetric=False)
+
+    def _found(self, name: str, *, is_symmetric: bool) -> ValueFormat:
+        key = name, is_symmetric
+        if key not in self._known:
+            on_grid = _on_grid(self._inputs[name]) if name in self._inputs else None
+            self._known[key] = on_grid or _least_error(self.errors[name], is_symmetric=is_symmetric)
+        return self._known[key]
+
+    @cached_property
+    def _inputs(self) -> Mapping[str, FloatArray]:
+        return by_name(self.graph.inputs, self.x)
+
+    @cached_property
+    def _known(self) -> dict[tuple[str, bool], ValueFormat]:
+        return {}
+
+    @cached_property
+    def _free_zero_points(self) -> frozenset[str]:
+        """The values whose zero points cost no cycles, and outputs of a softmax, which have none."""
+        graph, errors = self.graph, self.errors
+        of_softmax = {layer.output for layer in graph.layers if isinstance(layer, Softmax)}
+        return frozenset(
+            name
+            for name in graph.value_names
+            if name in {*self._inputs, *of_softmax}
+            or errors[name].is_of_tables
+            or (errors[name].range[0] >= 0 and _only_for_vectors(graph, name))
+            or (name not in self._powers_of_two and _is_only_output(graph, name))
+        )
+
+    @cached_property
+    def _powers_of_two(self) -> frozenset[str]:
+        return frozenset(_powers_of_two(self.graph))
+
+
+def _has_range(error: ReadError) -> bool:
+    low, high = error.range
+    return bool(np.isfinite([low, high]).all()) and not low == high == 0
+
+
+def _is_only_output(graph: Graph, name: str) -> bool:
+    """Return whether a value has the format of the network's output, and no layer computes with it."""
+    readers = [layer for layer in graph.layers if name in layer.inputs]
+    return all(layer.keeps_format and _is_only_output(graph, layer.output) for layer in readers)
 
 
 def _powers_of_two(graph: Graph) -> Iterator[str]:
@@ -98,8 +184,6 @@ def _least_error(error: ReadError, *, is_symmetric: bool) -> ValueFormat:
     if is_symmetric:
         step = max(low / whole.low, high / whole.high)
         return min((ValueFormat.of(BITS, share * step) for share in shares), key=error)
-    if error.is_of_value:
-        return min((_over(share * low, share * high) for share in shares), key=error)
     for _ in range(2):  # one end after the other: functions may be flat at one of them alone
         high = min((share * high for share in shares), key=lambda end: error(_over(low, end)))
         low = min((share * low for share in shares), key=lambda end: error(_over(end, high)))

@@ -22,3 +22,10 @@ MIN_SQNR = Setting(
     Heading.FIXED_POINT,
     argument="min_sqnr_db",
 )
+MAX_TIME_INCREASE = Setting(
+    "max_time_increase",
+    "By how many percent free scales and zero points of 8-bit values may increase the predicted cycles; 0: scales of "
+    "joined values are powers of two.",
+    Heading.FIXED_POINT,
+    at_least=0,
+)
