@@ -17,12 +17,15 @@ from common.tables import Cell, MarkdownTable, print_json
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import RunRequest, run
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.statistics import decibels
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 
@@ -182,6 +185,61 @@ def _figures(found: Found | None) -> tuple[Cell, Cell]:
     if found is None:
         return None, None
     return f"{found.sqnr_db:.1f}", None if found.agreement is None else f"{found.agreement:.2f}"
+
+
+@benchmark("choices", "5 minutes", FOLDER, ONLY, JSON)
+def choices(options: Namespace) -> None:
+    """Measure what each choice of the 8-bit quantizer brings: SQNR in dB with and without it.
+
+    One of the parts of the samples is evaluated with a calibration on the others. Columns from left to right: weights
+    and biases rounded to nearest with powers of two at joined values; calibrated rounding and bias correction; free
+    scales and zero points where they pay, and their predicted cycles on a Cortex-M4. The last line has the medians of
+    what each column adds to the one before.
+    """
+    rows = []
+
+    def passing() -> Iterator[Steps]:
+        for each in imported(options.folder, options.only):
+            if each.graph and not each.graph.qdq_formats:
+                rows.append(Steps.of(each.model, each.graph))
+                yield rows[-1]
+
+    if options.json:
+        print_json(list(passing()))
+        return
+    numbers = ("nearest dB", "calibrated dB", "free scales dB", "cycles")
+    MarkdownTable("network", numbers=numbers).print(row.cells for row in passing())
+    gains = [[row.calibrated_db - row.nearest_db, row.free_db - row.calibrated_db] for row in rows]
+    print("\nmedian gains: {:+.1f} dB, {:+.1f} dB".format(*map(median, zip(*gains, strict=True))))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The SQNR of a network with more and more choices, and the cycles that the last one adds."""
+
+    network: str
+    nearest_db: float
+    calibrated_db: float
+    free_db: float
+    percent: float
+
+    @classmethod
+    def of(cls, model: Path, graph: Graph) -> "Steps":
+        """Quantize a network in all ways."""
+        calibration, measured = next(divided(load_samples(model.with_suffix(".npz"), graph)))
+        floats, widths = FloatScores.of(graph, model, measured), BitWidths.all(graph, 8)
+        usual, free = (
+            Calibration.of(graph, model, calibration, QUIET, limit) for limit in (TimeLimit.usual(0), TimeLimit.usual())
+        )
+        networks = (usual.nearest(widths), usual.best(widths), free.best(widths))
+        nearest_db, calibrated_db, free_db = (Accuracy.of(each, floats).sqnr_db for each in networks)
+        return cls(model.stem, nearest_db, calibrated_db, free_db, free.scales.percent)
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """The cells of its line."""
+        every = (self.nearest_db, self.calibrated_db, self.free_db)
+        return self.network, *(f"{each:.1f}" for each in every), f"{self.percent:+.1f} %"
 
 
 @benchmark("boards", "2 hours", FOLDER, ONLY, BOARD, BITS, JSON)

@@ -102,9 +102,10 @@ def measure(options: Namespace) -> Iterator[Row]:
     for name, network in chosen_networks(options.only).items():
         graph = network.graph()
         for bits in options.bits or (8, 16):
-            quantized, x = calibrated(network, graph, bits)
             for board in options.board or ONE_OF_EACH_FAMILY:
-                if not options.core or load_board(board).device.core in options.core:
+                core = load_board(board).device.core
+                if not options.core or core in options.core:
+                    quantized, x = calibrated(network, graph, bits, core)
                     yield _measured(name, board, quantized, quantize_input(quantized, x), options)
 
 

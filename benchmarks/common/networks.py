@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 from rich.console import Console
 
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
@@ -17,6 +18,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.scale_search import USUAL_CORE, TimeLimit
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -102,13 +104,14 @@ def chosen_networks(only: str) -> dict[str, Network]:
     return {name: network for name, network in NETWORKS.items() if only in name and network.model.exists()}
 
 
-def calibrated(network: Network, graph: Graph, bits: int) -> tuple[QuantizedGraph, np.ndarray]:
-    """Return the network, calibrated on its first samples or on a few random ones, and one input."""
+def calibrated(network: Network, graph: Graph, bits: int, core: str = USUAL_CORE) -> tuple[QuantizedGraph, np.ndarray]:
+    """Return the network for a core, calibrated on its first samples or on a few random ones, and one input."""
     if network.samples:
         x = load_samples(network.samples, graph).x[:CALIBRATION_COUNT]
     else:
         x = random_samples(network, graph, RANDOM_CALIBRATION_COUNT, seed=0).x
-    return quantize_model(graph, network.model, Samples(x), bits, QUIET).quantized, x[:1]
+    limit = TimeLimit(shipped_table(), (core,))
+    return quantize_model(graph, network.model, Samples(x), bits, QUIET, limit).quantized, x[:1]
 
 
 def random_samples(network: Network, graph: Graph, count: int, seed: int) -> Samples:

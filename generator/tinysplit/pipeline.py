@@ -58,7 +58,7 @@ from tinysplit.project.split_file import SplitFile, check_split_matches
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
 from tinysplit.quantize.mixed_precision.joint_search import JointSplit, search_jointly
-from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.quantize_model import print_scales, quantize_model
 from tinysplit.quantize.sample_warnings import print_reused_samples
 from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.warnings import print_warnings
@@ -266,6 +266,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     """
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages, context.time_limit)
+    print_scales(calibration, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
         joint = search_jointly(
             graph,

@@ -30,6 +30,13 @@ class Quantization:
     mixed_precision: MixedPrecision | None = None
 
 
+def print_scales(calibration: Calibration, messages: Console) -> None:
+    """Choose the free scales of 8-bit values, and print what they bring. The errors are those of `scales`."""
+    with steps(messages, f"choosing scales of {calibration.graph.name}"):
+        line = calibration.scales.line(calibration.limit)
+    messages.print(line, highlight=False, soft_wrap=True)
+
+
 def quantize_model(
     graph: Graph,
     model: Path,
@@ -49,9 +56,7 @@ def quantize_model(
     if isinstance(bits, Sequence):
         return Quantization(calibration, calibration.in_structure(bits))
     if bits != LONG_BITS:
-        with steps(messages, f"choosing scales of {graph.name}"):
-            line = calibration.scales.line(calibration.limit)
-        messages.print(line, highlight=False, soft_wrap=True)
+        print_scales(calibration, messages)
     if not isinstance(bits, Limits):
         return Quantization(calibration, calibration.best(BitWidths.of(graph, bits)))
     with steps(messages, f"choosing bit widths of {graph.name}"):
