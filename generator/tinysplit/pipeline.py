@@ -136,11 +136,6 @@ class Context:
             self.messages.print(note, highlight=False, soft_wrap=True)
 
     @property
-    def time_limit(self) -> TimeLimit:
-        """What free scales may cost on these boards."""
-        return TimeLimit.on(self.boards, self.table, self.max_time_increase)
-
-    @property
     def title(self) -> str:
         """Network and boards, as in progress messages."""
         return f"{self.graph.name} over {', '.join(board.name for board in self.boards)}"
@@ -265,7 +260,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     Raises CheckFailedError where no split is feasible or no widths that fit the boards meet the goal.
     """
     graph, messages = context.graph, context.messages
-    calibration = Calibration.of(graph, context.model, samples, messages, context.time_limit)
+    calibration = Calibration.of(graph, context.model, samples, messages, _time_limit(context))
     print_scales(calibration, messages)
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
         joint = search_jointly(
@@ -343,7 +338,7 @@ def quantize_network(
     bits = _limits(context, goal, placement) if goal else context.settings.bits
     kept = context.programs.structure
     given = kept.formats if kept else bits
-    quantization = quantize_model(context.graph, context.model, samples, given, context.messages, context.time_limit)
+    quantization = quantize_model(context.graph, context.model, samples, given, context.messages, _time_limit(context))
     print_warnings(quantization.quantized, quantization.calibration, context.messages)
     return quantization.quantized
 
@@ -495,6 +490,10 @@ def _print_alternatives(context: Context, split: Split, search: Search) -> None:
     notes = (cost_model_of(model).note,) if model else better_alternatives(split, _solver(context, search))
     for note in notes:
         context.messages.print(note, highlight=False, soft_wrap=True)
+
+
+def _time_limit(context: Context) -> TimeLimit:
+    return TimeLimit.on(context.boards, context.table, context.max_time_increase)
 
 
 def _limits(context: Context, goal: Goal, placement: Placement | None) -> Limits:
