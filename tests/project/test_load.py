@@ -9,11 +9,13 @@ from tinysplit import pipeline
 from tinysplit.common.errors import InputError
 from tinysplit.common.project_files import PARAMETERS_NAME
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.quantize_model import quantize_model
+from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.slices.settings import Search
 
 QUIET = Console(quiet=True)
@@ -29,7 +31,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_folder_has_the_integers_that_calibration_chose(folder: Path) -> None:
     graph = import_model(MODEL)
-    wanted = quantize_model(graph, MODEL, load_samples(CALIBRATION, graph).first(20), 8, QUIET).quantized
+    samples, limit = load_samples(CALIBRATION, graph).first(20), TimeLimit(shipped_table(), ("cortex-m0plus",))
+    wanted = quantize_model(graph, MODEL, samples, 8, QUIET, limit).quantized
     found = read_quantized(folder, Project.read(folder))
     nearest = (layer.layer.round_parameters(layer.formats) for layer in wanted.layers)
     pairs = [(own.parameters, other) for own, other in zip(wanted.layers, nearest, strict=True)]
