@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from models.tflite_builder import Quantization, TfliteBuilder
+from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.network.sample_files import SampleArrays
@@ -191,10 +192,50 @@ def litert_outputs(path: Path, x: NDArray[Any]) -> NDArray[Any]:
     (given,), (result,) = interpreter.get_input_details(), interpreter.get_output_details()
     outputs = []
     for sample in x:
+        interpreter.reset_all_variables()
         interpreter.set_tensor(given["index"], sample[np.newaxis])
         interpreter.invoke()
         outputs.append(interpreter.get_tensor(result["index"]).reshape(-1).copy())
     return np.array(outputs)
+
+
+def recurrent(path: Path, **fields: float) -> Path:
+    """Write an LSTM of 5 units over 6 steps of 4 values."""
+    net, units, steps, inputs = TfliteBuilder(), 5, 6, 4
+    x, y = net.tensor((1, steps, inputs)), net.tensor((1, steps, units))
+    gates = [net.constant(weights(units, size)) for size in (*[inputs] * 4, *[units] * 4)]
+    biases = [net.constant(weights(units)) for _ in range(4)]
+    states = [net.state((1, units)), net.state((1, units))]
+    operands = [x, *gates, -1, -1, -1, *biases, -1, -1, *states, *[-1] * 4]
+    options = {"FusedActivationFunction": 4, **fields}
+    net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", operands, y, "UnidirectionalSequenceLSTMOptions", **options)
+    return net.save(path, [x], [y])
+
+
+def test_an_lstm_computes_what_litert_does(tmp_path: Path) -> None:
+    path = recurrent(tmp_path / "net.tflite", CellClip=10.0)
+    x = RNG.normal(size=(8, 6, 4)).astype(np.float32)
+    expected = litert_outputs(path, x)
+    np.testing.assert_allclose(run_float(path, x).reshape(expected.shape), expected, rtol=1e-4, atol=1e-5)
+    graph = import_model(path)
+    quantized = quantize_model(
+        graph, path, load_samples(SampleArrays(x, None), graph), 16, Console(quiet=True)
+    ).quantized
+    real = quantized.layers[-1].formats.y.dequantize(run_integer(quantized, x)).reshape(expected.shape)
+    np.testing.assert_allclose(real, expected, rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"CellClip": 1.0}, "has another activation than tanh, or a clip below 10"),
+        ({"FusedActivationFunction": 1}, "has another activation than tanh, or a clip below 10"),
+        ({"TimeMajor": 1}, "has its steps before the batch"),
+    ],
+)
+def test_an_unusual_lstm_is_refused(tmp_path: Path, fields: dict[str, float], text: str) -> None:
+    with pytest.raises(InputError, match=f"UNIDIRECTIONAL_SEQUENCE_LSTM 0: {text}"):
+        import_model(recurrent(tmp_path / "net.tflite", **fields))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import tflite
 
+from tinysplit.tflite_import.lstm import lstm
 from tinysplit.tflite_import.tflite_file import TfliteOperator, TfliteTensor
 from tinysplit.tflite_import.translation import TO_MAP, RefusedError, Translation
 
 Translator = Callable[[Translation, TfliteOperator], None]
-OPERATORS: dict[str, Translator] = {}
+OPERATORS: dict[str, Translator] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}
 SIMPLE = {
     "ABS": "Abs",
     "ADD": "Add",

@@ -25,11 +25,18 @@ class TfliteBuilder:
 
     tensors: list[tuple[Any, ...]] = field(default_factory=list)
     operators: list[tuple[Any, ...]] = field(default_factory=list)
+    states: set[int] = field(default_factory=set)  # tensors that stay from one inference to the next
 
     def tensor(self, shape: Sequence[int], dtype: str = "float32", quantization: Quantization | None = None) -> int:
         """Add an activation, and return its index."""
         self.tensors.append((shape, dtype, quantization, None))
         return len(self.tensors) - 1
+
+    def state(self, shape: Sequence[int]) -> int:
+        """Add a tensor of floats that stays from one inference to the next, and return its index."""
+        index = self.tensor(shape)
+        self.states.add(index)
+        return index
 
     def constant(self, value: Any, quantization: Quantization | None = None) -> int:  # noqa: ANN401 (an array)
         """Add a constant, and return its index."""
@@ -90,6 +97,7 @@ class TfliteBuilder:
         tflite.TensorAddType(b, getattr(tflite.TensorType, dtype.upper()))
         tflite.TensorAddBuffer(b, 0 if data is None else index + 1)
         tflite.TensorAddName(b, name)
+        tflite.TensorAddIsVariable(b, index in self.states)
         if parameters is not None:
             tflite.TensorAddQuantization(b, parameters)
         return int(tflite.TensorEnd(b))
