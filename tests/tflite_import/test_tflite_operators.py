@@ -199,17 +199,34 @@ def litert_outputs(path: Path, x: NDArray[Any]) -> NDArray[Any]:
     return np.array(outputs)
 
 
-def recurrent(path: Path, **fields: float) -> Path:
-    """Write an LSTM of 5 units over 6 steps of 4 values."""
-    net, units, steps, inputs = TfliteBuilder(), 5, 6, 4
-    x, y = net.tensor((1, steps, inputs)), net.tensor((1, steps, units))
-    gates = [net.constant(weights(units, size)) for size in (*[inputs] * 4, *[units] * 4)]
-    biases = [net.constant(weights(units)) for _ in range(4)]
+def recurrent(path: Path, *, is_quantized: bool = False, **fields: float) -> Path:
+    """Write an LSTM of 5 units over 6 steps of 4 values, of floats, or of integers that stand for the same."""
+    net, units, steps, inputs, rng = TfliteBuilder(), 5, 6, 4, np.random.default_rng(5)
+    unit, step = 1 / 64, 1 / 16
+
+    def constant(scale: float, dtype: type[np.signedinteger[Any]], *shape: int) -> int:
+        integers = rng.integers(-100, 100, shape).astype(dtype)
+        if is_quantized:
+            return net.constant(integers, Quantization([scale]))
+        return net.constant((integers * scale).astype(np.float32))
+
+    of_x, of_y = (Quantization([step], 3), Quantization([1 / 128])) if is_quantized else (None, None)
+    dtype = "int8" if is_quantized else "float32"
+    x, y = net.tensor((1, steps, inputs), dtype, of_x), net.tensor((1, steps, units), dtype, of_y)
+    gates = [constant(unit, np.int8, units, size) for size in (*[inputs] * 4, *[units] * 4)]
+    biases = [constant(unit * step, np.int32, units) for _ in range(4)]
     states = [net.state((1, units)), net.state((1, units))]
     operands = [x, *gates, -1, -1, -1, *biases, -1, -1, *states, *[-1] * 4]
     options = {"FusedActivationFunction": 4, **fields}
     net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", operands, y, "UnidirectionalSequenceLSTMOptions", **options)
     return net.save(path, [x], [y])
+
+
+def test_weights_of_an_lstm_of_integers_are_those_of_floats(tmp_path: Path) -> None:
+    path = recurrent(tmp_path / "integers.tflite", is_quantized=True)
+    samples = load_samples(SampleArrays(RNG.integers(-40, 40, (8, 6, 4)).astype(np.int8), None), import_model(path))
+    expected = litert_outputs(recurrent(tmp_path / "floats.tflite"), samples.x)
+    np.testing.assert_allclose(run_float(path, samples.x).reshape(expected.shape), expected, rtol=0, atol=0.51 / 128)
 
 
 def test_an_lstm_computes_what_litert_does(tmp_path: Path) -> None:
@@ -233,7 +250,7 @@ def test_an_lstm_computes_what_litert_does(tmp_path: Path) -> None:
         ({"TimeMajor": 1}, "has its steps before the batch"),
     ],
 )
-def test_an_unusual_lstm_is_refused(tmp_path: Path, fields: dict[str, float], text: str) -> None:
+def test_an_unusual_lstm_is_refused(tmp_path: Path, fields: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=f"UNIDIRECTIONAL_SEQUENCE_LSTM 0: {text}"):
         import_model(recurrent(tmp_path / "net.tflite", **fields))
 
