@@ -63,6 +63,7 @@ WHY_NOT = (  # parts of what the importer says
     "holds no layer that computes",  # a reduction over no axes
     "takes fewer pixels with antialias",
     "takes pixels outside the map",
+    "TopK '",  # of more than one element, or the smallest
     "which needs constant sizes or scales",  # tf_crop_and_resize of both axes
     "only activation * weight matrix is supported",  # other weights for each matrix of a batch
     "other values to each row",
