@@ -95,6 +95,11 @@ def sequence(b: OnnxBuilder, operator: str, batch: int = 1, operands: tuple[str,
     b.node(operator, *products, *operands, hidden_size=2, **attributes)
 
 
+def large_state(b: OnnxBuilder, operator: str) -> None:
+    """Add a recurrent operator that begins with a hidden state beyond 1."""
+    sequence(b, operator, 1, ("", "", b.constant(np.array([[[0.5, 1.5]]], np.float32))))
+
+
 def last_cell_state(b: OnnxBuilder) -> None:
     """Add an LSTM whose last cell state is read."""
     sequence(b, "LSTM")
@@ -327,6 +332,7 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Gemm", dense.CONSTANT_LEFT, lambda b: (b.node("Flatten"), b.node("Gemm", b.constant(weights(3, 1)), "@"))),
     ("Gemm", dense.OTHER_ROWS, lambda b: rows(b, 4, 2)),
     *((name, recurrent.CLIPPED, lambda b, name=name: sequence(b, name, clip=1.0)) for name in RECURRENT),
+    *((name, recurrent.LARGE_STATE, lambda b, name=name: large_state(b, name)) for name in RECURRENT),
     *((name, recurrent.SEVERAL_SEQUENCES, lambda b, name=name: sequence(b, name, 2)) for name in RECURRENT),
     *(
         (name, recurrent.OTHER_STEPS, lambda b, name=name: sequence(b, name, 1, ("", b.constant([5], np.int32))))

@@ -275,6 +275,20 @@ def test_any_size(tmp_path: Path, mode: str, transformation: str, size: tuple[in
     assert kinds(graph).count(Conv) <= 4  # two for two axes
 
 
+@pytest.mark.parametrize("scales", [(1.3, 1), (1, 0.7), (1.3, 0.7), (0.6, 0.45), (2.6, 1.7)])
+@pytest.mark.parametrize(
+    ("transformation", "rounding"), [("half_pixel", "round_prefer_floor"), ("asymmetric", "floor")]
+)
+def test_nearest_pixels_of_any_scale(
+    tmp_path: Path, transformation: str, rounding: str, scales: tuple[float, float]
+) -> None:
+    builder = OnnxBuilder(["n", 3, 7, 10])
+    conv(builder, 3, 3, (1, 1))
+    attributes = {"coordinate_transformation_mode": transformation, "nearest_mode": rounding}
+    builder.node("Resize", "", builder.constant([1, 1, *scales]), **attributes)
+    assert set(kinds(check(builder.save(tmp_path)))) == {Conv, Permute}
+
+
 @pytest.mark.parametrize("attributes", [{"exclude_outside": 1}, {"cubic_coeff_a": -0.5}, {}])
 def test_cubic_interpolation(tmp_path: Path, attributes: dict[str, Any]) -> None:
     builder = a_map()

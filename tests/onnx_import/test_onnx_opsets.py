@@ -36,6 +36,19 @@ def test_what_exporters_of_old_opsets_write(tmp_path: Path, opset: int) -> None:
     assert kinds(check(builder.save(tmp_path))) == [Conv, MaxPool, Upsample, Dense, Softmax]
 
 
+@pytest.mark.parametrize("opset", [8, 9, 10])
+def test_interpolation_of_old_opsets_begins_at_the_first_pixel(tmp_path: Path, opset: int) -> None:
+    builder = OnnxBuilder(["n", 3, 5, 4], opset)
+    conv(builder, 4, 3, (1, 1))
+    if opset == 10:
+        builder.node("Resize", builder.constant([1, 1, 2, 3]), mode="linear")
+    elif opset == 9:
+        builder.node("Upsample", builder.constant([1, 1, 2, 3]), mode="linear")
+    else:
+        builder.node("Upsample", scales=[1.0, 1.0, 2.0, 3.0], mode="linear")
+    check(builder.save(tmp_path))
+
+
 def test_initializers_that_are_inputs_too(tmp_path: Path) -> None:
     """Files of IR version 3 list weights among their inputs; what the converter adds is not listed."""
     builder = OnnxBuilder(["n", 3, 6, 6], opset=7)

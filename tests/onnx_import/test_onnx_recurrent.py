@@ -180,3 +180,12 @@ def test_networks_of_exporters_are_a_recurrent_layer_and_a_dense_one(name: str, 
     assert isinstance(first, Recurrent)
     assert (first.cell, first.only_last) == (cell, True)
     assert isinstance(second, Dense)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("operator", GATES)
+def test_the_last_state_beside_all_states(tmp_path: Path, operator: str, direction: str) -> None:
+    b = sequence()
+    recurrent(b, operator, direction=direction)
+    b.node("Add", "last")
+    check(b.save(tmp_path))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from onnx import ModelProto, NodeProto
 
+from tinysplit.network.onnx_file.composed_operators import SHAPES
 from tinysplit.network.onnx_file.model_source import parse_source, read_source
 
 MOST_OF_WEIGHTS = 0.01  # that a head or a preprocessing may have of the network's parameters
@@ -59,10 +60,10 @@ def _said(which: str, path: Path, first: list[str], last: list[str]) -> str:
 
 
 def _followers(nodes: Iterable[NodeProto], values: Collection[str]) -> Nodes:
-    """Return the nodes that compute or read `values`, and those that depend on them."""
+    """Return the nodes that compute or read `values`, and those that depend on their elements."""
     found, known = [], set(values)
     for node in nodes:
-        if not known.isdisjoint((*node.input, *node.output)):
+        if node.op_type not in SHAPES and not known.isdisjoint((*node.input, *node.output)):
             known.update(node.output)
             found.append(node)
     return found

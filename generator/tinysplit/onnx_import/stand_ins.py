@@ -7,6 +7,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, numpy_helper
 
 # The operands of operators that are weights, by their indices.
+MATRIX_RANK = 2
 WEIGHT_OPERANDS = {
     "BatchNormalization": (1, 2, 3, 4),
     "Conv": (1, 2),
@@ -27,12 +28,14 @@ def weight_inputs(model: ModelProto) -> list[ValueInfoProto]:
     """
     constants = {tensor.name for tensor in model.graph.initializer}
     vectors = {value.name for value in model.graph.input if len(value.type.tensor_type.shape.dim) <= 1}
+    batches = {value.name for value in model.graph.input if len(value.type.tensor_type.shape.dim) > MATRIX_RANK}
     as_weights: set[str] = set()
     as_values: set[str] = set()
     for node in model.graph.node:
         positions = WEIGHT_OPERANDS.get(node.op_type, ())
         for index, name in enumerate(node.input):
             is_weight = index in positions or (node.op_type in ELEMENTWISE and name in vectors)
+            is_weight &= node.op_type != "MatMul" or name not in batches
             (as_weights if is_weight else as_values).add(name)
     wanted = as_weights - as_values - constants
     return [value for value in model.graph.input[1:] if value.name in wanted and _is_known(value)]

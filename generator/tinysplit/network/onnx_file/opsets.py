@@ -3,7 +3,7 @@
 from bisect import bisect_left
 
 import onnx
-from onnx import ModelProto, NodeProto, ValueInfoProto, version_converter
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper, version_converter
 
 from tinysplit.common.errors import InputError, one_line
 
@@ -44,12 +44,17 @@ def convert_old(model: ModelProto) -> ModelProto:
 def _with_names_of(model: ModelProto, converted: ModelProto) -> ModelProto:
     """Return `converted` with the names in `model` of nodes that the converter replaced, as Upsample by Resize.
 
+    The converter leaves a Resize at the positions that are usual in later opsets.
+
     Between these opsets it replaces single nodes, and adds nothing but constants.
     """
     before, after = ([node for node in m.graph.node if node.op_type != "Constant"] for m in (model, converted))
     names: dict[str, str] = {}
     for old, new in zip(before, after, strict=True):
         new.name = old.name
+        if new.op_type == "Resize":  # which took no other positions before
+            positions = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+            new.attribute.extend(helper.make_attribute(name, value) for name, value in positions.items())
         names.update(zip(new.output, old.output, strict=True))
     for node in converted.graph.node:
         node.input[:] = [names.get(name, name) for name in node.input]

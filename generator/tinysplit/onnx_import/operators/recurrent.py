@@ -1,5 +1,6 @@
 """LSTM, GRU and RNN over a fixed number of steps, with one direction or two."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ CLIPPED = Refusal("clips the sums of its gates: not supported")
 PEEPHOLES = Refusal("has peephole weights: not supported")
 COUPLED = Refusal("couples its input gate to its forget gate: not supported")
 SEVERAL_SEQUENCES = Refusal("reads {} sequences at once: batches other than 1 are not supported")
+LARGE_STATE = Refusal("begins with a hidden state beyond -1 to 1, which no Tanh gives: not supported")
 CELL_STATE = Refusal("gives its last cell state: not supported")
 COMMON = ("activations", "clip", "direction")
 IGNORED = ("activation_alpha", "activation_beta", "hidden_size", "layout")  # of other functions; known; composed
-REFUSALS = (OTHER_FUNCTIONS, OTHER_STEPS, CLIPPED, SEVERAL_SEQUENCES)
+REFUSALS = (OTHER_FUNCTIONS, OTHER_STEPS, CLIPPED, SEVERAL_SEQUENCES, LARGE_STATE)
 LSTM_REFUSALS = (*REFUSALS, PEEPHOLES, COUPLED, CELL_STATE)
 
 
@@ -78,6 +80,8 @@ def _directions(node: Node, builder: GraphBuilder, cell: Cell, **fields: Any) ->
         first_h = _of_direction(node, 5, number, (1, units))[0]
         first_c = _of_direction(node, 6, number, (1, units))[0] if cell is Cell.LSTM else np.zeros(0)
         functions = _functions(node, cell, number)
+        if functions[-1] == "tanh" and np.abs(first_h).max(initial=0.0) > 1:
+            raise node.error(LARGE_STATE)
         own = builder.unused(f"{node.name} {'backwards' if number else 'forwards'}") if count > 1 else name
         layer = Recurrent(
             name=own if count > 1 else node.name,
@@ -99,7 +103,7 @@ def _directions(node: Node, builder: GraphBuilder, cell: Cell, **fields: Any) ->
         )
         layers.append(builder.append(layer))
     joined = layers[0] if count == 1 else _joined(node, builder, layers, name)
-    return _outputs(joined, count, units, steps, only_last=only_last)
+    return _outputs(layers, joined, steps, only_last=only_last)
 
 
 def _joined(node: Node, builder: GraphBuilder, layers: list[Layer], name: str) -> Layer:
@@ -115,10 +119,14 @@ def _joined(node: Node, builder: GraphBuilder, layers: list[Layer], name: str) -
     return builder.append(layer)
 
 
-def _outputs(producer: Layer, count: int, units: int, steps: int, *, only_last: bool) -> tuple[Tensor, Tensor]:
-    """Return all hidden states, of which nobody reads the whole if the layers have `only_last`, and the last ones."""
-    states = np.arange(producer.out_shape.size).reshape(-1, count, 1, units)  # steps x directions x batch x units
-    last = states[-1] if count == 1 else np.stack([states[-1, 0], states[0, 1]])
+def _outputs(layers: Sequence[Layer], producer: Layer, steps: int, *, only_last: bool) -> tuple[Tensor, Tensor]:
+    """Return all hidden states, of which nobody reads the whole if the layers have `only_last`, and the last ones.
+
+    Their axes are steps, directions, batch and units.
+    """
+    directions = [isinstance(layer, Recurrent) and layer.reverse for layer in layers]
+    states = np.arange(producer.out_shape.size).reshape(-1, len(layers), 1, layers[0].out_shape.channels)
+    last = np.stack([states[0 if reverse else -1, number] for number, reverse in enumerate(directions)])
     if only_last:
         states = np.broadcast_to(states, (steps, *states.shape[1:]))
     return Tensor(Layout(states), producer=producer), Tensor(Layout(last), producer=producer)

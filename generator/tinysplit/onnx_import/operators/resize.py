@@ -266,16 +266,18 @@ def _resized(node: Node) -> Iterator[tuple[int, float]]:
     by_axis = dict(zip(axes, given, strict=True))
     for axis, size in enumerate(shape):
         scale = by_axis.get(axis, 1.0)
-        yield floor(size * scale + rounding), scale
+        yield floor(np.float32(size) * np.float32(scale) + rounding), scale  # in float32, as ONNX Runtime
 
 
 def _positions(node: Node, axis: int, new: int, scale: float, transformation: str) -> FloatArray:
     """Return where along an axis of the input each of `new` outputs lies (ONNX operators, Resize).
 
+    In float32, as ONNX Runtime: rounding decides which of two pixels is the nearest.
+
     Raises InputError for a transformation that ONNX does not know.
     """
-    size, at = node.tensor.layout.shape[axis], np.arange(new)
-    half_pixel = (at + 0.5) / scale - 0.5
+    size, at = node.tensor.layout.shape[axis], np.arange(new, dtype=np.float32)
+    half_pixel = (at + 0.5) / np.float32(scale) - 0.5
     begin, end = 0.0, 1.0
     if transformation == "tf_crop_and_resize":
         axes, roi = _axes(node), node.constant(ROI).tolist()
@@ -287,7 +289,7 @@ def _positions(node: Node, axis: int, new: int, scale: float, transformation: st
         "pytorch_half_pixel": half_pixel if new > 1 else at * 0.0,
         "half_pixel_symmetric": half_pixel + size / 2 * (1 - new / (scale * size)),
         "tf_half_pixel_for_nn": half_pixel + 0.5,
-        "asymmetric": at / scale,
+        "asymmetric": at / np.float32(scale),
         "align_corners": at * (size - 1) / max(new - 1, 1),
         "tf_crop_and_resize": cropped * (size - 1),
     }
