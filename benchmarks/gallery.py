@@ -98,8 +98,8 @@ def accuracy(options: Namespace) -> None:
 
     SQNR and agreement of the output (before a softmax) with the float network. Samples are divided at random into four
     parts; each part is evaluated with a calibration on the three others, by all quantizers alike. ONNX Runtime's are
-    QDQ with int8 weights by channel and uint8 values: the best of MinMax, Percentile and Entropy. It takes no networks
-    that came quantized.
+    QDQ with int8 weights by channel and uint8 values: the best of MinMax, Percentile and Entropy. Networks that came
+    quantized, with several inputs, or that end in the number of a class are not compared.
     """
     rows = []
 
@@ -134,7 +134,9 @@ def compared(network: Imported) -> Compared:
         ours, in_16_bits = (_together(graph, network.model, samples, bits) for bits in (8, 16))
     except TinysplitError as error:
         return Compared(name, len(graph.layers), graph.macc, refused=str(error))
-    peers = {} if graph.qdq_formats or len(graph.inputs) > 1 else _peers(graph, network.model, samples)
+    decides = any(output.numbered_classes for output in graph.outputs)  # others give numbers, which have no noise
+    is_alone = bool(graph.qdq_formats) or len(graph.inputs) > 1 or decides
+    peers = {} if is_alone else _peers(graph, network.model, samples)
     return Compared(name, len(graph.layers), graph.macc, ours, in_16_bits, peers)
 
 
