@@ -68,7 +68,7 @@ def test_a_measured_folder(tmp_path: Path) -> None:
         f"virtual boards {1000 * measured['I']:.2f} ms",
         "48 bytes",  # the cut
         "estimated above measured on virtual boards",
-        "Layer 7 dense adds most noise" if "adds most noise" in page.text else "SQNR over 1 sample",
+        "Layer 1 conv1 adds most noise" if "adds most noise" in page.text else "SQNR over 1 sample",
         "virtual boards, one inference alone",
         "weights: ",
     ):
