@@ -64,6 +64,15 @@ class Layout:
         """Return the same elements in another ONNX shape."""
         return replace(self, order=self.order.reshape(shape))
 
+    def channels_of(self, axis: int) -> Self:
+        """Return a map of one row whose channels are the elements along an axis."""
+        return self.transpose(_axis_first(self.order.ndim, axis)).reshape((1, self.shape[axis], -1))
+
+    def from_channels(self, shape: Sequence[int], axis: int) -> Self:
+        """Return such a map as a value of `shape`, whose `axis` has the elements of its channels."""
+        axes = _axis_first(len(shape), axis)
+        return self.reshape([shape[each] for each in axes]).transpose(np.argsort(axes).tolist())
+
     def pad(
         self,
         widths: Sequence[tuple[int, int]],
@@ -96,3 +105,7 @@ class Layout:
             return None
         pads = Pads(int(top), int(left), int(order.shape[0] - bottom), int(order.shape[1] - right))
         return inner, pads
+
+
+def _axis_first(rank: int, axis: int) -> tuple[int, ...]:
+    return axis, *(other for other in range(rank) if other != axis)

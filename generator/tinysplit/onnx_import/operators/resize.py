@@ -160,8 +160,7 @@ def _multiplied(node: Node, builder: GraphBuilder, matrices: Sequence[FloatArray
     (axis,) = changed
     new, size = matrices[axis - 2].shape
     layout = node.tensor.layout
-    axes = (axis, *(other for other in range(node.rank) if other != axis))
-    producer, in_shape, _ = builder.as_map(node.reading(layout.transpose(axes).reshape((1, size, -1))))
+    producer, in_shape, _ = builder.as_map(node.reading(layout.channels_of(axis)))
     layer = Conv(
         name=node.name,
         inputs=(builder.source(producer),),
@@ -171,8 +170,8 @@ def _multiplied(node: Node, builder: GraphBuilder, matrices: Sequence[FloatArray
         bias=np.zeros(new, np.float32),
         window=Window((1, 1)),
     )
-    resized = [new if other == axis else layout.shape[other] for other in axes]
-    back = Layout.of_map(layer.out_shape, 1).reshape(resized).transpose(np.argsort(axes).tolist())
+    resized = [new if other == axis else old for other, old in enumerate(layout.shape)]
+    back = Layout.of_map(layer.out_shape, 1).from_channels(resized, axis)
     return Tensor(back, producer=builder.append(layer))
 
 

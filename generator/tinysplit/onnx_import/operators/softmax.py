@@ -36,9 +36,7 @@ def softmax(node: Node, builder: GraphBuilder) -> Tensor:
 def _moved_softmax(node: Node, builder: GraphBuilder, view: tuple[int, ...], axis: int) -> Tensor:
     """Add a `Softmax` over an axis, of the activation in the shape `view`, that is moved to the channels."""
     layout = node.tensor.layout
-    axes = (axis, *(other for other in range(len(view)) if other != axis))
-    moved = layout.reshape(view).transpose(axes).reshape((1, view[axis], -1))
-    producer, in_shape, _ = builder.as_map(node.reading(moved))
+    producer, in_shape, _ = builder.as_map(node.reading(layout.reshape(view).channels_of(axis)))
     layer = Softmax(name=node.name, inputs=(builder.source(producer),), output=node.output, in_shape=in_shape)
-    back = Layout.of_map(layer.out_shape, 1).reshape([view[k] for k in axes]).transpose(np.argsort(axes).tolist())
+    back = Layout.of_map(layer.out_shape, 1).from_channels(view, axis)
     return Tensor(back.reshape(layout.shape), producer=builder.append(layer))
