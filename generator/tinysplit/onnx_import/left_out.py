@@ -7,6 +7,7 @@ from pathlib import Path
 from onnx import ModelProto, NodeProto
 
 from tinysplit.network.onnx_file.composed_operators import SHAPES
+from tinysplit.network.onnx_file.living_nodes import needed_nodes
 from tinysplit.network.onnx_file.model_source import parse_source, read_source
 
 MOST_OF_WEIGHTS = 0.01  # that a head or a preprocessing may have of the network's parameters
@@ -33,9 +34,9 @@ def can_be_left_out(path: Path, model: ModelProto, missing: Collection[str], unk
     end = _followers(computed, missing)
     last = _in_order(_others(computed, end), _read(end) | set(outputs))
     if are_light(end) and last:
-        read = _read(_needed(computed, last))
+        read = _read(needed_nodes(computed, last))
         return _said("end", path, [name for name in inputs if name in read], last)
-    beginning = _needed(computed, missing)
+    beginning = needed_nodes(computed, missing)
     rest = _others(computed, beginning)
     first = _in_order(beginning, _read(rest))
     if are_light(beginning) and first and not unknown and set(outputs) <= {o for node in rest for o in node.output}:
@@ -64,19 +65,9 @@ def _followers(nodes: Iterable[NodeProto], values: Collection[str]) -> Nodes:
     found, known = [], set(values)
     for node in nodes:
         if node.op_type not in SHAPES and not known.isdisjoint((*node.input, *node.output)):
-            known.update(node.output)
+            known.update(filter(None, node.output))
             found.append(node)
     return found
-
-
-def _needed(nodes: Iterable[NodeProto], values: Collection[str]) -> Nodes:
-    """Return the nodes that `values` depend on."""
-    found, wanted = [], set(values)
-    for node in reversed(list(nodes)):
-        if not wanted.isdisjoint(node.output):
-            wanted.update(node.input)
-            found.append(node)
-    return found[::-1]
 
 
 def _others(nodes: Iterable[NodeProto], left_out: Nodes) -> Nodes:

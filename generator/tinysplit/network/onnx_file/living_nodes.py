@@ -1,6 +1,6 @@
 """The nodes of an ONNX model that its outputs depend on, each behind those that it depends on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from onnx import ModelProto, NodeProto
 
@@ -30,14 +30,20 @@ def sort_nodes(model: ModelProto) -> None:
 def keep_living_nodes(model: ModelProto) -> None:
     """Remove all other nodes, which ONNX Runtime would compute if they read constants only."""
     sort_nodes(model)
-    needed = {output.name for output in model.graph.output}
-    living = []
-    for node in reversed(model.graph.node):
+    living = needed_nodes(model.graph.node, (output.name for output in model.graph.output))
+    del model.graph.node[:]
+    model.graph.node.extend(living)
+
+
+def needed_nodes(nodes: Sequence[NodeProto], values: Iterable[str]) -> list[NodeProto]:
+    """Return those of `nodes`, which are in a topological order, that `values` depend on."""
+    needed = set(values)
+    found = []
+    for node in reversed(nodes):
         if needed.intersection(node.output):
             needed.update(_read(node))
-            living.append(node)
-    del model.graph.node[:]
-    model.graph.node.extend(reversed(living))
+            found.append(node)
+    return found[::-1]
 
 
 def _read(node: NodeProto) -> Iterator[str]:
