@@ -29,8 +29,8 @@ def lstm(to: Translation, operator: TfliteOperator) -> None:
         raise RefusedError(f"has another activation than tanh, or a clip below {WIDE_CLIP}, which are not supported")
 
     def gates(first: int) -> NDArray[np.float32]:
-        each = [_real(to, operands[first + gate]) for gate in GATES]
-        return np.concatenate(each)[np.newaxis]
+        each = [operands[first + gate] for gate in GATES]
+        return np.concatenate([to.tensor(index).real(to.known(index)) for index in each])[np.newaxis]
 
     weights, recurrent, bias = gates(GATES_OF_X), gates(GATES_OF_H), gates(BIASES)
     units = recurrent.shape[2]
@@ -40,11 +40,3 @@ def lstm(to: Translation, operator: TfliteOperator) -> None:
     value = to.node("LSTM", [value, *constants], hidden_size=units)
     value = to.node("Squeeze", [value, to.constant(np.array([1], np.int64))])
     to.write(operator.outputs[0], to.node("Transpose", [value], perm=(1, 0, 2)))
-
-
-def _real(to: Translation, index: int) -> NDArray[np.float32]:
-    """Return weights, or a bias in 32-bit steps of products, as real values."""
-    tensor, stored = to.tensor(index), to.known(index)
-    if stored.dtype.kind == "i" and not tensor.is_quantized:
-        return np.asarray(stored * tensor.scales.astype(np.float64), np.float32)
-    return tensor.real(stored)

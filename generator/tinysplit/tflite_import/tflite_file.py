@@ -55,8 +55,8 @@ class TfliteTensor:
         return np.frombuffer(self.data, self.dtype).reshape(self.shape)
 
     def real(self, integers: NDArray[np.generic]) -> NDArray[np.float32]:
-        """Return what its elements stand for."""
-        if not self.is_quantized:
+        """Return what its elements stand for: those with scales, biases of 32 bits among them, for real values."""
+        if not self.scales.size:
             return integers.astype(np.float32)
         along = [-1 if axis == self.axis and self.scales.size > 1 else 1 for axis in range(integers.ndim)]
         scales, zero_points = (each.reshape(along) for each in (self.scales, self.zero_points))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import AttributeProto, ModelProto, NodeProto, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from tinysplit.network.onnx_file.opsets import opset_of
 
@@ -110,23 +110,21 @@ class _Composition:
         reduction = self._reduce("ReduceSum", summed, total, axes)
         reduction.name = total if of_sum else node.name
         reduction.input.extend(node.input[1:])
-        reduction.attribute.extend(_but_axes(node))
+        reduction.attribute.extend(_without(node, "axes"))
         yield reduction
         if of_sum:
             yield helper.make_node(of_sum, [total], [y], name=node.name)
 
     def _top_k(self, node: NodeProto) -> Iterator[NodeProto]:
-        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
-        count = self._constants.get(node.input[1]) if len(node.input) > 1 else None
+        attributes = _attributes(node)
+        count = self._constant(node, 1)
         if count is None or count.ravel().tolist() != [1] or not attributes.get("largest", 1):
             yield node
             return
         axis = attributes.get("axis", -1)
-        values, numbers = (*node.output, "")[:2]
-        if values:
-            yield self._reduce("ReduceMax", node.input[0], values, [axis])
-        if numbers:
-            yield helper.make_node("ArgMax", [node.input[0]], [numbers], name=node.name, axis=axis)
+        values, numbers = node.output  # ONNX has it with both
+        yield self._reduce("ReduceMax", node.input[0], values, [axis])
+        yield helper.make_node("ArgMax", [node.input[0]], [numbers], name=node.name, axis=axis)
 
     def _reduce(self, operator: str, x: str, y: str, axes: list[int] | None) -> NodeProto:
         """Return a node that reduces axes, which stay unless an attribute is added; None for no axes of its own."""
@@ -139,13 +137,13 @@ class _Composition:
         return node
 
     def _resize(self, node: NodeProto) -> Iterator[NodeProto]:
-        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        attributes = _attributes(node)
         before, after = self._shapes.get(node.input[0], ()), self._shapes.get(node.output[0], ())
         sizes = enumerate(zip(before, after, strict=False))
         changed = [axis for axis, (old, new) in sizes if old and new and old != new]
         of_sizes = len(node.input) > SIZES and bool(node.input[SIZES])
         position = SIZES if of_sizes else SCALES
-        given = self._constants.get(node.input[position]) if len(node.input) > position else None
+        given = self._constant(node, position)
         if (
             len(changed) <= 1
             or given is None
@@ -170,17 +168,21 @@ class _Composition:
             operands = [x, *[""] * (position - 1), f"{y} resized to"]
             self.model.graph.initializer.append(numpy_helper.from_array(values, operands[-1]))
             part = helper.make_node("Resize", operands, [y], name=name)
-            part.attribute.extend(_but_axes(node))
+            part.attribute.extend(_without(node, "axes"))
             yield part
 
+    def _constant(self, node: NodeProto, index: int) -> NDArray[np.generic] | None:
+        """Return the value of an operand, None where the node lacks it or the file has no constant for it."""
+        tensor = self._tensors.get(node.input[index]) if len(node.input) > index else None
+        return None if tensor is None else numpy_helper.to_array(tensor)
+
     @cached_property
-    def _constants(self) -> dict[str, NDArray[np.generic]]:
-        """The values of initializers and of Constant nodes that are tensors."""
+    def _tensors(self) -> dict[str, TensorProto]:
+        """The initializers, and the Constant nodes that are tensors."""
         graph = self.model.graph
         nodes = [(node.output[0], node.attribute) for node in graph.node if node.op_type == "Constant"]
         tensors = {name: each.t for name, attributes in nodes for each in attributes if each.name == "value"}
-        tensors |= {tensor.name: tensor for tensor in graph.initializer}
-        return {name: numpy_helper.to_array(tensor) for name, tensor in tensors.items()}
+        return tensors | {tensor.name: tensor for tensor in graph.initializer}
 
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
@@ -216,14 +218,17 @@ def _steps_first(node: NodeProto) -> Iterator[NodeProto]:
             inputs[index] = f"{node.output[0] or node.name} operand {index}"
             yield helper.make_node("Transpose", [x], [inputs[index]], name=inputs[index], perm=STEPS_FIRST)
     outputs = [f"{y} by steps" if y else "" for y in outputs]
-    attributes = [each for each in node.attribute if each.name != "layout"]
     own = helper.make_node(node.op_type, inputs, outputs, name=node.name)
-    own.attribute.extend(attributes)
+    own.attribute.extend(_without(node, "layout"))
     yield own
     for before, y, order in zip(outputs, node.output, BATCH_FIRST, strict=False):
         if y:
             yield helper.make_node("Transpose", [before], [y], name=f"{y} by batch", perm=order)
 
 
-def _but_axes(node: NodeProto) -> Iterator[AttributeProto]:
-    return (attribute for attribute in node.attribute if attribute.name != "axes")
+def _attributes(node: NodeProto) -> dict[str, Any]:
+    return {each.name: helper.get_attribute_value(each) for each in node.attribute}
+
+
+def _without(node: NodeProto, name: str) -> Iterator[AttributeProto]:
+    return (attribute for attribute in node.attribute if attribute.name != name)
