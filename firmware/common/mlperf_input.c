@@ -73,14 +73,10 @@ void mlperf_input_take(uint8_t byte) {
   }
 }
 
-static int32_t value_at(const uint8_t *from, uint8_t bytes) {
-  return bytes == 1 ? (int8_t)from[0] : (int16_t)(from[0] | from[1] << BYTE_BITS);
-}
-
 uint8_t mlperf_input_byte(uint32_t index) {
   if (mlperf_settings.reals) return mlperf_settings.reals[index];
   if (!mlperf_settings.input_map) return place_of(0)[index];
-  int32_t value = value_at(place_of(index), mlperf_settings.input_value_bytes);
+  int32_t value = mlperf_value(place_of(index), mlperf_settings.input_value_bytes);
   uint32_t byte = 0;
   while (byte < MAP_BYTES - 1 && mlperf_settings.input_map[byte] != value) byte++;
   return (uint8_t)byte;

@@ -19,8 +19,7 @@ static uint32_t outputs(void) { return network_output.bytes / mlperf_settings.ou
 
 static int32_t output_at(uint32_t index) {
   const uint8_t *at = network_arena + network_output.stage + index * mlperf_settings.output_value_bytes;
-  int32_t value = mlperf_settings.output_value_bytes == 1 ? (int8_t)at[0] : (int16_t)(at[0] | at[1] << 8);
-  return value - mlperf_settings.output_zero_point;
+  return mlperf_value(at, mlperf_settings.output_value_bytes) - mlperf_settings.output_zero_point;
 }
 
 /* Without its sign. */

@@ -33,4 +33,9 @@ typedef struct {
 
 extern const mlperf_settings_t mlperf_settings;
 
+/* A value of the input or output, of one byte or two. */
+static inline int32_t mlperf_value(const uint8_t *from, uint8_t bytes) {
+  return bytes == 1 ? (int8_t)from[0] : (int16_t)(from[0] | from[1] << 8);
+}
+
 #endif
