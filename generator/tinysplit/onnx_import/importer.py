@@ -236,20 +236,17 @@ def _copies_of_inputs(builder: GraphBuilder) -> Iterator[Layer]:
     """Yield the layers that copy each of several inputs from the tensor in which they lie side by side."""
     if len(builder.inputs) == 1:
         return
-    name, starts = (
-        builder.unused(ALL_INPUTS),
-        accumulate((each.layout.order.size for each in builder.inputs), initial=0),
-    )
-    together = Shape(1, 1, sum(each.layout.order.size for each in builder.inputs))
-    for source, start in zip(builder.inputs, starts, strict=False):
-        size = source.layout.order.size
+    name = builder.unused(ALL_INPUTS)
+    sizes = [each.layout.order.size for each in builder.inputs]
+    together = Shape(1, 1, sum(sizes))
+    for source, size, end in zip(builder.inputs, sizes, accumulate(sizes), strict=True):
         yield Permute(
             name=source.output,
             inputs=(name,),
             output=source.output,
             in_shape=together,
             new_shape=source.shape or Shape(1, 1, size),
-            order=np.arange(start, start + size),
+            order=np.arange(end - size, end),
             keeps_integers=True,
         )
 
