@@ -7,12 +7,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from numpy.typing import ArrayLike
 
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
-from tinysplit.network.layers import Conv
+from tinysplit.network.layers import Conv, Lookup
 from tinysplit.network.onnx_file.composed_operators import NORMS
 from tinysplit.onnx_import import import_model
 
@@ -96,3 +97,69 @@ def test_a_quotient_of_shapes_stays_one_of_integers(tmp_path: Path) -> None:
     path = builder.save(tmp_path)
     assert run_float(path, session_x).shape == (6, 2, 8, 4)
     assert kinds(check(path))[0] is Conv
+
+
+@pytest.mark.parametrize("opset", [10, 13])
+@pytest.mark.parametrize("axis", [1, 2, -1])
+@pytest.mark.parametrize("order", ["cx", "xc", "cxc", "xcy", "cxyc"])
+def test_activations_concatenated_with_constants(order: str, axis: int, opset: int, tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 5, 7], opset)
+    first = conv(builder, 4, 3, (1, 1))
+    second = builder.node("Sigmoid")
+    shape = [1, 4, 5, 7]
+    shape[axis] = 2
+    names = {"x": first, "y": second}
+    operands = [names[kind] if kind in names else builder.constant(weights(*shape)) for kind in order]
+    builder.value = operands[0]
+    builder.node("Concat", *operands[1:], axis=axis)
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    check(path)
+
+
+def test_a_token_in_front_of_others(tmp_path: Path) -> None:
+    """As PyTorch's exporter writes it: the size of the batch comes from a shape."""
+    builder = OnnxBuilder([1, 3, 5, 7])
+    x = conv(builder, 4, 3, (1, 1))
+    builder.node("Reshape", builder.shape(1, 4, 35))
+    tokens = builder.node("Transpose", perm=[0, 2, 1])
+    builder.value = x
+    builder.node("Shape")
+    builder.node("Gather", builder.shape(0), axis=0)
+    builder.node("Concat", builder.shape(-1, -1), axis=0)
+    wanted = builder.node("Where", builder.constant([False, True, True], np.bool_), builder.shape(1, 1, 4), "@")
+    builder.value = builder.constant(weights(1, 1, 4))
+    builder.node("Expand", wanted)
+    builder.node("Concat", tokens, axis=1)
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    check(path)
+
+
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("bound", [None, 0.25, [[[0.5]], [[-0.5]], [[0.25]], [[1.0]]]])
+def test_extremes_of_activations(operator: str, count: int, bound: ArrayLike | None, tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 5, 7])
+    x = builder.value
+    operands = []
+    for _ in range(count):
+        builder.value = x
+        operands.append(conv(builder, 4, 3, (1, 1)))
+    others = operands[:-1] if bound is None else [*operands[:-1], builder.constant(bound)]
+    builder.node(operator, *others)
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    check(path)
+
+
+def test_the_larger_one_of_functions_of_one_value_is_a_function(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 3, 5, 7])
+    x = conv(builder, 4, 3, (1, 1))
+    builder.node("Mul", builder.constant(0.5))
+    scaled = builder.node("Tanh")
+    builder.value = x
+    builder.node("Max", scaled)
+    path = builder.save(tmp_path)
+    assert_floats_agree(path)
+    assert kinds(check(path)) == [Conv, Lookup]

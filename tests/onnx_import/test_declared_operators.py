@@ -265,7 +265,7 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     (
         "Concat",
         joining.WITH_CONSTANTS,
-        lambda b: b.node("Concat", branch(b, 4, 6, 6), b.constant(weights(1, 4, 6, 6)), axis=1),
+        lambda b: b.node("Concat", branch(b, 4, 6, 6), b.constant(weights(1, 0, 6, 6)), axis=1),
     ),
     *(
         (name, pooling.PADDING_ALONE, lambda b, name=name: b.node(name, kernel_shape=[2, 2], pads=[2, 0, 0, 0]))
@@ -305,7 +305,6 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Reshape", movement.SEVERAL_SAMPLES, lambda b: reshaped(b, 2, 1, 1, 1)),
     ("Clip", normalization.BOUNDS, lambda b: b.node("Clip", b.constant(np.inf))),
     ("Div", normalization.DIVIDENDS, lambda b: b.node("Div", b.constant(weights(4, 1, 1)), "@")),
-    *((name, normalization.BOUNDARY, lambda b, name=name: b.node(name, branch(b, 4, 6, 6))) for name in ("Max", "Min")),
     (
         "LayerNormalization",
         group_normalization.OTHER_SCALES,
@@ -349,7 +348,7 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
         lambda b: sequence(b, "LSTM", 1, ("", "", "", "", b.constant(weights(1, 6)))),
     ),
     ("LSTM", recurrent.CELL_STATE, last_cell_state),
-    ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@")),
+    ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(4, 2, 6)), "@")),
     ("PRelu", functions.ENLARGED_BY_SLOPE, lambda b: enlarged(b, "PRelu")),
     ("PRelu", functions.SLOPES, lambda b: b.node("PRelu", b.constant(weights(6)))),
     ("Pad", movement.PAD_MODE, lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1), mode="own")),

@@ -140,11 +140,11 @@ def test_operators_that_cannot_join_branches(tmp_path: Path) -> None:
     )
 
 
-def test_concatenation_with_a_constant(tmp_path: Path) -> None:
+def test_concatenation_with_a_constant_without_elements(tmp_path: Path) -> None:
     builder = a_map()
     relu = builder.node("Relu")
     conv(builder, 4, 4, pads=[1, 1, 1, 1])
-    builder.node("Concat", relu, builder.constant(np.zeros((1, 4, 6, 6))), axis=1, name="cat")
+    builder.node("Concat", relu, builder.constant(np.zeros((1, 0, 6, 6))), axis=1, name="cat")
     assert "Concat 'cat' joins activations and constants" in refusal(builder.save(tmp_path))
 
 
@@ -243,7 +243,7 @@ def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
 @pytest.mark.parametrize(
     ("follower", "text"),
     [
-        (lambda b: b.node("MatMul", b.constant(weights(2, 6)), "@"), "only activation * weight matrix"),
+        (lambda b: b.node("MatMul", b.constant(weights(4, 2, 6)), "@"), "only one weight matrix for all"),
         (
             lambda b: (
                 b.node("Flatten", axis=2)

@@ -213,3 +213,20 @@ def test_a_vision_transformer_of_the_new_exporter_is_imported_without_copies() -
     graph = import_model(shared_model("gallery/tiny_vit_dynamo18.onnx"))
     layers: list[Layer] = [layer for layer in graph.layers if isinstance(layer, MatMul | Softmax | Permute)]
     assert [type(layer) for layer in layers] == [MatMul, Softmax, MatMul] * 2
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (1, 5, 7)])
+def test_a_weight_matrix_on_the_left(shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Rows are mixed: those of the transposed activation."""
+    b = OnnxBuilder([1, 7, 4])
+    first = linear(b, "x", 4, 4)
+    b.value = first
+    b.node("MatMul", b.constant(weights(*shape)), "@")
+    linear(b, b.value, 3, 4)
+    assert [layer.kind for layer in check(b.save(tmp_path)).layers].count("conv") == 3
+
+
+def test_a_weight_matrix_times_a_column(tmp_path: Path) -> None:
+    b = OnnxBuilder([1, 7, 1])
+    b.node("MatMul", b.constant(weights(3, 7)), "@")
+    assert check(b.save(tmp_path)).layers[-1].kind == "dense"

@@ -65,7 +65,7 @@ WHY_NOT = (  # parts of what the importer says
     "takes pixels outside the map",
     "TopK '",  # of more than one element, or the smallest
     "which needs constant sizes or scales",  # tf_crop_and_resize of both axes
-    "only activation * weight matrix is supported",  # other weights for each matrix of a batch
+    "only one weight matrix for all is supported",  # other weights for each matrix of a batch
     "other values to each row",
     "only p=2 is supported",  # sums of absolute values
     "and functions of one value",  # of Max and Min

@@ -145,7 +145,7 @@ class GraphBuilder:
                 in_shape = first.out_shape
                 order = rest
         added = self.unused(f"{name} moved")
-        output, moves = self._named(added, self._onnx_value(producer) if tensor.layout.is_padded else name)
+        output, moves = self._named(added, self._onnx_value(producer) if tensor.padded else name)
         layer = Permute(
             name=added,
             inputs=inputs,

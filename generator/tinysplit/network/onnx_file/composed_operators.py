@@ -2,23 +2,28 @@
 
 LogSoftmax(x) = z - log(sum(exp(z))) with z = x - max(x), where no exponential exceeds 1. Norms are sums of a function
 of each element, and a function of the sum. x / y of two activations is x * (1 / y). The largest element of TopK and
-its number are ReduceMax and ArgMax. A Resize that interpolates between rows and columns is one of the rows, then one of
-the columns, but for whole factors, which are simpler together.
+its number are ReduceMax and ArgMax. The larger one of two activations is y + max(x - y, 0), the smaller one
+y - max(y - x, 0). Activations and constants that are concatenated are the activations beside zeros, plus the constants
+beside zeros. A Resize that interpolates between rows and columns is one of the rows, then one of the columns, but for
+whole factors, which are simpler together.
 Recurrent operators whose batch comes first are those whose steps do, between transpositions.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
+from tinysplit.network.onnx_file.living_nodes import keep_living_nodes
 from tinysplit.network.onnx_file.opsets import opset_of
+from tinysplit.network.onnx_session import open_session
 
 AXES_OPERAND = {"ReduceMax": 18, "ReduceSum": 13}  # opsets from which axes are an operand
+PAD_OPERAND_OPSET = 11  # from which the sizes of a Pad are an operand
 ONE_AXIS_OPSET = 13  # before it, LogSoftmax ran over all axes from `axis` on
 NORMS = {  # the function of each element, and that of the sum
     "ReduceL1": ("Abs", None),
@@ -41,7 +46,7 @@ def with_composed_operators(model: ModelProto) -> None:
     nodes = list(model.graph.node)
     composition = _Composition(model)
     composed = [each for node in nodes for each in composition.nodes(node)]
-    if len(composed) > len(nodes):
+    if composed != nodes:
         del model.graph.node[:]
         model.graph.node.extend(composed)
 
@@ -59,24 +64,93 @@ class _Composition:
         """Yield the nodes that compute the same."""
         if node.op_type not in SHAPES and self.computed.intersection(node.input):
             self.computed.update(node.output)
-        is_known = node.domain in ("", "ai.onnx")
-        if node.op_type == "LogSoftmax" and is_known:
-            yield from self._log_softmax(node)
-        elif node.op_type in NORMS and is_known:
-            yield from self._norm(node)
-        elif node.op_type == "TopK" and is_known:
-            yield from self._top_k(node)
-        elif node.op_type == "Resize" and is_known:
-            yield from self._resize(node)
-        elif node.op_type == "Div" and is_known and self.computed.issuperset(node.input):
-            x, y = node.input
-            factor = f"{node.output[0]} reciprocal"
-            yield helper.make_node("Reciprocal", [y], [factor], name=factor)
-            yield helper.make_node("Mul", [x, factor], node.output, name=node.name)
-        elif node.op_type in RECURRENT and any(each.name == "layout" and each.i for each in node.attribute):
-            yield from _steps_first(node)
-        else:
+        compose = self._composers.get(node.op_type) if node.domain in ("", "ai.onnx") else None
+        yield from compose(node) if compose else [node]
+
+    @cached_property
+    def _composers(self) -> Mapping[str, Callable[[NodeProto], Iterator[NodeProto]]]:
+        return {
+            "Concat": self._concat,
+            "Div": self._div,
+            "LogSoftmax": self._log_softmax,
+            "Max": self._extreme,
+            "Min": self._extreme,
+            "Resize": self._resize,
+            "TopK": self._top_k,
+            **dict.fromkeys(NORMS, self._norm),
+            **dict.fromkeys(RECURRENT, _steps_first),
+        }
+
+    def _concat(self, node: NodeProto) -> Iterator[NodeProto]:
+        is_computed = [name in self.computed for name in node.input]
+        axis = _attributes(node)["axis"]
+        if all(is_computed) or not any(is_computed) or not self._is_float(node.output[0]):
             yield node
+            return
+        shapes = [self._known_shape(name) for name in node.input]
+        axis += len(shapes[0]) * (axis < 0)
+        sizes = [shape[axis] if axis < len(shape) else 0 for shape in shapes]
+        if not all(sizes):
+            yield node
+            return
+        first = is_computed.index(True)
+        padded, parts = [], []  # each activation with the constants behind it, the first one with those before it, too
+        for index, name in enumerate(node.input):
+            part = name
+            if is_computed[index]:
+                behind = next((k for k in range(index + 1, len(sizes)) if is_computed[k]), len(sizes))
+                pads = np.zeros((2, len(shapes[0])), np.int64)
+                pads[:, axis] = sum(sizes[:index]) if index == first else 0, sum(sizes[index + 1 : behind])
+                padded.append(f"{node.output[0]} pad {index}")
+                yield self._pad(name, padded[-1], pads)
+                part = f"{node.output[0]} zeros {index}"
+                yield helper.make_node("Shape", [name], [f"{part} shape"], name=f"{part} shape")
+                yield helper.make_node("ConstantOfShape", [f"{part} shape"], [part], name=part)
+            parts.append(part)
+        constants, joined = f"{node.output[0]} constants", padded[0]
+        yield helper.make_node("Concat", parts, [constants], name=constants, axis=axis)
+        if len(padded) > 1:
+            joined = f"{node.output[0]} activations"
+            yield helper.make_node("Concat", padded, [joined], name=joined, axis=axis)
+        yield helper.make_node("Add", [joined, constants], node.output, name=node.name)
+
+    def _pad(self, x: str, y: str, pads: NDArray[np.int64]) -> NodeProto:
+        """Return a Pad with zeros by 2 x rank elements, those before and those behind each axis."""
+        node = helper.make_node("Pad", [x], [y], name=y)
+        if self.opset < PAD_OPERAND_OPSET:
+            node.attribute.append(helper.make_attribute("pads", pads.ravel().tolist()))
+        else:
+            node.input.append(f"{y} sizes")
+            self.model.graph.initializer.append(numpy_helper.from_array(pads.ravel(), f"{y} sizes"))
+        return node
+
+    def _div(self, node: NodeProto) -> Iterator[NodeProto]:
+        if not self.computed.issuperset(node.input):
+            yield node
+            return
+        x, y = node.input
+        factor = f"{node.output[0]} reciprocal"
+        yield helper.make_node("Reciprocal", [y], [factor], name=factor)
+        yield helper.make_node("Mul", [x, factor], node.output, name=node.name)
+
+    def _extreme(self, node: NodeProto) -> Iterator[NodeProto]:
+        """Yield what computes the extreme of several activations, or of one and constants that are no single number."""
+        bounds = [name for name in node.input if name not in self.computed and np.prod(self._known_shape(name)) == 1]
+        compared = (name for name in dict.fromkeys(node.input) if name not in bounds)
+        so_far, *others = sorted(compared, key=self.computed.__contains__)
+        if not bounds and not others:
+            yield helper.make_node("Identity", [so_far], node.output, name=node.name)
+        for index, other in enumerate(others):
+            is_last = index == len(others) - 1 and not bounds
+            y = node.output[0] if is_last else f"{node.output[0]} of {index + 2}"
+            difference, excess = f"{y} difference", f"{y} excess"
+            operands, join = ([other, so_far], "Add") if node.op_type == "Max" else ([so_far, other], "Sub")
+            yield helper.make_node("Sub", operands, [difference], name=difference)
+            yield helper.make_node("Relu", [difference], [excess], name=excess)
+            yield helper.make_node(join, [so_far, excess], [y], name=node.name if is_last else y)
+            so_far = y
+        if bounds:
+            yield helper.make_node(node.op_type, [so_far, *bounds], node.output, name=node.name)
 
     def _log_softmax(self, node: NodeProto) -> Iterator[NodeProto]:
         x, y = node.input[0], node.output[0]
@@ -187,11 +261,45 @@ class _Composition:
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each value, as far as it is known: 0 for a size that is not."""
-        graph = onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph
         return {
-            value.name: tuple(size.dim_value for size in value.type.tensor_type.shape.dim)
-            for value in (*graph.value_info, *graph.input, *graph.output)
-        }
+            value.name: tuple(size.dim_value for size in value.type.tensor_type.shape.dim) for value in self._values
+        } | {name: tuple(tensor.dims) for name, tensor in self._tensors.items()}
+
+    def _known_shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a value, as ONNX Runtime computes it where that is not known; empty where it cannot."""
+        shape = self._shapes.get(name, ())
+        if name in self._tensors or (shape and all(shape)):
+            return shape
+        probe = ModelProto()
+        probe.CopyFrom(self.model)
+        probe.graph.output.append(helper.make_empty_tensor_value_info(name))
+        keep_living_nodes(probe)
+        try:
+            session = open_session(probe)
+            given = {each.name: each.type.tensor_type for each in probe.graph.input}
+            inputs = {
+                each.name: np.zeros(
+                    [size if isinstance(size, int) else 1 for size in each.shape], _dtype(given[each.name])
+                )
+                for each in session.get_inputs()
+            }
+            found: NDArray[np.generic] = session.run([name], inputs)[0]
+        except Exception:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
+            return shape
+        return found.shape
+
+    def _is_float(self, name: str) -> bool:
+        return self._types.get(name) == TensorProto.FLOAT
+
+    @cached_property
+    def _types(self) -> dict[str, int]:
+        """The type of the elements of each value, as far as it is known."""
+        return {value.name: value.type.tensor_type.elem_type for value in self._values}
+
+    @cached_property
+    def _values(self) -> list[ValueInfoProto]:
+        graph = onnx.shape_inference.infer_shapes(self.model, data_prop=True).graph
+        return [*graph.value_info, *graph.input, *graph.output]
 
 
 def _interpolates(attributes: Mapping[str, Any], sizes: list[tuple[int, int]]) -> bool:
@@ -211,7 +319,10 @@ def _interpolates(attributes: Mapping[str, Any], sizes: list[tuple[int, int]]) -
 
 
 def _steps_first(node: NodeProto) -> Iterator[NodeProto]:
-    """Yield a recurrent node without `layout`, with transpositions around it."""
+    """Yield a recurrent node without `layout`, with transpositions around it if it has one."""
+    if not _attributes(node).get("layout"):
+        yield node
+        return
     inputs, outputs = list(node.input), list(node.output)
     for index, x in enumerate(inputs):
         if x and (index == 0 or FIRST_STATES <= index < PEEPHOLES):
@@ -224,6 +335,10 @@ def _steps_first(node: NodeProto) -> Iterator[NodeProto]:
     for before, y, order in zip(outputs, node.output, BATCH_FIRST, strict=False):
         if y:
             yield helper.make_node("Transpose", [before], [y], name=f"{y} by batch", perm=order)
+
+
+def _dtype(tensor: TypeProto.Tensor) -> np.dtype[Any]:
+    return helper.tensor_dtype_to_np_dtype(tensor.elem_type)
 
 
 def _attributes(node: NodeProto) -> dict[str, Any]:

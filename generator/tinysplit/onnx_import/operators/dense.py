@@ -13,7 +13,7 @@ from tinysplit.onnx_import.operators.matmul import product_of_activations
 
 CONSTANT_LEFT = Refusal("has a constant on its left: only activation * weights is supported")
 OTHER_ROWS = Refusal("adds {}, other values to each row: only one row for all is supported")
-NO_MATRIX = Refusal("multiplies {}: only activation * weight matrix is supported")
+NO_MATRIX = Refusal("multiplies {}: only one weight matrix for all is supported")
 
 
 @operator(
@@ -44,19 +44,32 @@ def gemm(node: Node, builder: GraphBuilder) -> Tensor:
 
 @operator("MatMul", layers=(Dense, Conv, MatMul), refusals=(NO_MATRIX,), joins=True)
 def matmul(node: Node, builder: GraphBuilder) -> Tensor:
-    """Multiply an activation by a weight matrix or vector, or the matrices of two activations.
+    """Multiply an activation by a weight matrix or vector, a weight matrix by one, or the matrices of two activations.
 
-    Raises InputError if a constant is on the left, or is no matrix.
+    Raises InputError if the constant is no matrix.
     """
     if len(node.tensors) > 1:
         return product_of_activations(node, builder)
-    weights = node.constant(1) if isinstance(node.operands[0], Tensor) else None
-    if weights is None or weights.ndim not in {1, 2}:
+    if not isinstance(node.operands[0], Tensor):
+        return _constant_first(node, builder)
+    weights = node.constant(1)
+    if weights.ndim not in {1, 2}:
         raise node.error(NO_MATRIX, node.shapes)
     columns = weights.reshape(len(weights), -1)
     product = _product(node, builder, node.tensor.layout, columns.T, np.zeros(columns.shape[1]))
     shape = product.layout.shape
     return product if weights.ndim > 1 else replace(product, layout=product.layout.reshape(shape[:-1]))
+
+
+def _constant_first(node: Node, builder: GraphBuilder) -> Tensor:
+    """Multiply a weight matrix by those of the activation: A * X is the transposed product of X' and A'."""
+    weights, x = node.constant(0), node.tensor.layout
+    weights = weights.reshape(weights.shape[-2:]) if weights.size == np.prod(weights.shape[-2:]) else weights
+    if weights.ndim != 2 or len(x.shape) < 2:  # noqa: PLR2004 - a matrix has two axes
+        raise node.error(NO_MATRIX, node.shapes)
+    swapped = (*range(len(x.shape) - 2), len(x.shape) - 1, len(x.shape) - 2)
+    product = _product(node, builder, x.transpose(swapped), weights, np.zeros(len(weights)))
+    return replace(product, layout=product.layout.transpose(swapped))
 
 
 def _product(node: Node, builder: GraphBuilder, x: Layout, weights: Constant, bias: Constant) -> Tensor:

@@ -1,8 +1,5 @@
 """Elementwise operators: BatchNormalization, arithmetic with constants, Relu and Clip."""
 
-from collections.abc import Callable
-from functools import reduce
-
 import numpy as np
 
 from tinysplit.network.layers import Activation, Add, DepthwiseConv, Lookup, MaxPool, Mul, Normalization
@@ -10,7 +7,6 @@ from tinysplit.onnx_import.graph_builder import GraphBuilder
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators import joining
 from tinysplit.onnx_import.operators.declaration import operator
-from tinysplit.onnx_import.operators.functions import of_one_value
 from tinysplit.onnx_import.operators.group_normalization import of_pieces
 from tinysplit.onnx_import.operators.joining import ELEMENTWISE_REFUSALS
 from tinysplit.onnx_import.pointwise import Affine, Clamp, Function
@@ -18,7 +14,6 @@ from tinysplit.onnx_import.pointwise import Affine, Clamp, Function
 TRAINING = Refusal("is in training mode: export the model for inference (model.eval())")
 ENLARGED = Refusal("enlarges its input {} by broadcasting a constant: not supported")
 DIVIDENDS = Refusal("divides {}: a constant dividend has to be one number for all")
-BOUNDARY = Refusal("compares {}: supported are an activation with a number, and functions of one value")
 BOUNDS = Refusal("has the bounds {} and {}: its output would be infinite")
 
 
@@ -97,16 +92,16 @@ def neg(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, -1.0, 0.0)
 
 
-@operator("Max", layers=(MaxPool, Lookup), refusals=(BOUNDARY,), joins=True)
+@operator("Max", layers=(MaxPool, Lookup), joins=True)
 def maximum(node: Node, builder: GraphBuilder) -> Tensor:
-    """Larger one of x and a constant, or of functions of one value."""
-    return _bounded(node, builder, np.maximum, low=True)
+    """Larger one of x and a number; the larger one of x and y is read as y + max(x - y, 0)."""
+    return _clamp(node, builder, Activation(max(_numbers(node))))
 
 
-@operator("Min", layers=(MaxPool, Lookup), refusals=(BOUNDARY,), joins=True)
+@operator("Min", layers=(MaxPool, Lookup), joins=True)
 def minimum(node: Node, builder: GraphBuilder) -> Tensor:
-    """Smaller one of x and a constant, or of functions of one value."""
-    return _bounded(node, builder, np.minimum, low=False)
+    """Smaller one of x and a number; the smaller one of x and y is read as y - max(y - x, 0)."""
+    return _clamp(node, builder, Activation(high=min(_numbers(node))))
 
 
 @operator("Relu", layers=(MaxPool, Lookup))
@@ -141,18 +136,8 @@ def _affine(node: Node, builder: GraphBuilder, scale: Constant | float, shift: C
     return builder.apply(Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift), tensor)
 
 
-def _bounded(
-    node: Node, builder: GraphBuilder, operation: Callable[[Constant, Constant], Constant], *, low: bool
-) -> Tensor:
-    """Return the larger or smaller one of the node's operands."""
-    constants = [operand for operand in node.operands if not isinstance(operand, Tensor) and operand is not None]
-    result = of_one_value(node, builder, operation)
-    if result:
-        return result
-    if len(node.tensors) == 1 and all(each.size == 1 and each.ndim <= node.rank for each in constants):
-        bound = float(reduce(operation, constants).item())
-        return _clamp(node, builder, Activation(bound) if low else Activation(high=bound))
-    raise node.error(BOUNDARY, node.shapes)
+def _numbers(node: Node) -> list[float]:
+    return [float(each.item()) for each in node.operands if each is not None and not isinstance(each, Tensor)]
 
 
 def _clamp(node: Node, builder: GraphBuilder, activation: Activation) -> Tensor:
