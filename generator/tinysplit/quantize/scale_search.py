@@ -25,7 +25,7 @@ from tinysplit.quantize.statistics import decibels
 from tinysplit.quantize.value_scales import NO_FREEDOM, Freedom
 
 USUAL_CORE = "cortex-m4"
-DB_PER_PERCENT = 0.5  # of cycles: by how much noise has to fall at least
+DB_PER_PERCENT = 0.35  # of cycles: by how much noise has to fall at least
 LEAST_DB = 0.01  # less is not worth a zero point
 LEAST_PERCENT = 0.01  # of choices that cost nothing, to order them by gain
 

@@ -114,7 +114,7 @@ class ValueScales:
             for name in graph.value_names
             if name in {*self._inputs, *of_softmax}
             or errors[name].is_of_tables
-            or (errors[name].range[0] >= 0 and _only_for_vectors(graph, name))
+            or _only_for_vectors(graph, name)
             or (name not in self._powers_of_two and _is_only_output(graph, name))
         )
 
