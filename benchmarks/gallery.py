@@ -1,16 +1,21 @@
 """Networks of a folder: whether they are imported, and their accuracy beside ONNX Runtime's quantizers; on boards."""
 
+import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import ClassVar
 
 import numpy as np
+import onnx
 
 from common.benchmark import BITS, JSON, ONLY, benchmark, option
+from common.equalization import equalized
 from common.networks import MODELS, QUIET
 from common.peers import peer_accuracies
 from common.tables import Cell, MarkdownTable, print_json
@@ -18,15 +23,18 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.graph import Graph
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.pipeline import RunRequest, run
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
 from tinysplit.quantize.calibrate import Calibration
+from tinysplit.quantize.choose_formats import choose_formats, quantize, widest
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.scale_search import TimeLimit
-from tinysplit.quantize.statistics import decibels
+from tinysplit.quantize.statistics import Range, Statistics, decibels
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 
 FOLDER = option("--folder", type=Path, default=MODELS / "gallery", help="folder of .onnx files with .npz beside them")
@@ -34,6 +42,27 @@ BOARD = option("--board", default="nucleo_f446re", help="type of the boards")
 PARTS = 4  # of the samples: each is evaluated by a calibration on the others
 SEED = 0
 SAMPLES_ON_BOARDS = 2
+OUTSIDE = 1e-4  # of the numbers of a value, with percentiles as its range
+
+
+@benchmark("build", "1 minute", option("folder", type=Path, help="folder for the .onnx and .npz files"))
+def build(options: Namespace) -> None:
+    """Build networks with PyTorch and export each with both of its exporters, for the other benchmarks' `--folder`.
+
+    Needs the extra `gallery`. The networks are untrained and their samples are random: they show which forms of
+    exporters can be imported, and what they cost, but no accuracy that training would have.
+    """
+    try:
+        from common.torch_networks import exported  # noqa: PLC0415 (an optional extra)
+    except ImportError:
+        sys.exit("not built: pip install 'tinysplit[gallery]'")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for path, samples, reason in exported(options.folder):
+        if reason:
+            print(f"{path.stem}: not exported by PyTorch ({reason})")
+        else:
+            np.savez_compressed(path.with_suffix(".npz"), allow_pickle=False, **samples)
+            print(path.name)
 
 
 @dataclass(frozen=True)
@@ -134,10 +163,14 @@ def compared(network: Imported) -> Compared:
         ours, in_16_bits = (_together(graph, network.model, samples, bits) for bits in (8, 16))
     except TinysplitError as error:
         return Compared(name, len(graph.layers), graph.macc, refused=str(error))
-    decides = any(output.numbered_classes for output in graph.outputs)  # others give numbers, which have no noise
-    is_alone = bool(graph.qdq_formats) or len(graph.inputs) > 1 or decides
-    peers = {} if is_alone else _peers(graph, network.model, samples)
+    peers = _peers(graph, network.model, samples) if is_comparable(graph) else {}
     return Compared(name, len(graph.layers), graph.macc, ours, in_16_bits, peers)
+
+
+def is_comparable(graph: Graph) -> bool:
+    """Return whether a network is in float, with one input, and gives numbers: those of classes have no noise."""
+    decides = any(output.numbered_classes for output in graph.outputs)
+    return not graph.qdq_formats and len(graph.inputs) == 1 and not decides
 
 
 def divided(samples: Samples) -> Iterator[tuple[Samples, Samples]]:
@@ -189,59 +222,138 @@ def _figures(found: Found | None) -> tuple[Cell, Cell]:
     return f"{found.sqnr_db:.1f}", None if found.agreement is None else f"{found.agreement:.2f}"
 
 
-@benchmark("choices", "5 minutes", FOLDER, ONLY, JSON)
+@benchmark("choices", "10 minutes", FOLDER, ONLY, JSON)
 def choices(options: Namespace) -> None:
-    """Measure what each choice of the 8-bit quantizer brings: SQNR in dB with and without it.
+    """Measure what each choice of the 8-bit quantizer brings: SQNR in dB.
 
-    One of the parts of the samples is evaluated with a calibration on the others. Columns from left to right: weights
-    and biases rounded to nearest with powers of two at joined values; calibrated rounding and bias correction; free
-    scales and zero points where they pay, and their predicted cycles on a Cortex-M4. The last line has the medians of
-    what each column adds to the one before.
+    One of the parts of the samples is evaluated with a calibration on the others. The first three columns have other
+    ranges of the values, with weights rounded to nearest and powers of two where values are joined: minimum and
+    maximum, all but one of 10 000 numbers, the range with the least error. To the last of them are added, one after
+    the other: calibrated rounding of weights, bias correction, and free scales and zero points where they pay, with
+    their predicted cycles on a Cortex-M4. The last column has all that and cross-layer equalization before it, of as
+    many pairs of layers as it found. The last line has the medians of what each column adds to the one before: to
+    the least error for the ranges, and only where there were pairs for equalization.
     """
     rows = []
 
-    def passing() -> Iterator[Steps]:
+    def passing() -> Iterator[Choices]:
         for each in imported(options.folder, options.only):
-            if each.graph and not each.graph.qdq_formats:
-                rows.append(Steps.of(each.model, each.graph))
+            if each.graph and is_comparable(each.graph):
+                rows.append(Choices.of(each.model, each.graph))
                 yield rows[-1]
 
     if options.json:
         print_json(list(passing()))
         return
-    numbers = ("nearest dB", "calibrated dB", "free scales dB", "cycles")
-    MarkdownTable("network", numbers=numbers).print(row.cells for row in passing())
-    gains = [[row.calibrated_db - row.nearest_db, row.free_db - row.calibrated_db] for row in rows]
-    print("\nmedian gains: {:+.1f} dB, {:+.1f} dB".format(*map(median, zip(*gains, strict=True))))
+    MarkdownTable("network", numbers=(*Choices.STEPS, "cycles", "pairs", "equalized")).print(
+        row.cells for row in passing()
+    )
+    if rows:
+        print("\nmedian gains in dB:", ", ".join(_median_gains(rows)))
+
+
+def _median_gains(rows: Sequence["Choices"]) -> Iterator[str]:
+    ranges, least, *later = Choices.STEPS[:2], *Choices.STEPS[2:]
+    for name in ranges:
+        yield f"{least} {median(row.sqnr_db[least] - row.sqnr_db[name] for row in rows):+.1f} (from {name})"
+    for before, name in pairwise((least, *later)):
+        yield f"{name} {median(row.sqnr_db[name] - row.sqnr_db[before] for row in rows):+.1f}"
+    gains = [row.equalized_db - row.sqnr_db[later[-1]] for row in rows if row.equalized_db is not None]
+    if gains:
+        yield f"equalization {median(gains):+.1f} of {len(gains)}, {min(gains):+.1f} to {max(gains):+.1f}"
 
 
 @dataclass(frozen=True)
-class Steps:
-    """The SQNR of a network with more and more choices, and the cycles that the last one adds."""
+class Choices:
+    """The SQNR of a network with each choice, and the cycles that free scales add.
+
+    `equalized_db` is that of the equalized network, None where it has no `pairs` of layers.
+    """
+
+    STEPS: ClassVar = ("min-max", "percentile", "least error", "rounding", "bias", "free scales")
 
     network: str
-    nearest_db: float
-    calibrated_db: float
-    free_db: float
+    sqnr_db: Mapping[str, float]
     percent: float
+    pairs: int
+    equalized_db: float | None
 
     @classmethod
-    def of(cls, model: Path, graph: Graph) -> "Steps":
+    def of(cls, model: Path, graph: Graph) -> "Choices":
         """Quantize a network in all ways."""
         calibration, measured = next(divided(load_samples(model.with_suffix(".npz"), graph)))
-        floats, widths = FloatScores.of(graph, model, measured), BitWidths.all(graph, 8)
+        floats, widths = FloatScores.of(graph, model, measured), BitWidths.of(graph, 8)
         usual, free = (
             Calibration.of(graph, model, calibration, QUIET, limit) for limit in (TimeLimit.usual(0), TimeLimit.usual())
         )
-        networks = (usual.nearest(widths), usual.best(widths), free.best(widths))
-        nearest_db, calibrated_db, free_db = (Accuracy.of(each, floats).sqnr_db for each in networks)
-        return cls(model.stem, nearest_db, calibrated_db, free_db, free.scales.percent)
+        nearest, best = usual.nearest(widths), usual.best(widths)
+        networks = (
+            with_ranges(usual, widths, lambda seen: seen.range),
+            with_ranges(usual, widths, percentile),
+            nearest,
+            replace(best, layers=tuple(map(_without_correction, best.layers, nearest.layers))),
+            best,
+            free.best(widths),
+        )
+        found = (Accuracy.of(each, floats).sqnr_db for each in networks)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / model.name
+            other, pairs = equalized(onnx.load(model), model, calibration.x)
+            onnx.save(other, path)
+            equal = _best_db(path, import_model(path), calibration, measured) if pairs else None
+        return cls(model.stem, dict(zip(cls.STEPS, found, strict=True)), free.scales.percent, pairs, equal)
 
     @property
     def cells(self) -> Sequence[Cell]:
         """The cells of its line."""
-        every = (self.nearest_db, self.calibrated_db, self.free_db)
-        return self.network, *(f"{each:.1f}" for each in every), f"{self.percent:+.1f} %"
+        found = (f"{each:.1f}" for each in self.sqnr_db.values())
+        equal = None if self.equalized_db is None else f"{self.equalized_db:.1f}"
+        return self.network, *found, f"{self.percent:+.1f} %", self.pairs or None, equal
+
+
+def with_ranges(calibration: Calibration, widths: BitWidths, held: Callable[[Statistics], Range]) -> QuantizedGraph:
+    """Return the network with the formats of the nearest one, but other ranges, and weights rounded to nearest."""
+    graph = calibration.graph
+    layers = calibration.nearest(widths).layers
+    usual = {graph.input_name: layers[0].formats.x, **{own.layer.output: own.formats.y for own in layers}}
+    ranges = {name: held(calibration.statistics[name]) for name in graph.value_names}
+    chosen = {name: _over(values, *ranges[name]) for name, values in usual.items()}
+    formats = choose_formats(graph, ranges, widths, chosen)
+    return quantize(graph, formats, widest(formats))
+
+
+def percentile(seen: Statistics) -> Range:
+    """Return the range of all but one of 10 000 numbers, as many on each side."""
+    positive = np.maximum(np.cumsum(seen.bins[::-1])[::-1], 0)  # numbers from this bin on
+    negative = np.cumsum(seen.bins)
+    centers = (seen.first_bin + np.arange(len(seen.bins)) + 0.5) * seen.bin_width
+    beyond = OUTSIDE / 2 * seen.count
+    low = min(centers[negative > beyond], default=0.0)
+    high = max(centers[positive > beyond], default=0.0)
+    return max(seen.minimum, float(low)), min(seen.maximum, float(high))
+
+
+def _over(usual: ValueFormat, low: float, high: float) -> ValueFormat:
+    """Return a format of the kind of the `usual` one that holds a range: a power of two, symmetric, or any."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    if isinstance(usual, QFormat) or low == high:
+        return QFormat.for_range(usual.bits, low, high)
+    if usual.zero_point == 0:
+        return ValueFormat.of(usual.bits, max(low / usual.low, high / usual.high))
+    step = (high - low) / (usual.high - usual.low)
+    return ValueFormat.of(usual.bits, step, usual.low - round(low / step))
+
+
+def _without_correction(best: QuantizedLayer, nearest: QuantizedLayer) -> QuantizedLayer:
+    """Return a layer with the weights of the `best` one and the bias of the `nearest` one."""
+    if best.parameters is None or nearest.parameters is None:
+        return best
+    return replace(best, parameters=replace(best.parameters, bias=nearest.parameters.bias))
+
+
+def _best_db(model: Path, graph: Graph, calibration: Samples, measured: Samples) -> float:
+    quantized = quantize_model(graph, model, calibration, 8, QUIET).quantized
+    return Accuracy.of(quantized, FloatScores.of(graph, model, measured)).sqnr_db
 
 
 @benchmark("boards", "2 hours", FOLDER, ONLY, BOARD, BITS, JSON)
