@@ -231,8 +231,8 @@ def choices(options: Namespace) -> None:
     maximum, all but one of 10 000 numbers, the range with the least error. To the last of them are added, one after
     the other: calibrated rounding of weights, bias correction, and free scales and zero points where they pay, with
     their predicted cycles on a Cortex-M4. The last column has all that and cross-layer equalization before it, of as
-    many pairs of layers as it found. The last line has the medians of what each column adds to the one before: to
-    the least error for the ranges, and only where there were pairs for equalization.
+    many pairs of layers as it found. A second table has what each choice gains over the one before it, or over other
+    ranges.
     """
     rows = []
 
@@ -249,18 +249,22 @@ def choices(options: Namespace) -> None:
         row.cells for row in passing()
     )
     if rows:
-        print("\nmedian gains in dB:", ", ".join(_median_gains(rows)))
+        print()
+        MarkdownTable("choice", "in place of", numbers=("networks", "median dB", "worst", "best")).print(_gains(rows))
 
 
-def _median_gains(rows: Sequence["Choices"]) -> Iterator[str]:
-    ranges, least, *later = Choices.STEPS[:2], *Choices.STEPS[2:]
-    for name in ranges:
-        yield f"{least} {median(row.sqnr_db[least] - row.sqnr_db[name] for row in rows):+.1f} (from {name})"
-    for before, name in pairwise((least, *later)):
-        yield f"{name} {median(row.sqnr_db[name] - row.sqnr_db[before] for row in rows):+.1f}"
-    gains = [row.equalized_db - row.sqnr_db[later[-1]] for row in rows if row.equalized_db is not None]
-    if gains:
-        yield f"equalization {median(gains):+.1f} of {len(gains)}, {min(gains):+.1f} to {max(gains):+.1f}"
+def _gains(rows: Sequence["Choices"]) -> Iterator[Sequence[Cell]]:
+    *other_ranges, least, rounding, bias, free = Choices.STEPS
+    later = ((after, before) for before, after in pairwise((least, rounding, bias, free)))
+    for name, before in (*((least, name) for name in other_ranges), *later):
+        yield name, before, *_spread([row.sqnr_db[name] - row.sqnr_db[before] for row in rows])
+    equal = [row.equalized_db - row.sqnr_db[free] for row in rows if row.equalized_db is not None]
+    if equal:
+        yield "equalization", "none", *_spread(equal)
+
+
+def _spread(gains_db: Sequence[float]) -> Sequence[Cell]:
+    return len(gains_db), *(f"{each:+.1f}" for each in (median(gains_db), min(gains_db), max(gains_db)))
 
 
 @dataclass(frozen=True)
