@@ -38,6 +38,7 @@ from tinysplit.onnx_import.parts import read_in_parts
 from tinysplit.onnx_import.pieces import take_pieces
 from tinysplit.onnx_import.prepare import prepare
 from tinysplit.onnx_import.qdq import extract_qdq
+from tinysplit.tflite_import import operators_of
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 QUANTIZED_OPERATOR = Refusal(
@@ -222,6 +223,9 @@ def _graph(file: ModelFile, path: Path, builder: GraphBuilder, values: Mapping[s
             raise InputError(f"the output '{output.name}' of {path} has but the values of its input '{output.value}'")
     layers = [*_copies_of_inputs(builder), *layers, *_outputs_together(builder, outputs)]
     clamped = [replace(layer, activation=builder.qdq.activation(layer)) for layer in layers]
+    if builder.qdq.values:
+        tflite = operators_of(file.model)
+        clamped = [replace(layer, tflite=tflite.get(layer.name, "")) for layer in clamped]
     return Graph(
         name=path.stem,
         sha256=file.sha256,

@@ -21,6 +21,7 @@ def translated(path: Path, contents: bytes) -> ModelProto:
     try:
         inputs = [translation.given(i) for i in translation.file.inputs]
         _translate_operators(translation)
+        translation.kind = ""
         outputs = [translation.result(i) for i in translation.file.outputs]
     except InputError as error:
         raise InputError(f"{path} cannot be imported: {error.message}") from None
@@ -38,6 +39,7 @@ def _translate_operators(translation: Translation) -> None:
     for operator in translation.file.operators:
         if refused and translation.reads_unknown(operator) and operator.kind in OPERATORS:
             continue
+        translation.kind = operator.kind
         try:
             OPERATORS.get(operator.kind, unsupported)(translation, operator)
         except RefusedError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import MODEL_BYTES, size_text
@@ -17,6 +17,7 @@ from tinysplit.tflite_import.tflite_file import TfliteFile, TfliteOperator, Tfli
 
 FLOATS = {np.dtype(name) for name in ("float16", "float32", "float64")}
 TO_MAP, FROM_MAP = (0, 3, 1, 2), (0, 2, 3, 1)
+KIND = "tinysplit.tflite"  # metadata of nodes: the operator that they are the translation of
 
 
 class RefusedError(Exception):
@@ -28,6 +29,7 @@ class Translation:
 
     def __init__(self, file: TfliteFile) -> None:
         self.file = file
+        self.kind = ""  # of the operator that is translated
         self.nodes: list[NodeProto] = []
         self.initializers: list[TensorProto] = []
         self.constants = {i: each.constant for i, each in enumerate(file.tensors) if each.data is not None}
@@ -122,6 +124,7 @@ class Translation:
         name = self._unique(op_type)
         outputs = [self._unique(f"{name} output") for _ in range(n_outputs)]
         self.nodes.append(helper.make_node(op_type, inputs, outputs, name=name, **attributes))
+        self.nodes[-1].metadata_props.add(key=KIND, value=self.kind)
         return outputs
 
     def given(self, index: int) -> ValueInfoProto:
@@ -153,3 +156,9 @@ class Translation:
             name = f"{base}_{self._taken[base]}"
         self._taken[name] = 0
         return name
+
+
+def operators_of(model: ModelProto) -> dict[str, str]:
+    """Return the operators of the .tflite file that a model is the translation of, by the names of its nodes."""
+    kinds = ((node.name, each.value) for node in model.graph.node for each in node.metadata_props if each.key == KIND)
+    return dict(kinds)

@@ -74,6 +74,7 @@ class Layer(ABC):
     activation: Activation = Activation()
     x_clamp: Activation = Activation()  # known range of the first input
     qdq_scales: NDArray[np.float64] | None = None  # of weights that came as 8-bit integers: by output channel, or one
+    tflite: str = ""  # operator of TensorFlow Lite, as whose reference kernel a quantized layer computes
     moves: str | None = None  # the ONNX value whose elements the layer moves, where `output` names none
     keeps_integers: bool = False  # whatever their formats: of several inputs or outputs of the network side by side
 
