@@ -74,7 +74,8 @@ class AveragePool(Pool):
         elements = self.window.elements
         count = elements * divisor
         addend = count // 2 - elements * formats.x.zero_point * multiplier + count * formats.y.zero_point
-        return ProductQuotient.of(multiplier, addend, count, (elements * formats.x.low, elements * formats.x.high))
+        lowest = elements * formats.x.low - self.rounds_away(formats)  # halves of negative sums are rounded down
+        return ProductQuotient.of(multiplier, addend, count, (lowest, elements * formats.x.high))
 
     @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
@@ -105,13 +106,28 @@ class AveragePool(Pool):
             return np.array([max(average, multiplier, divisor)])
         return np.array([self.window.elements * (largest * multiplier + divisor)])
 
+    def rounds_away(self, formats: LayerFormats) -> bool:
+        """Whether halves are rounded away from zero, as integers: TensorFlow Lite averages within one format."""
+        return self.tflite == "AVERAGE_POOL_2D" and formats.x == formats.y
+
+    def averages(
+        self, formats: LayerFormats, sums: IntArray, elements: IntArray | int, counts: IntArray | int
+    ) -> IntArray:
+        """Return the outputs, not yet clamped, for `sums` of `elements` values each, of which `counts` count.
+
+        The sums contain the zero points of the values. They may have any shape, to which the others are broadcast.
+        """
+        multiplier, divisor = self.ratio(formats)
+        if self.rounds_away(formats):
+            sums = sums - ((sums < 0) & (np.asarray(counts) % 2 == 0))
+        centered = sums - elements * formats.x.zero_point
+        averages: IntArray = fixed_point.rounded_quotient(centered * multiplier, counts * divisor)
+        return averages + formats.y.zero_point
+
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         (x,) = inputs
-        formats = quantized.formats
-        multiplier, divisor = self.ratio(formats)
-        centered = x.astype(np.int64) - formats.x.zero_point
-        sums = self.window.patches(centered).sum(axis=(3, 4)) * multiplier
-        counts = self.window.elements if self.count_include_pad else self.window.counts(self.in_shape)
-        averages = fixed_point.rounded_quotient(sums, counts * divisor)
-        return quantized.clamped(averages + formats.y.zero_point)
+        sums = self.window.patches(x.astype(np.int64)).sum(axis=(3, 4))
+        covered = self.window.counts(self.in_shape)
+        counts = self.window.elements if self.count_include_pad else covered
+        return quantized.clamped(self.averages(quantized.formats, sums, covered, counts))

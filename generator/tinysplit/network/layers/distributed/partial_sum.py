@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from tinysplit.network.fixed_point import arithmetic as fixed_point
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -84,10 +83,8 @@ class AverageOfSums(Joining):
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         formats = self.pool_formats(quantized.formats)
         elements = self.pool.window.elements
-        multiplier, divisor = self.pool.ratio(formats)
-        total = np.sum([sums.astype(np.int64) for sums in inputs], axis=0) - elements * formats.x.zero_point
-        averages = fixed_point.rounded_quotient(total * multiplier, elements * divisor)
-        return quantized.clamped(averages + formats.y.zero_point)
+        total = np.sum([sums.astype(np.int64) for sums in inputs], axis=0)
+        return quantized.clamped(self.pool.averages(formats, total, elements, elements))
 
 
 def can_sum_rows(layer: Layer, x_bits: int) -> bool:
