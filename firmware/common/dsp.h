@@ -113,6 +113,27 @@ DSP_INLINE int32_t dsp_multiply_high(int32_t value, int32_t factor, int32_t offs
 #endif
 }
 
+/* Requantization as in TensorFlow Lite, not clamped: TfliteRequantization of tinysplit/network/fixed_point/arithmetic.py.
+ * The last bit that a shift drops is in the carry, which rounds. Of numbers below zero ADDS sets the carry: a shift by
+ * 0 leaves it so, which undoes the addition.
+ */
+#if DSP_HAS_INSTRUCTIONS
+#define DSP_ROUNDED(name, instructions) \
+  DSP_INLINE int32_t dsp_rounded_##name(int32_t sum, int32_t multiplier, int32_t shift, int32_t zero) { \
+    int32_t result; \
+    __asm__(instructions "asrs %0, %0, %3\n\tadc %0, %0, %4" \
+            : "=&r"(result) : "r"(sum), "r"(multiplier), "r"(shift), "r"(zero) : "cc"); \
+    return result; \
+  }
+#else
+#define DSP_ROUNDED(name, instructions) \
+  DSP_INLINE int32_t dsp_rounded_##name(int32_t sum, int32_t multiplier, int32_t shift, int32_t zero) { \
+    return dsp_twin_rounded_##name(sum, multiplier, shift, zero); \
+  }
+#endif
+DSP_ROUNDED(twice, "lsl %0, %1, #1\n\tsmmulr %0, %0, %2\n\tadds %0, %0, %0, asr #31\n\t")
+DSP_ROUNDED(once, "lsl %0, %1, #2\n\tsmmul %0, %0, %2\n\t")
+
 /* A word, or half of one, at any address. */
 DSP_INLINE uint32_t dsp_load(const void *address) {
   uint32_t word;

@@ -12,15 +12,30 @@ DSP_CONV_ANY_PIXELS(dsp_conv_packed_any_of_one, PACKED, ONE)
 DSP_CONV_ANY_PIXELS(dsp_conv_packed_any_of_two, PACKED, TWO)
 DSP_CONV_ANY_PIXELS(dsp_conv_wide_any_of_one, WIDE, ONE)
 DSP_CONV_ANY_PIXELS(dsp_conv_wide_any_of_two, WIDE, TWO)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_packed_twice_of_one, PACKED, ONE, TWICE)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_packed_twice_of_two, PACKED, TWO, TWICE)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_packed_once_of_one, PACKED, ONE, ONCE)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_packed_once_of_two, PACKED, TWO, ONCE)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_twice_of_one, WIDE, ONE, TWICE)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_twice_of_two, WIDE, TWO, TWICE)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_once_of_one, WIDE, ONE, ONCE)
+DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_once_of_two, WIDE, TWO, ONCE)
 DSP_CONV_ONE_PIXEL(dsp_conv_packed_one, PACKED)
 DSP_CONV_ONE_PIXEL(dsp_conv_wide_one, WIDE)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved, PACKED, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_relu, PACKED, DSP_CONV_RELU_TWO_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_twice, PACKED, DSP_CONV_TWICE_TWO_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_once, PACKED, DSP_CONV_ONCE_TWO_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_wide_interleaved, WIDE, DSP_CONV_BODY)
 
 /* A value in both halves of a word. */
 static uint32_t twice(int32_t half) {
   return dsp_pair(half, half);
+}
+
+/* A value in all bytes of a word. */
+static uint32_t four_times(int32_t byte) {
+  return 0x01010101u * (uint8_t)byte;
 }
 
 /* Sets what the functions for `together` pixels read, with `pairs` of values under a kernel row. */
@@ -29,16 +44,19 @@ static void begin(dsp_conv_run *run, const dsp_conv *layer, int32_t together, in
   run->y_step = layer->y_step * layer->y_bytes;
   run->y_gap = together * run->y_step - layer->out_channels / BLOCK * BLOCK * layer->y_bytes;
   run->offset = layer->offset;
-  run->high = layer->y_bytes == 1 && layer->tail == DSP_CONV_POSITIVE ? 0x01010101u * (uint32_t)(255 - layer->high)
-                                                                      : twice(layer->high);
+  const int32_t are_bytes = layer->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE);
+  run->high = are_bytes                                                  ? four_times(layer->high)
+              : layer->y_bytes == 1 && layer->tail == DSP_CONV_POSITIVE ? four_times(255 - layer->high)
+                                                                        : twice(layer->high);
   run->tail = layer->tail;
   run->span = 4 * pairs;
   run->rows_bytes = 0;
   run->row_bytes = 2 * layer->row_length;
   run->gap_bytes = run->row_bytes - run->span;
   run->mask = ~0u << layer->pre_shift;
-  run->low = twice(layer->low);
+  run->low = are_bytes ? four_times(layer->low) : twice(layer->low);
   run->is_high = layer->flags & DSP_CONV_HIGH;
+  run->flags = layer->flags;
   run->y_bytes = layer->y_bytes;
   run->pre_shift = layer->pre_shift;
   run->post_shift = layer->post_shift;

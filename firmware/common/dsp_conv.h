@@ -13,6 +13,8 @@
 enum {
   DSP_CONV_HIGH = 1, /* requantization by upper halves of products: kernels/dsp/high_products.py; else by shifts */
   DSP_CONV_INTERLEAVED = 2, /* strips hold two pixels word by word in turn */
+  DSP_CONV_TWICE = 4, /* requantization as in TensorFlow Lite, with a multiplier and a shift for each channel */
+  DSP_CONV_ONCE = 8,
 };
 
 /* Pairs of values in an iteration of the inner loops. Twelve, with the rest of a block, fit 1 KB of cache. */
@@ -37,7 +39,7 @@ typedef struct {
   const int32_t *end; /* of the weights */
   int32_t y_step; /* bytes from a pixel of the output to the next */
   int32_t offset;
-  uint32_t high; /* the largest output in both halves; of packed positive bytes 255 minus the largest, in four bytes */
+  uint32_t high; /* the largest output in both halves, or all bytes; of packed positive bytes 255 minus it, in all */
   int32_t tail;
   int32_t entry; /* where the unrolled loop begins, so that its last step is the last pair: bytes, and one for Thumb */
   int32_t span; /* bytes of values under a kernel row, of one pixel or of two interleaved ones */
@@ -46,11 +48,12 @@ typedef struct {
   int32_t row_bytes; /* from a kernel row to the next */
   int32_t gap_bytes; /* from the end of a kernel row to the next */
   int32_t x_step, y_gap; /* from two pixels to the next two; from the end of the first one's outputs to theirs */
-  uint32_t low; /* the smallest output, in both halves */
+  uint32_t low; /* the smallest output, in both halves, or in all bytes */
   int32_t is_high, y_bytes;
   int32_t pre_shift, post_shift;
   int32_t pairs; /* of values under a kernel row */
   void (*any)(void); /* makes the outputs where the tail is DSP_CONV_ANY */
+  int32_t flags;
 } dsp_conv_run;
 
 /* Computes the blocks of weights from `w` to run->end for `count` pixels, or `count` times two. */
@@ -68,7 +71,7 @@ typedef void dsp_conv_fill_strip(const dsp_conv *layer, const void *input, int32
 typedef void dsp_conv_widen(const void *x, int16_t *strip, int32_t count);
 
 struct dsp_conv {
-  const int32_t *weights; /* blocks of four channels: biases, weights, factors */
+  const int32_t *weights; /* blocks of four channels: biases, weights, factors, shifts as in TensorFlow Lite */
   dsp_conv_pixels *two, *one; /* the inner loops for two pixels and for one */
   dsp_conv_fill_strip *fill_strip;
   dsp_conv_widen *widen;
@@ -114,10 +117,22 @@ dsp_conv_widen dsp_conv_copy_halves; /* that of the input, of 16 bits */
 /* For one pixel, and for two interleaved ones. */
 dsp_conv_pixels dsp_conv_packed_one, dsp_conv_wide_one, dsp_conv_packed_interleaved, dsp_conv_wide_interleaved;
 dsp_conv_pixels dsp_conv_packed_interleaved_relu; /* bytes from 0 to 127 without a zero point */
+dsp_conv_pixels dsp_conv_packed_interleaved_twice; /* bytes from -128 to 127 as in TensorFlow Lite */
+dsp_conv_pixels dsp_conv_packed_interleaved_once;
 
 void dsp_conv_packed_any_of_one(void);
 void dsp_conv_packed_any_of_two(void);
 void dsp_conv_wide_any_of_one(void);
 void dsp_conv_wide_any_of_two(void);
+
+/* The same as in TensorFlow Lite. */
+void dsp_conv_packed_twice_of_one(void);
+void dsp_conv_packed_twice_of_two(void);
+void dsp_conv_packed_once_of_one(void);
+void dsp_conv_packed_once_of_two(void);
+void dsp_conv_wide_twice_of_one(void);
+void dsp_conv_wide_twice_of_two(void);
+void dsp_conv_wide_once_of_one(void);
+void dsp_conv_wide_once_of_two(void);
 
 #endif

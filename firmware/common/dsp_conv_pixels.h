@@ -8,10 +8,10 @@
  *           the sum fits 24 bits. So two channels share a word at the cost of one instruction;
  *   wide    four words of 16-bit weights, one for each channel;
  *
- * then four factors. In assembler, because the loop needs all 14 registers: r2 to r9 are sums, those of the first pixel
- * first, r0 and r1 point to values and weights, r10 and r11 are values, r12 and lr are weights. The stack holds x, y,
- * run, the first members of `run`, `entry` and `span` as addresses, and if kernel rows are looped over the ends of the
- * last one and of the present one.
+ * then four factors, and for requantization as in TensorFlow Lite four shifts. In assembler, because the loop needs all
+ * 14 registers: r2 to r9 are sums, those of the first pixel first, r0 and r1 point to values and weights, r10 and r11 are
+ * values, r12 and lr are weights. The stack holds x, y, run, the first members of `run`, `entry` and `span` as addresses,
+ * and if kernel rows are looped over the ends of the last one and of the present one.
  */
 #ifndef DSP_CONV_PIXELS_H
 #define DSP_CONV_PIXELS_H
@@ -260,6 +260,30 @@
     DSP_CONV_NEXT \
   )
 
+/* The same for two pixels of bytes from -128 to 127, as in TensorFlow Lite. */
+#define DSP_CONV_ROUNDED_TWO_BODY(layout, sums, rounding) \
+  __asm( \
+    DSP_CONV_BEGIN \
+    sums \
+    "3:\n\t" \
+    DSP_CONV_##layout##_TRUE_TWO \
+    "ldm r1!, {r10, r11, r12, lr}\n\t" \
+    DSP_CONV_UPPER_##rounding(layout, "r2", "r3", "r4", "r5") \
+    DSP_CONV_UPPER_##rounding(layout, "r6", "r7", "r8", "r9") \
+    "ldm r1!, {r10, r11, r12, lr}\n\t" \
+    "ldr r0, [sp, #20]\n\t" /* offset */ \
+    DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r2", "r3", "r4", "r5") \
+    DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r6", "r7", "r8", "r9") \
+    DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5") DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9") \
+    DSP_CONV_PACKED_WHOLE("r2", "r3", "r4", "r5") DSP_CONV_PACKED_WHOLE("r6", "r7", "r8", "r9") \
+    DSP_CONV_PLACES \
+    DSP_CONV_PACKED_STORE_SECOND \
+    DSP_CONV_PACKED_STORE \
+    DSP_CONV_NEXT \
+  )
+#define DSP_CONV_TWICE_TWO_BODY(layout, count, sums) DSP_CONV_ROUNDED_TWO_BODY(layout, sums, TWICE)
+#define DSP_CONV_ONCE_TWO_BODY(layout, count, sums) DSP_CONV_ROUNDED_TWO_BODY(layout, sums, ONCE)
+
 /* What such a function calls for outputs of any kind: it stores them and returns where the first pixel's end in r12. */
 #define DSP_CONV_ANY_BODY(layout, count) \
   __asm( \
@@ -308,6 +332,59 @@
     DSP_CONV_ANY_BODY(layout, count); \
   }
 
+/* The same for bytes that are requantized as in TensorFlow Lite: what dsp_rounded_twice() and dsp_rounded_once() of dsp.h
+ * do with a sum. r0 is the output's zero point.
+ */
+#define DSP_CONV_LEFT(bits, sum) "lsl " sum ", " sum ", #" bits "\n\t"
+#define DSP_CONV_RIGHT(bits, sum) "asr " sum ", " sum ", #" bits "\n\t" /* of sums that are 256 times as large */
+#define DSP_CONV_PACKED_MOVED(left, right, a, b, c, d) \
+  DSP_CONV_LEFT(left, a) DSP_CONV_RIGHT(right, b) DSP_CONV_LEFT(left, c) DSP_CONV_RIGHT(right, d)
+#define DSP_CONV_WIDE_MOVED(left, right, a, b, c, d) \
+  DSP_CONV_LEFT(left, a) DSP_CONV_LEFT(left, b) DSP_CONV_LEFT(left, c) DSP_CONV_LEFT(left, d)
+#define DSP_CONV_ALL_BY(multiply, a, b, c, d) \
+  multiply " " a ", " a ", r10\n\t" \
+  multiply " " b ", " b ", r11\n\t" \
+  multiply " " c ", " c ", r12\n\t" \
+  multiply " " d ", " d ", lr\n\t"
+#define DSP_CONV_UPPER_TWICE(layout, a, b, c, d) \
+  DSP_CONV_##layout##_MOVED("1", "7", a, b, c, d) DSP_CONV_ALL_BY("smmulr", a, b, c, d)
+#define DSP_CONV_UPPER_ONCE(layout, a, b, c, d) \
+  DSP_CONV_##layout##_MOVED("2", "6", a, b, c, d) DSP_CONV_ALL_BY("smmul", a, b, c, d)
+#define DSP_CONV_ROUND_ONCE(sum, shift) "asrs " sum ", " sum ", " shift "\n\tadc " sum ", " sum ", r0\n\t"
+#define DSP_CONV_ROUND_TWICE(sum, shift) \
+  "adds " sum ", " sum ", " sum ", asr #31\n\t" DSP_CONV_ROUND_ONCE(sum, shift)
+#define DSP_CONV_ROUNDED(round, a, b, c, d) round(a, "r10") round(b, "r11") round(c, "r12") round(d, "lr")
+#define DSP_CONV_LIMITED_BYTES(a, b, c, d) \
+  "ssat " a ", #8, " a "\n\tssat " b ", #8, " b "\n\tssat " c ", #8, " c "\n\tssat " d ", #8, " d "\n\t" \
+  DSP_CONV_PACKED_PAIRS(a, b, c, d) DSP_CONV_JOIN(a, b) \
+  "ssub8 r12, " a ", r10\n\tsel " a ", " a ", r10\n\tssub8 r12, r11, " a "\n\tsel " a ", " a ", r11\n\t"
+#define DSP_CONV_ROUNDED_BODY(layout, count, rounding) \
+  __asm( \
+    ".syntax unified\n\t" \
+    "push {lr}\n\t" \
+    DSP_CONV_##layout##_ODD_##count \
+    "ldm r1!, {r10, r11, r12, lr}\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_UPPER_##rounding(layout, "r2", "r3", "r4", "r5"), \
+                          DSP_CONV_UPPER_##rounding(layout, "r6", "r7", "r8", "r9")) \
+    "ldm r1!, {r10, r11, r12, lr}\n\t" \
+    DSP_CONV_EACH_##count(DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r2", "r3", "r4", "r5"), \
+                          DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r6", "r7", "r8", "r9")) \
+    "ldr r0, [sp, #8]\n\t" /* y */ \
+    "ldr r12, [sp, #12]\n\t" /* run */ \
+    "ldr r11, [sp, #28]\n\t" /* high */ \
+    "ldr r10, [r12, #52]\n\t" /* low */ \
+    DSP_CONV_EACH_##count(DSP_CONV_LIMITED_BYTES("r2", "r3", "r4", "r5"), \
+                          DSP_CONV_LIMITED_BYTES("r6", "r7", "r8", "r9")) \
+    DSP_CONV_EACH_##count("", "ldr r11, [sp, #20]\n\tstr r6, [r0, r11]\n\t") /* y_step */ \
+    "str r2, [r0], #4\n\t" \
+    "mov r12, r0\n\t" \
+    "pop {pc}\n\t" \
+  )
+#define DSP_CONV_ROUNDED_PIXELS(name, layout, count, rounding) \
+  __attribute__((naked)) void name(void) { \
+    DSP_CONV_ROUNDED_BODY(layout, count, rounding); \
+  }
+
 _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in the text above");
 
 #define DSP_CONV_FUNCTION(name, text) \
@@ -337,6 +414,7 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
 #define DSP_CONV_ANY_PIXELS(name, layout, count) \
   void name(void) { \
   }
+#define DSP_CONV_ROUNDED_PIXELS(name, layout, count, rounding) DSP_CONV_ANY_PIXELS(name, layout, count)
 #define DSP_CONV_TWIN(name, layout, together, distance, step) \
   void name(const int16_t *x, const int32_t *w, void *y, const dsp_conv_run *run, int32_t count) { \
     dsp_conv_twin(x, w, y, run, count, DSP_CONV_##layout, together, distance, step); \

@@ -11,12 +11,20 @@ static inline int32_t dsp_conv_twin_limit(int32_t value, uint32_t low, uint32_t 
   return value < least ? least : (value > most ? most : value);
 }
 
-static inline void dsp_conv_twin_output(const int32_t *sums, int32_t channel, int32_t factor, int32_t is_packed,
+static inline void dsp_conv_twin_output(const int32_t *sums, int32_t channel, const int32_t *factors, int32_t is_packed,
                                         void *y, const dsp_conv_run *run) {
   const int32_t is_difference = is_packed && channel % 2;
+  const int32_t factor = factors[channel];
   int32_t value = sums[channel];
   if (is_difference) {
     value = (int32_t)((uint32_t)value - (uint32_t)sums[channel - 1]);
+  }
+  if (run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE)) {
+    const int32_t sum = is_difference ? value >> 8 : value, shift = factors[4 + channel];
+    value = run->flags & DSP_CONV_TWICE ? dsp_twin_rounded_twice(sum, factor, shift, run->offset)
+                                        : dsp_twin_rounded_once(sum, factor, shift, run->offset);
+    ((int8_t *)y)[channel] = (int8_t)dsp_twin_saturate(value, 0, (int8_t)run->low, (int8_t)run->high);
+    return;
   }
   if (run->is_high) {
     value = is_packed || run->tail == DSP_CONV_ANY ? value : (int32_t)((uint32_t)value & run->mask);
@@ -58,10 +66,10 @@ static inline uint8_t *dsp_conv_twin_blocks(const int16_t *x, const int32_t *w, 
         }
       }
       for (int32_t i = 0; i < 4; i++) {
-        dsp_conv_twin_output(sums, i, own[i], is_packed, y + pixel * run->y_step, run);
+        dsp_conv_twin_output(sums, i, own, is_packed, y + pixel * run->y_step, run);
       }
     }
-    w = own + 4;
+    w = own + (run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE) ? 8 : 4);
     y += 4 * run->y_bytes;
   }
   return y;

@@ -219,8 +219,7 @@ static void layer_3_pixels(const uint8_t *x, int8_t *y, int32_t pixels, const in
     }
     for (int32_t i = 0; i < 4; i++) {
       const uint32_t sum = i % 2 ? upper[i / 2] : packed[i / 2] - (upper[i / 2] << 16);
-      const int32_t factor = word[i];
-      y[channel + i] = (int8_t)fixed_point_requantize((int32_t)sum, 0, factor, 512, 10, LOW, HIGH);
+      y[channel + i] = (int8_t)fixed_point_requantize((int32_t)sum, 0, word[i], 512, 10, LOW, HIGH);
     }
     word += 4;
     x += INPUTS;

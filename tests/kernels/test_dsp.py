@@ -120,6 +120,8 @@ CALLS = {"ONE": "a", "TWO": "a, b", "PRODUCT": "a, b, sum"}
 OTHERS = (
     ("multiply_high", "(int32_t)a, (int32_t)b, 0"),
     ("multiply_high", "(int32_t)a, (int32_t)b, -17"),
+    *(("rounded_twice", f"(int32_t)a >> 1, (int32_t)(b | 1u << 30) & 0x7fffffff, {s}, -5") for s in (0, 1, 9, 31)),
+    *(("rounded_once", f"(int32_t)a >> 2, (int32_t)(b | 1u << 30) & 0x7fffffff, {s}, 90") for s in (1, 2, 9, 31)),
     *(
         ("saturate", f"(int32_t)a, {shift}, {low}, {high}")
         for shift in (0, 1, 9, 31)

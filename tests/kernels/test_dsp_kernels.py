@@ -19,7 +19,7 @@ from kernel_cases.dsp_layers import (
     tiled_conv,
 )
 from kernel_cases.kernels_on_host import all_kernels, assert_c_equals_the_reference, compile_all, write_layers
-from kernel_cases.layer_cases import with_zero_points
+from kernel_cases.layer_cases import as_tflite, with_zero_points
 from session.profiles import cases
 from tinysplit.kernels import candidates, choose
 from tinysplit.kernels.cost_table import shipped_table
@@ -69,6 +69,13 @@ def test_c_equals_the_integer_reference_with_zero_points(maker: Maker, tmp_path:
     rng = np.random.default_rng(5)
     layers = [with_zero_points(rng, quantized(rng, maker(rng), 8)) for _ in range(CASES)]
     assert any(each.formats.x.zero_point for each in layers)
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+@pytest.mark.parametrize("maker", [conv, dense, depthwise_conv, grouped_conv, dilated_conv, conv_transpose, tiled_conv])
+def test_c_equals_the_integer_reference_with_requantization_of_tflite(maker: Maker, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    layers = [as_tflite(rng, quantized(rng, maker(rng), 8)) for _ in range(CASES)]
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 

@@ -1,4 +1,5 @@
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from kernel_cases.kernels_on_host import CORES, all_kernels, assert_c_equals_the
 from kernel_cases.layer_cases import (
     KINDS_AND_BITS,
     MAKERS,
+    as_tflite,
     quantize_one,
     random_mixed,
     random_quantized,
@@ -22,6 +24,7 @@ from tinysplit.common import package_files
 from tinysplit.kernels import Direct, candidates
 from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import (
@@ -90,6 +93,24 @@ def test_c_equals_the_integer_reference_with_zero_points(kind: str, tmp_path: Pa
 def test_c_equals_the_integer_reference_with_other_scales(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     layers = [with_other_scales(rng, random_quantized(rng, kind, bits)) for bits in (8, 16) for _ in range(4)]
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+@pytest.mark.parametrize("kind", ["conv", "depthwise_conv", "dense", "conv_transpose"])
+def test_c_equals_the_integer_reference_with_requantization_of_tflite(kind: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(12)
+    layers = [as_tflite(rng, random_quantized(rng, kind, 8)) for _ in range(CASES_A_KIND)]
+    assert sum(isinstance(each.formats.requantization, TfliteRequantization) for each in layers) > CASES_A_KIND // 2
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
+def test_c_equals_the_integer_reference_with_averages_of_tflite(tmp_path: Path) -> None:
+    rng = np.random.default_rng(13)
+    drawn = [random_quantized(rng, "average_pool", 8) for _ in range(2 * CASES_A_KIND)]
+    layers = [
+        QuantizedLayer.of(replace(each.layer, tflite="AVERAGE_POOL_2D"), replace(each.formats, y=each.formats.x))
+        for each in drawn
+    ]
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 

@@ -22,18 +22,20 @@ from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Activation, AveragePool, Conv, Dense, DepthwiseConv, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
+REQUANTIZATIONS = [(kind, False) for kind in MAKERS] + [(kind, True) for kind in MAKERS if "16 bits" not in kind]
 
-@pytest.mark.parametrize("kind", MAKERS)
-def test_c_on_the_host_equals_the_integer_reference(kind: str, tmp_path: Path) -> None:
-    kernels = random_kernels(kind)
+
+@pytest.mark.parametrize(("kind", "is_tflite"), REQUANTIZATIONS)
+def test_c_on_the_host_equals_the_integer_reference(kind: str, is_tflite: bool, tmp_path: Path) -> None:
+    kernels = random_kernels(kind, is_tflite=is_tflite)
     inputs = [allowed_inputs(source) for source in kernels.values()]
     expected = [reference(source, xs) for source, xs in zip(kernels.values(), inputs, strict=True)]
     assert run_on_host(tmp_path, kernels, inputs) == b"".join(expected)
 
 
-@pytest.mark.parametrize("kind", MAKERS)
-def test_assembler_equals_the_integer_reference(kind: str, tmp_path: Path) -> None:
-    for number, source in random_kernels(kind).items():
+@pytest.mark.parametrize(("kind", "is_tflite"), REQUANTIZATIONS)
+def test_assembler_equals_the_integer_reference(kind: str, is_tflite: bool, tmp_path: Path) -> None:
+    for number, source in random_kernels(kind, is_tflite=is_tflite).items():
         [x] = allowed_inputs(source)
         x = x[: max(1, (DONE - OUTPUT) // 2 // source.quantized.layer.out_shape.size)]
         output = run_on_virtual_board(tmp_path / str(number), source, x)

@@ -311,11 +311,11 @@ def allowed_error(layer: Layer, formats: LayerFormats, x: NDArray[np.float32]) -
         return values.scale
 
     output = 0.5 * step(formats.y)
-    if formats.requantization is not None:
+    if formats.shifted is not None:
         weights = layer.by_channel(layer.parameters["weights"])
         gain = np.abs(weights).sum(axis=1).max()
         inputs = weights.shape[1] * float(np.abs(x).max() + step(formats.x))
-        sums = formats.sum_scales.max() * 2**formats.requantization.pre_shift
+        sums = formats.sum_scales.max() * 2**formats.shifted.pre_shift
         output += 0.5 * float(gain * step(formats.x) + inputs * formats.weight_scales.max() + sums)
     elif layer.kind == "softmax":
         output = step(formats.y) + step(formats.x)  # tables and inputs; 1.0 saturates

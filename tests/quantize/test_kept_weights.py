@@ -14,6 +14,7 @@ from models.networks import dense
 from models.onnx_builder import OnnxBuilder
 from models.qdq import Reader
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.integer_reference import run_integer
@@ -44,15 +45,15 @@ def kept(scales: ArrayLike, y_scale: float) -> tuple[QuantizedLayer, IntArray]:
 
 
 def factors(quantized: QuantizedLayer) -> tuple[int, ...]:
-    assert quantized.formats.requantization is not None
-    return quantized.formats.requantization.factors
+    assert quantized.formats.shifted is not None
+    return quantized.formats.shifted.factors
 
 
 @pytest.mark.parametrize("spread", [1.5, 10])
 def test_factors_take_no_first_shift_where_they_have_bits_enough(spread: float) -> None:
     quantized, file = kept([0.001, 0.001 / spread], 0.02)
-    assert quantized.formats.requantization is not None
-    assert quantized.formats.requantization.pre_shift == 0
+    assert quantized.formats.shifted is not None
+    assert quantized.formats.shifted.pre_shift == 0
     assert (quantized.constants["weights"] == file).all()
     assert quantized.formats.weight_scales == pytest.approx([0.001, 0.001 / spread], rel=1 / 512)
 
@@ -131,3 +132,46 @@ def test_networks_with_unequal_channels_agree_with_onnx_runtime(tmp_path: Path) 
     assert decibels((wanted**2).sum(), (noise**2).sum()) >= 33
     named = [text for text in quantization_warnings(quantized, own.statistics) if "integers of the file" in text]
     assert len(named) == sum(rounded_again(layer) > 0 for layer in quantized.layers)
+
+
+def as_tflite(scales: ArrayLike, y_scale: float, biases: ArrayLike = 0) -> QuantizedLayer:
+    """Return a layer of a .tflite file whose weights and integer biases have these scales."""
+    own = np.array(scales, np.float64)
+    bias = np.broadcast_to(biases, own.shape) * own * BYTES.scale
+    layer = replace(dense(integers(own.size) * own[:, np.newaxis], bias), qdq_scales=own, tflite="CONV_2D")
+    formats = keep(layer, BYTES, ValueFormat(8, y_scale), BOUNDS)
+    assert formats is not None
+    return QuantizedLayer.of(layer, formats, (BOUNDS,))
+
+
+def test_layers_of_tflite_files_keep_their_integers_and_ratios() -> None:
+    scales = np.array([0.02, 0.0002, 0.000003])
+    quantized = as_tflite(scales, 0.02, [1000, -1000, 5])
+    assert isinstance(quantized.formats.requantization, TfliteRequantization)
+    assert (quantized.constants["weights"] == integers(3)).all()
+    assert quantized.constants["bias"].tolist() == [1000, -1000, 5]
+    assert quantized.formats.requantization.corrections == pytest.approx(scales * BYTES.scale / 0.02, rel=2**-31)
+
+
+def test_ratios_from_one_on_have_factors() -> None:
+    assert as_tflite([0.02, 0.9], 0.006).formats.shifted
+
+
+def test_channels_of_almost_no_weights_get_coarser_scales_with_equal_outputs() -> None:
+    bias = 2**30 + 12345
+    quantized = as_tflite([0.02, 5e-9], 0.02, [7, bias])
+    assert abs(int(quantized.constants["bias"][1])) < 1 << 23
+    x = np.random.default_rng(0).integers(-128, 127, (64, 1, 1, INPUTS)).astype(np.int8)
+    outputs = quantized.layer.integer_reference(quantized, x)[..., 1]
+    exact = TfliteRequantization.of(np.array([5e-9 * BYTES.scale / 0.02]))
+    assert exact is not None
+    sums = x[:, 0, 0].astype(np.int64) @ integers(2)[1] + bias
+    assert (outputs.ravel() == exact.apply(sums[:, np.newaxis], 0).ravel()).all()
+
+
+@pytest.mark.parametrize(("other", "fits"), [([0.01, 0.0004], True), ([0.01, 2.0], False)])
+def test_other_weights_of_a_tflite_file_fit_its_code_where_all_have_shifts(other: list[float], fits: bool) -> None:
+    before, after = as_tflite([0.02, 0.0002], 0.02), as_tflite(other, 0.02)
+    found = refit(after.layer, before.formats, BOUNDS)
+    assert (found is not None) == fits
+    assert not fits or found == after.formats

@@ -40,8 +40,8 @@ def test_each_channel_uses_all_its_bits() -> None:
 
 def test_factors_that_are_alike_are_one_constant() -> None:
     quantized = quantize_one(dense(np.eye(4), np.zeros(4)), (-1.0, 0.9), (-1.0, 1.0), 8)
-    assert quantized.formats.requantization is not None
-    assert len(quantized.formats.requantization.factors) == 1
+    assert quantized.formats.shifted is not None
+    assert len(quantized.formats.shifted.factors) == 1
     assert "corrections" not in quantized.constants
 
 
@@ -89,7 +89,7 @@ def test_no_sum_leaves_the_proven_bound(kind: str, bits: int) -> None:
         formats, constants = quantized.formats, quantized.constants
         bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))
         assert bounds.max() <= ACCUMULATOR_MAX
-        requantization = formats.requantization
+        requantization = formats.shifted
         if isinstance(quantized.layer, Dense) and requantization:
             x = hard_inputs(rng, quantized)[0].reshape(6, 1, -1).astype(np.int64)
             worst = np.where(constants["weights"] > 0, formats.x.high, formats.x.low)[np.newaxis]
@@ -115,8 +115,8 @@ def test_tiny_weights_beside_a_large_bias(bits: int) -> None:
 
 def test_output_has_no_more_fraction_bits_than_its_sums() -> None:
     quantized = quantize_one(dense([[100.0, -100.0]], [0.0]), (-100.0, 100.0), (-0.01, 0.01), 8)
-    assert quantized.formats.requantization is not None
-    assert 0.5 < quantized.formats.requantization.corrections[0] <= 1
+    assert quantized.formats.shifted is not None
+    assert 0.5 < quantized.formats.shifted.corrections[0] <= 1
 
 
 def test_a_layer_whose_weights_would_all_vanish_is_refused_by_name() -> None:
@@ -160,8 +160,8 @@ def test_weights_that_are_no_numbers_are_named() -> None:
 def test_quantize_refuses_formats_that_could_overflow() -> None:
     graph = one_layer_graph(dense(np.full((1, 64), 0.99), [0.0]))
     good = choose_formats(graph, {"x": (-1.0, 1.0), "y": (-64.0, 64.0)}, 16)[0]
-    assert good.requantization is not None
-    bad = replace(good, requantization=replace(good.requantization, factors=(1,), post_shift=20, pre_shift=0))
+    assert good.shifted is not None
+    bad = replace(good, requantization=replace(good.shifted, factors=(1,), post_shift=20, pre_shift=0))
     with pytest.raises(InputError, match=r"layer 'fc': its sums can reach \d+, which overflows 32 bits"):
         quantize(graph, [bad], 16)
 

@@ -305,8 +305,8 @@ def c_type(values: ValueFormat) -> str:
 
 def _offset(quantized: QuantizedLayer) -> int:
     """Return added by the requantization before its last shift, 0 for a layer that does not requantize."""
-    formats = quantized.formats
-    return formats.requantization.offset(formats.y.zero_point) if formats.requantization else 0
+    shifted = quantized.formats.shifted
+    return shifted.offset(quantized.formats.y.zero_point) if shifted else 0
 
 
 def _title(quantized: QuantizedLayer, number: int) -> str:

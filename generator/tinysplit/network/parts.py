@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
@@ -138,12 +137,9 @@ def _sliced_parameters(layer: Layer, channels: range) -> Mapping[str, NDArray[np
 
 def slice_of_formats(formats: LayerFormats, channels: range) -> LayerFormats:
     """Return the formats of `slice_of` a layer."""
-    requantization = formats.requantization
-    if requantization is None or len(requantization.factors) == 1:
+    if formats.requantization is None:
         return formats
-    factors = requantization.factors[channels.start : channels.stop]
-    sliced = Requantization(factors, requantization.post_shift, requantization.pre_shift)
-    return replace(formats, requantization=sliced)
+    return replace(formats, requantization=formats.requantization.of_channels(channels))
 
 
 def slice_of_parameters(layer: Layer, parameters: IntegerParameters, channels: range) -> IntegerParameters:

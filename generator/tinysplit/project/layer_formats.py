@@ -1,14 +1,16 @@
 """Formats of the layers in the manifest of a generated folder."""
 
 from dataclasses import asdict
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tinysplit.common.file_schema import FileModel
-from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization
+from tinysplit.network.fixed_point.arithmetic import MAX_FACTOR, MAX_SHIFT, Requantization, TfliteRequantization
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
+
+MOST_SHIFT = 255  # of a ratio of numbers in float32
 
 
 class ProjectFormat(FileModel):
@@ -54,13 +56,37 @@ class ProjectRequantization(FileModel):
         return Requantization(self.factors, self.post_shift, self.pre_shift)
 
 
+class ProjectTfliteRequantization(FileModel):
+    """Scaling of sums to outputs; see `fixed_point.arithmetic.TfliteRequantization`."""
+
+    multipliers: Annotated[tuple[Annotated[int, Field(ge=1 << 30, lt=1 << 31)], ...], Field(min_length=1)]
+    shifts: Annotated[tuple[Annotated[int, Field(ge=0, le=MOST_SHIFT)], ...], Field(min_length=1)]
+    rounding: Literal["once", "twice"]
+
+    @model_validator(mode="after")
+    def _has_pairs(self) -> Self:
+        if len(self.multipliers) != len(self.shifts):
+            raise ValueError(f"there are {len(self.multipliers)} multipliers and {len(self.shifts)} shifts")
+        return self
+
+    @classmethod
+    def of(cls, requantization: TfliteRequantization) -> Self:
+        """Return a requantization as the manifest has it."""
+        return cls(**asdict(requantization))
+
+    @property
+    def requantization(self) -> TfliteRequantization:
+        """The requantization."""
+        return TfliteRequantization(self.multipliers, self.shifts, self.rounding)
+
+
 class ProjectFormats(FileModel):
     """Formats of a layer; see `fixed_point.layer_formats.LayerFormats`."""
 
     inputs: Annotated[tuple[ProjectFormat, ...], Field(min_length=1)]
     output: ProjectFormat
     weight_bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)] | None = None
-    requantization: ProjectRequantization | None = None
+    requantization: ProjectRequantization | ProjectTfliteRequantization | None = None
     packed_groups: tuple[tuple[Annotated[int, Field(ge=0)], ...], ...] = ()
 
     @classmethod
@@ -70,7 +96,7 @@ class ProjectFormats(FileModel):
             inputs=tuple(ProjectFormat.of(values) for values in formats.inputs),
             output=ProjectFormat.of(formats.y),
             weight_bits=formats.weight_bits,
-            requantization=ProjectRequantization.of(formats.requantization) if formats.requantization else None,
+            requantization=_of_requantization(formats.requantization),
             packed_groups=formats.packed_groups,
         )
 
@@ -84,3 +110,11 @@ class ProjectFormats(FileModel):
             self.requantization.requantization if self.requantization else None,
             self.packed_groups,
         )
+
+
+def _of_requantization(
+    requantization: Requantization | TfliteRequantization | None,
+) -> ProjectRequantization | ProjectTfliteRequantization | None:
+    if isinstance(requantization, Requantization):
+        return ProjectRequantization.of(requantization)
+    return ProjectTfliteRequantization.of(requantization) if requantization else None

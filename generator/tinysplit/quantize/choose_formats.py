@@ -232,9 +232,8 @@ def _check_formats(layer: Layer, formats: LayerFormats, inputs: Sequence[ValueFo
     """Raise InputError for formats that do not match the layer or the layers before it."""
     if not _belong_together(layer, formats, inputs, bits):
         raise InputError(f"layer {layer.name!r}: its formats do not match its kind, the layer before it or {bits} bits")
-    requantization = formats.requantization
-    if requantization:
-        for shift in (requantization.pre_shift, requantization.post_shift):
+    if formats.shifted:
+        for shift in (formats.shifted.pre_shift, formats.shifted.post_shift):
             if not 0 <= shift <= MAX_SHIFT:
                 raise InputError(f"layer {layer.name!r}: a shift by {shift} bits is outside 0 to {MAX_SHIFT}")
 
@@ -250,4 +249,4 @@ def _belong_together(layer: Layer, formats: LayerFormats, inputs: Sequence[Value
     if not has_weights:
         return not layer.keeps_format or formats.y == formats.x
     requantization = formats.requantization
-    return requantization is not None and len(requantization.factors) in {1, layer.out_shape.channels}
+    return requantization is not None and requantization.corrections.size in {1, layer.out_shape.channels}

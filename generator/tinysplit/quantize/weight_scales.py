@@ -12,8 +12,8 @@ from math import ceil, frexp, log2, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization
-from tinysplit.network.fixed_point.formats import ValueFormat
+from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization, TfliteRequantization
+from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES, Bounds, LayerFormats
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
@@ -27,8 +27,10 @@ NEAREST_BITS = (12, 15)  # of factors that approximate given scales
 ROOM_BITS = 1  # for the factors of other weights of the layer: `refit`
 SMALLEST_NEAREST = 256  # is off by 1/512 at most, so that no integer of 8 bits changes
 VISIBLE = 0.25  # steps of the output: less error than its own rounding
+EXACT = 1e-5  # tolerance of sums of exact weights, of at most 16 bits
 NO_INTEGER = 0.01  # tolerance of weight / scale: rounding error of float32
 KEPT_BITS = 8
+CONSTANT_SUM = 1 << 22  # of channels whose output is constant
 LIMIT = (1 << (KEPT_BITS - 1)) - 1  # of kept weights; the lowest is -LIMIT
 SMALLEST_CORRECTION = 2.0**-28
 UNSIGNED_SUM_LIMIT = (1 << 16) - 1  # of a group's products: two sums share a word
@@ -60,18 +62,71 @@ def keep(layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds) -> LayerF
 
     The factors are rounded, but so little that the weights stay the same integers, -128 becoming -127; except in
     channels with scales so much smaller than others that their factors would have few bits. Those weights are rounded
-    again (`rounded_again`). Returns None where weights came as others, are none of -128 to 127 (zero points, or changed
-    since), where their scales are those of other channels, or where no factors keep the sums in 32 bits.
+    again (`rounded_again`). Layers of .tflite files have the requantization of TensorFlow Lite. Returns None where
+    weights came as others, are none of -128 to 127 (zero points, or changed since), where their scales are those of
+    other channels, or where no factors keep the sums in 32 bits.
     """
     steps = _integer_steps(layer)
     if steps is None:
         return None
+    if as_tflite := _as_tflite(layer, x, y, bounds, steps):
+        return as_tflite
     largest = max(abs(bound - x.zero_point) for bound in bounds)
     sums = np.abs(_in_steps(layer, steps)).sum(axis=1) * largest + np.abs(layer.parameters["bias"] / (x.scale * steps))
     requantization = _nearest(steps * x.scale / y.scale, _bits(sums), y.zero_point, _rounding_error(layer, largest))
     if requantization is None:
         return None
     return _shifted(layer, LayerFormats((x,), y, KEPT_BITS, requantization), bounds)
+
+
+def _as_tflite(
+    layer: Layer, x: ValueFormat, y: ValueFormat, bounds: Bounds, steps: NDArray[np.float64]
+) -> LayerFormats | None:
+    """Return formats with the requantization of TensorFlow Lite, whose scales are float32, and ratios of them float64.
+
+    Fully connected layers round once, and with one scale for all weights the scale of their sums is float32, too.
+    Channels of almost no weights, whose biases converters give 31 bits, get coarser scales, with equal outputs.
+    Returns None for other layers, and for ratios of 1 or more.
+    """
+    if not layer.tflite or not x.bits == y.bits == KEPT_BITS:
+        return None
+    is_dense, sum_scales = layer.tflite == "FULLY_CONNECTED", x.scale * steps
+    if is_dense and steps.size == 1:
+        sum_scales = sum_scales.astype(np.float32).astype(np.float64)
+    ratios = np.broadcast_to(sum_scales / y.scale, layer.out_shape.channels)
+    requantization = TfliteRequantization.of(ratios, "once" if is_dense else "twice")
+    if requantization is None:
+        return None
+    formats = LayerFormats((x,), y, KEPT_BITS, requantization)
+    sums = layer.sum_bounds(QuantizedLayer.of(layer, formats, (bounds,)))
+    needed = _bits_above(sums, ACCUMULATOR_MAX >> requantization.left_shift)
+    if (needed > requantization.shifts).any():
+        return None
+    low, high = _extremes(layer, formats, requantization, bounds)
+    wanted = np.where(low == high, np.minimum(_bits_above(sums, CONSTANT_SUM), requantization.shifts), 0)
+    is_same = np.equal(_extremes(layer, formats, requantization.coarser(wanted), bounds), (low, high)).all(axis=0)
+    return replace(formats, requantization=requantization.coarser(np.maximum(needed, np.where(is_same, wanted, 0))))
+
+
+def _bits_above(sums: IntArray, limit: int) -> IntArray:
+    """Return by how many bits sums exceed a limit."""
+    return np.ceil(np.log2(np.maximum(sums / limit, 1))).astype(np.int64)
+
+
+def _extremes(
+    layer: Layer, formats: LayerFormats, requantization: TfliteRequantization, bounds: Bounds
+) -> tuple[IntArray, IntArray]:
+    """Return the smallest and the largest output of each channel with a requantization, clamped to their format."""
+    parameters = layer.round_parameters(replace(formats, requantization=requantization))
+    if parameters is None:
+        raise ValueError(f"layer {layer.name!r} has no weights")
+    largest = max(abs(bound - formats.x.zero_point) for bound in bounds)
+    reach = np.abs(layer.by_channel(parameters.weights.astype(np.int64))).sum(axis=1) * largest
+    low, high = (
+        requantization.apply(parameters.bias + sign * reach, formats.y.zero_point).clip(formats.y.low, formats.y.high)
+        for sign in (-1, 1)
+    )
+    return low, high
 
 
 def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
@@ -81,6 +136,8 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
     large enough, unless the weights came as integers. Returns None where the weights are too large for the shifts.
     """
     before, bits = formats.requantization, formats.weight_bits
+    if isinstance(before, TfliteRequantization):
+        return _refit_as_tflite(layer, formats, bounds, before)
     needs = _needs(layer, formats.x, bounds, bits) if bits else None
     if before is None or needs is None:
         return None
@@ -98,6 +155,21 @@ def refit(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats |
         return None
     refitted = replace(formats, requantization=replace(before, factors=tuple(factors.astype(np.int64).tolist())))
     return refitted if largest_sum(QuantizedLayer.of(layer, refitted, (bounds,))) <= ACCUMULATOR_MAX else None
+
+
+def _refit_as_tflite(
+    layer: Layer, formats: LayerFormats, bounds: Bounds, before: TfliteRequantization
+) -> LayerFormats | None:
+    """Return the formats of other weights as TensorFlow Lite has them; None where the code of `before` is another."""
+    steps = _integer_steps(layer)
+    found = None if steps is None else _as_tflite(layer, formats.x, formats.y, bounds, steps)
+    if found is None or not isinstance(found.requantization, TfliteRequantization):
+        return None
+    if (min(found.requantization.shifts) > 0) != (min(before.shifts) > 0):
+        return None
+    refitted = replace(formats, requantization=found.requantization)
+    fits_groups = _packed_steps(layer, refitted, bounds, rounding=0) <= refitted.weight_scales * (1 + EXACT)
+    return refitted if fits_groups.all() else None
 
 
 def _integer_steps(layer: Layer) -> NDArray[np.float64] | None:
@@ -127,8 +199,8 @@ def clipped_weights(quantized: QuantizedLayer) -> int:
     return int((np.abs(np.rint(_in_steps(quantized.layer, steps))) > LIMIT).sum())
 
 
-def _packed_steps(layer: Layer, formats: LayerFormats, bounds: Bounds) -> NDArray[np.float64]:
-    """Return the scale of each channel for which no group of weights exceeds 16 bits, however weights are rounded."""
+def _packed_steps(layer: Layer, formats: LayerFormats, bounds: Bounds, rounding: float = 1) -> NDArray[np.float64]:
+    """Return the scale of each channel for which no group exceeds 16 bits, weights rounded up by at most `rounding`."""
     weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
     unroll = sum(map(len, formats.packed_groups))
     if not unroll:
@@ -137,7 +209,7 @@ def _packed_steps(layer: Layer, formats: LayerFormats, bounds: Bounds) -> NDArra
     x_high = bounds[1] - (formats.x.low if bounds[0] < 0 else 0)  # of inputs as unsigned integers
     most = UNSIGNED_SUM_LIMIT // max(x_high, 1)
     steps = [
-        loops[:, :, places].sum(axis=2).max(axis=1) / (most - len(places))
+        loops[:, :, places].sum(axis=2).max(axis=1) / (most - rounding * len(places))
         for places in map(list, formats.packed_groups)
     ]
     largest: NDArray[np.float64] = np.max(steps, axis=0)
@@ -270,7 +342,7 @@ def largest_sum(quantized: QuantizedLayer) -> int:
 
 def _shifted(layer: Layer, formats: LayerFormats, bounds: Bounds) -> LayerFormats | None:
     """Return the formats with the smallest first shift that provably keeps everything in 32 bits, None without one."""
-    whole = formats.requantization
+    whole = formats.shifted
     if whole is None:
         return None
     for pre_shift in range(max(whole.post_shift - MAX_SHIFT, 0), min(whole.post_shift, MAX_SHIFT) + 1):

@@ -3,8 +3,8 @@
 An entry has, in this order: the difference of the layer's number to that of the entry before; its kind, as the place in
 `KINDS`; the number of its inputs and, of each, the difference of the layer's number to that of the layer that gives it
 (layers count from 1, number 0 is the network's input); flags; the scale of its output (32 bits); its zero point (16
-bits, signed) unless that is 0; both shifts of the requantization, if there is one. Differences and counts are unsigned
-LEB128.
+bits, signed) unless that is 0; both shifts of the requantization, if all channels share them. Differences and counts
+are unsigned LEB128.
 """
 
 import struct
@@ -27,7 +27,7 @@ class LayerEntry:
     """A layer: number from 1, kind, numbers of the layers that give its inputs (0: the network's input), and formats.
 
     `bits`, `scale` and `zero_point` are those of its output. `weight_bits` is None without weights; the shifts are
-    those of the requantization, None without one.
+    those of the requantization, None without one, and where channels have shifts of their own.
     """
 
     number: int
@@ -47,7 +47,7 @@ def layer_entries(quantized: QuantizedGraph, layers: Iterable[int]) -> Iterator[
         if layer.layer.is_view:
             continue
         formats = layer.formats
-        requantization = formats.requantization
+        shifted = formats.shifted
         yield LayerEntry(
             number=index + 1,
             kind=layer.layer.kind,
@@ -56,7 +56,7 @@ def layer_entries(quantized: QuantizedGraph, layers: Iterable[int]) -> Iterator[
             scale=formats.y.scale,
             zero_point=formats.y.zero_point,
             weight_bits=formats.weight_bits,
-            shifts=(requantization.pre_shift, requantization.post_shift) if requantization else None,
+            shifts=(shifted.pre_shift, shifted.post_shift) if shifted else None,
         )
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import (
@@ -125,6 +126,26 @@ def with_other_scales(rng: np.random.Generator, quantized: QuantizedLayer) -> Qu
     )
     formats = replace(formats, inputs=tuple(inputs), y=layer.output_format(inputs, wanted))
     return QuantizedLayer.of(layer, formats, quantized.bounds)
+
+
+def as_tflite(rng: np.random.Generator, quantized: QuantizedLayer) -> QuantizedLayer:
+    """Return a layer with 8-bit weights as .tflite files have it: requantized as in TensorFlow Lite, with zero points.
+
+    A layer whose sums are too large stays as it is.
+    The output has finer steps, so that some channels may have ratios from 1/2 on, which take no shift.
+    """
+    formats = quantized.formats
+    corrections = np.broadcast_to(formats.sum_scales / formats.y.scale, quantized.layer.out_shape.channels)
+    finer = 2.0 ** rng.uniform(0, np.log2(0.99 / corrections.max()))
+    x, y = (ValueFormat(8, scale, int(rng.integers(-128, 128))) for scale in (formats.x.scale, formats.y.scale / finer))
+    rounding: Literal["once", "twice"] = "once" if isinstance(quantized.layer, Dense) else "twice"
+    requantization = TfliteRequantization.of(corrections * finer, rounding)
+    layer = replace(quantized.layer, tflite="FULLY_CONNECTED" if rounding == "once" else "CONV_2D")
+    formats = replace(formats, inputs=(x,), y=y, requantization=requantization)
+    try:
+        return quantize(one_layer_graph(layer), [formats], 8).layers[0]
+    except InputError:
+        return quantized
 
 
 def hard_inputs(rng: np.random.Generator, quantized: QuantizedLayer) -> list[IntArray]:

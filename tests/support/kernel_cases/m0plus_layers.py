@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_cases.layer_cases import ACTIVATIONS, hard_inputs, quantize_one, with_zero_points
+from kernel_cases.layer_cases import ACTIVATIONS, as_tflite, hard_inputs, quantize_one, with_zero_points
 from session.profiles import cases
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import Kernel
@@ -45,7 +45,7 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
 
 def requantized(rng: np.random.Generator, layer: Layer, formats: LayerFormats) -> LayerFormats:
     """Return the formats as they are, with a first shift, shifts alone, or 16 bits out, where sums keep to 32 bits."""
-    own = formats.requantization
+    own = formats.shifted
     assert own
     bits = min(int(rng.integers(1, 6)), own.post_shift)
     first_shift = replace(own, pre_shift=bits, post_shift=own.post_shift - bits)
@@ -61,8 +61,8 @@ def requantized(rng: np.random.Generator, layer: Layer, formats: LayerFormats) -
         ),
     )[rng.integers(4)]
     sums = layer.sum_bounds(QuantizedLayer.of(layer, changed))
-    assert changed.requantization
-    return changed if changed.requantization.largest(sums, 0) <= ACCUMULATOR_MAX else formats
+    assert changed.shifted
+    return changed if changed.shifted.largest(sums, 0) <= ACCUMULATOR_MAX else formats
 
 
 def common(rng: np.random.Generator, *shape: int) -> dict[str, Any]:
@@ -116,11 +116,14 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Kernel, int]] = 
 }
 
 
-def random_kernels(kind: str, count: int = len(CASES)) -> dict[int, LayerSource]:
-    """Return `count` random kernels of a kind: the first that fit Cortex-M0+."""
+def random_kernels(kind: str, count: int = len(CASES), *, is_tflite: bool = False) -> dict[int, LayerSource]:
+    """Return `count` random kernels of a kind, perhaps requantized as in .tflite files: the first that fit the core."""
     rng = np.random.default_rng(0)
     maker, kernel, bits = MAKERS[kind]
     drawn = (quantized(rng, maker(rng), bits) for _ in range(10 * count))
+    if is_tflite:
+        own = (as_tflite(rng, quantize_one(maker(rng), (-1.0, 1.0), (-2.0, 2.0), bits)) for _ in range(10 * count))
+        drawn = (each for each in own if each.formats.shifted is None)
     fitting = [LayerSource(q, kernel) for q in drawn if kernel.fits(q.layer, CORTEX_M0PLUS, Widths.of(q.formats))]
     assert len(fitting) >= count
     return dict(enumerate(fitting[:count], 1))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tinysplit.kernels.base import KernelContext
 from tinysplit.kernels.cost_table import sum_of
 from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
@@ -30,7 +31,7 @@ class UnsignedLayer:
 
     weights: NDArray[np.int64]  # output channels x weights of a channel
     bias: NDArray[np.int64]
-    factors: NDArray[np.int64] | None  # of the requantization, one per channel; None if all are 1
+    factors: NDArray[np.int64]  # output channels x what requantizes a channel: `factor_words`
     x_high: int
 
     @classmethod
@@ -40,10 +41,7 @@ class UnsignedLayer:
         weights = layer.by_channel(constants["weights"]).astype(np.int64)
         shift = _sign(quantized)
         bias = constants["bias"].astype(np.int64) - shift * weights.sum(axis=1)
-        requantization = quantized.formats.requantization
-        factors = np.array(requantization.factors if requantization else 1, np.int64)
-        every_factor = np.broadcast_to(factors, len(weights)) if factors.max() > 1 else None
-        return cls(weights, bias, every_factor, quantized.x_bounds[1] + shift)
+        return cls(weights, bias, _factors(quantized), quantized.x_bounds[1] + shift)
 
 
 @dataclass(frozen=True)
@@ -73,13 +71,27 @@ class Armv6mContext(KernelContext):
     """Template context of all kernels in assembler."""
 
     copy: ValueCopy
-    has_factors: bool  # whether the requantization of a channel has a factor other than 1
+    factor_words: int  # of a channel: none if all factors are 1; a multiplier and a shift as in TensorFlow Lite
 
 
-def has_factors(quantized: QuantizedLayer) -> bool:
-    """Return whether the requantization of a channel has a factor other than 1."""
-    requantization = quantized.formats.requantization
-    return bool(requantization and max(requantization.factors) > 1)
+def _factors(quantized: QuantizedLayer) -> NDArray[np.int64]:
+    """Return what requantizes each channel: nothing where all factors are 1."""
+    channels, requantization = quantized.layer.out_shape.channels, quantized.formats.requantization
+    if isinstance(requantization, TfliteRequantization):
+        return np.column_stack([np.array(requantization.multipliers, np.int64), requantization.right_shifts])
+    factors = np.array(requantization.factors if requantization else (1,), np.int64)
+    words = [np.broadcast_to(factors, channels)] if factors.max() > 1 else []
+    return np.array(words, np.int64).reshape(-1, channels).T
+
+
+def factor_words(quantized: QuantizedLayer) -> int:
+    """Return the words that requantize a channel."""
+    return int(_factors(quantized).shape[1])
+
+
+def expected_factor_words(layer: Layer) -> int:
+    """Return the most words that requantize a channel, from the information in the graph."""
+    return 2 if layer.tflite else 1
 
 
 def is_signed(quantized: QuantizedLayer) -> bool:

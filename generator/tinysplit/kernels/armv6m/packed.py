@@ -61,7 +61,7 @@ class ChannelBlock:
     start: Integers
     weights: tuple[Integers, ...]  # channels x inputs of a group
     offsets: tuple[Integers, ...]
-    factors: Integers | None
+    factors: Integers  # channels x words
 
     def packed(self) -> Iterator[Integers]:
         """Yield the words in the order in which they are read: a group's offsets follow its first two inputs."""
@@ -76,8 +76,8 @@ class ChannelBlock:
         return _pair(self.start), self.start[1::2]
 
     def tail(self) -> tuple[Integers, ...]:
-        """Return the factors of the requantization, if there are any."""
-        return () if self.factors is None else (self.factors,)
+        """Return what requantizes the channels, one after the other."""
+        return (self.factors.reshape(-1),)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,7 @@ class Packing:
             block = slice(first, first + CHANNELS)
             weights = tuple(all_weights[block][:, places] for places in self._places())
             offsets = tuple(layer.x_high * np.maximum(-group, 0).sum(axis=1) for group in weights)
-            factors = None if layer.factors is None else layer.factors[block]
-            yield ChannelBlock(layer.bias[block] - sum(offsets), weights, offsets, factors)
+            yield ChannelBlock(layer.bias[block] - sum(offsets), weights, offsets, layer.factors[block])
 
     def _places(self) -> Iterator[list[int]]:
         for loop in range(0, self.inputs, self.unroll):
@@ -251,7 +250,8 @@ class Packed(OneWindow):
     @override
     def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
         inputs, unroll = padded_inputs(layer)
-        words = 4 + 2 * inputs + 2 * (inputs // unroll) * expected_groups(layer) + 4
+        words = 4 + 2 * inputs + 2 * (inputs // unroll) * expected_groups(layer)
+        words += CHANNELS * common.expected_factor_words(layer)
         return WORD_BYTES * words * layer.out_shape.channels // CHANNELS
 
     @override
@@ -289,19 +289,19 @@ def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
 def packed_context(quantized: QuantizedLayer, channels: int, *, unpacks: bool) -> PackedContext:
     """Return the context of a kernel with packed products, `channels` output channels at a time."""
     layer, packing, unsigned = quantized.layer, Packing.of(quantized), common.UnsignedLayer.of(quantized)
-    used, has_factors = inputs_of(layer), unsigned.factors is not None
+    used, factor_words = inputs_of(layer), common.factor_words(quantized)
     copies = common.is_signed(quantized) or packing.inputs != used or not is_pointwise(layer)
     loops = packing.inputs // packing.unroll
     return PackedContext(
         copy=common.ValueCopy.of(quantized),
-        has_factors=has_factors,
+        factor_words=factor_words,
         pixels_template="layers/packed/packed.c.j2",
         element="uint8_t",
         inputs=packing.inputs,
         used_inputs=used,
         unroll=packing.unroll,
         channels=channels,
-        stream_words=4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + 4 * has_factors,
+        stream_words=4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + CHANNELS * factor_words,
         copies_windows=copies,
         buffers_outputs=isinstance(layer, Conv) and not copies and not unpacks,
         unpacks=unpacks,
@@ -313,7 +313,7 @@ def packed_context(quantized: QuantizedLayer, channels: int, *, unpacks: bool) -
 def largest_block_bytes(layer: Layer) -> int:
     """Return the bytes of four channels' words if all groups had two inputs: biases, weights, offsets, factors."""
     inputs, _ = padded_inputs(layer)
-    return 4 * (4 + 2 * inputs + inputs + 4)
+    return 4 * (4 + 2 * inputs + inputs + CHANNELS * common.expected_factor_words(layer))
 
 
 def _padded(weights: Integers, inputs: int) -> Integers:

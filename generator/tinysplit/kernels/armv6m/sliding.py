@@ -102,7 +102,7 @@ class Sliding(Kernel):
 
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        # a word for each weight, and at most for bias, factor and offset
+        # a word for each weight, and at most for bias, factor (or multiplier and shift) and offset
         return layer.out_shape.channels * (WEIGHTS + 3) * 4
 
     @override
@@ -165,27 +165,28 @@ class Sliding(Kernel):
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         layer = common.UnsignedLayer.of(quantized)
         columns = layer.weights.reshape(-1, *KERNEL)[:, :, KERNEL_COLUMNS].swapaxes(1, 2).reshape(-1, WEIGHTS)
-        factors = () if layer.factors is None else (layer.factors,)
-        offset = np.full(len(columns), _offset(quantized))
-        if _offset_has_bias(quantized):
-            words = (columns, *factors, offset + layer.bias * (1 if layer.factors is None else layer.factors))
+        shifted, formats = quantized.formats.shifted, quantized.formats
+        if shifted is None:
+            words = [columns, layer.bias, layer.factors]
+        elif _offset_has_bias(quantized):
+            words = [columns, layer.factors, shifted.offset(formats.y.zero_point) + layer.bias * shifted.factors]
         else:
-            words = (columns, layer.bias, *factors, offset)
+            words = [columns, layer.bias, layer.factors, np.full(len(columns), shifted.offset(formats.y.zero_point))]
         return {"weights": np.column_stack(words).astype(np.uint32).view(np.int32)}
 
     @override
     def context(self, quantized: QuantizedLayer) -> SlidingContext:
         layer, window = quantized.layer, _window(quantized.layer)
-        has_factors, offset_has_bias = common.has_factors(quantized), _offset_has_bias(quantized)
+        factor_words, offset_has_bias = common.factor_words(quantized), _offset_has_bias(quantized)
         return SlidingContext(
             copy=common.ValueCopy.of(quantized),
-            has_factors=has_factors,
+            factor_words=factor_words,
             columns=Columns.of(layer),
             kept_rows=max(0, KERNEL[0] - window.stride[0]),
             looped=_looped(layer),
             has_negative_halfwords=quantized.formats.x.bits > common.BITS and quantized.x_bounds[0] < 0,
             offset_has_bias=offset_has_bias,
-            channel_words=WEIGHTS + (not offset_has_bias) + has_factors + 1,
+            channel_words=WEIGHTS + (not offset_has_bias) + factor_words + (quantized.formats.shifted is not None),
         )
 
 
@@ -194,15 +195,10 @@ def _looped(layer: Layer) -> int:
     return layer.out_shape.width - (2 if _window(layer).stride[1] == 1 else 1)
 
 
-def _offset(quantized: QuantizedLayer) -> int:
-    requantization = quantized.formats.requantization
-    return requantization.offset(quantized.formats.y.zero_point) if requantization else 0
-
-
 def _offset_has_bias(quantized: QuantizedLayer) -> bool:
     """Return whether the bias may be added after the multiplication, modulo 2^32: nothing is shifted before."""
-    requantization = quantized.formats.requantization
-    return not (requantization and requantization.pre_shift)
+    shifted = quantized.formats.shifted
+    return shifted is not None and not shifted.pre_shift
 
 
 def _window(layer: Layer) -> Window:

@@ -86,7 +86,7 @@ class Streamed(Kernel):
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         # words of biases and factors, bytes of weights
-        return layer.out_shape.channels * (4 + 4 + _padded(layer))
+        return layer.out_shape.channels * (4 + 4 * common.expected_factor_words(layer) + _padded(layer))
 
     @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
@@ -99,23 +99,22 @@ class Streamed(Kernel):
             block = slice(first, first + CHANNELS)
             bias = layer.bias[block]
             bytes_ = sum(weights[block][channel] << 8 * place for place, channel in enumerate(ORDER))
-            words.extend((bias[0::2] + (bias[1::2] << 16), bias[1::2], np.asarray(bytes_)))
-            if layer.factors is not None:
-                words.append(layer.factors[block])
+            head = (bias[0::2] + (bias[1::2] << 16), bias[1::2])
+            words.extend((*head, np.asarray(bytes_), layer.factors[block].reshape(-1)))
         return {"weights": np.concatenate(words).astype(np.uint32).view(np.int32)}
 
     @override
     def context(self, quantized: QuantizedLayer) -> StreamedContext:
-        layer, has_factors = quantized.layer, common.has_factors(quantized)
+        layer, factor_words = quantized.layer, common.factor_words(quantized)
         inputs, used, unsigned = _padded(layer), inputs_of(layer), common.UnsignedLayer.of(quantized)
         return StreamedContext(
             copy=common.ValueCopy.of(quantized),
-            has_factors=has_factors,
+            factor_words=factor_words,
             inputs=inputs,
             used_inputs=used,
             unroll=UNROLL,
             channels=layer.out_shape.channels,
-            stream_words=4 + inputs + 4 * has_factors,
+            stream_words=4 + inputs + CHANNELS * factor_words,
             group=2 if 2 * unsigned.x_high * LARGEST_BYTE <= HALF_WORD else 1,
             copies=common.is_signed(quantized) or inputs != used,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from tinysplit.common.alignment import aligned
+from tinysplit.kernels.armv6m.common import expected_factor_words
 from tinysplit.kernels.armv6m.packed import (
     ChannelBlock,
     Integers,
@@ -103,7 +104,7 @@ class Unpacked(Kernel):
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         # words of biases and factors, bytes of weights
-        return layer.out_shape.channels * (4 + 4 + padded_inputs(layer)[0])
+        return layer.out_shape.channels * (4 + 4 * expected_factor_words(layer) + padded_inputs(layer)[0])
 
     @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:

@@ -60,25 +60,24 @@ class Wide(OneWindow):
             block = slice(first, first + CHANNELS)
             pairs = (weights[block][0::2] & HALF_WORD) | (weights[block][1::2] << BITS)
             words.extend((layer.bias[block], pairs.T.reshape(-1)))
-            if layer.factors is not None:
-                words.append(layer.factors[block])
+            words.append(layer.factors[block].reshape(-1))
         return {"weights": np.concatenate(words).astype(np.uint32).view(np.int32)}
 
     @override
     def context(self, quantized: QuantizedLayer) -> PixelsContext:
-        layer, has_factors = quantized.layer, common.has_factors(quantized)
+        layer, factor_words = quantized.layer, common.factor_words(quantized)
         inputs, used = padded_inputs(layer)[0], inputs_of(layer)
         copies = inputs != used or not is_pointwise(layer)
         return PixelsContext(
             copy=common.ValueCopy.of(quantized),
-            has_factors=has_factors,
+            factor_words=factor_words,
             pixels_template="layers/wide/wide.c.j2",
             element="int16_t",
             inputs=inputs,
             used_inputs=used,
             unroll=_unroll(layer),
             channels=layer.out_shape.channels,
-            stream_words=4 + 2 * inputs + 4 * has_factors,
+            stream_words=4 + 2 * inputs + CHANNELS * factor_words,
             copies_windows=copies,
             buffers_outputs=isinstance(layer, Conv) and not copies,
             unpacks=False,

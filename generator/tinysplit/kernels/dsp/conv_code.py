@@ -13,28 +13,28 @@ _WIDENED_ROWS = {StripLayout.ROWS, StripLayout.ROWS_TWICE}
 _PADDED = {*_WIDENED_ROWS, StripLayout.DILATED, StripLayout.SOME_CHANNELS}
 
 
-def two_pixels(strips: Strips, weight_layout: str, *, is_relu: bool) -> str:
-    """Return the name of the inner loop for two pixels."""
-    return f"{SHARED_CODE}{weight_layout}_{strips.suffix}{'_relu' if is_relu else ''}"
+def two_pixels(strips: Strips, weight_layout: str, variant: str) -> str:
+    """Return the name of the inner loop for two pixels: a `variant` for the most frequent outputs, or of any."""
+    return f"{SHARED_CODE}{weight_layout}_{strips.suffix}{variant and f'_{variant}'}"
 
 
-def conv_code(parts: Sequence[ConvPart], widths: Widths, weight_layout: str, *, is_relu: bool, takes_any: bool) -> Code:
-    """Return the code of the parts of a layer; `takes_any` is that of outputs with any limits."""
+def conv_code(parts: Sequence[ConvPart], widths: Widths, weight_layout: str, variant: str, any_outputs: str) -> Code:
+    """Return the code of the parts of a layer; `any_outputs` names the function that others outputs take, if any."""
     shared: dict[str, SharedFunction] = {}
     for part in parts:
         strips = part.strips(widths.x // 8)
-        shared |= {name: SharedFunction(name) for name in _library(strips, weight_layout, takes_any=takes_any)}
+        shared |= {name: SharedFunction(name) for name in _library(strips, weight_layout, variant, any_outputs)}
         if strips.pixels > 1:
-            name = two_pixels(strips, weight_layout, is_relu=is_relu)
-            own_loop = _own_loop(strips, weight_layout, is_relu=is_relu)
+            name = two_pixels(strips, weight_layout, variant)
+            own_loop = _own_loop(strips, weight_layout, variant)
             shared[name] = own_loop if strips.has_own_loop else SharedFunction(name)
     own = {"parts": len(parts) - 1, "repeats": any(part.repeats > 1 for part in parts)}
     return Code({name: float(count) for name, count in own.items()}, shared, len(parts) * DESCRIPTION_BYTES)
 
 
-def _own_loop(strips: Strips, weight_layout: str, *, is_relu: bool) -> SharedFunction:
+def _own_loop(strips: Strips, weight_layout: str, variant: str) -> SharedFunction:
     """Return an inner loop that is generated: `pairs` one after the other, `gaps` between kernel rows; or a loop."""
-    kind = f"{SHARED_CODE}{weight_layout}{'_relu' if is_relu else ''}"
+    kind = f"{SHARED_CODE}{weight_layout}{variant and f'_{variant}'}"
     if not strips.is_short:
         return SharedFunction(f"{kind}_loop", is_in_layers=True)
     rows = strips.kernel_rows
@@ -42,7 +42,7 @@ def _own_loop(strips: Strips, weight_layout: str, *, is_relu: bool) -> SharedFun
     return SharedFunction(f"{kind}_short", parts, is_in_layers=True)
 
 
-def _library(strips: Strips, weight_layout: str, *, takes_any: bool) -> Iterator[str]:
+def _library(strips: Strips, weight_layout: str, variant: str, any_outputs: str) -> Iterator[str]:
     """Yield the functions of the firmware library, with those that only these call."""
     yield from (f"{SHARED_CODE}layer", "begin", "compute_rest")
     yield f"{SHARED_CODE}fill_{strips.layout.value}"
@@ -53,6 +53,6 @@ def _library(strips: Strips, weight_layout: str, *, takes_any: bool) -> Iterator
         yield "pad"
     if strips.out_size[1] % 2:
         yield f"{SHARED_CODE}{weight_layout}_one"
-    for is_used, count in ((strips.pixels > 1, "two"), (strips.out_size[1] % 2, "one")):
-        if takes_any and is_used:
-            yield f"{SHARED_CODE}{weight_layout}_any_of_{count}"
+    for is_used, count in ((strips.pixels > 1 and not variant, "two"), (strips.out_size[1] % 2, "one")):
+        if any_outputs and is_used:
+            yield f"{SHARED_CODE}{weight_layout}_{any_outputs}_of_{count}"

@@ -17,7 +17,14 @@ from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work, sum_of
 from tinysplit.kernels.dsp.conv_code import DESCRIPTION_BYTES, SHARED_CODE, conv_code, two_pixels
-from tinysplit.kernels.dsp.high_products import LARGEST_HALF, Epilogue, clamped_work, exactly_clamped
+from tinysplit.kernels.dsp.high_products import (
+    LARGEST_HALF,
+    Epilogue,
+    clamped_work,
+    exactly_clamped,
+    expected_rounding,
+    factor_bytes,
+)
 from tinysplit.kernels.dsp.parts import ConvPart, parts_of
 from tinysplit.kernels.dsp.strips import Strips
 from tinysplit.kernels.in_place import Lead, window_lead
@@ -72,6 +79,11 @@ class DualMacContext(KernelContext):
     weight_layout: str  # "packed": two 8-bit channels share words; "wide": 16-bit weights
     tail: str
     parts: tuple[PartContext, ...]
+
+    @property
+    def any_outputs(self) -> str:
+        """Name of the function that makes the outputs where the tail is ANY."""
+        return self.epilogue.rounding or "any" if self.tail == "ANY" else ""
 
     @property
     def own_pixels(self) -> tuple[PartContext, ...]:
@@ -181,7 +193,7 @@ class DualMac(Kernel):
         for part in parts_of(layer):
             strips = part.strips(widths.x // 8)
             weights = strips.kernel_rows * 2 * strips.pairs * weight_bytes
-            total += part.repeats * _blocks(part.channels) * BLOCK * (weights + 4 + 4)
+            total += part.repeats * _blocks(part.channels) * BLOCK * (weights + 4 + factor_bytes(layer))
         return total + (len(parts_of(layer)) - 1) * DESCRIPTION_BYTES
 
     @override
@@ -198,11 +210,16 @@ class DualMac(Kernel):
     @override
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
         epilogue, weight_layout = _epilogue(quantized), "packed" if _shares_words(quantized) else "wide"
-        is_relu = _is_relu(epilogue, weight_layout, quantized)
+        variant = _variant(epilogue, weight_layout, quantized)
         constants, parts = self.constants(quantized), []
         for index, part in enumerate(parts_of(quantized.layer)):
             strips, name = part.strips(quantized.formats.x.bits // 8), _constants_name(index)
-            flags = {"DSP_CONV_HIGH": epilogue.is_high, "DSP_CONV_INTERLEAVED": strips.are_interleaved}
+            flags = {
+                "DSP_CONV_HIGH": epilogue.is_high,
+                "DSP_CONV_INTERLEAVED": strips.are_interleaved,
+                "DSP_CONV_TWICE": epilogue.rounding == "twice",
+                "DSP_CONV_ONCE": epilogue.rounding == "once",
+            }
             own = PartContext(
                 part=part,
                 strips=strips,
@@ -211,8 +228,8 @@ class DualMac(Kernel):
                 block_words=constants[name].shape[1],
                 flags=tuple(name for name, is_set in flags.items() if is_set),
                 has_own_pixels=strips.has_own_loop,
-                two=two_pixels(strips, weight_layout, is_relu=is_relu),
-                body="DSP_CONV_RELU_TWO_BODY" if is_relu else "DSP_CONV_BODY",
+                two=two_pixels(strips, weight_layout, variant),
+                body=f"DSP_CONV_{variant.upper()}_TWO_BODY" if variant else "DSP_CONV_BODY",
             )
             parts.append(own)
         tail = tail_of(epilogue, weight_layout, quantized)
@@ -221,17 +238,17 @@ class DualMac(Kernel):
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
         is_packed = widths.x == BYTE_BITS and _surely_shares(layer)
-        is_relu = is_packed and layer.activation.low == 0
-        return conv_code(parts_of(layer), widths, "packed" if is_packed else "wide", is_relu=is_relu, takes_any=False)
+        rounding = expected_rounding(layer)
+        variant = rounding or ("relu" if layer.activation.low == 0 else "") if is_packed else ""
+        return conv_code(parts_of(layer), widths, "packed" if is_packed else "wide", variant, rounding)
 
     @override
     def exact_code(self, quantized: QuantizedLayer) -> Code:
         # weights and formats decide which functions are shared
         widths, epilogue = Widths.of(quantized.formats), _epilogue(quantized)
         weight_layout = "packed" if _shares_words(quantized) else "wide"
-        takes_any = tail_of(epilogue, weight_layout, quantized) == "ANY"
-        is_relu = _is_relu(epilogue, weight_layout, quantized)
-        return conv_code(parts_of(quantized.layer), widths, weight_layout, is_relu=is_relu, takes_any=takes_any)
+        variant = _variant(epilogue, weight_layout, quantized)
+        return conv_code(parts_of(quantized.layer), widths, weight_layout, variant, self.context(quantized).any_outputs)
 
     @override
     def template(self, layer: Layer) -> str:
@@ -247,17 +264,20 @@ def _epilogue(quantized: QuantizedLayer) -> Epilogue:
     return Epilogue.of(quantized, may_mask=quantized.formats.y.bits == VALUE_BITS)
 
 
-def _is_relu(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> bool:
-    """Return whether outputs are bytes from 0 to 127 without a zero point."""
-    is_narrow = weight_layout == "packed" and epilogue.is_narrow and not epilogue.is_capped
-    return is_narrow and quantized.formats.y.zero_point == 0
+def _variant(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
+    """Return the inner loop for bytes from 0 to 127 without a zero point, or from -128 to 127 as in TensorFlow Lite."""
+    if weight_layout != "packed":
+        return ""
+    if epilogue.is_narrow and not epilogue.is_capped and quantized.formats.y.zero_point == 0:
+        return "relu"
+    return epilogue.rounding if epilogue.is_whole else ""
 
 
 def tail_of(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
     """Return the clamp of the outputs, as firmware/common/dsp_conv.h names it."""
     bits, (low, high) = quantized.formats.y.bits, quantized.clamp
     if weight_layout == "packed":
-        return "POSITIVE" if epilogue.is_narrow else "WHOLE" if epilogue.is_whole else "ANY"
+        return "POSITIVE" if epilogue.is_narrow else "WHOLE" if epilogue.is_whole and epilogue.is_high else "ANY"
     if bits != VALUE_BITS or not epilogue.is_high:
         return "ANY"
     limits = {(0, LARGEST_HALF): "POSITIVE", (-LARGEST_HALF - 1, LARGEST_HALF): "WHOLE"}
@@ -314,9 +334,10 @@ def _part_constants(part: ConvPart, quantized: QuantizedLayer) -> IntArray:
         weights = weights[:, 0::2] + (weights[:, 1::2] << 8)
         bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
     words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
-    factors = np.broadcast_to(_epilogue(quantized).factors, quantized.layer.out_shape.channels)
-    parts = (bias, np.moveaxis(words, 1, -1).reshape(len(words), -1), _filled(part, part.of_channels(factors)))
-    return np.concatenate(parts, axis=1).astype(np.int32)
+    epilogue = _epilogue(quantized)
+    channels = np.broadcast_to(epilogue.factors, quantized.layer.out_shape.channels), epilogue.shifts
+    factors = [_filled(part, part.of_channels(each)) for each in channels if each is not None]
+    return np.concatenate([bias, np.moveaxis(words, 1, -1).reshape(len(words), -1), *factors], axis=1).astype(np.int32)
 
 
 def _blocks(channels: int) -> int:

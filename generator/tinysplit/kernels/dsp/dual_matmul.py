@@ -129,14 +129,14 @@ class DualMatMul(Kernel):
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        return conv_code((_part(layer),), widths, "wide", is_relu=False, takes_any=widths.y != VALUE_BITS)
+        return conv_code((_part(layer),), widths, "wide", "", "any" if widths.y != VALUE_BITS else "")
 
     @override
     def exact_code(self, quantized: QuantizedLayer) -> Code:
         # formats decide how outputs are clamped
-        takes_any = self.context(quantized).conv.tail == "ANY"
+        any_outputs = self.context(quantized).conv.any_outputs
         widths = Widths.of(quantized.formats)
-        return conv_code((_part(quantized.layer),), widths, "wide", is_relu=False, takes_any=takes_any)
+        return conv_code((_part(quantized.layer),), widths, "wide", "", any_outputs)
 
 
 @lru_cache(maxsize=256)

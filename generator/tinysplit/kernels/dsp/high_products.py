@@ -1,18 +1,21 @@
-"""Requantization of a sum by the upper half of a 64-bit product, which SMMLAR computes and rounds.
+"""Requantization of sums on DSP cores, mostly by the upper half of a 64-bit product, which SMMLAR computes and rounds.
 
 `(sum * factor + half a step) >> post_shift` is the upper half of `sum * (factor << (32 - post_shift))`, rounded: the
-same integer, without a shift instruction.
+same integer, without a shift instruction. Layers of .tflite files have multipliers and shifts of their own.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tinysplit.kernels.cost_table import Work
-from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
+from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
+WORD_BYTES = 4
 PRODUCT_BITS = 32  # below the upper half
 LARGEST_FACTOR = (1 << 31) - 1
 LARGEST_HALF = (1 << 15) - 1
@@ -26,7 +29,8 @@ class Epilogue:
     `factors` has one value for each output channel, or one for all. `is_high`: they are shifted for the upper half of
     the product, for sums that are 2^extra_bits times too large by as much less. `is_narrow`: outputs are bytes from 0
     on, and are proved to fit 16 bits before the clamp; `is_whole`: the same for bytes from -128 to 127. `is_capped`:
-    the clamp has an upper limit below 127.
+    the clamp has an upper limit below 127. `rounding` is that of TensorFlow Lite, for which `factors` are multipliers
+    and `shifts` those of their products; empty for others.
     """
 
     factors: IntArray
@@ -34,6 +38,8 @@ class Epilogue:
     is_narrow: bool
     is_capped: bool
     is_whole: bool
+    rounding: str = ""
+    shifts: IntArray | None = None
 
     @classmethod
     def of(cls, quantized: QuantizedLayer, extra_bits: IntArray | None = None, *, may_mask: bool = False) -> "Epilogue":
@@ -47,6 +53,18 @@ class Epilogue:
         requantization = formats.requantization
         if requantization is None:
             raise ValueError(f"{quantized.layer.kind} has no requantization")
+        bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))  # for any input
+        fits_half = _fits_half(bounds * requantization.corrections, formats.y)
+        if isinstance(requantization, TfliteRequantization):
+            return cls(
+                factors=np.array(requantization.multipliers, np.int64),
+                is_high=False,
+                is_narrow=False,
+                is_capped=False,
+                is_whole=bool(fits_half and (low, high) == (-128, 127)),
+                rounding=requantization.rounding,
+                shifts=requantization.right_shifts,
+            )
         factors = np.array(requantization.factors, np.int64)
         if extra_bits is not None and extra_bits.any():
             factors = np.broadcast_to(factors, extra_bits.shape)
@@ -56,9 +74,6 @@ class Epilogue:
         is_high = (
             (may_mask or requantization.pre_shift == 0) and np.all(shifts >= 0) and np.all(shifted <= LARGEST_FACTOR)
         )
-        bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))  # for any input
-        largest = bounds * np.array(requantization.factors, np.int64) >> requantization.post_shift
-        fits_half = int(largest.max()) + 1 + abs(formats.y.zero_point) <= LARGEST_HALF
         is_byte = formats.y.bits == 8 and low == 0  # noqa: PLR2004
         return cls(
             factors=shifted if is_high else np.array(requantization.factors, np.int64),
@@ -67,6 +82,21 @@ class Epilogue:
             is_whole=bool(is_high and fits_half and (low, high) == (-128, 127)),
             is_capped=bool(is_byte and high < 127),  # noqa: PLR2004 - the largest positive byte
         )
+
+
+def _fits_half(largest: NDArray[np.float64], y: ValueFormat) -> bool:
+    """Return whether outputs of at most `largest` steps fit 16 bits before the clamp."""
+    return float(largest.max()) + 1 + abs(y.zero_point) <= LARGEST_HALF
+
+
+def expected_rounding(layer: Layer) -> str:
+    """Return the rounding of TensorFlow Lite, from the information in the graph; empty for other layers."""
+    return ("once" if layer.tflite == "FULLY_CONNECTED" else "twice") if layer.tflite else ""
+
+
+def factor_bytes(layer: Layer) -> int:
+    """Return the bytes of what requantizes an output channel: a factor, with a shift as in TensorFlow Lite."""
+    return WORD_BYTES * (2 if layer.tflite else 1)
 
 
 def clamped_work(layer: Layer, work: Work) -> dict[str, float]:

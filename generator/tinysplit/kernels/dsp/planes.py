@@ -16,7 +16,7 @@ from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.code_parts import Code, SharedFunction, usual_code
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, exactly_clamped
+from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, exactly_clamped, factor_bytes
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.row_order import RowOrder
@@ -154,15 +154,19 @@ class Planes(Kernel):
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
         # bytes of weights, words of biases and factors
-        return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + 4)
+        return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + factor_bytes(layer))
 
     @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         # the weights as channels x kernel rows x kernel columns
         weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
-        factors = Epilogue.of(quantized).factors.astype(np.int32)
+        epilogue = Epilogue.of(quantized)
         constants = {"weights": weights, "bias": quantized.constants["bias"]}
-        return constants | ({"factors": factors} if len(factors) > 1 else {})
+        if len(epilogue.factors) > 1:
+            constants["factors"] = epilogue.factors.astype(np.int32)
+        if epilogue.shifts is not None:
+            constants["shifts"] = epilogue.shifts.astype(np.int32)
+        return constants
 
     @override
     def shared_code(self, layer: Layer) -> str | None:
@@ -223,8 +227,9 @@ def _code(layer: Layer, widths: Widths, name: str) -> Code:
 def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
     """Return a hash that is the same for layers whose code differs only in its constants."""
     layer, formats = quantized.layer, quantized.formats
-    requantization = formats.requantization
-    shifts = (requantization.pre_shift, requantization.post_shift) if requantization and not epilogue.is_high else ()
+    shifts: tuple[object, ...] = (epilogue.rounding,) if epilogue.rounding else ()
+    if formats.shifted and not epilogue.is_high:
+        shifts = (formats.shifted.pre_shift, formats.shifted.post_shift)
     one_factor = epilogue.factors.tolist() if len(epilogue.factors) == 1 else None
     values = [(each.bits, each.zero_point) for each in (formats.x, formats.y)]
     outputs = (quantized.clamp, shifts, one_factor, epilogue.is_high, epilogue.is_narrow, epilogue.is_capped)

@@ -16,7 +16,7 @@ from typing_extensions import override
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work
+from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, factor_bytes
 from tinysplit.kernels.in_place import Lead, first_reads, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.row_order import RowOrder
@@ -101,7 +101,7 @@ class Winograd(Kernel):
 
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        return layer.out_shape.channels * (POSITIONS * layer.in_shape.channels * 2 + 4 + 4)
+        return layer.out_shape.channels * (POSITIONS * layer.in_shape.channels * 2 + 4 + factor_bytes(layer))
 
     @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
@@ -112,9 +112,11 @@ class Winograd(Kernel):
         ordered = transformed.reshape(out_channels, POSITIONS, -1, 4)[..., ORDER].reshape(-1, BLOCK, POSITIONS, inputs)
         words = (ordered[..., 0::2] & 0xFFFF) | (ordered[..., 1::2] << 16)
         parts = [words.transpose(0, 2, 3, 1).reshape(len(words), -1), _blocks(quantized.constants["bias"])]
-        factors = Epilogue.of(quantized).factors
-        if len(factors) > 1:
-            parts.append(_blocks(factors))
+        epilogue = Epilogue.of(quantized)
+        if len(epilogue.factors) > 1:
+            parts.append(_blocks(epilogue.factors))
+        if epilogue.shifts is not None:
+            parts.append(_blocks(epilogue.shifts))
         return {"weights": np.concatenate(parts, axis=1).astype(np.uint32).view(np.int32)}
 
     @override

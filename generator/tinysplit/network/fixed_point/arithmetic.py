@@ -1,6 +1,7 @@
 """The integer arithmetic of the kernels in NumPy, bit-exact with `firmware/common/fixed_point.h`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from tinysplit.network.fixed_point.formats import IntArray
 ACCUMULATOR_MAX = (1 << 31) - 1
 MAX_SHIFT = 30  # so that half a step, 1 << (shift - 1), is a 32-bit integer
 MAX_FACTOR = (1 << 16) - 1
+PRODUCT_BITS, MOST_RIGHT_SHIFT = 31, 31  # of a multiplier of TensorFlow Lite, and of what it makes
+UPPER_HALF = 32  # bits below the upper half of a product of two words
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,98 @@ class Requantization:
         products = (sums >> self.pre_shift) * np.array(self.factors, np.int64)
         outputs: IntArray = (products + self.offset(zero_point)) >> self.post_shift
         return outputs
+
+    def of_channels(self, channels: range) -> Self:
+        """Return the requantization of a range of output channels."""
+        return self if len(self.factors) == 1 else replace(self, factors=self.factors[channels.start : channels.stop])
+
+
+@dataclass(frozen=True)
+class TfliteRequantization:
+    """Requantization of a 32-bit accumulator as by TensorFlow Lite's reference kernels.
+
+    Each output channel has a multiplier from 2**30 to 2**31 - 1 and a shift from 0 on. Most kernels round twice:
+    `high = (sum * multiplier + 2**30) >> 31`, to nearest, halves up, then `high / 2**shift`, halves away from zero
+    (SaturatingRoundingDoublingHighMul and RoundingDivideByPOT in tensorflow/lite/kernels/internal/common.h). Those of
+    fully connected layers of LiteRT 2 round once, halves up.
+    """
+
+    multipliers: tuple[int, ...]
+    shifts: tuple[int, ...]
+    rounding: Literal["once", "twice"] = "twice"
+
+    @classmethod
+    def of(cls, ratios: NDArray[np.float64], rounding: Literal["once", "twice"] = "twice") -> Self | None:
+        """Return the requantization by `ratios`, steps of the output in one of each accumulator; None from 1 on."""
+        fractions, exponents = np.frexp(ratios)
+        multipliers = np.rint(fractions * 2.0**PRODUCT_BITS).astype(np.int64)
+        is_one = multipliers == 1 << PRODUCT_BITS
+        shifts = -(exponents + is_one)
+        if shifts.min() < 0:
+            return None
+        return cls(tuple(np.where(is_one, multipliers >> 1, multipliers).tolist()), tuple(shifts.tolist()), rounding)
+
+    @override
+    def __str__(self) -> str:
+        low, high = min(self.corrections), max(self.corrections)
+        ratio = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+        return f"{ratio}, rounded {self.rounding} as in TensorFlow Lite"
+
+    @property
+    def corrections(self) -> NDArray[np.float64]:
+        """Real factors of the accumulators, per output channel."""
+        return np.array(self.multipliers, np.float64) * 2.0 ** -(PRODUCT_BITS + np.array(self.shifts, np.float64))
+
+    @property
+    def sum_rounding(self) -> int:
+        """What the bias includes: nothing."""
+        return 0
+
+    def largest(self, bounds: IntArray, _: int) -> int:
+        """Return the largest absolute intermediate value: kernels shift the accumulator left."""
+        return int(bounds.max()) << self.left_shift
+
+    def rounds_up(self, low: int, zero_point: int) -> bool:
+        """Return whether halves may be rounded up for outputs from `low` on: those below the zero point do not occur.
+
+        The code of kernels depends on it.
+        """
+        return self.rounding == "once" or (low >= zero_point and min(self.shifts) > 0)
+
+    @property
+    def left_shift(self) -> int:
+        """Bits by which kernels shift the accumulator left, so that the upper half of a product has what is rounded."""
+        return 2 if self.rounding == "once" else 1
+
+    @property
+    def right_shifts(self) -> IntArray:
+        """Shifts of the upper halves of products; outputs are the same for longer ones, of channels without outputs."""
+        return np.minimum(np.array(self.shifts, np.int64) + self.left_shift - 1, MOST_RIGHT_SHIFT)
+
+    def coarser(self, bits: IntArray) -> Self:
+        """Return the requantization of accumulators with fewer `bits`, per output channel and at most its shift."""
+        return replace(self, shifts=tuple((np.array(self.shifts, np.int64) - bits).tolist()))
+
+    def apply(self, sums: IntArray, zero_point: int) -> IntArray:
+        """Return outputs, not yet clamped, for `sums` (... x channels)."""
+        products, shifts = (sums << self.left_shift) * np.array(self.multipliers, np.int64), self.right_shifts
+        if self.rounding == "once":
+            outputs: IntArray = ((products >> UPPER_HALF) + ((1 << shifts) >> 1)) >> shifts
+        else:
+            outputs = halves_away((products + (1 << (UPPER_HALF - 1))) >> UPPER_HALF, shifts)
+        return outputs + zero_point
+
+    def of_channels(self, channels: range) -> Self:
+        """Return the requantization of a range of output channels."""
+        own = slice(channels.start, channels.stop)
+        return replace(self, multipliers=self.multipliers[own], shifts=self.shifts[own])
+
+
+def halves_away(values: IntArray, shifts: IntArray | int) -> IntArray:
+    """Divide by 2**shifts and round to nearest, halves away from zero: RoundingDivideByPOT of TensorFlow Lite."""
+    half = (1 << np.asarray(shifts, np.int64)) >> 1
+    shifted: IntArray = (values + np.where(half > 0, half - (values < 0), 0)) >> shifts
+    return shifted
 
 
 def dot(x: IntArray, weights: IntArray) -> IntArray:

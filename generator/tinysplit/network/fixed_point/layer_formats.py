@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.network.fixed_point.arithmetic import Requantization
+from tinysplit.network.fixed_point.arithmetic import Requantization, TfliteRequantization
 from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
 
 CLIPPED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of a channel's weight range: candidates for the clipping limit
@@ -30,13 +30,18 @@ class LayerFormats:
     inputs: tuple[ValueFormat, ...]
     y: ValueFormat
     weight_bits: int | None = None
-    requantization: Requantization | None = None
+    requantization: Requantization | TfliteRequantization | None = None
     packed_groups: tuple[Group, ...] = ()
 
     @property
     def x(self) -> ValueFormat:
         """Format of the first input."""
         return self.inputs[0]
+
+    @property
+    def shifted(self) -> Requantization | None:
+        """The requantization, where all channels share its shifts."""
+        return self.requantization if isinstance(self.requantization, Requantization) else None
 
     @property
     def sum_scales(self) -> NDArray[np.float64]:

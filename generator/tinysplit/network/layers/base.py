@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer, IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -161,15 +162,18 @@ class Layer(ABC):
 
         `bias` is int32 in the scale of the accumulator. It includes the contribution of the input's zero point over a
         whole window, and half of what the first shift drops. `corrections` are the requantization factors, where they
-        differ between channels. `border_bias` is the bias for x - zero_point, with which windows at the border leave
-        out their padding; only where the input has a zero point.
+        differ between channels; `multipliers` and `shifts` are those of TensorFlow Lite. `border_bias` is the bias for
+        x - zero_point, with which windows at the border leave out their padding; only where the input has a zero point.
         """
         requantization, weights = formats.requantization, parameters.weights
         rounding = requantization.sum_rounding if requantization else 0
         bias = parameters.bias.astype(np.int64) + rounding
         zero_points = formats.x.zero_point * self.by_channel(weights).sum(axis=1, dtype=np.int64)
         constants: dict[str, IntArray] = {"weights": weights, "bias": _as_int32(bias - zero_points)}
-        if requantization and len(requantization.factors) > 1:
+        if isinstance(requantization, TfliteRequantization):
+            constants["multipliers"] = np.array(requantization.multipliers, np.int32)
+            constants["shifts"] = requantization.right_shifts.astype(np.uint8)
+        elif requantization and len(requantization.factors) > 1:
             constants["corrections"] = np.array(requantization.factors, np.uint16)
         if formats.x.zero_point and self.has_padding:
             constants["border_bias"] = _as_int32(bias)
