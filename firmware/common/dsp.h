@@ -113,7 +113,7 @@ DSP_INLINE int32_t dsp_multiply_high(int32_t value, int32_t factor, int32_t offs
 #endif
 }
 
-/* Requantization as in TensorFlow Lite, not clamped: TfliteRequantization of tinysplit/network/fixed_point/arithmetic.py.
+/* Requantization as in TensorFlow Lite, not clamped: see TfliteRequantization in network/fixed_point/arithmetic.py.
  * The last bit that a shift drops is in the carry, which rounds. Of numbers below zero ADDS sets the carry: a shift by
  * 0 leaves it so, which undoes the addition.
  */

@@ -8,10 +8,12 @@
  *           the sum fits 24 bits. So two channels share a word at the cost of one instruction;
  *   wide    four words of 16-bit weights, one for each channel;
  *
- * then four factors, and for requantization as in TensorFlow Lite four shifts. In assembler, because the loop needs all
- * 14 registers: r2 to r9 are sums, those of the first pixel first, r0 and r1 point to values and weights, r10 and r11 are
- * values, r12 and lr are weights. The stack holds x, y, run, the first members of `run`, `entry` and `span` as addresses,
- * and if kernel rows are looped over the ends of the last one and of the present one.
+ * then four factors, and for requantization as in TensorFlow Lite four shifts.
+ *
+ * In assembler, because the loop needs all 14 registers: r2 to r9 are sums, those of the first pixel first, r0 and r1
+ * point to values and weights, r10 and r11 are values, r12 and lr are weights. The stack holds x, y, run, the first
+ * members of `run`, `entry` and `span` as addresses, and if kernel rows are looped over the ends of the last one and of
+ * the present one.
  */
 #ifndef DSP_CONV_PIXELS_H
 #define DSP_CONV_PIXELS_H
@@ -332,8 +334,8 @@
     DSP_CONV_ANY_BODY(layout, count); \
   }
 
-/* The same for bytes that are requantized as in TensorFlow Lite: what dsp_rounded_twice() and dsp_rounded_once() of dsp.h
- * do with a sum. r0 is the output's zero point.
+/* The same for bytes that are requantized as in TensorFlow Lite, as dsp_rounded_twice() and dsp_rounded_once() of dsp.h
+ * requantize a sum. r0 is the output's zero point.
  */
 #define DSP_CONV_LEFT(bits, sum) "lsl " sum ", " sum ", #" bits "\n\t"
 #define DSP_CONV_RIGHT(bits, sum) "asr " sum ", " sum ", #" bits "\n\t" /* of sums that are 256 times as large */
