@@ -252,10 +252,9 @@ def plain_work(layer: Layer) -> Work:
     size = layer.out_shape.size
     work = {
         "macc": float(layer.operator_macc),
-        "output": size,
         "pixel": height * width,
         "signed": size * (layer.x_clamp.low < 0),
-    }
+    } | rounded_work(layer, "output", size)
     if isinstance(layer, MatMul) and not layer.transposed:
         return work | {"macc": 0.0, "far_macc": float(layer.operator_macc)}
     if isinstance(layer, Normalization):
@@ -272,6 +271,11 @@ def plain_work(layer: Layer) -> Work:
         "row": channels * float(rows.sum() * columns.size),
         "border": channels * (height * width - whole),
     }
+
+
+def rounded_work(layer: Layer, part: str, count: float) -> dict[str, float]:
+    """Return a part, and if sums are rounded as in TensorFlow Lite once more with the name of the rounding."""
+    return {part: count} | ({f"{layer.rounding}_{part}": count} if layer.rounding else {})
 
 
 def recurrent_work(layer: Recurrent, together: int) -> Work:

@@ -88,13 +88,13 @@ def _as_tflite(
     Channels of almost no weights, whose biases converters give 31 bits, get coarser scales, with equal outputs.
     Returns None for other layers, and for ratios of 1 or more.
     """
-    if not layer.tflite or not x.bits == y.bits == KEPT_BITS:
+    if not layer.rounding or not x.bits == y.bits == KEPT_BITS:
         return None
-    is_dense, sum_scales = layer.tflite == "FULLY_CONNECTED", x.scale * steps
-    if is_dense and steps.size == 1:
+    sum_scales = x.scale * steps
+    if layer.rounding == "once" and steps.size == 1:
         sum_scales = sum_scales.astype(np.float32).astype(np.float64)
     ratios = np.broadcast_to(sum_scales / y.scale, layer.out_shape.channels)
-    requantization = TfliteRequantization.of(ratios, "once" if is_dense else "twice")
+    requantization = TfliteRequantization.of(ratios, layer.rounding)
     if requantization is None:
         return None
     formats = LayerFormats((x,), y, KEPT_BITS, requantization)

@@ -91,7 +91,7 @@ def factor_words(quantized: QuantizedLayer) -> int:
 
 def expected_factor_words(layer: Layer) -> int:
     """Return the most words that requantize a channel, from the information in the graph."""
-    return 2 if layer.tflite else 1
+    return 2 if layer.rounding else 1
 
 
 def is_signed(quantized: QuantizedLayer) -> bool:

@@ -5,7 +5,7 @@ from functools import cache
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.code_parts import usual_code
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import Work, rounded_work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
@@ -28,7 +28,7 @@ def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
     work = {
         "pairs": blocks * inputs // 2,
         "loop": blocks * inputs // unroll,
-        "block": blocks,
+        **rounded_work(layer, "block", blocks),
         "pixel": pixels * passes,
         "buffered": 0 if copies else layer.out_shape.size,
     }

@@ -16,7 +16,7 @@ from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.code_parts import Code, SharedFunction, usual_code
 from tinysplit.kernels.cores import CORTEX_M0PLUS
-from tinysplit.kernels.cost_table import Work, sum_of
+from tinysplit.kernels.cost_table import Work, rounded_work, sum_of
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.network.bit_widths import Widths
@@ -135,8 +135,8 @@ class Sliding(Kernel):
         return {
             **copies,
             "row": copied,
-            f"{strided}output": height * channels * _looped(layer),
-            f"{strided}channel": height * channels,
+            **rounded_work(layer, f"{strided}output", height * channels * _looped(layer)),
+            **rounded_work(layer, f"{strided}channel", height * channels),
             "signed": (layer.x_clamp.low < 0) * height * channels * layer.out_shape.width,
             "zeroed": max(0, rows - layer.in_shape.height) * columns.used * channels,
         }

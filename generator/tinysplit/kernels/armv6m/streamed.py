@@ -18,7 +18,7 @@ from tinysplit.kernels.armv6m.packed import HALF_WORD, Integers, may_pack
 from tinysplit.kernels.armv6m.pixels import CHANNELS, inputs_of
 from tinysplit.kernels.armv6m.unpacked import MIDDLE, ORDER
 from tinysplit.kernels.base import Kernel
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import Work, rounded_work
 from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
@@ -73,7 +73,8 @@ class Streamed(Kernel):
         # `paired_values` of four channels (a `block`) or `single_` ones; `added` inputs
         blocks, signed = layer.out_shape.channels // CHANNELS, common.may_be_signed(layer, widths)
         copies = signed or _padded(layer) != inputs_of(layer)
-        work = {_values(signed): blocks * _padded(layer), "block": blocks, "added": inputs_of(layer)}
+        work: dict[str, float] = {_values(signed): blocks * _padded(layer), "added": inputs_of(layer)}
+        work |= rounded_work(layer, "block", blocks)
         return work | (common.windows_work(layer, widths, 1) if copies else {})
 
     @override

@@ -22,7 +22,6 @@ from tinysplit.kernels.dsp.high_products import (
     Epilogue,
     clamped_work,
     exactly_clamped,
-    expected_rounding,
     factor_bytes,
 )
 from tinysplit.kernels.dsp.parts import ConvPart, parts_of
@@ -238,9 +237,8 @@ class DualMac(Kernel):
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
         is_packed = widths.x == BYTE_BITS and _surely_shares(layer)
-        rounding = expected_rounding(layer)
-        variant = rounding or ("relu" if layer.activation.low == 0 else "") if is_packed else ""
-        return conv_code(parts_of(layer), widths, "packed" if is_packed else "wide", variant, rounding)
+        variant = layer.rounding or ("relu" if layer.activation.low == 0 else "") if is_packed else ""
+        return conv_code(parts_of(layer), widths, "packed" if is_packed else "wide", variant, layer.rounding)
 
     @override
     def exact_code(self, quantized: QuantizedLayer) -> Code:

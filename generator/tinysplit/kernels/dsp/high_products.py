@@ -89,34 +89,33 @@ def _fits_half(largest: NDArray[np.float64], y: ValueFormat) -> bool:
     return float(largest.max()) + 1 + abs(y.zero_point) <= LARGEST_HALF
 
 
-def expected_rounding(layer: Layer) -> str:
-    """Return the rounding of TensorFlow Lite, from the information in the graph; empty for other layers."""
-    return ("once" if layer.tflite == "FULLY_CONNECTED" else "twice") if layer.tflite else ""
-
-
 def factor_bytes(layer: Layer) -> int:
     """Return the bytes of what requantizes an output channel: a factor, with a shift as in TensorFlow Lite."""
-    return WORD_BYTES * (2 if layer.tflite else 1)
+    return WORD_BYTES * (2 if layer.rounding else 1)
 
 
 def clamped_work(layer: Layer, work: Work) -> dict[str, float]:
     """Return `work` with every part a second time, named by the clamp: `free_`, `positive_` (ReLU), `capped_` (ReLU6).
 
     The cost of a part is the sum of a cost for all clamps and one for its clamp. Before values have formats, a ReLU6 is
-    taken to end where its format does, so that it needs no cap.
+    taken to end where its format does, so that it needs no cap. Rounding as in TensorFlow Lite stands for any clamp.
     """
+    if layer.rounding:
+        return {**work, **{f"{layer.rounding}_{part}": count for part, count in work.items()}}
     clamp = CLAMPS[0] if layer.activation.low < 0 else CLAMPS[1]
     return {**work, **{f"{clamp}_{part}": count for part, count in work.items()}}
 
 
 def exactly_clamped(work: Work, quantized: QuantizedLayer, *, is_high: bool) -> Work:
     """Return `work` with the clamp that the outputs need in their format; `low_` parts if the product is not high."""
+    if quantized.formats.shifted is None:
+        return work
     low, high = quantized.clamp
     clamp = CLAMPS[2] if high < quantized.formats.y.high else CLAMPS[0] if low < 0 else CLAMPS[1]
     found: dict[str, float] = {}
     for name, count in work.items():
         before, _, part = name.partition("_")
-        if before not in CLAMPS:
+        if before not in {*CLAMPS, quantized.layer.rounding}:
             found[name] = count
             continue
         found[f"{clamp}_{part}"] = count

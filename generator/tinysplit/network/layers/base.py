@@ -6,7 +6,7 @@ A kind is one file in this package plus the C template of the same name in `temp
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,11 +123,20 @@ class Layer(ABC):
         """The trained float parameters by name (`weights`, `bias`); empty for a layer without any."""
         return {}
 
+    @property
+    def rounding(self) -> Literal["", "once", "twice"]:
+        """How a .tflite file's kernel rounds sums with 8-bit weights (`TfliteRequantization`); empty for others."""
+        if not self.tflite or self.qdq_scales is None:
+            return ""
+        return "once" if self.tflite == "FULLY_CONNECTED" else "twice"
+
     def weights_bytes(self, bits: int) -> int:
         """Bytes of constants in flash: float32 parameters for 32 bits; for 8 and 16 at most those of `constants`."""
         if bits == FLOAT_BITS:
             return sum(4 * p.size for p in self.parameters.values())
-        widths = {"bias": 4 + 2}  # with the factors of the channels
+        widths = {
+            "bias": 4 + (4 + 1 if self.rounding else 2)
+        }  # with the factors of the channels, or as TensorFlow Lite
         return sum(widths.get(name, bits // 8) * p.size for name, p in self.parameters.items())
 
     def activations_bytes(self, bits: int) -> int:
