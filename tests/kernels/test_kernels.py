@@ -111,6 +111,8 @@ def test_c_equals_the_integer_reference_with_averages_of_tflite(tmp_path: Path) 
         QuantizedLayer.of(replace(each.layer, tflite="AVERAGE_POOL_2D"), replace(each.formats, y=each.formats.x))
         for each in drawn
     ]
+    layers += [QuantizedLayer.of(replace(each.layer, tflite="MEAN"), each.formats) for each in drawn]
+    assert any(each.layer.mean(each.formats) for each in layers if isinstance(each.layer, AveragePool))
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 

@@ -1,6 +1,7 @@
 """The integer arithmetic of the kernels in NumPy, bit-exact with `firmware/common/fixed_point.h`."""
 
 from dataclasses import dataclass, replace
+from math import frexp
 from typing import Literal, Self
 
 import numpy as np
@@ -83,13 +84,8 @@ class TfliteRequantization:
     @classmethod
     def of(cls, ratios: NDArray[np.float64], rounding: Literal["once", "twice"] = "twice") -> Self | None:
         """Return the requantization by `ratios`, steps of the output in one of each accumulator; None from 1 on."""
-        fractions, exponents = np.frexp(ratios)
-        multipliers = np.rint(fractions * 2.0**PRODUCT_BITS).astype(np.int64)
-        is_one = multipliers == 1 << PRODUCT_BITS
-        shifts = -(exponents + is_one)
-        if shifts.min() < 0:
-            return None
-        return cls(tuple(np.where(is_one, multipliers >> 1, multipliers).tolist()), tuple(shifts.tolist()), rounding)
+        multipliers, exponents = zip(*map(quantized_multiplier, ratios.tolist()), strict=True)
+        return None if max(exponents) > 0 else cls(multipliers, tuple(-each for each in exponents), rounding)
 
     @override
     def __str__(self) -> str:
@@ -145,6 +141,16 @@ class TfliteRequantization:
         """Return the requantization of a range of output channels."""
         own = slice(channels.start, channels.stop)
         return replace(self, multipliers=self.multipliers[own], shifts=self.shifts[own])
+
+
+def quantized_multiplier(ratio: float) -> tuple[int, int]:
+    """Return a multiplier from 2**30 to 2**31 - 1 and an exponent: `ratio` is multiplier * 2**(exponent - 31).
+
+    QuantizeMultiplier of tensorflow/lite/kernels/internal/quantization_util.cc.
+    """
+    fraction, exponent = frexp(ratio)
+    multiplier = round(fraction * (1 << PRODUCT_BITS))
+    return (multiplier >> 1, exponent + 1) if multiplier == 1 << PRODUCT_BITS else (multiplier, exponent)
 
 
 def halves_away(values: IntArray, shifts: IntArray | int) -> IntArray:

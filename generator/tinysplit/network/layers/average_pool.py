@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from tinysplit.common.errors import InputError
 from tinysplit.network.fixed_point import arithmetic as fixed_point
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import IntArray, QFormat, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -17,6 +18,7 @@ from tinysplit.network.fixed_point.quotients import ProductQuotient
 from tinysplit.network.layers.joining import reach
 from tinysplit.network.layers.pool import Pool
 
+BYTE_BITS = 8
 MOST_RATIO_BITS = 12
 LEAST_RATIO_BITS = 8  # with fewer, sums get 64 bits
 MOST_ZEROS = 16  # before them, so that the divisor has 32 bits
@@ -110,6 +112,19 @@ class AveragePool(Pool):
         """Whether halves are rounded away from zero, as integers: TensorFlow Lite averages within one format."""
         return self.tflite == "AVERAGE_POOL_2D" and formats.x == formats.y
 
+    def mean(self, formats: LayerFormats) -> TfliteRequantization | None:
+        """Return how sums of a whole window, without zero points, become TensorFlow Lite's means; None for other pools.
+
+        The multiplier of the scales is divided by the number of values, rounded down (reduce.cc: Mean).
+        """
+        if self.tflite != "MEAN" or not formats.x.bits == formats.y.bits == BYTE_BITS:
+            return None
+        multiplier, exponent = fixed_point.quantized_multiplier(formats.x.scale / formats.y.scale)
+        elements = self.window.elements
+        bits = min(elements.bit_length() - 1, fixed_point.UPPER_HALF, fixed_point.PRODUCT_BITS + exponent)
+        shift = bits - exponent
+        return None if shift < 0 else TfliteRequantization(((multiplier << bits) // elements,), (shift,))
+
     def averages(
         self, formats: LayerFormats, sums: IntArray, elements: IntArray | int, counts: IntArray | int
     ) -> IntArray:
@@ -117,6 +132,8 @@ class AveragePool(Pool):
 
         The sums contain the zero points of the values. They may have any shape, to which the others are broadcast.
         """
+        if mean := self.mean(formats):
+            return mean.apply(sums - elements * formats.x.zero_point, formats.y.zero_point)
         multiplier, divisor = self.ratio(formats)
         if self.rounds_away(formats):
             sums = sums - ((sums < 0) & (np.asarray(counts) % 2 == 0))
