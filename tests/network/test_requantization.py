@@ -1,15 +1,19 @@
 """Requantization with ties, by hand: the integer reference and the generated C share the code of the offsets."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
+from pydantic import ValidationError
 
-from tinysplit.network.fixed_point.arithmetic import Requantization
+from tinysplit.network.fixed_point.arithmetic import Requantization, TfliteRequantization
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.layers import Add, Dense, Mul, Shape
 from tinysplit.network.layers.joining import Alignment
 from tinysplit.network.quantized_graph import QuantizedLayer
+from tinysplit.project.layer_formats import ProjectFormats, ProjectTfliteRequantization
 
 ONE = ValueFormat(8, 1.0)  # integers stand for themselves
 
@@ -120,3 +124,48 @@ def test_the_largest_value_on_the_way_counts_negative_sums(
         for value in (total, product, product + requantization.offset(zero_point))
     )
     assert reached <= largest
+
+
+def tflite_twice(sum_: int, multiplier: int, shift: int) -> int:
+    """MultiplyByQuantizedMultiplier as TensorFlow Lite's C writes it: gemmlowp's functions, with C's division."""
+    product = sum_ * multiplier
+    nudged = product + ((1 << 30) if product >= 0 else 1 - (1 << 30))
+    high = abs(nudged) // (1 << 31) * (1 if nudged >= 0 else -1)
+    mask = (1 << shift) - 1
+    threshold = (mask >> 1) + (high < 0)
+    return (high >> shift) + ((high & mask) > threshold)
+
+
+def tflite_once(sum_: int, multiplier: int, shift: int) -> int:
+    """Return the nearest integer, halves up."""
+    return (sum_ * multiplier + (1 << (30 + shift))) >> (31 + shift)
+
+
+@pytest.mark.parametrize("rounding", ["once", "twice"])
+def test_requantization_of_tflite_equals_its_c(rounding: Literal["once", "twice"]) -> None:
+    rng = np.random.default_rng(3)
+    oracle = {"once": tflite_once, "twice": tflite_twice}[rounding]
+    for shift in (0, 1, 2, 5, 8, 20, 29):
+        multiplier = (1 << 30, (1 << 31) - 1, int(rng.integers(1 << 30, 1 << 31)))[rng.integers(3)]
+        requantization = TfliteRequantization((multiplier,), (shift,), rounding)
+        largest = ((1 << 31) - 1) >> requantization.left_shift
+        halves = [(2 * k + 1) << max(shift - 1, 0) for k in range(-20, 20)]
+        drawn = (halves, rng.integers(-1000, 1000, 50), rng.integers(-largest, largest, 50), [largest, -largest])
+        sums = np.concatenate(drawn).clip(-largest, largest)
+        expected = [oracle(sum_, multiplier, shift) - 7 for sum_ in sums.tolist()]
+        assert requantization.apply(sums[:, np.newaxis], -7).ravel().tolist() == expected
+
+
+def test_ratios_of_tflite_have_multipliers_of_31_bits() -> None:
+    found = TfliteRequantization.of(np.array([0.75, 0.5, 2.0**-40, 1 - 2.0**-33]))
+    assert found is None  # the last one rounds to 1
+    found = TfliteRequantization.of(np.array([0.75, 0.5, 2.0**-40]))
+    assert found == TfliteRequantization((3 << 29, 1 << 30, 1 << 30), (0, 0, 39))
+    assert found.right_shifts.tolist() == [0, 0, 31]
+    assert found.of_channels(range(1, 3)) == TfliteRequantization((1 << 30, 1 << 30), (0, 39))
+    assert ProjectFormats.of(LayerFormats((ONE,), ONE, 8, found)).layer_formats.requantization == found
+
+
+def test_a_manifest_has_as_many_shifts_as_multipliers() -> None:
+    with pytest.raises(ValidationError, match="there are 2 multipliers and 1 shifts"):
+        ProjectTfliteRequantization(multipliers=(1 << 30, 1 << 30), shifts=(3,), rounding="twice")

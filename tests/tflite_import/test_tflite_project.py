@@ -6,8 +6,11 @@ import numpy as np
 
 from models.tflite_builder import Quantization, TfliteBuilder
 from tinysplit import api
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.float_reference import run_float
 from tinysplit.onnx_import import import_model
+from tinysplit.project.load import read_quantized
+from tinysplit.project.manifest import Project
 
 
 def test_a_folder_has_the_network_as_onnx(tmp_path: Path) -> None:
@@ -24,6 +27,9 @@ def test_a_folder_has_the_network_as_onnx(tmp_path: Path) -> None:
     found = api.split(path, ["nucleo_g071rb"])
     api.generate(path, found, samples, tmp_path / "out")
     kept = tmp_path / "out" / "model.onnx"
+    (layer,) = read_quantized(tmp_path / "out", Project.read(tmp_path / "out")).layers
+    assert isinstance(layer.formats.requantization, TfliteRequantization)
+    assert (layer.layer.tflite, layer.formats.requantization.rounding) == ("CONV_2D", "twice")
     real = rng.normal(size=(2, 6, 6, 2)).astype(np.float32)
     assert np.array_equal(run_float(kept, real), run_float(path, real))
     assert import_model(kept).inputs[0].integers == import_model(path).inputs[0].integers
