@@ -140,8 +140,9 @@ def as_tflite(rng: np.random.Generator, quantized: QuantizedLayer) -> QuantizedL
     x, y = (ValueFormat(8, scale, int(rng.integers(-128, 128))) for scale in (formats.x.scale, formats.y.scale / finer))
     rounding: Literal["once", "twice"] = "once" if isinstance(quantized.layer, Dense) else "twice"
     requantization = TfliteRequantization.of(corrections * finer, rounding)
-    layer = replace(quantized.layer, tflite="FULLY_CONNECTED" if rounding == "once" else "CONV_2D")
     formats = replace(formats, inputs=(x,), y=y, requantization=requantization)
+    operator = "FULLY_CONNECTED" if rounding == "once" else "CONV_2D"
+    layer = replace(quantized.layer, tflite=operator, qdq_scales=formats.weight_scales)
     try:
         return quantize(one_layer_graph(layer), [formats], 8).layers[0]
     except InputError:
