@@ -76,6 +76,8 @@ def test_c_equals_the_integer_reference_with_zero_points(maker: Maker, tmp_path:
 def test_c_equals_the_integer_reference_with_requantization_of_tflite(maker: Maker, tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     layers = [as_tflite(rng, quantized(rng, maker(rng), 8)) for _ in range(CASES)]
+    for source in all_kernels(layers).values():
+        assert source.weights_bytes <= source.kernel.weights_bytes(source.quantized.layer, Widths.all(8))
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 

@@ -60,6 +60,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 GOLDEN = Path(__file__).parents[1] / "golden"
 COMPUTED = {name for name, kind in KINDS.items() if not kind.is_view}  # views have no C
 OWN_FORMATS = {"arg_max", "softmax"}  # of outputs
+WEIGHTED = ("conv", "depthwise_conv", "dense", "conv_transpose")
 CASES_A_KIND = cases(quick=2, full=5, nightly=64)
 
 
@@ -96,7 +97,7 @@ def test_c_equals_the_integer_reference_with_other_scales(kind: str, tmp_path: P
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
-@pytest.mark.parametrize("kind", ["conv", "depthwise_conv", "dense", "conv_transpose"])
+@pytest.mark.parametrize("kind", WEIGHTED)
 def test_c_equals_the_integer_reference_with_requantization_of_tflite(kind: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     layers = [as_tflite(rng, random_quantized(rng, kind, 8)) for _ in range(CASES_A_KIND)]
