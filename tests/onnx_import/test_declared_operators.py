@@ -100,12 +100,11 @@ def large_state(b: OnnxBuilder, operator: str) -> None:
     sequence(b, operator, 1, ("", "", b.constant(np.array([[[0.5, 1.5]]], np.float32))))
 
 
-def last_cell_state(b: OnnxBuilder) -> None:
-    """Add an LSTM whose last cell state is read."""
-    sequence(b, "LSTM")
-    b.nodes[-1].output.extend(["last", "cell"])
-    b.value = "cell"
-    b.node("Identity")
+def constant_sequence(b: OnnxBuilder, operator: str) -> None:
+    """Add a recurrent operator of 144 units on constants, that begins with what the network computes."""
+    b.node("Reshape", b.shape(1, 1, 144))
+    products = [b.constant(weights(1, RECURRENT[operator] * 144, size)) for size in (2, 144)]
+    b.node(operator, b.constant(weights(6, 1, 2)), *products, "", "", "@", hidden_size=144)
 
 
 def dilated_average(b: OnnxBuilder) -> None:
@@ -332,6 +331,7 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ("Gemm", dense.OTHER_ROWS, lambda b: rows(b, 4, 2)),
     *((name, recurrent.CLIPPED, lambda b, name=name: sequence(b, name, clip=1.0)) for name in RECURRENT),
     *((name, recurrent.LARGE_STATE, lambda b, name=name: large_state(b, name)) for name in RECURRENT),
+    *((name, recurrent.CONSTANT_SEQUENCE, lambda b, name=name: constant_sequence(b, name)) for name in RECURRENT),
     *((name, recurrent.SEVERAL_SEQUENCES, lambda b, name=name: sequence(b, name, 2)) for name in RECURRENT),
     *(
         (name, recurrent.OTHER_STEPS, lambda b, name=name: sequence(b, name, 1, ("", b.constant([5], np.int32))))
@@ -347,7 +347,6 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
         recurrent.PEEPHOLES,
         lambda b: sequence(b, "LSTM", 1, ("", "", "", "", b.constant(weights(1, 6)))),
     ),
-    ("LSTM", recurrent.CELL_STATE, last_cell_state),
     ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(4, 2, 6)), "@")),
     ("PRelu", functions.ENLARGED_BY_SLOPE, lambda b: enlarged(b, "PRelu")),
     ("PRelu", functions.SLOPES, lambda b: b.node("PRelu", b.constant(weights(6)))),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from models.import_check import check
 from models.onnx_builder import OnnxBuilder, conv, weights
@@ -171,6 +172,51 @@ def test_integers_are_those_of_the_float_network(
     error = quantized.output_formats[0].dequantize(run_integer(quantized, x)).reshape(expected.shape) - expected
     noise = 10 * np.log10((expected**2).sum() / (error**2).sum())
     assert noise > {8: 33, 16: 60}[bits]
+
+
+def with_states(b: OnnxBuilder, operator: str, outputs: tuple[str, ...], count: int = 1, **attributes: Any) -> None:  # noqa: ANN401
+    """Add a recurrent operator whose first states are inputs of the network."""
+    recurrent(b, operator, outputs, **attributes)
+    names = ("h", "c")[: 1 + (operator == "LSTM")]
+    b.inputs += [helper.make_tensor_value_info(name, TensorProto.FLOAT, [count, 1, UNITS]) for name in names]
+    b.nodes[-1].input.extend(["", *names][len(b.nodes[-1].input) - 4 :])
+
+
+@pytest.mark.parametrize("outputs", [("all", "last"), ("", "last"), ("all", "last", "cell"), ("", "", "cell")])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("operator", GATES)
+def test_states_that_are_inputs_and_outputs(
+    operator: str, direction: str, outputs: tuple[str, ...], tmp_path: Path
+) -> None:
+    if operator != "LSTM" and "cell" in outputs:
+        return
+    b = sequence()
+    with_states(b, operator, outputs, 1 + (direction == "bidirectional"), direction=direction)
+    b.outputs = [name for name in outputs if name]
+    graph = check(b.save(tmp_path))
+    layers = [layer for layer in graph.layers if isinstance(layer, Recurrent)]
+    assert all(layer.given_h and layer.given_c == (operator == "LSTM") for layer in layers)
+
+
+def test_states_of_two_layers_in_one_input_with_a_free_batch(tmp_path: Path) -> None:
+    b = sequence()
+    b.inputs.append(helper.make_tensor_value_info("h", TensorProto.FLOAT, [2, "n", UNITS]))
+    value = b.value
+    b.value = "h"
+    states = [b.node("Slice", b.shape(i), b.shape(i + 1), b.shape(0)) or b.value for i in range(1)]
+    b.value = "h"
+    states.append(b.node("Gather", b.constant([1], np.int64), axis=0))
+    b.value = value
+    for number, inputs in enumerate((INPUTS, UNITS)):
+        recurrent(b, "GRU", (f"all {number}", f"last {number}"), inputs=inputs)
+        b.nodes[-1].input.extend(["", states[number]][len(b.nodes[-1].input) - 4 :])
+        b.node("Squeeze", b.shape(1))
+    b.value = "last 0"
+    b.node("Concat", "last 1", axis=0)
+    b.outputs = ["all 1", b.value]
+    graph = check(b.save(tmp_path))
+    assert [end.shape for end in graph.inputs] == [(INPUTS, STEPS), (2, 1, UNITS)]
+    assert graph.outputs[1].shape == (2, 1, UNITS)
 
 
 @pytest.mark.parametrize(("name", "cell"), [("gru_kws_dynamo18", Cell.GRU), ("keras_lstm_har", Cell.LSTM)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.codegen.row_hooks import NO_HOOKS, HooksContext, RowHooks
+from tinysplit.codegen.row_hooks import NO_HOOKS, HooksContext, RowHooks, input_names
 from tinysplit.common.templates import render
 from tinysplit.common.texts.quoting import c_comment
 from tinysplit.kernels import Kernel, choose
@@ -19,7 +19,6 @@ from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.network.layers.joining import Joining
 from tinysplit.network.layers.window import layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -278,11 +277,12 @@ def _parameters(source: LayerSource) -> tuple[str, ...]:
     layer, formats = source.quantized.layer, source.quantized.formats
     x_type, y_type = c_type(formats.x), c_type(formats.y)
     scratch = ("void *restrict scratch",) if source.scratch_bytes else ()
-    if isinstance(layer, Joining):
-        inputs = (f"const {c_type(x)} *input_{i}" for i, x in enumerate(formats.inputs))
+    first, *others = input_names(layer)
+    if others:
+        inputs = (f"const {c_type(x)} *{name}" for name, x in zip((first, *others), formats.inputs, strict=True))
         return (*inputs, f"{y_type} *output", *scratch)
     restrict = "restrict " if source.kernel.lead(layer, 0, Widths.of(formats)) is None else ""
-    return (f"const {x_type} *{restrict}input", f"{y_type} *{restrict}output", *scratch)
+    return (f"const {x_type} *{restrict}{first}", f"{y_type} *{restrict}output", *scratch)
 
 
 def _row_order(source: LayerSource) -> RowOrder:

@@ -68,11 +68,16 @@ class HooksContext:
         return f"{start} {'+' if self.ahead > 0 else '-'} {abs(self.ahead)}" if self.ahead else start
 
 
+def input_names(layer: Layer) -> Sequence[str]:
+    """Return the names of a layer's inputs in C."""
+    is_alone = len(layer.inputs) == 1 and not isinstance(layer, Joining)
+    return ["input"] if is_alone else [f"input_{k}" for k in range(len(layer.inputs))]
+
+
 def _row_pointers(layer: Layer) -> Sequence[str]:
     """Return the addresses of row `row` of each input and of the output; an input of one row serves all of them."""
-    names = [f"input_{k}" for k in range(len(layer.inputs))] if isinstance(layer, Joining) else ["input"]
     pointers = [
         f"{name} + row * {shape.size // shape.height}" if shape.height > 1 else name
-        for name, shape in zip(names, layer.in_shapes, strict=True)
+        for name, shape in zip(input_names(layer), layer.in_shapes, strict=True)
     ]
     return (*pointers, f"output + row * {layer.out_shape.size // layer.out_shape.height}")

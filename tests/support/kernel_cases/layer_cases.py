@@ -282,7 +282,9 @@ def _recurrent(rng: np.random.Generator) -> Layer:
     steps, inputs, units = (int(n) for n in rng.integers(1, (9, 8, 9)))
     rows, scale = cell.gates * units, 2.0 ** rng.uniform(-3, 3)
     first = units * (rng.integers(3) == 0)
+    given = {"given_h": bool(rng.integers(2)), "given_c": cell is Cell.LSTM and bool(rng.integers(2))}
     fields = {**_common(rng, inputs), "in_shape": Shape(1, steps, inputs), "activation": Activation()}
+    fields |= {"inputs": ("x", "h", "c")[: 1 + sum(given.values())], **given}
     return Recurrent(
         **fields,
         cell=cell,
@@ -296,6 +298,7 @@ def _recurrent(rng: np.random.Generator) -> Layer:
         is_relu=cell is Cell.RNN and bool(rng.integers(2)),
         reverse=bool(rng.integers(2)),
         only_last=bool(rng.integers(2)),
+        gives_cell=cell is Cell.LSTM and not rng.integers(3),
     )
 
 

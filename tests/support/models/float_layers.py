@@ -86,7 +86,7 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
         case Normalization():
             return _normalized(layer, x)
         case Recurrent():
-            return _recurrent(layer, x)
+            return _recurrent(layer, x, *others)
         case ArgMax():
             return np.asarray(np.argmax(x, axis=-1, keepdims=True), np.float64)
         case Softmax():
@@ -112,9 +112,11 @@ def _normalized(layer: Normalization, x: Floats) -> Floats:
     return np.asarray((grouped / np.sqrt(squares + layer.epsilon)).reshape(x.shape) * layer.gamma + layer.beta)
 
 
-def _recurrent(layer: Recurrent, x: Floats) -> Floats:
+def _recurrent(layer: Recurrent, x: Floats, *given: Floats) -> Floats:
     h = np.zeros(layer.units) + (layer.first_h if layer.first_h.size else 0)
     c = np.zeros(layer.units) + (layer.first_c if layer.first_c.size else 0)
+    h = given[0].ravel() if layer.given_h else h
+    c = given[-1].ravel() if layer.given_c else c
     states = np.zeros((layer.steps, layer.units))
     steps = range(layer.steps)[:: -1 if layer.reverse else 1]
     for t in steps:
@@ -133,6 +135,8 @@ def _recurrent(layer: Recurrent, x: Floats) -> Floats:
             case Cell.RNN:
                 h = np.maximum(sums[0], 0) if layer.is_relu else np.tanh(sums[0])
         states[t] = h
+    if layer.gives_cell:
+        return c.reshape(layer.out_shape)
     return (states[steps[-1]] if layer.only_last else states).reshape(layer.out_shape)
 
 

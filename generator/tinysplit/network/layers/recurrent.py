@@ -5,17 +5,23 @@ table of tanh with interpolation, and sigmoid(x) = (1 + tanh(x / 2)) / 2; the ce
 recurrent layer adds little to the error of the values around it, however long the sequence is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil, log2
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX, MAX_SHIFT, Requantization, rounded_shift
+from tinysplit.network.fixed_point.arithmetic import (
+    ACCUMULATOR_MAX,
+    MAX_FACTOR,
+    MAX_SHIFT,
+    Requantization,
+    rounded_shift,
+)
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
@@ -32,6 +38,9 @@ LARGEST_GATE = ((TABLE_SIZE - 1) << STEP_BITS + 1) - 1
 CELL_BITS = 23  # of the cell state of an LSTM, without its sign
 MOST_CELL_FRACTION = 22
 SPARE_BITS = 2  # of the state of a Relu between steps, beyond the range of the output
+LARGEST_CELL = (1 << CELL_BITS) - 1
+KEPT_CELL_BITS = 17  # fraction bits of a cell state that inferences keep: it saturates at 64
+LARGEST_GIVEN_CELL = 1024.0  # of cell states that are an input
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 UNIT_MACC = {"lstm": 9, "gru": 6, "rnn": 1}  # of a unit in a step, beside the products with weights
 
@@ -49,6 +58,34 @@ class Cell(StrEnum):
         return GATES[self.value]
 
 
+States = tuple[IntArray, IntArray]  # the hidden and the cell state, samples x units
+
+
+class GivenState(NamedTuple):
+    """How integers of an input become a state of at most `largest`: less their zero point, then requantized."""
+
+    zero_point: int
+    requantization: Requantization
+    largest: int
+
+    @classmethod
+    def of(cls, x: ValueFormat, scale: float, largest: int) -> Self:
+        """Return it for an input in format `x`. Where a step of it is more than a factor holds, all saturate."""
+        ratio = min(x.scale / scale, MAX_FACTOR - 1)
+        own = ValueFormat(largest.bit_length() + 1, scale)
+        return cls(x.zero_point, product_requantization(ratio, own, abs(x.zero_point) - x.low), largest)
+
+    @property
+    def addend(self) -> int:
+        """What is added to an integer before its requantization."""
+        return self.requantization.sum_rounding - self.zero_point
+
+    def state(self, integers: IntArray) -> IntArray:
+        """Return the state that integers stand for."""
+        state = self.requantization.apply(integers.astype(np.int64) + self.addend, 0)
+        return state.clip(-self.largest, self.largest)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Recurrent(Layer):
     """A cell with `units` over the pixels of the input, from the last one to the first if it is `reverse`.
@@ -56,6 +93,10 @@ class Recurrent(Layer):
     The output has the hidden state of every pixel, or with `only_last` that of the last step. `weights_x` (gates *
     units x channels), `weights_h` (gates * units x units) and the biases of both sums are in ONNX's order.
     `resets_product` is ONNX's linear_before_reset of a GRU; `is_relu` is an RNN with Relu in place of Tanh.
+
+    The first states are `first_h` and `first_c`, or inputs behind the first one (`given_h`, `given_c`: 1 x 1 x units).
+    With `keeps_state` they are the last ones of the inference before, and 0 in the first one of a run. A layer that
+    `gives_cell` has the last cell state as its output.
     """
 
     kind: ClassVar[str] = "recurrent"
@@ -71,6 +112,10 @@ class Recurrent(Layer):
     is_relu: bool = False
     reverse: bool = False
     only_last: bool = False
+    given_h: bool = False
+    given_c: bool = False
+    gives_cell: bool = False
+    keeps_state: bool = False
 
     @property
     def units(self) -> int:
@@ -84,9 +129,19 @@ class Recurrent(Layer):
 
     @property
     @override
+    def in_shapes(self) -> tuple[Shape, ...]:
+        """Shapes of the sequence, and of the first states that are given."""
+        return (self.in_shape, *(Shape(1, 1, self.units),) * (self.given_h + self.given_c))
+
+    @property
+    @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
-        return Shape(1, 1, self.units) if self.only_last else self.in_shape._replace(channels=self.units)
+        return (
+            Shape(1, 1, self.units)
+            if self.only_last or self.gives_cell
+            else self.in_shape._replace(channels=self.units)
+        )
 
     @property
     def largest_gate(self) -> int:
@@ -106,8 +161,8 @@ class Recurrent(Layer):
 
     @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
-        """Return the wanted format, as far as its steps of a state of 1 fit in 32 bits."""
-        return coarse_enough(wanted, 1.0)
+        """Return the wanted format, as far as its steps of the largest state fit in 32 bits."""
+        return coarse_enough(wanted, 2.0 ** (CELL_BITS - self.cell_bits(inputs)) if self.gives_cell else 1.0)
 
     @property
     @override
@@ -146,14 +201,29 @@ class Recurrent(Layer):
         return self.state_scale(formats) if self.is_relu else 2.0**-GATE_BITS
 
     @property
-    def cell_bits(self) -> int:
-        """Fraction bits of the cell state of an LSTM, which every step changes by at most 1."""
-        largest = 1.01 * (self.steps + float(np.abs(self.first_c).max(initial=0.0))) + 1
-        return min(CELL_BITS - ceil(log2(largest)), MOST_CELL_FRACTION)
+    def saturates_cell(self) -> bool:
+        """Whether the number of steps does not bound the cell state of an LSTM."""
+        return self.given_c or self.keeps_state
+
+    def cell_bits(self, inputs: Sequence[ValueFormat]) -> int:
+        """Return the fraction bits of the cell state of an LSTM, which every step changes by at most 1."""
+        if self.keeps_state:
+            return KEPT_CELL_BITS
+        first = min(reach(inputs[-1]), LARGEST_GIVEN_CELL) if self.given_c else np.abs(self.first_c).max(initial=0.0)
+        return min(CELL_BITS - ceil(log2(1.01 * (self.steps + float(first)) + 1)), MOST_CELL_FRACTION)
 
     def requantization(self, formats: LayerFormats) -> Requantization:
-        """Return how the hidden state becomes the output."""
+        """Return how the hidden state, or the cell state, becomes the output."""
+        if self.gives_cell:
+            scale = 2.0 ** -self.cell_bits(formats.inputs)
+            return product_requantization(scale / formats.y.scale, formats.y, LARGEST_CELL)
         return product_requantization(self.state_scale(formats) / formats.y.scale, formats.y, ONE)
+
+    def given(self, formats: LayerFormats) -> "tuple[GivenState, ...]":
+        """Return how each first state that is an input becomes one of the cell, in the order of the inputs."""
+        scales = [(self.state_scale(formats), LARGEST_VALUE)] * self.given_h
+        scales += [(2.0 ** -self.cell_bits(formats.inputs), LARGEST_CELL)] * self.given_c
+        return tuple(GivenState.of(x, *own) for x, own in zip(formats.inputs[1:], scales, strict=True))
 
     @override
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
@@ -196,7 +266,9 @@ class Recurrent(Layer):
             first = np.rint(self.first_h / self.state_scale(formats))
             found["first_h"] = first.clip(-LARGEST_VALUE, LARGEST_VALUE).astype(np.int16)
         if self.first_c.any():
-            found["first_c"] = np.rint(self.first_c.astype(np.float64) * 2.0**self.cell_bits).astype(np.int32)
+            found["first_c"] = np.rint(self.first_c.astype(np.float64) * 2.0 ** self.cell_bits(formats.inputs)).astype(
+                np.int32
+            )
         return found
 
     def _shifts(
@@ -232,29 +304,58 @@ class Recurrent(Layer):
 
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
-        formats, constants = quantized.formats, quantized.constants
-        n, units = len(inputs[0]), self.units
+        return self.continued(quantized, inputs)[0]
+
+    def continued(
+        self, quantized: IntegerLayer, inputs: Sequence[IntArray], states: States | None = None
+    ) -> tuple[IntArray, States]:
+        """Return the outputs, and the states behind the last sample.
+
+        Samples of a layer that keeps its state are one sequence, which begins with `states`, or without them with 0.
+        """
+        formats, n = quantized.formats, len(inputs[0])
         x = inputs[0].reshape(n, self.steps, -1).astype(np.int64) << self.x_shift(formats)
-        h = np.tile(constants.get("first_h", np.zeros(units, np.int16)).astype(np.int64), (n, 1))
-        c = np.tile(constants.get("first_c", np.zeros(units, np.int32)).astype(np.int64), (n, 1))
-        step = _Step(self, constants)
-        states = []
-        for t in range(self.steps)[:: -1 if self.reverse else 1]:
-            h, c = step(x[:, t], h, c)
-            states.append(h)
-        kept = states[-1:] if self.only_last else states[:: -1 if self.reverse else 1]
-        outputs = np.stack(kept, axis=1).reshape(n, *self.out_shape)
+        step = _Step(self, quantized)
+        if not self.keeps_state:
+            outputs, states = self._run(step, x, self._first(quantized, inputs))
+        else:
+            pieces = []
+            for sample in range(n):
+                states = states or self._first(quantized, [inputs[0][:1]])
+                piece, states = self._run(step, x[sample : sample + 1], states)
+                pieces.append(piece)
+            outputs, states = np.concatenate(pieces), cast("States", states)
         requantization = self.requantization(formats)
-        sums = outputs + requantization.sum_rounding
-        return quantized.clamped(requantization.apply(sums, formats.y.zero_point))
+        sums = outputs.reshape(n, *self.out_shape) + requantization.sum_rounding
+        return quantized.clamped(requantization.apply(sums, formats.y.zero_point)), states
+
+    def _first(self, quantized: IntegerLayer, inputs: Sequence[IntArray]) -> States:
+        """Return the hidden and the cell state before the first step, samples x units."""
+        shape = len(inputs[0]), self.units
+        given = [
+            each.state(x.reshape(shape)) for each, x in zip(self.given(quantized.formats), inputs[1:], strict=True)
+        ]
+        own = (quantized.constants.get(name, np.zeros(self.units, np.int64)) for name in ("first_h", "first_c"))
+        h, c = (np.broadcast_to(values.astype(np.int64), shape) for values in own)
+        return given[0] if self.given_h else h, given[-1] if self.given_c else c
+
+    def _run(self, step: "_Step", x: IntArray, states: States) -> tuple[IntArray, States]:
+        """Return the states that are the output (samples x steps x units), and the last ones."""
+        found = []
+        for t in range(self.steps)[:: -1 if self.reverse else 1]:
+            states = step(x[:, t], *states)
+            found.append(states[self.gives_cell])
+        kept = found[-1:] if self.only_last or self.gives_cell else found[:: -1 if self.reverse else 1]
+        return np.stack(kept, axis=1), states
 
 
 class _Step:
     """One step of a cell in integers: samples x values."""
 
-    def __init__(self, layer: Recurrent, constants: Mapping[str, IntArray]) -> None:
+    def __init__(self, layer: Recurrent, quantized: IntegerLayer) -> None:
         self.layer = layer
-        self.constants = {name: values.astype(np.int64) for name, values in constants.items()}
+        self.cell_bits = layer.cell_bits(quantized.formats.inputs)
+        self.constants = {name: values.astype(np.int64) for name, values in quantized.constants.items()}
         self.weights = self.constants["weights"].transpose(2, 0, 1).astype(np.float64)  # gates x units x values
 
     def __call__(self, x: IntArray, h: IntArray, c: IntArray) -> tuple[IntArray, IntArray]:
@@ -267,11 +368,13 @@ class _Step:
         return (total.clip(0, LARGEST_VALUE) if self.layer.is_relu else self._tanh(_gate(total))), c
 
     def _lstm(self, x: IntArray, h: IntArray, c: IntArray) -> tuple[IntArray, IntArray]:
-        values, bits = np.concatenate([x, h], 1), self.layer.cell_bits
+        values, bits = np.concatenate([x, h], 1), self.cell_bits
         i, o, f = (self._sigmoid(_gate(self._sum(gate, values, 0))) for gate in range(3))
         g = self._tanh(_gate(self._sum(3, values, 0)))
         kept = rounded_shift((c >> 8) * f + ((c & 255) * f >> 8), ONE_BITS - 8)
         c = kept + rounded_shift(i * g, 2 * ONE_BITS - bits)
+        if self.layer.saturates_cell:
+            c = c.clip(-LARGEST_CELL, LARGEST_CELL)
         between = rounded_shift(c, bits - GATE_BITS) if bits > GATE_BITS else c << (GATE_BITS - bits)
         return rounded_shift(o * self._tanh(_gate(between)), ONE_BITS), c
 
