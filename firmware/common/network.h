@@ -57,6 +57,9 @@ typedef struct {
   uint32_t ticks;  /* times two to the power of the shift */
 } network_time_t;
 
+/* Sets the states that layers keep from one inference to the next to 0. */
+void network_begin_run(void);
+
 extern const network_step_t network_steps[];
 extern const uint16_t network_step_count;
 

@@ -101,6 +101,7 @@ static void stop(void) {
 static uint8_t begin(uint32_t number, uint32_t *detail) {
   is_beginning = true;
   exchange_reset();
+  network_begin_run();
   times_clear();
   uint32_t lock = interrupts_lock();
   transfers_join(number);

@@ -7,7 +7,10 @@
 
 uint64_t schedule_excluded_ticks;
 
-void tinysplit_init(void) { memset(network_arena, 0, TINYSPLIT_ARENA_BYTES); }
+void tinysplit_init(void) {
+  memset(network_arena, 0, TINYSPLIT_ARENA_BYTES);
+  network_begin_run();
+}
 
 void tinysplit_run(const tinysplit_input_t *input, tinysplit_output_t *output) {
   memcpy(network_arena + network_input.offset, input, TINYSPLIT_INPUT_BYTES);

@@ -39,6 +39,7 @@ const uint16_t network_note_bytes = 11;
 const network_tensor_t network_input = {.stage = STAGED ? INPUT_BYTES : 0, .bytes = INPUT_BYTES};
 const network_tensor_t network_output = {.stage = STAGED ? 2 * INPUT_BYTES : 0, .bytes = OUTPUT_BYTES};
 uint8_t network_arena[2 * INPUT_BYTES + OUTPUT_BYTES] __attribute__((aligned(4)));
+void network_begin_run(void) {}
 const network_step_t network_steps[] = {
     {.kind = NETWORK_INPUT}, {.kind = NETWORK_RUN, .index = 1, .what.run = run_layer}, {.kind = NETWORK_OUTPUT}};
 const uint16_t network_step_count = 3;

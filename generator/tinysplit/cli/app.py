@@ -33,6 +33,7 @@ _COMMANDS = {
     "example": ("example", "example"),
     "analyze": ("analyze", "analyze"),
     "operators": ("analyze", "operators"),
+    "keep-state": ("states", "keep_state"),
     "wiring": ("wiring", "wiring"),
     "split": ("split", "split"),
     "pareto": ("split", "pareto"),
@@ -67,6 +68,7 @@ _WITHOUT_CONFIG = {
     "import-trace",
     "info",
     "init",
+    "keep-state",
     "library",
     "operators",
     "report",
@@ -87,6 +89,7 @@ _EXAMPLES = {
     ),
     "analyze": ("analyze net.onnx --bits 16",),
     "operators": ("operators",),
+    "keep-state": ("keep-state net.onnx h0=hn c0=cn -o streaming.onnx",),
     "wiring": (
         "wiring out",
         "wiring -b nucleo_g071rb -b nucleo_l452re --rig rig.toml",

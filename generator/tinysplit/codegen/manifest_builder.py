@@ -73,6 +73,7 @@ def build_manifest(
         layers=tuple(chain.from_iterable(layers)),
         cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
         estimated_t_s=timing.t_s,
+        keeps_state=quantized.graph.keeps_state,
         estimated_i_s=timing.i_s,
         network_formats=tuple(ProjectFormats.of(layer.formats) for layer in whole),
         estimated_alone=board_activities(plans, timing.activities_alone, (1.0,) * len(plans)),

@@ -12,7 +12,9 @@ from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import BoardMemory, BufferId
 from tinysplit.memory.schedule import PlanStep, StepKind
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import NETWORK_INPUT
+from tinysplit.network.layers.recurrent import keeps_state
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.streams import HandOff
 from tinysplit.plan.wiring import BoardLink
@@ -105,6 +107,14 @@ ABSENT = BufferedTensor(0, 0, 0)  # the network's input or output on another boa
 
 
 @dataclass(frozen=True)
+class KeptState:
+    """Where a layer keeps its state from one inference to the next: offset in the arena, in bytes."""
+
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class StepEntry:
     """An entry of `network_steps`: `index` of a layer from 1 or of a cut from 0, and the transfer as a C expression."""
 
@@ -162,6 +172,7 @@ class NetworkContext:
     watchdog_ms: int
     has_long_layers: bool
     layers: Sequence[LayerStep]
+    states: Sequence[KeptState]
     steps: Sequence[StepEntry]
     transfers: Sequence[TransferEntry]
     waits: Sequence[TransferEntry]  # other steps of transfers
@@ -194,6 +205,7 @@ def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> N
         watchdog_ms=watchdog_ms(program.longest_layer_s),
         has_long_layers=program.longest_layer_s * program.board.clock.core_hz > LONG_CYCLES,
         layers=[_layer_step(program, layer) for layer in program.computed],
+        states=[_state(program, layer) for layer in program.computed if keeps_state(quantized.graph.layers[layer])],
         steps=[*begin, *_steps(program, entries), *end],
         transfers=transfers,
         waits=waits,
@@ -283,6 +295,12 @@ def _calls(quantized: QuantizedGraph, layer: int, memory: BoardMemory, index: in
         consumer = memory.consumer(graph, layer)
         return call, _call(memory, consumer, output, memory.offset(consumer, index))
     return (call,) if memory.producer(graph, layer) is None else ()
+
+
+def _state(program: BoardProgram, number: int) -> KeptState:
+    memory, layer = program.board_plan.memory, program.quantized.layers[number]
+    scratch_bytes = memory.kernels[number].scratch_bytes(layer.layer, Widths.of(layer.formats))
+    return KeptState(memory.arena.offsets[BufferId(number, is_scratch=True)], scratch_bytes)
 
 
 def _call(memory: BoardMemory, layer: int, *offsets: int) -> KernelCall:

@@ -135,6 +135,7 @@ def _measured_problem(
         handoff=handoff,
         fused=() if graph.is_distributed else _fused_layers(layers, kernels),
         origins=tuple(part.tensor for part in graph.parts),
+        keeps_state=graph.keeps_state,
     )
     return _with_arenas(problem, graph, widths, kernels) if graph.is_distributed else problem
 

@@ -17,6 +17,7 @@ from tinysplit.memory.shared_memory import Place, shared_memory
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.layers import Layer
+from tinysplit.network.layers.recurrent import keeps_state
 
 MOVE_CYCLES = 8  # per moved word, counted in the loop that GCC generates for Cortex-M0+ and M4
 BEFORE_ALL = -1  # tick at which the network's input is written
@@ -153,7 +154,8 @@ class Schedule:
             scratch_bytes = kernel.scratch_bytes(self._layer(number), self._layer_widths(number))
             if scratch_bytes:
                 tick = run_ticks[self.run_steps[number]]
-                yield Buffer(BufferId(number, is_scratch=True), scratch_bytes, tick, tick)
+                lifetime = (BEFORE_ALL, run_ticks[-1]) if keeps_state(self.graph.layers[number]) else (tick, tick)
+                yield Buffer(BufferId(number, is_scratch=True), scratch_bytes, *lifetime)
 
     @cached_property
     def shared(self) -> Mapping[int, Place]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.onnx_file.float_network import as_float_network
+from tinysplit.network.onnx_file.kept_states import kept_states
 from tinysplit.network.onnx_file.living_nodes import keep_living_nodes, sort_nodes
 from tinysplit.network.onnx_file.model_source import load_source
 from tinysplit.network.onnx_session import open_session
@@ -36,7 +37,8 @@ def run_float(model: Path, x: Floats) -> Floats:
 
     Raises InputError when ONNX Runtime cannot run the model on them.
     """
-    names = [output.name for output in _session(model, ()).get_outputs()]
+    session, states = _session(model, ())
+    names = [output.name for output in session.get_outputs() if output.name not in states.values()]
     values = run_float_values(model, x, names)
     if len(names) == 1:
         return values[names[0]]
@@ -57,21 +59,23 @@ def run_float_values(model: Path, x: Floats, names: Iterable[str], pairs: Pairs 
 def run_samples(model: Path, x: Floats, names: Sequence[str], pairs: Pairs = NO_PAIRS) -> Iterator[list[Values]]:
     """Yield the named values (inputs of the network among them, if named) of one sample after the other.
 
-    `pairs` are those of `run_float_values`.
+    `pairs` are those of `run_float_values`. States that are kept are 0 before the first sample, and not in `x`.
     Raises InputError if ONNX Runtime cannot run the model.
     """
-    session = _session(model, names)
+    session, kept = _session(model, names)
     inputs = session.get_inputs()
     types = {value.name: TYPES.get(value.type, np.float32) for value in inputs}
-    computed = [name for name in names if name not in types]
+    computed = list(dict.fromkeys(name for name in (*names, *kept.values()) if name not in types))
+    states = {value.name: np.zeros(value.shape, np.float32) for value in inputs if value.name in kept}
     for sample in np.ascontiguousarray(x, np.float32):
-        given = _inputs(sample, [(value.name, value.shape) for value in inputs])
+        given = _inputs(sample, [(value.name, value.shape) for value in inputs if value.name not in kept]) | states
         try:
             cast = {name: value.astype(types[name]) for name, value in given.items()}
             results = session.run(computed, cast) if computed else []
         except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
             raise _refused(model, error) from None
         values = dict(zip(computed, results, strict=True)) | given
+        states = {name: values[kept[name]].reshape(state.shape) for name, state in states.items()}
         yield [_behind_pair(values[name], pairs[name]) if name in pairs else values[name] for name in names]
 
 
@@ -92,16 +96,17 @@ def _behind_pair(value: Floats, pair: ValueFormat) -> Values:
     return steps * pair.scale
 
 
-def _session(model: Path, names: Sequence[str]) -> onnxruntime.InferenceSession:
-    """Open the model with `names` as additional outputs."""
+def _session(model: Path, names: Sequence[str]) -> tuple[onnxruntime.InferenceSession, Mapping[str, str]]:
+    """Open the model with `names` as additional outputs, and return the outputs that are kept as states, by input."""
     proto = load_source(model)
+    states = kept_states(proto)
     sort_nodes(proto)
     as_float_network(proto)
     present = {value.name for value in (*proto.graph.output, *proto.graph.input)}
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names if n not in present)
     keep_living_nodes(proto)
     try:
-        return open_session(proto)
+        return open_session(proto), states
     except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
         raise _refused(model, error) from None
 

@@ -14,6 +14,7 @@ from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.ends import NetworkInput, NetworkOutput, joint_order, joint_shape
 from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.layers.base import Activation, Layer, Shape
+from tinysplit.network.layers.recurrent import keeps_state
 
 NETWORK_INPUT = -1  # index of the network's input, which the host sends, instead of a layer index
 
@@ -120,6 +121,11 @@ class Graph:
     def is_distributed(self) -> bool:
         """Whether the layers are parts on given boards: see network/distribute.py."""
         return bool(self.parts)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether an inference depends on those before it in its run."""
+        return any(map(keeps_state, self.layers))
 
     @cached_property
     def boards(self) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ from tinysplit.onnx_import.pieces import take_pieces
 from tinysplit.onnx_import.prepare import prepare
 from tinysplit.onnx_import.qdq import extract_qdq
 from tinysplit.tflite_import import operators_of
+from tinysplit.onnx_import.states import check_unread, keeping_states
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 QUANTIZED_OPERATOR = Refusal(
@@ -215,13 +216,19 @@ def _living(layers: Sequence[Layer], needed: set[str]) -> list[Layer]:
 def _graph(file: ModelFile, path: Path, builder: GraphBuilder, values: Mapping[str, Tensor | Constant]) -> Graph:
     outputs = [_output(path, name, output, builder, file.opset) for name, output in values.items()]
     inputs = [_taken(path, source, file.input_integers.get(source.output)) for source in builder.inputs]
-    layers = _living(builder.layers, {output.value for output in outputs})
+    layers: Sequence[Layer] = builder.layers
+    if file.states:
+        layers = keeping_states(layers, inputs, outputs, file.states)
+        inputs = [each for each in inputs if each.name not in file.states]
+        outputs = [each for each in outputs if each.name not in file.states.values()]
+    layers = _living(layers, {output.value for output in outputs})
+    check_unread(layers, file.states)
     if not layers:
         raise InputError(f"{path} holds no layer that computes: `tinysplit operators` lists those that do")
     for output in outputs:
         if output.value in {each.name for each in inputs}:
             raise InputError(f"the output '{output.name}' of {path} has but the values of its input '{output.value}'")
-    layers = [*_copies_of_inputs(builder), *layers, *_outputs_together(builder, outputs)]
+    layers = [*_copies_of_inputs(builder, inputs), *layers, *_outputs_together(builder, outputs)]
     clamped = [replace(layer, activation=builder.qdq.activation(layer)) for layer in layers]
     if builder.qdq.values:
         tflite = operators_of(file.model)
@@ -236,14 +243,15 @@ def _graph(file: ModelFile, path: Path, builder: GraphBuilder, values: Mapping[s
     )
 
 
-def _copies_of_inputs(builder: GraphBuilder) -> Iterator[Layer]:
+def _copies_of_inputs(builder: GraphBuilder, inputs: Sequence[NetworkInput]) -> Iterator[Layer]:
     """Yield the layers that copy each of several inputs from the tensor in which they lie side by side."""
-    if len(builder.inputs) == 1:
+    if len(inputs) == 1:
         return
     name = builder.unused(ALL_INPUTS)
-    sizes = [each.layout.order.size for each in builder.inputs]
+    names, sizes = {each.name for each in inputs}, [each.size for each in inputs]
     together = Shape(1, 1, sum(sizes))
-    for source, size, end in zip(builder.inputs, sizes, accumulate(sizes), strict=True):
+    sources = (each for each in builder.inputs if each.output in names)
+    for source, size, end in zip(sources, sizes, accumulate(sizes), strict=True):
         yield Permute(
             name=source.output,
             inputs=(name,),

@@ -10,6 +10,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from tinysplit.common.errors import InputError, one_line
 from tinysplit.network.onnx_file.float_network import as_float_network
 from tinysplit.network.onnx_file.integer_ends import IntegerInput
+from tinysplit.network.onnx_file.kept_states import kept_states
 from tinysplit.network.onnx_file.living_nodes import sort_nodes
 from tinysplit.network.onnx_file.model_source import parse_source, read_source
 from tinysplit.network.onnx_file.opsets import FIRST_OPSET, LAST_OPSET, convert_old, opset_of
@@ -30,6 +31,7 @@ class ModelFile:
     opset: int
     has_weights: bool
     input_integers: Mapping[str, IntegerInput]  # what inputs of the file take, without float ones
+    states: Mapping[str, str]  # outputs that boards keep as the next values of inputs, by these
 
 
 def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
@@ -54,10 +56,11 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error) or NAMES_NO_TEXT}") from None
     _check_tensors(model, path)
     as_float32(model)
+    states = kept_states(model)
     integers = as_float_network(model)
     model = convert_old(model)
     _check_borders(model, path)
-    return ModelFile(model, digest, opset_of(model), has_weights, integers)
+    return ModelFile(model, digest, opset_of(model), has_weights, integers, states)
 
 
 def _parse(path: Path, contents: bytes) -> ModelProto:

@@ -300,6 +300,7 @@ class Project(FileModel):
     cuts: tuple[ProjectCut, ...]
     estimated_t_s: Seconds  # T of the slowest copy
     estimated_i_s: Seconds  # I of it: L + T, less what overlaps
+    keeps_state: bool = False  # an inference depends on those before it in its run
     network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go

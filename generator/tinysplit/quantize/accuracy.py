@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tinysplit.common.units import PERCENT
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
-from tinysplit.network.integer_reference import CHUNK, quantize_input, run_layers
+from tinysplit.network.integer_reference import CHUNK, LayerStates, quantize_input, run_layers
 from tinysplit.network.layers import ArgMax, Softmax
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Labels, Samples
@@ -168,8 +168,9 @@ def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> Scores:
     """Return the dequantized values before a softmax, in ONNX's order."""
     layers = scores_layers(quantized.graph)
     parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in layers}
+    states = LayerStates()
     for start in range(0, len(x), CHUNK):
-        values = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK])))
+        values = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]), states))
         for output in quantized.graph.outputs:
             index = layers[output.name]
             integers = values[index].reshape(len(values[index]), -1)

@@ -14,7 +14,7 @@ from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import FloatArray, IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.graph import NETWORK_INPUT
-from tinysplit.network.integer_reference import CHUNK, quantize_input
+from tinysplit.network.integer_reference import CHUNK, LayerStates, quantize_input
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.bias_correction import mean_error
 from tinysplit.quantize.choose_formats import few_weight_bits
@@ -69,8 +69,9 @@ class _LayerRun:
     def step(self, index: int, layer: QuantizedLayer) -> None:
         """Compute a layer, and delete tensors that no later layer reads."""
         inputs = self.inputs(index)
+        states = LayerStates()
         parts = (
-            layer.layer.integer_reference(layer, *(value[start : start + CHUNK] for value in inputs))
+            states.run(index, layer, [value[start : start + CHUNK] for value in inputs])
             for start in range(0, len(inputs[0]), CHUNK)
         )
         self.values[index] = np.concatenate(list(parts))

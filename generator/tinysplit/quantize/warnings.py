@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tinysplit.common.units import PERCENT
 from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
-from tinysplit.network.integer_reference import CHUNK, quantize_input, run_layers
+from tinysplit.network.integer_reference import CHUNK, LayerStates, quantize_input, run_layers
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
@@ -103,8 +103,9 @@ def softmax_warnings(quantized: QuantizedGraph, x: FloatArray) -> Iterator[str]:
         return
     coarse = dict.fromkeys(many, 0)
     x = x[:MOST_SAMPLES]
+    states = LayerStates()
     for start in range(0, len(x), CHUNK):
-        for k, values in enumerate(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]))):
+        for k, values in enumerate(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]), states)):
             if k in coarse:
                 highest = values.max(axis=-1).astype(np.int64) - layers[k].formats.y.zero_point
                 coarse[k] += int((highest <= 1).any(axis=(1, 2)).sum())

@@ -69,6 +69,8 @@ def bound_of_others(problem: Problem, *, has_copies: bool) -> float:
     Every inference takes its layers' shares of the boards' time, so that of a set of prices of that time the least cost
     of an inference bounds its rate, as in a linear program; here a board's price is its speed with the whole network.
     """
+    if problem.keeps_state:
+        return inf
     is_latency_alone = problem.objective is Objective.LATENCY and not problem.asks_for_period
     if len(problem.devices) < (FEWEST_BESIDE_COPIES if has_copies else FEWEST_PIPELINES) or is_latency_alone:
         return inf
@@ -82,6 +84,8 @@ def bound_of_others(problem: Problem, *, has_copies: bool) -> float:
 
 
 def _why_not(problem: Problem) -> str:
+    if problem.keeps_state:
+        return "the network keeps a state from one inference to the next, of which each copy would have its own"
     free = replicate(replace(problem.without_limits(), frame_period_s=0.0, must_use_all=False))
     if free is None:
         return "no board has the memory for the whole network"

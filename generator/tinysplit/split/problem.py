@@ -226,6 +226,7 @@ class Problem:
     origins: tuple[int, ...] = ()  # of a distributed network (network/distribute.py): the layer that each is a part of
     arena_bytes: tuple[int, ...] = ()  # of a distributed network, [device]: all that its parts and transfers take,
     record_bytes: tuple[int, ...] = ()  # and the records of their times
+    keeps_state: bool = False  # an inference depends on those before it: there is one copy of the network
 
     def __post_init__(self) -> None:
         """Check the problem.

@@ -32,7 +32,8 @@ take them; the layer that is named is what they become elsewhere. A function of 
 and clamps between them, and what is computed of functions of one value, as x * sigmoid(x), are one `lookup`; with 16
 bits it interpolates between 1025 values. Operators without a layer change the layout only: where the next layer cannot
 read its input in another order, or needs a part of it alone, a `permute` is added, and a `pad` where it cannot take a
-Pad. Parts of a convolution that nobody reads whole are convolutions of their own, and nothing is copied.
+Pad. Parts of a convolution that nobody reads whole are convolutions of their own, and nothing is copied. First and last
+states of recurrent operators may be inputs and outputs, or kept on the boards ([states](quantization.md#kept-states)).
 
 When a file is read, {", ".join(COMPOSED)} become several of these
 operators. Those of the QOperator format become the float ones between QuantizeLinear and DequantizeLinear:

@@ -105,10 +105,11 @@ def measure(
 ) -> Measurement:
     """Run `inputs` (N x H x W x C, integers in the network's input format) one after the other, each in its own run.
 
-    Several copies of the network take turns. `on_sample` is called with the number of samples that have ended. A sample
-    that fails is noted and the next one follows, until FAILURES_IN_A_ROW have failed in a row or a board joins no run
-    any more. Raises ToolError when a board runs other firmware and when no sample succeeds on a copy, with `fail_fast`
-    for the first sample that fails; UsageError when there are fewer samples than copies.
+    Inferences of a network that keeps its state are one run, which ends with the first failure. Several copies of the
+    network take turns. `on_sample` is called with the number of samples that have ended. A sample that fails is noted
+    and the next one follows, until FAILURES_IN_A_ROW have failed in a row or a board joins no run any more. Raises
+    ToolError when a board runs other firmware and when no sample succeeds on a copy, with `fail_fast` for the first
+    sample that fails; UsageError when there are fewer samples than copies.
     """
     check_sample_count(project, len(inputs))
     boards, pipelines = Boards(project, rig), project.pipelines
@@ -118,12 +119,13 @@ def measure(
     failures: list[Failure] = []
     for index, sample in enumerate(inputs):
         try:
-            done[index] = _infer_alone(boards, pipelines[index % len(pipelines)], sample.tobytes())
+            number = index if project.keeps_state else 0
+            done[index] = _infer_alone(boards, pipelines[index % len(pipelines)], sample.tobytes(), number)
         except ToolError as error:
             if fail_fast:
                 raise
             failures.append(Failure(index, str(error)))
-            if isinstance(error, NoRunError) or _are_in_a_row(failures):
+            if isinstance(error, NoRunError) or _are_in_a_row(failures) or project.keeps_state:
                 break
         on_sample(index + 1)
     return _measurement(boards, rig, done, failures, len(inputs))
@@ -215,15 +217,16 @@ def _by_copy(
     return of_copies
 
 
-def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
-    """Run one inference of a copy of the network in a run of its own."""
-    boards.start_run()
+def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes, number: int) -> _Inference:
+    """Run an inference of a copy of the network, alone: that with this number of its run, which begins with 0."""
+    if number == 0:
+        boards.start_run()
     try:
         keeps_input = boards.project.input_source is InputSource.BOARD
         if keeps_input:  # which is there when the inference begins
-            boards.run([boards.clients[number].load_input(0, data) for number in pipeline.input_boards])
+            boards.run([boards.clients[board].load_input(number, data) for board in pipeline.input_boards])
         before = boards.accounts()
-        output, i_s = _infer(boards, pipeline, data, is_loaded=keeps_input)
+        output, i_s = _infer(boards, pipeline, data, number, is_loaded=keeps_input)
         activities = activities_between(before, boards.accounts(), boards.core_hz)
         records = read_times(boards, pipeline)
         boards.check_flash()
@@ -232,8 +235,8 @@ def _infer_alone(boards: Boards, pipeline: Pipeline, data: bytes) -> _Inference:
         raise boards.explain(error) from None
 
 
-def _infer(boards: Boards, pipeline: Pipeline, data: bytes, *, is_loaded: bool) -> tuple[bytes, float]:
-    """Run one inference of a run that has begun; return its output, and I in seconds.
+def _infer(boards: Boards, pipeline: Pipeline, data: bytes, number: int, *, is_loaded: bool) -> tuple[bytes, float]:
+    """Run inference `number` of a run that has begun; return its output, and I in seconds.
 
     Raises ClientError where the event that ends I was lost.
     """
@@ -243,13 +246,14 @@ def _infer(boards: Boards, pipeline: Pipeline, data: bytes, *, is_loaded: bool) 
     outputs: list[bytes] = []
 
     def collect() -> Task[None]:
-        crc = yield from last.wait_done(0, timeout_s)
-        outputs.append((yield from last.read_output(0, boards.identities[pipeline.output_board].output_bytes, crc)))
+        crc = yield from last.wait_done(number, timeout_s)
+        size_bytes = boards.identities[pipeline.output_board].output_bytes
+        outputs.append((yield from last.read_output(number, size_bytes, crc)))
 
-    boards.run([*(client.send_input(0, data, timeout_s, is_loaded=is_loaded) for client in first), collect()])
-    if 0 not in last.done_s:
+    boards.run([*(client.send_input(number, data, timeout_s, is_loaded=is_loaded) for client in first), collect()])
+    if number not in last.done_s:
         raise ClientError(pipeline.output_board, f"{last.name}: its DONE was lost, so I is not known: check its wiring")
-    return outputs[0], last.done_s[0] - max(client.started_s[0] for client in first)
+    return outputs[0], last.done_s[number] - max(client.started_s[number] for client in first)
 
 
 def read_times(boards: Boards, pipeline: Pipeline) -> Mapping[int, Sequence[TimeRecord]]:

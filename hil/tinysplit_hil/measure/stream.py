@@ -72,7 +72,15 @@ def check_stream(project: Project, n_samples: int) -> None:
 
 
 def _check_kept_inputs(project: Project) -> None:
-    """Raise UsageError for a board whose input lies in its arena, so that an inference overwrites it."""
+    """Raise UsageError for a board whose input lies in its arena, so that an inference overwrites it.
+
+    Also for a network that keeps its state, whose outputs for one input differ.
+    """
+    if project.keeps_state:
+        raise UsageError(
+            f"the network keeps its state, so that its outputs for one input differ: leave {PIPELINED} out, or split "
+            f"with {INPUT_SOURCE('host')}"
+        )
     for board in project.boards:
         if board.takes_input and not board.staged_input:
             raise UsageError(
@@ -95,7 +103,8 @@ def stream(
     Each input goes to the copy that has room for it first. `on_sample` is called with the number of outputs. After a
     failure the samples that have no output yet are streamed again without the oldest one, until FAILURES_IN_A_ROW have
     failed in a row or a board joins no run any more. Raises ToolError when a board runs other firmware and when no
-    sample succeeds, and when code or weights of a board have changed, with `fail_fast` for the first failure;
+    sample succeeds, and when code or weights of a board have changed, with `fail_fast` or a network that keeps its
+    state for the first failure;
     UsageError when there are too few samples for a period.
     """
     check_stream(project, len(inputs))
@@ -111,7 +120,7 @@ def stream(
         try:
             _stream_once(boards, inputs, results)
         except ToolError as error:
-            if fail_fast:
+            if fail_fast or project.keeps_state:
                 raise
             if results.missing:  # else the error came behind the last output
                 results.failures.append(Failure(results.suspect(error), str(error)))

@@ -349,6 +349,11 @@ class Recurrent(Layer):
         return np.stack(kept, axis=1), states
 
 
+def keeps_state(layer: Layer) -> bool:
+    """Return whether a layer begins with the state that it had behind the inference before."""
+    return isinstance(layer, Recurrent) and layer.keeps_state
+
+
 class _Step:
     """One step of a cell in integers: samples x values."""
 

@@ -147,7 +147,9 @@ def _sets(every: Replication) -> Iterator[tuple[int, ...]]:
 
 
 def replicate_on(problem: Problem, devices: Sequence[int]) -> Replication | None:
-    """Return one copy on each of `devices`, None without any or if they take no time."""
+    """Return one copy on each of `devices`, None without any, if they take no time, or of a network with a state."""
+    if problem.keeps_state:
+        return None
     free = replace(problem, must_use_all=False, max_period_s=inf, frame_period_s=0.0, max_energy_j=inf)
     everywhere = alone_on_each(free)
     alone = tuple(everywhere[device] for device in devices)
