@@ -28,6 +28,7 @@ from tinysplit.onnx_import.operators import (
     pooling,
     recurrent,
     resize,
+    softmax,
     window,
 )
 from tinysplit.onnx_import.operators.declaration import DECLARED
@@ -105,6 +106,16 @@ def constant_sequence(b: OnnxBuilder, operator: str) -> None:
     b.node("Reshape", b.shape(1, 1, 144))
     products = [b.constant(weights(1, RECURRENT[operator] * 144, size)) for size in (2, 144)]
     b.node(operator, b.constant(weights(6, 1, 2)), *products, "", "", "@", hidden_size=144)
+
+
+def masked(b: OnnxBuilder, mask: np.ndarray, scale: float = 1.0) -> None:
+    """Add a softmax over columns behind a computed mask, which a scale multiplies."""
+    value, b.value = b.value, b.constant(mask)
+    computed = b.node("Identity")
+    b.value = value
+    b.node("Add", computed)
+    b.node("Mul", b.constant(scale))
+    b.node("Softmax", axis=-1)
 
 
 def dilated_average(b: OnnxBuilder) -> None:
@@ -220,8 +231,10 @@ USES: list[tuple[str, Build]] = [
     ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 12, 12), mode="nearest")),
     ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 9, 7), mode="cubic")),
     ("Resize", lambda b: of_opset(b, 18, "Resize", "", b.constant([1, 1, 0.5, 1]), mode="linear")),
+    ("IsNaN", lambda b: (b.node("IsNaN"), b.node("Where", b.constant(0.0), "value_0"))),
     ("Shape", lambda b: reshaped(b, 1)),
     ("Softmax", lambda b: b.node("Softmax", axis=1)),
+    ("Where", lambda b: b.node("Where", b.constant(weights(4, 6, 6) > 0, np.bool_), b.constant(1.0), "@")),
     ("Squeeze", lambda b: b.node("Squeeze")),
     ("Sub", lambda b: b.node("Sub", b.constant(weights(4, 1, 1)))),
     ("Sub", lambda b: b.node("Sub", branch(b, 4, 6, 6))),
@@ -348,6 +361,14 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
         lambda b: sequence(b, "LSTM", 1, ("", "", "", "", b.constant(weights(1, 6)))),
     ),
     ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(4, 2, 6)), "@")),
+    ("Softmax", softmax.MASKS_ALL, lambda b: masked(b, np.full((6, 6), -1e9))),
+    ("Softmax", softmax.MASK_OF_NUMBERS, lambda b: masked(b, np.triu(np.full((6, 6), -1e9), 1) + np.eye(6) / 2)),
+    ("Softmax", softmax.CHANGED_MASK, lambda b: masked(b, np.diag([-1e9] * 6), 2.0)),
+    (
+        "Where",
+        normalization.ENLARGED,
+        lambda b: b.node("Where", b.constant(np.ones((2, 4, 6, 6)), bool), b.constant(1.0), "@"),
+    ),
     ("PRelu", functions.ENLARGED_BY_SLOPE, lambda b: enlarged(b, "PRelu")),
     ("PRelu", functions.SLOPES, lambda b: b.node("PRelu", b.constant(weights(6)))),
     ("Pad", movement.PAD_MODE, lambda b: b.node("Pad", b.shape(0, 0, 1, 1, 0, 0, 1, 1), mode="own")),

@@ -135,8 +135,9 @@ def test_operators_that_cannot_join_branches(tmp_path: Path) -> None:
     conv(builder, 4, 4, pads=[1, 1, 1, 1])
     builder.node("PRelu", relu, name="slopes")
     assert refusal(builder.save(tmp_path)).startswith(
-        "PRelu 'slopes' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, MatMul, Max, Min, Mul, "
-        "Sub, Sum may do: not supported; the network without its end, up to 'value_1', 'value_2', can be imported: "
+        "PRelu 'slopes' reads 2 computed values (1x4x6x6, 1x4x6x6), which only Add, Concat, GRU, LSTM, MatMul, Max, "
+        "Min, Mul, RNN, Sub, Sum may do: not supported; the network without its end, up to 'value_1', 'value_2', "
+        "can be imported: "
     )
 
 

@@ -42,7 +42,7 @@ from tinysplit.quantize.choose_formats import choose_formats, quantize
 BITS = 16
 RECURRENT = {"GRU", "LSTM", "RNN"}
 LENGTHS = 4  # the operand that has the steps of each sequence
-JOINING = {"Div", *(name for name, operator in OPERATORS.items() if operator.joins)}
+JOINING = {"Div", *(name for name, operator in OPERATORS.items() if operator.joins)} - RECURRENT
 slow_pool = op_pool_common.pool
 LAST_OPSET = 23  # that ONNX Runtime knows
 INTERPOLATED_ERROR = 5e-4  # of a function from a table of 1024 pieces, against its largest value

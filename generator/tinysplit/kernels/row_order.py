@@ -20,6 +20,7 @@ from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.joining import Joining
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
+from tinysplit.network.layers.softmax import Softmax
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ def usual_order(layer: Layer) -> RowOrder:
     """Return the order of a kernel whose outer loop runs over output rows, or over elements."""
     if layer.out_shape.height == 1:
         return RowOrder.none("its output has one row")
+    if isinstance(layer, Softmax) and layer.masked is not None:
+        return RowOrder.none("its mask is that of all rows")
     if rows_needed(layer) is None:
         return RowOrder.none(f"{layer.kind} does not compute row after row")
     return RowOrder(by_calls=not isinstance(layer, Conv | DepthwiseConv | Pool))

@@ -95,6 +95,8 @@ def tile_of(layer: Layer, rows: range) -> Layer:
     changed: dict[str, Any] = {"in_shape": first}
     if isinstance(layer, Joining):
         changed["other_shapes"] = tuple(others)
+    if isinstance(layer, Softmax) and layer.masked is not None:
+        changed["masked"] = layer.masked[rows.start : rows.stop]
     window = layer_window(layer)
     if window:
         start, end = _under_window(window, rows)

@@ -31,6 +31,7 @@ from tinysplit.network.layers import (
 
 FloatArray = NDArray[np.float64]
 
+LEAST_SHIFT = -1e4  # lower ones are those of masks, which a softmax takes
 MOST_STEPS = 64  # of one function: each takes its time wherever formats are chosen
 
 
@@ -61,7 +62,7 @@ class Affine:
 
     def fused(self, producer: Layer, shape: Shape) -> Layer | None:
         """Return `producer` with scale and shift in its weights and bias, None where it cannot take them."""
-        if not self.folds or producer.activation != Activation():
+        if not self.folds or producer.activation != Activation() or self.shift.min() <= LEAST_SHIFT:
             return None
         if isinstance(producer, MatMul) and self.is_scale:
             return replace(producer, output=self.output, scale=producer.scale * float(self.scale[0]))

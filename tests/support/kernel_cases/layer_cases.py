@@ -247,7 +247,11 @@ def _arg_max(rng: np.random.Generator) -> Layer:
 
 
 def _softmax(rng: np.random.Generator) -> Layer:
-    return Softmax(**{**_common(rng, int(rng.integers(1, 20))), "activation": Activation()})
+    fields = {**_common(rng, int(rng.integers(1, 20))), "activation": Activation()}
+    height, width, channels = fields["in_shape"]
+    masked = rng.integers(2, size=(height, int(rng.choice([1, width])), channels)) == 0
+    masked[..., rng.integers(channels)] = False
+    return Softmax(**fields, masked=masked if rng.integers(2) else None)
 
 
 def _add(rng: np.random.Generator) -> Layer:

@@ -91,6 +91,7 @@ def _layer(layer: Layer, x: Floats, *others: Floats) -> Floats:  # noqa: C901, P
             return np.asarray(np.argmax(x, axis=-1, keepdims=True), np.float64)
         case Softmax():
             exps = np.exp(x - x.max(axis=-1, keepdims=True))
+            exps[np.broadcast_to(False if layer.masked is None else layer.masked, x.shape)] = 0
             return np.asarray(exps / exps.sum(axis=-1, keepdims=True))
     raise NotImplementedError(layer.kind)
 

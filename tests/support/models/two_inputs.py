@@ -1,6 +1,7 @@
 """Small networks with several inputs or outputs."""
 
 from pathlib import Path
+from typing import Any
 
 from onnx import TensorProto, helper
 
@@ -42,7 +43,7 @@ def streaming(folder: Path, operator: str = "LSTM", layers: int = 2, steps: int 
     states = ("h", "c")[: 1 + (operator == "LSTM")]
     b.inputs += [helper.make_tensor_value_info(f"{each}0", TensorProto.FLOAT, [layers, 1, units]) for each in states]
     value, size, gates = b.node("Transpose", perm=[1, 0, 2]), 5, {"LSTM": 4, "GRU": 3}[operator]
-    attributes = {"linear_before_reset": 1} if operator == "GRU" else {}
+    attributes: dict[str, Any] = {"linear_before_reset": 1} if operator == "GRU" else {}
     for layer in range(layers):
         b.value = value
         operands = [b.constant(0.5 * weights(1, gates * units, count)) for count in (size, units)]

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from tinysplit.network.fixed_point import arithmetic as fixed_point
@@ -27,9 +28,14 @@ class Softmax(Layer):
 
     The tables hold exp(-d) for the distance d to the largest input, in steps of the input's format. 16-bit distances
     take one table for each of their bytes: exp(-(256 h + l)) = exp(-256 h) exp(-l).
+
+    Elements that are `masked` (height x width x channels, a width of 1 for all pixels of a row) take no part: they have
+    a probability of 0, and some element of each pixel is none of them.
     """
 
     kind: ClassVar[str] = "softmax"
+
+    masked: NDArray[np.bool_] | None = None
 
     @property
     @override
@@ -50,15 +56,24 @@ class Softmax(Layer):
 
     @override
     def weights_bytes(self, bits: int) -> int:
-        """One table of 256 16-bit values for 8 bits, two for 16."""
-        return 0 if bits == FLOAT_BITS else TABLE_SIZE * 2 * (bits // 8)
+        """One table of 256 16-bit values for 8 bits, two for 16; a bit for each element that may be masked."""
+        return 0 if bits == FLOAT_BITS else TABLE_SIZE * 2 * (bits // 8) + (0 if self.mask is None else self.mask.size)
+
+    @property
+    def mask(self) -> NDArray[np.uint8] | None:
+        """The bits of `masked`, those of each pixel from a byte on, the lowest bit first."""
+        return None if self.masked is None else np.packbits(self.masked, axis=-1, bitorder="little")
 
     @override
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
-        """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one."""
+        """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one.
+
+        `mask` has a bit for each element, where some are masked.
+        """
         steps = {"exp_low": 1, "exp_high": TABLE_SIZE} if formats.x.bits > 8 else {"exp_low": 1}  # noqa: PLR2004 - a byte
         distances = np.arange(TABLE_SIZE) * formats.x.scale
-        return {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
+        tables = {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
+        return tables if self.mask is None else {**tables, "mask": cast("IntArray", self.mask)}
 
     @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:
@@ -74,11 +89,14 @@ class Softmax(Layer):
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         (x,) = inputs
         tables = quantized.constants
-        distance = x.max(axis=-1, keepdims=True).astype(np.int64) - x
+        masked = np.broadcast_to(False if self.masked is None else self.masked, x.shape)
+        largest = np.where(masked, quantized.formats.x.low, x).max(axis=-1, keepdims=True)
+        distance = np.where(masked, 0, largest.astype(np.int64) - x)
         exponentials = tables["exp_low"][distance % TABLE_SIZE].astype(np.int64)
         if "exp_high" in tables:
             products = exponentials * tables["exp_high"][distance // TABLE_SIZE]
             exponentials = fixed_point.rounded_shift(products, 15)
+        exponentials[masked] = 0
         sums = exponentials.sum(axis=-1, keepdims=True)
         scaled = exponentials * round(1 / quantized.formats.y.scale)
         return quantized.clamped(fixed_point.rounded_quotient(scaled, sums) + quantized.formats.y.zero_point)

@@ -6,6 +6,7 @@ from tinysplit.network.onnx_file.composed_operators import with_composed_operato
 from tinysplit.network.onnx_file.integer_ends import IntegerInput, with_float_ends
 from tinysplit.network.onnx_file.integer_operators import with_float_operators
 from tinysplit.network.onnx_file.loops import with_recurrent_loops
+from tinysplit.network.onnx_file.masks import with_masks_apart
 from tinysplit.network.onnx_file.state_inputs import with_samples_first
 
 
@@ -19,4 +20,5 @@ def as_float_network(model: ModelProto) -> dict[str, IntegerInput]:
     with_recurrent_loops(model)
     with_composed_operators(model)
     with_samples_first(model)
+    with_masks_apart(model)
     return with_float_ends(model)

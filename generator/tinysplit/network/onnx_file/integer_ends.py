@@ -44,7 +44,7 @@ def with_float_ends(model: ModelProto) -> dict[str, IntegerInput]:
     """
     if any(map(_is_integer, model.graph.input)):
         model.CopyFrom(convert_old(model))  # to an opset that has QuantizeLinear
-    constants = dict(_constants(model))
+    constants = dict(constants_of(model))
     inputs = [value for value in model.graph.input if value.name not in constants]
     taken = {value.name: _float_input(model, value, constants) for value in inputs if _is_integer(value)}
     for output in model.graph.output:
@@ -110,7 +110,8 @@ def _float_output(model: ModelProto, value: ValueInfoProto) -> None:
     value.type.tensor_type.elem_type = TensorProto.FLOAT
 
 
-def _constants(model: ModelProto) -> Iterator[tuple[str, TensorProto]]:
+def constants_of(model: ModelProto) -> Iterator[tuple[str, TensorProto]]:
+    """Yield the constants of a file with their names."""
     yield from ((tensor.name, tensor) for tensor in model.graph.initializer)
     for node in model.graph.node:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":

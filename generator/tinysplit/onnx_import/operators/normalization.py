@@ -41,9 +41,15 @@ def batch_normalization(node: Node, builder: GraphBuilder) -> Tensor:
     return _affine(node, builder, scale.reshape(channels), shift.reshape(channels))
 
 
-@operator("Add", layers=(DepthwiseConv, Lookup, Add), refusals=(ENLARGED, *ELEMENTWISE_REFUSALS), joins=True)
+@operator(
+    "Add",
+    layers=(DepthwiseConv, Lookup, Add),
+    refusals=(ENLARGED, *ELEMENTWISE_REFUSALS),
+    joins=True,
+    takes_infinity=True,
+)
 def add(node: Node, builder: GraphBuilder) -> Tensor:
-    """Add a constant, or two activations."""
+    """Add a constant, or two activations; a constant with large negative numbers or -infinity masks a softmax."""
     if len(node.tensors) > 1:
         return joining.add(node, builder)
     return _affine(node, builder, 1.0, _other(node))
@@ -69,6 +75,21 @@ def sub(node: Node, builder: GraphBuilder) -> Tensor:
     if isinstance(node.operands[0], Tensor):
         return _affine(node, builder, 1.0, -_other(node))
     return _affine(node, builder, -1.0, _other(node))
+
+
+@operator("Where", layers=(DepthwiseConv,), refusals=(ENLARGED,), takes_infinity=True)
+def where(node: Node, builder: GraphBuilder) -> Tensor:
+    """Take elements of an activation or of a constant, by a constant condition: a mask, where a softmax follows."""
+    is_first = isinstance(node.operands[1], Tensor)
+    keeps = node.constant(0).astype(bool) == is_first
+    other = node.constant(2 if is_first else 1).astype(np.float64)
+    return _affine(node, builder, keeps.astype(np.float64), np.where(keeps, 0.0, other))
+
+
+@operator("IsNaN")
+def is_nan(node: Node, _: GraphBuilder) -> Constant:
+    """Give false: activations are numbers."""
+    return np.zeros(node.tensor.layout.shape, bool)
 
 
 @operator("Div", layers=(DepthwiseConv, Lookup), refusals=(DIVIDENDS, ENLARGED))
@@ -131,7 +152,10 @@ def _affine(node: Node, builder: GraphBuilder, scale: Constant | float, shift: C
     shape = np.broadcast_shapes(layout.shape, np.shape(scale), np.shape(shift))
     if np.prod(shape) != layout.order.size:
         raise node.error(ENLARGED, layout)
-    tensor = builder.stored(node.moved(layout.reshape(shape)))
+    tensor = node.moved(layout.reshape(shape))
+    if np.all(scale == 1) and np.all(shift == 0) and node.output not in builder.qdq.values:
+        return tensor
+    tensor = builder.stored(tensor)
     stored_scale, stored_shift = (builder.filled(tensor, values) for values in (scale, shift))
     return builder.apply(Affine(node.name, node.output, not tensor.is_shared, stored_scale, stored_shift), tensor)
 
