@@ -8,6 +8,7 @@ import onnx
 import onnxruntime
 import pytest
 from numpy.typing import ArrayLike
+from onnx import TensorProto
 
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, conv, weights
@@ -163,3 +164,60 @@ def test_the_larger_one_of_functions_of_one_value_is_a_function(tmp_path: Path) 
     path = builder.save(tmp_path)
     assert_floats_agree(path)
     assert kinds(check(path)) == [Conv, Lookup]
+
+
+def sizes_of(b: OnnxBuilder, value: str, *steps: tuple[str, Any]) -> str:
+    """Add the sizes of height and width of a value as floats, and steps on them."""
+    kept, b.value = b.value, value
+    b.node("Shape")
+    b.node("Slice", b.shape(2), b.shape(4), b.shape(0))
+    b.node("Cast", to=TensorProto.FLOAT)
+    for operator, operand in steps:
+        b.node(operator, *([] if operand is None else [operand if isinstance(operand, str) else b.constant(operand)]))
+    found, b.value = b.value, kept
+    return found
+
+
+def with_batch(b: OnnxBuilder, value: str, sizes: str) -> str:
+    """Add sizes of all axes, of which batch and channels are those of a value."""
+    kept = b.value
+    b.value = sizes
+    whole = b.node("Cast", to=TensorProto.INT64)
+    b.value = value
+    b.node("Shape")
+    b.node("Slice", b.shape(0), b.shape(2), b.shape(0))
+    found, b.value = b.node("Concat", whole, axis=0), kept
+    return found
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_a_resize_to_sizes_that_follow_from_shapes(mode: str, tmp_path: Path) -> None:
+    """A decoder: 5x7 to floor(1.7 * size), by sizes; then, by scales, back to the size of a skip connection."""
+    b = OnnxBuilder(["n", 2, 10, 14], 13)
+    b.node("Mul", b.constant(0.05))
+    skip = conv(b, 4, 2, pads=[1, 1, 1, 1])
+    low = conv(b, 6, 4, strides=[2, 2], pads=[1, 1, 1, 1])
+    sizes = with_batch(b, low, sizes_of(b, low, ("Mul", 1.7), ("Floor", None)))
+    up = b.node("Resize", "", "", sizes, mode=mode)
+    factors = sizes_of(b, skip, ("Div", sizes_of(b, up)), ("Add", 1e-3))
+    b.value = b.constant([1.0, 1.0])
+    scales = b.node("Concat", factors, axis=0)
+    b.value = up
+    conv(b, 4, 6, (1, 1))
+    b.node("Resize", "", scales, mode=mode)
+    b.node("Add", skip)
+    graph = check(b.save(tmp_path))
+    assert graph.output_shape == (4, 10, 14)
+
+
+def test_sizes_that_depend_on_values_are_refused(tmp_path: Path) -> None:
+    b = OnnxBuilder([1, 2, 4, 4], 13)
+    x = b.value
+    b.node("GlobalAveragePool")
+    b.node("Reshape", b.shape(2))
+    b.value, numbers = b.constant([1.0, 1.0]), b.value
+    scales = b.node("Concat", numbers, axis=0)
+    b.value = x
+    b.node("Resize", "", scales, mode="linear")
+    with pytest.raises(InputError, match="joins activations and constants"):
+        import_model(b.save(tmp_path))

@@ -8,13 +8,17 @@ import pytest
 from models.calibrated import calibrated
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, conv, weights
+from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
+from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.fixed_point.formats import QFormat
 from tinysplit.network.integer_reference import run_integer
-from tinysplit.network.layers import ArgMax, Conv, Dense, Layer, MaxPool, Permute
+from tinysplit.network.layers import ArgMax, Conv, Dense, Layer, MaxPool, Permute, Shape
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
 
 FLOAT = 1
 
@@ -80,11 +84,25 @@ def test_more_elements_and_the_smallest_one_are_refused(tmp_path: Path, count: i
         import_model(builder.save(tmp_path))
 
 
-def test_too_many_classes_for_8_bits_are_named(tmp_path: Path) -> None:
-    own = calibrated(decided(300).save(tmp_path), np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32))
-    with pytest.raises(InputError, match=r"numbers 300 channels, and 8 bits have 256 numbers: quantize to 16 bits"):
-        own.best(BitWidths.of(own.graph, 8))
-    assert own.best(BitWidths.of(own.graph, 16)).layers[-1].formats.y.scale == 1
+def test_the_number_of_one_of_many_classes_has_16_bits_where_all_else_has_8(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(30, 6)).astype(np.float32)
+    own = calibrated(decided(300).save(tmp_path), x)
+    widths = BitWidths.of(own.graph, 8)
+    assert list(widths.values.values()) == [8, 8, 16]
+    assert widths.with_value(own.graph, own.graph.layers[-1].output, 8) == widths
+    quantized = own.best(widths)
+    assert quantized.layers[-1].formats.y.scale == 1
+    assert run_integer(quantized, x).dtype == np.int16
+    limits = Limits(shipped_table(), Goal(min_sqnr_db=60), (load_board("nucleo_g071rb"),))
+    found = allocate_bits(own, limits)
+    assert found.accuracy.sqnr_db >= 60
+    assert own.graph.layers[-1].output not in {choice.tensor.name for choice in found.choices}
+
+
+def test_more_channels_than_16_bits_number_are_refused() -> None:
+    many = ArgMax(name="many", inputs=("x",), output="y", in_shape=Shape(1, 1, 40_000))
+    with pytest.raises(InputError, match="numbers 40000 channels, and 16 bits have 32768 numbers: leave the end out"):
+        many.output_format([QFormat(16, 8)], QFormat(16, 0))
 
 
 def test_accuracy_is_that_of_the_scores(tmp_path: Path) -> None:

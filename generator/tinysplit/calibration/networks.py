@@ -249,7 +249,7 @@ def _normalized() -> tuple[Graph, ...]:
 
 
 def _attended() -> tuple[Graph, ...]:
-    """Return networks of attention, with few and many tokens, heads and features, even and odd ones."""
+    """Return networks of attention, with few and many tokens, heads and features, even and odd ones, and a mask."""
     networks = []
     shapes = (
         *((16, 2, 16), (12, 4, 8), (49, 1, 20), (9, 3, 24), (25, 2, 32)),
@@ -259,7 +259,7 @@ def _attended() -> tuple[Graph, ...]:
         net = NetworkBuilder(f"attended {tokens}x{heads}x{features}", Shape(tokens, heads, features)).normalize()
         source = net.value
         query, key, value = (net.after(source).conv(features, activation=Activation()).value for _ in range(3))
-        scores = net.after(query).matmul(key, transposed=True).softmax().value
+        scores = net.after(query).matmul(key, transposed=True).softmax(is_causal=tokens % 2 == 0).value
         product = net.after(scores).matmul(value).value
         few = net.after(product).average_pool().value
         net.after(few).matmul(product, transposed=True).softmax().matmul(value)

@@ -19,6 +19,7 @@ from tinysplit.network.layers.matmul import MatMul
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.permute import LONG_LOOP, Permute
 from tinysplit.network.layers.recurrent import Cell, Recurrent
+from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.layers.window import Window, layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -241,7 +242,7 @@ def plain_work(layer: Layer) -> Work:
     Parts: `macc`: products, comparisons or elements, `border_macc` of windows that extend beyond the input, `mixed` of
     the others where there are such, which share registers with their loops, `far_macc` of factors that lie apart;
     `row`: kernel rows of each output; `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may
-    be negative; `group` of values that are normalized together.
+    be negative; `group` of values that are normalized together; `masked` elements of a softmax.
     """
     if isinstance(layer, Permute):
         return _copy_work(layer)
@@ -250,11 +251,14 @@ def plain_work(layer: Layer) -> Work:
     height, width, channels = layer.out_shape
     window = layer_window(layer)
     size = layer.out_shape.size
+    share = layer.computed_share if isinstance(layer, Softmax) else 1.0
     work = {
-        "macc": float(layer.operator_macc),
+        "macc": layer.operator_macc * share,
         "pixel": height * width,
         "signed": size * (layer.x_clamp.low < 0),
     } | rounded_work(layer, "output", size)
+    if share < 1:
+        work["masked"] = size * (1 - share)
     if isinstance(layer, MatMul) and not layer.transposed:
         return work | {"macc": 0.0, "far_macc": float(layer.operator_macc)}
     if isinstance(layer, Normalization):

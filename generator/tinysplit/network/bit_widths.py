@@ -46,9 +46,13 @@ class BitWidths:
 
     @classmethod
     def all(cls, graph: Graph, bits: int) -> Self:
-        """Return one width for everything."""
+        """Return one width for everything; 16 bits for what needs them, as the number of one of many classes."""
         weighted = [layer.output for layer in graph.layers if "weights" in layer.parameters]
-        return cls(dict.fromkeys(graph.value_names, bits), dict.fromkeys(weighted, bits))
+        widths = cls(dict.fromkeys(graph.value_names, bits), dict.fromkeys(weighted, bits))
+        for layer in graph.layers:
+            if layer.least_bits > bits:
+                widths = widths.with_value(graph, layer.output, bits)
+        return widths
 
     @classmethod
     def of(cls, graph: Graph, bits: "int | BitWidths") -> "BitWidths":
@@ -110,7 +114,11 @@ class BitWidths:
         return Widths(x, self.values[layer.output], self.weights.get(layer.output, x))
 
     def with_value(self, graph: Graph, name: str, bits: int) -> Self:
-        """Return these with another bit width for a value, and for those that have its format or lie side by side."""
+        """Return these with another bit width for a value, and for those that have its format or lie side by side.
+
+        Where one of them needs 16 bits, all have them.
+        """
+        bits = max(bits, graph.least_bits(name))
         return replace(self, values={**self.values, **dict.fromkeys(graph.of_one_width(name), bits)})
 
     def with_weights(self, name: str, bits: int) -> Self:

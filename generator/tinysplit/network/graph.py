@@ -161,6 +161,14 @@ class Graph:
         """Return the values with the width of a value: it, those that have its format, and those beside it."""
         return self._of_one_width[name]
 
+    def least_bits(self, name: str) -> int:
+        """Return the fewest bits of a value with those that have its width."""
+        return max(self._least_bits.get(each, 0) for each in self.of_one_width(name))
+
+    @cached_property
+    def _least_bits(self) -> Mapping[str, int]:
+        return {layer.output: layer.least_bits for layer in self.layers}
+
     @cached_property
     def _of_one_width(self) -> Mapping[str, frozenset[str]]:
         groups = {name: frozenset([name]) for name in self.value_names}

@@ -93,9 +93,11 @@ class NetworkBuilder:
         """Add a fully connected layer."""
         return self._add(Dense, weights=self._weights(outputs, self.shape.size), bias=self._random(outputs))
 
-    def softmax(self) -> Self:
-        """Add a softmax."""
-        return self._add(Softmax)
+    def softmax(self, *, is_causal: bool = False) -> Self:
+        """Add a softmax, in which rows of a causal one mask the channels behind their own number."""
+        height, _, channels = self.shape
+        later = np.arange(channels) > np.arange(height)[:, np.newaxis, np.newaxis]
+        return self._add(Softmax, masked=later if is_causal else None)
 
     def arg_max(self) -> Self:
         """Add the number of the largest channel."""

@@ -12,12 +12,14 @@ from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer
 from tinysplit.network.layers.base import Layer, Shape
 
+MOST_OF_A_BYTE = 256
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ArgMax(Layer):
     """The number of the largest channel, from 0; of equal ones the first, or the last if `picks_last`.
 
-    The output counts in steps of 1: from -128 on in 8 bits, so that it has 256 numbers, from 0 on in 16.
+    The output counts in steps of 1: from -128 on in 8 bits, from 0 on in 16, which more than 256 channels need.
     """
 
     kind: ClassVar[str] = "arg_max"
@@ -29,6 +31,12 @@ class ArgMax(Layer):
     def out_shape(self) -> Shape:
         """Shape of the output: one channel."""
         return self.in_shape._replace(channels=1)
+
+    @property
+    @override
+    def least_bits(self) -> int:
+        """Fewest bits that number all channels."""
+        return 8 if self.in_shape.channels <= MOST_OF_A_BYTE else 16
 
     @property
     @override
@@ -44,7 +52,7 @@ class ArgMax(Layer):
         if self.in_shape.channels - 1 > y.high - low:
             raise InputError(
                 f"layer {self.name!r} numbers {self.in_shape.channels} channels, and {wanted.bits} bits have "
-                f"{y.high - low + 1} numbers: quantize to 16 bits"
+                f"{y.high - low + 1} numbers: leave the end out"
             )
         return y
 

@@ -99,6 +99,11 @@ class Layer(ABC):
         """Whether the output has the format of the input."""
         return False
 
+    @property
+    def least_bits(self) -> int:
+        """Fewest bits of the output, 8 or 16."""
+        return 8
+
     def is_elementwise(self, _: int) -> bool:
         """Return whether each element of input k is read before the output element at its position is written."""
         return False

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,24 +57,36 @@ class Softmax(Layer):
 
     @override
     def weights_bytes(self, bits: int) -> int:
-        """One table of 256 16-bit values for 8 bits, two for 16; a bit for each element that may be masked."""
-        return 0 if bits == FLOAT_BITS else TABLE_SIZE * 2 * (bits // 8) + (0 if self.mask is None else self.mask.size)
+        """One table of 256 16-bit values for 8 bits, two for 16; what tells which elements are masked."""
+        if bits == FLOAT_BITS:
+            return 0
+        return TABLE_SIZE * 2 * (bits // 8) + sum(array.nbytes for array in self._unmasked.values())
 
     @property
-    def mask(self) -> NDArray[np.uint8] | None:
-        """The bits of `masked`, those of each pixel from a byte on, the lowest bit first."""
-        return None if self.masked is None else np.packbits(self.masked, axis=-1, bitorder="little")
+    def computed_share(self) -> float:
+        """The share of elements that are not masked."""
+        return 1.0 if self.masked is None else float(1 - self.masked.mean())
+
+    @cached_property
+    def _unmasked(self) -> dict[str, IntArray]:
+        """The elements of each pixel (or row) that are not masked: `runs` of (first, end), and where those `begin`."""
+        if self.masked is None:
+            return {}
+        computed = np.pad(~self.masked.reshape(-1, self.masked.shape[-1]), ((0, 0), (1, 1))).astype(np.int8)
+        changes = np.diff(computed, axis=1)
+        begin = np.append(0, np.cumsum(2 * (changes > 0).sum(axis=1)))
+        return {"runs": np.nonzero(changes)[1].astype(np.int16), "begin": begin.astype(np.int32)}
 
     @override
     def constants(self, formats: LayerFormats) -> dict[str, IntArray]:
         """Return the tables: `exp_low` by the low byte of the distance and, for 16 bits, `exp_high` by the high one.
 
-        `mask` has a bit for each element, where some are masked.
+        Where elements are masked, `runs` and `begin` say which are not.
         """
         steps = {"exp_low": 1, "exp_high": TABLE_SIZE} if formats.x.bits > 8 else {"exp_low": 1}  # noqa: PLR2004 - a byte
         distances = np.arange(TABLE_SIZE) * formats.x.scale
         tables = {name: np.rint(ONE * np.exp(-step * distances)).astype(np.int16) for name, step in steps.items()}
-        return tables if self.mask is None else {**tables, "mask": cast("IntArray", self.mask)}
+        return tables | self._unmasked
 
     @override
     def output_format(self, inputs: Sequence[ValueFormat], wanted: ValueFormat) -> ValueFormat:

@@ -3,6 +3,7 @@
 from onnx import ModelProto
 
 from tinysplit.network.onnx_file.composed_operators import with_composed_operators
+from tinysplit.network.onnx_file.computed_sizes import with_known_sizes
 from tinysplit.network.onnx_file.integer_ends import IntegerInput, with_float_ends
 from tinysplit.network.onnx_file.integer_operators import with_float_operators
 from tinysplit.network.onnx_file.loops import with_recurrent_loops
@@ -18,6 +19,7 @@ def as_float_network(model: ModelProto) -> dict[str, IntegerInput]:
     """
     with_float_operators(model)
     with_recurrent_loops(model)
+    with_known_sizes(model)
     with_composed_operators(model)
     with_samples_first(model)
     with_masks_apart(model)

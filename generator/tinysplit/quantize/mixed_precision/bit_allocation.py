@@ -171,7 +171,8 @@ class _BitSearch:
         for layer in graph.layers:
             if "weights" in layer.parameters:
                 yield TensorName(layer.output, is_weights=True)
-            if not layer.keeps_format and not layer.keeps_integers:
+            is_free = graph.least_bits(layer.output) == SHORT_BITS
+            if is_free and not layer.keeps_format and not layer.keeps_integers:
                 yield TensorName(layer.output, is_weights=False)
 
     def bits(self, widths: BitWidths, part: TensorName) -> int:
