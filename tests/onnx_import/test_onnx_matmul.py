@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from onnx import TensorProto, helper
 
 from models.import_check import check
 from models.onnx_builder import OnnxBuilder, conv, weights
@@ -230,3 +231,52 @@ def test_a_weight_matrix_times_a_column(tmp_path: Path) -> None:
     b = OnnxBuilder([1, 7, 1])
     b.node("MatMul", b.constant(weights(3, 7)), "@")
     assert check(b.save(tmp_path)).layers[-1].kind == "dense"
+
+
+Add = Callable[[OnnxBuilder], object]
+
+
+def of_input(b: OnnxBuilder, *shape: int) -> str:
+    """Add an input of the network."""
+    b.inputs.append(helper.make_tensor_value_info("second", TensorProto.FLOAT, shape))
+    return "second"
+
+
+def neighbours(b: OnnxBuilder) -> None:
+    """Add a layer of a graph network: a matrix of neighbours times features."""
+    features = b.node("MatMul", b.constant(weights(8, 4)))
+    b.value = of_input(b, 6, 6)
+    b.node("MatMul", features)
+    b.node("MatMul", b.constant(weights(4, 3)))
+
+
+def gemm(b: OnnxBuilder, *c: str, **attributes: Any) -> None:  # noqa: ANN401 - as onnx.helper takes them
+    """Add a Gemm of two activations."""
+    rows = b.node("Reshape", b.shape(6, 8))
+    other = b.node("Relu")
+    b.value = rows
+    b.node("Gemm", other, *c, **attributes)
+
+
+PRODUCTS: dict[str, Add] = {
+    "matrix of weights that is an input": lambda b: (
+        b.node("MatMul", b.constant(weights(8, 8))),
+        b.node("MatMul", of_input(b, 8, 5)),
+    ),
+    "vector": lambda b: (
+        b.node("MatMul", b.constant(weights(8, 1))),
+        b.node("MatMul", of_input(b, 1, 5)),
+    ),
+    "neighbours": neighbours,
+    "Gemm": lambda b: gemm(b, transB=1),
+    "Gemm, turned": lambda b: gemm(b, transA=1),
+    "Gemm with a sum": lambda b: gemm(b, b.constant(weights(6)), transB=1),
+    "Gemm with scales": lambda b: gemm(b, b.constant(weights(6)), transB=1, alpha=0.5, beta=2.0),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_matrices_that_are_activations(name: str, tmp_path: Path) -> None:
+    b = OnnxBuilder([1, 6, 8], 17)
+    PRODUCTS[name](b)
+    assert any(isinstance(layer, MatMul) for layer in check(b.save(tmp_path)).layers)

@@ -235,3 +235,11 @@ def test_the_last_state_beside_all_states(tmp_path: Path, operator: str, directi
     recurrent(b, operator, direction=direction)
     b.node("Add", "last")
     check(b.save(tmp_path))
+
+
+def test_a_sequence_whose_steps_come_first(tmp_path: Path) -> None:
+    b = OnnxBuilder([STEPS, "batch", INPUTS], 17)
+    recurrent(b, "GRU", ("all",))
+    graph = check(b.save(tmp_path))
+    assert [type(layer) for layer in graph.layers] == [Recurrent]
+    assert graph.sample_shape == (STEPS, 1, INPUTS)

@@ -197,3 +197,18 @@ def test_two_inputs_with_one_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'x' has been used as graph input names multiple times") as caught:
         import_model(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_condition_without_a_batch(tmp_path: Path) -> None:
+    """Features of a map that a vector beside it scales (FiLM)."""
+    builder = OnnxBuilder(["n", 2, 6, 6])
+    builder.inputs.append(helper.make_tensor_value_info("condition", TensorProto.FLOAT, [3]))
+    mapped = conv(builder, 4, 2, pads=[1, 1, 1, 1])
+    builder.value = "condition"
+    builder.node("Reshape", builder.shape(1, 3))
+    builder.node("Gemm", builder.constant(weights(3, 4)))
+    scale = builder.node("Reshape", builder.shape(1, 4, 1, 1))
+    builder.value = mapped
+    builder.node("Mul", scale)
+    graph = check(builder.save(tmp_path))
+    assert [end.shape for end in graph.inputs] == [(2, 6, 6), (3,)]

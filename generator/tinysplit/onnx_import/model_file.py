@@ -56,6 +56,7 @@ def read_model(path: Path, *, needs_weights: bool = True) -> ModelFile:
         raise InputError(f"{path} is no valid ONNX model: {one_line(error) or NAMES_NO_TEXT}") from None
     _check_tensors(model, path)
     as_float32(model)
+    _check_weights(model, path)
     states = kept_states(model)
     integers = as_float_network(model)
     model = convert_old(model)
@@ -85,6 +86,16 @@ def _check_tensors(model: ModelProto, path: Path) -> None:
             ) from None
 
 
+def _check_weights(model: ModelProto, path: Path) -> None:
+    """Raise InputError for inputs that are weights."""
+    if lacking := weight_inputs(model):
+        constants = {tensor.name for tensor in model.graph.initializer}
+        inputs = [value.name for value in model.graph.input if value.name not in constants]
+        named = ", ".join(f"'{name}'" for name in inputs)
+        weights = f"{len(lacking)} of them weights (export it with them)"
+        raise InputError(f"{path} has {len(inputs)} inputs ({named}), {weights}")
+
+
 def _check_borders(model: ModelProto, path: Path) -> None:
     """Raise InputError unless the network has float32 inputs, and outputs."""
     constants = {tensor.name for tensor in model.graph.initializer}
@@ -95,10 +106,6 @@ def _check_borders(model: ModelProto, path: Path) -> None:
         names = [value.name for value in values]
         if again := next((name for name in names if names.count(name) > 1), None):
             raise InputError(f"{path} has several {kind}s with the name '{again}': export it with names of their own")
-    if lacking := weight_inputs(model):
-        named = ", ".join(f"'{value.name}'" for value in inputs)
-        weights = f"{len(lacking)} of them weights (export it with them)"
-        raise InputError(f"{path} has {len(inputs)} inputs ({named}), {weights}")
     for value in inputs:
         element = value.type.tensor_type.elem_type
         if element != TensorProto.FLOAT:

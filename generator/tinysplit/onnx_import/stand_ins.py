@@ -24,11 +24,14 @@ LOW, HIGH = 0.5, 1.5  # of vectors: none is a variance that cannot be, or a fact
 def weight_inputs(model: ModelProto) -> list[ValueInfoProto]:
     """Return the inputs of the network that operators read as weights only, as in exports without parameters.
 
-    The first input is that of the network.
+    The first input is that of the network. A file that has some weights has all of them: inputs are activations.
     """
     constants = {tensor.name for tensor in model.graph.initializer}
     vectors = {value.name for value in model.graph.input if len(value.type.tensor_type.shape.dim) <= 1}
     batches = {value.name for value in model.graph.input if len(value.type.tensor_type.shape.dim) > MATRIX_RANK}
+    operands = ((node.input[1], node.op_type) for node in model.graph.node if len(node.input) > 1)
+    if any(operator in WEIGHT_OPERANDS and name in constants - vectors for name, operator in operands):
+        return []
     as_weights: set[str] = set()
     as_values: set[str] = set()
     for node in model.graph.node:

@@ -4,8 +4,8 @@ LogSoftmax(x) = z - log(sum(exp(z))) with z = x - max(x), where no exponential e
 of each element, and a function of the sum. x / y of two activations is x * (1 / y). The largest element of TopK and
 its number are ReduceMax and ArgMax. The larger one of two activations is y + max(x - y, 0), the smaller one
 y - max(y - x, 0). Activations and constants that are concatenated are the activations beside zeros, plus the constants
-beside zeros. A Resize that interpolates between rows and columns is one of the rows, then one of the columns, but for
-whole factors, which are simpler together.
+beside zeros. Gemm of two activations is MatMul, with a scale and a sum. A Resize that interpolates between rows and
+columns is one of the rows, then one of the columns, but for whole factors, which are simpler together.
 Recurrent operators whose batch comes first are those whose steps do, between transpositions.
 """
 
@@ -72,6 +72,7 @@ class _Composition:
         return {
             "Concat": self._concat,
             "Div": self._div,
+            "Gemm": self._product,
             "LogSoftmax": self._log_softmax,
             "Max": self._extreme,
             "Min": self._extreme,
@@ -199,6 +200,37 @@ class _Composition:
         values, numbers = node.output  # ONNX has it with both
         yield self._reduce("ReduceMax", node.input[0], values, [axis])
         yield helper.make_node("ArgMax", [node.input[0]], [numbers], name=node.name, axis=axis)
+
+    def _product(self, node: NodeProto) -> Iterator[NodeProto]:
+        if not self.computed.issuperset(node.input[:2]):
+            yield node
+            return
+        attributes, (a, b, *c), y = _attributes(node), node.input, node.output[0]
+        steps = [("MatMul", f"{y} product", "")]
+        for name, operand in (("transA", a), ("transB", b)):
+            if attributes.get(name, 0):
+                turned = f"{y} operand {name}"
+                yield helper.make_node("Transpose", [operand], [turned], name=turned, perm=(1, 0))
+                a, b = (turned, b) if name == "transA" else (a, turned)
+        if attributes.get("alpha", 1.0) != 1:
+            steps.append(("Mul", f"{y} scaled", self._number(f"{y} alpha", attributes["alpha"])))
+        if any(c) and attributes.get("beta", 1.0) != 1:
+            scaled = f"{y} bias"
+            yield helper.make_node("Mul", [c[0], self._number(f"{y} beta", attributes["beta"])], [scaled], name=scaled)
+            c = [scaled]
+        if any(c):
+            steps.append(("Add", y, c[0]))
+        value = a
+        for number, (operator, output, operand) in enumerate(steps, 1):
+            is_last = number == len(steps)
+            found = y if is_last else output
+            yield helper.make_node(operator, [value, operand or b], [found], name=node.name if is_last else found)
+            value = found
+
+    def _number(self, name: str, value: float) -> str:
+        """Add a constant and return its name."""
+        self.model.graph.initializer.append(numpy_helper.from_array(np.array(value, np.float32), name))
+        return name
 
     def _reduce(self, operator: str, x: str, y: str, axes: list[int] | None) -> NodeProto:
         """Return a node that reduces axes, which stay unless an attribute is added; None for no axes of its own."""

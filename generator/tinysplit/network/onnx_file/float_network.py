@@ -8,7 +8,7 @@ from tinysplit.network.onnx_file.integer_ends import IntegerInput, with_float_en
 from tinysplit.network.onnx_file.integer_operators import with_float_operators
 from tinysplit.network.onnx_file.loops import with_recurrent_loops
 from tinysplit.network.onnx_file.masks import with_masks_apart
-from tinysplit.network.onnx_file.state_inputs import with_samples_first
+from tinysplit.network.onnx_file.sample_axes import with_samples_first
 
 
 def as_float_network(model: ModelProto) -> dict[str, IntegerInput]:

@@ -1,4 +1,7 @@
-"""Inputs that are the first states of recurrent layers: their first axis counts layers and directions, not samples."""
+"""Inputs whose first axis counts no samples: states of recurrent layers, sequences, matrices beside other inputs.
+
+They get a first axis of 1, for a sample.
+"""
 
 from collections.abc import Iterator
 
@@ -13,23 +16,37 @@ TAKING = {*MOVING, "Split"}
 
 
 def with_samples_first(model: ModelProto) -> None:
-    """Let such inputs have a first axis of 1, for a sample; the batch that the file has in another place is 1."""
-    states = set(_first_states(model))
-    for value in model.graph.input:
-        if value.name in states:
+    """Let such inputs have a first axis of 1; the batch that states and sequences have in another place is 1.
+
+    Beside an input with a batch of 1 (or a dynamic one), one that begins with a fixed size is no batch.
+    """
+    constants = {tensor.name for tensor in model.graph.initializer}
+    inputs = [value for value in model.graph.input if value.name not in constants]
+    recurrent = set(_of_recurrent_layers(model))
+    has_batch = any(_first_size(value) <= 1 for value in inputs if value.name not in recurrent)
+    for value in inputs:
+        if value.name in recurrent:
             _fix_batch(value)
+        if (has_batch or value.name in recurrent) and _first_size(value) > 1:
             _add_axis(model, value)
 
 
-def _first_states(model: ModelProto) -> Iterator[str]:
-    """Yield the values that recurrent layers begin with, and what they are taken from, from the last node on."""
+def _of_recurrent_layers(model: ModelProto) -> Iterator[str]:
+    """Yield the sequences of recurrent layers, what they begin with, and what that is taken from."""
     found: set[str] = set()
     for node in reversed(model.graph.node):
         if node.op_type in RECURRENT:
+            yield node.input[0]
             found.update(filter(None, node.input[FIRST_STATES]))
         elif node.op_type in TAKING and found.intersection(node.output):
             found.add(node.input[0])
     yield from found
+
+
+def _first_size(value: ValueInfoProto) -> int:
+    """Return the size of the first axis, 0 for one that is not fixed."""
+    dimensions = value.type.tensor_type.shape.dim
+    return int(dimensions[0].dim_value) if dimensions else 0
 
 
 def _fix_batch(value: ValueInfoProto) -> None:
@@ -41,11 +58,8 @@ def _fix_batch(value: ValueInfoProto) -> None:
 
 
 def _add_axis(model: ModelProto, value: ValueInfoProto) -> None:
-    """Put an axis before a first one that has a size other than 1, behind which the network has none."""
-    dimensions = value.type.tensor_type.shape.dim
-    if not dimensions or dimensions[0].dim_value <= 1:
-        return
-    sizes = [dimension.dim_value for dimension in dimensions]
+    """Put an axis of 1 before the first one, behind which the network has none."""
+    sizes = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
     inner, shape = f"{value.name} of a sample", f"{value.name} shape"
     for node in model.graph.node:
         for index, name in enumerate(node.input):
