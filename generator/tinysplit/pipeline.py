@@ -80,7 +80,7 @@ from tinysplit.split.report.arrivals import ArrivalReport, Arrivals, simulate_ar
 from tinysplit.split.solution import GIVEN, Considered, Placement, Split
 from tinysplit.timing.loss import Loss
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
-from tinysplit_hil.measure.measure_folder import MeasureSettings, check_samples, measure_boards
+from tinysplit_hil.measure.measure_folder import MeasureSettings, check_sample_numbers, check_samples, measure_boards
 from tinysplit_hil.results.run_report import RunReport
 
 WHAT_IF_LIMIT_S = 2.0  # of the search with another board
@@ -182,6 +182,7 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     context = Context.load(request.model, request.boards, *how, cost_table=request.cost_table)
     context = replace(context, programs=request.programs, max_time_increase=request.max_time_increase)
     samples = load_samples(request.samples, context.graph)
+    check_sample_numbers(samples, request.measuring, len(request.boards) if request.settings.use_all else 1)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
     print_reused_samples(calibration, samples, f"{CALIBRATION_SAMPLES} takes others", messages)

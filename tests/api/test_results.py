@@ -20,6 +20,9 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common import package_files
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError, UsageError
 from tinysplit.network.layers import Shape
+from tinysplit.network.sample_files import sample_source
+from tinysplit.network.samples import load_samples
+from tinysplit.onnx_import import import_model
 from tinysplit.split.problem import Objective
 
 G0, F4 = "nucleo_g071rb", "nucleo_f401re"
@@ -165,6 +168,22 @@ def test_inputs_that_do_not_match(tmp_path: Path) -> None:
         api.build(tmp_path)
     with pytest.raises(UsageError, match="has its own labels"):
         api.measure(tmp_path, CALIBRATION, labels=np.zeros(100))
+    with pytest.raises(UsageError, match="max_time_increase has to be finite"):
+        api.generate(MODEL, found, np.zeros((2, 1, 28, 28)), tmp_path / "out", max_time_increase=np.inf)
+
+
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [
+        (np.zeros(3, int), "the array of labels has the shape 3, but x holds 2 samples"),
+        ({"classes": np.zeros(2, int)}, "labels of 'classes': tiny_cnn has no such output, but logits: name labels as"),
+        ({"logits": np.zeros(2)}, "the array of labels has elements of type float64"),
+    ],
+)
+def test_labels_that_do_not_match(labels: Any, text: str) -> None:  # noqa: ANN401 - an array, or a dict of them
+    source = sample_source(np.zeros((2, 1, 28, 28)), labels)
+    with pytest.raises(InputError, match=text):
+        load_samples(source, import_model(Path(MODEL)))
 
 
 def test_frames_of_pandas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,11 +102,11 @@ def test_networks_that_are_mostly_noise_are_warned_of(tmp_path: Path) -> None:
     builder.node("Gemm", builder.constant([[1, 1], [-1, -1]]), builder.constant([0, 0]), name="difference")
     noise = np.random.default_rng(0).normal(size=(50, 1)).astype(np.float32)
     np.savez(tmp_path / "close.npz", x=np.concatenate([100 + noise / 50, 100 - noise / 50], axis=1))
-    report = json.loads(
-        run("quantize", str(builder.save(tmp_path)), "--samples", str(tmp_path / "close.npz"), "--json")
-    )
+    options = ("quantize", str(builder.save(tmp_path)), "--samples", str(tmp_path / "close.npz"), "--json")
+    report = json.loads(run(*options))
     assert report["accuracy"]["sqnr_db"] < 10
-    assert re.match("only .* dB SQNR before the softmax: the outputs are mostly noise", report["warnings"][-1])
+    assert report["accuracy"]["before"] == ""
+    assert re.match("only .* dB SQNR: the outputs are mostly noise; use more bits", report["warnings"][-1])
 
 
 def test_samples_that_do_not_cover_a_range_are_named(tmp_path: Path) -> None:
@@ -119,6 +119,9 @@ def test_samples_that_do_not_cover_a_range_are_named(tmp_path: Path) -> None:
 def test_what_a_user_can_get_wrong(tmp_path: Path) -> None:
     assert "--bits 12" in run("quantize", MODEL, "--samples", SAMPLES, "--bits", "12", expect=USAGE)
     assert "--min-sqnr nan" in run("quantize", MODEL, "--samples", SAMPLES, "--min-sqnr", "nan", expect=USAGE)
+    assert "--max-time-increase inf: expected a number of percent" in run(
+        "quantize", MODEL, "--samples", SAMPLES, "--max-time-increase", "inf", expect=USAGE
+    )
     assert "missing" in run("quantize", MODEL, "--samples", str(tmp_path / "no.npz"), expect=BAD_INPUT)
     labelled, unlabelled = ("--samples", SAMPLES, "--bits", "auto"), ("--samples", CALIBRATION, "--bits", "auto")
     assert "is for calibration samples without labels" in run(

@@ -317,3 +317,8 @@ def test_nothing_is_feasible(tmp_path: Path) -> None:
     assert not workers.solved  # bounds suffice
     with pytest.raises(CheckFailedError, match="none of 9 candidates is feasible; not even in the best case"):
         found.check()
+
+
+def test_limits_that_exclude_every_split_are_refused_before_the_search() -> None:
+    with pytest.raises(UsageError, match="a maximum latency of 0 s excludes every split"):
+        request_of(None, replace(SETTINGS, max_latency_s=0.0))

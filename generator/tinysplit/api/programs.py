@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
+from pydantic import FiniteFloat
 from typing_extensions import override
 
 from tinysplit import pipeline
@@ -15,7 +16,7 @@ from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.build.folder import read_and_build
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.program_options import ProgramOptions, ProgramSettings
-from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
+from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, USUAL_MAX_TIME_INCREASE
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, console_of
@@ -26,6 +27,7 @@ from tinysplit.pipeline import Context
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, read_split
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
+from tinysplit.settings.fixed_point import MAX_TIME_INCREASE
 from tinysplit.settings.samples import CALIBRATION_COUNT
 
 GivenSplit = Annotated[
@@ -138,6 +140,7 @@ def generate(
     *,
     calibration_count: Annotated[int, in_range(CALIBRATION_COUNT)] = DEFAULT_CALIBRATION_COUNT,
     goal: Annotated[Goal, takes_settings(Goal)] | None = None,
+    max_time_increase: Annotated[FiniteFloat, in_range(MAX_TIME_INCREASE)] = USUAL_MAX_TIME_INCREASE,
     host_baud: HostBaud | None = None,
     cost_table: GivenPath | None = None,
     programs: Annotated[ProgramSettings, takes_settings(ProgramSettings)] = ProgramSettings(),
@@ -149,7 +152,8 @@ def generate(
     `split` is a result of `split`, or a split file; `calibration` a file of samples, or an array: N x the shape of the
     network's input, of several inputs a dict of such arrays by their names. The first `calibration_count` samples are
     used; `cost_table` is a file of `tinysplit calibrate`.
-    A `goal` gives mixed precision that reaches it, whatever the bits of the split; keys are those of the environment.
+    A `goal` gives mixed precision that reaches it, whatever the bits of the split; free scales may increase the
+    predicted cycles by `max_time_increase` percent. Keys are those of the environment.
 
     Raises InputError for a split of another network or other boards, samples that do not match, keys that are missing,
     and a folder that was changed or is no generated one (`force` deletes changes); UsageError for wrong `programs`, and
@@ -163,7 +167,7 @@ def generate(
     context = Context.load(
         Path(model), file.board_names, settings, console_of(progress), file.clock, cost_table=cost_table
     )
-    context = replace(context, programs=ProgramOptions.of(programs))
+    context = replace(context, programs=ProgramOptions.of(programs), max_time_increase=max_time_increase)
     if structure := context.programs.structure:
         file = structure.split_for(file, context.graph)
     samples = sample_source(calibration)

@@ -174,6 +174,8 @@ class PrecisionOptions:
         """
         if self.min_sqnr is not None and not isfinite(self.min_sqnr):
             raise UsageError(f"{MIN_SQNR} {self.min_sqnr:g}: expected a number of dB")
+        if not isfinite(self.max_time_increase):
+            raise UsageError(f"{MAX_TIME_INCREASE} {self.max_time_increase:g}: expected a number of percent")
         bits = parse_bits(self.bits)
         if bits is None:
             from tinysplit.quantize.mixed_precision.bit_allocation import Goal

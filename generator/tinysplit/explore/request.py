@@ -22,6 +22,7 @@ from tinysplit.settings.costs import MAX_PRICE, PERIOD
 from tinysplit.settings.search import AXIS, OBJECTIVE, TIME_LIMIT, TOTAL_TIME
 from tinysplit.settings.setting import either
 from tinysplit.split.problem import Period
+from tinysplit.split.validate import check_limits
 
 RANKED = either(OBJECTIVE.option, "ranked_by")
 
@@ -56,6 +57,7 @@ class ExploreRequest:
         if not self.goal.max_price > 0:
             raise UsageError(f"{MAX_PRICE} {self.goal.max_price:g}: a price above 0 is needed")
         settings = self.goal.settings
+        check_limits(settings.max_latency_s, settings.max_period_s, settings.max_energy_j, settings.frame_period_s)
         if self.goal.ranked_by and settings.period_definition is not Period.FIRMWARE:
             raise UsageError(f"{PERIOD} {settings.period}: {RANKED} simulates the firmware: leave {PERIOD} out")
 

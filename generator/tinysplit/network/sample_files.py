@@ -65,7 +65,7 @@ class SampleEnds:
             own = self.inputs[0]
             name = own if own in held and input_key == INPUT_ARRAY and input_key not in held else input_key
             if name not in held:
-                remedy = either(f"name it with {INPUT_KEY.option}", "give that array in place of the file")
+                remedy = either(f"name it with {INPUT_KEY.option}", "give that array itself")
                 raise InputError(
                     f"{title} holds no array '{name}' with samples (it holds: {', '.join(held) or 'nothing'}): {remedy}"
                 )
@@ -185,8 +185,19 @@ class SampleArrays:
         """Return the array of each input, and of each output with labels, by their names. Raises InputError."""
         given = dict(self.x) if isinstance(self.x, Mapping) else {INPUT_ARRAY: self.x}
         if self.y is not None:
-            given |= self.y if isinstance(self.y, Mapping) else {LABEL_ARRAY: self.y}
+            given |= self._labels(self.y, ends)
         return {end: given[name] for end, name in ends.arrays(given, self.title, INPUT_ARRAY).items()}
+
+    def _labels(self, y: Array | Mapping[str, Array], ends: SampleEnds) -> Mapping[str, Array]:
+        if not isinstance(y, Mapping):
+            return {LABEL_ARRAY: y}
+        unknown = next((name for name in y if name not in ends.outputs), None)
+        if unknown is not None:
+            raise InputError(
+                f"labels of '{unknown}': {ends.network} has no such output, but {', '.join(ends.outputs)}: name labels "
+                "as the output whose classes they are"
+            )
+        return y if len(ends.outputs) > 1 else dict(zip([LABEL_ARRAY], y.values(), strict=False))
 
 
 SampleSource = SampleFile | SampleArrays

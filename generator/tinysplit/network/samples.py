@@ -12,7 +12,7 @@ from tinysplit.common.choices import MapLayout
 from tinysplit.common.errors import InputError
 from tinysplit.network.ends import NetworkInput
 from tinysplit.network.graph import Graph
-from tinysplit.network.sample_files import Array, SampleEnds, SampleFile, SampleSource
+from tinysplit.network.sample_files import Array, SampleArrays, SampleEnds, SampleFile, SampleSource
 from tinysplit.network.sample_tables import LABEL_COLUMNS
 from tinysplit.settings.samples import LAYOUT
 from tinysplit.settings.setting import either
@@ -51,7 +51,8 @@ def load_samples(samples: Path | SampleSource, graph: Graph) -> Samples:
     labels = {}
     for output in graph.outputs:
         if output.name in arrays:
-            title = f"{'y' if len(outputs) == 1 else repr(output.name)} of {source.title}"
+            alone = "the array of labels" if isinstance(source, SampleArrays) else f"y of {source.title}"
+            title = alone if len(outputs) == 1 else f"{output.name!r} of {source.title}"
             labels[output.name] = _checked_labels(source, title, arrays[output.name], len(x), output.class_count)
     return Samples(x, labels)
 

@@ -46,6 +46,9 @@ QUANTIZED_OPERATOR = Refusal(
     "belongs to a quantized network: give the float one, or one with QuantizeLinear and DequantizeLinear pairs"
 )
 UNSUPPORTED = "(inputs {}) is not supported: `tinysplit operators` lists the operators that are"
+OTHER_ELEMENTS = Refusal(
+    "gives other elements than the largest one: leave it out, and take them from what it reads (inputs {})"
+)
 SEVERAL_ACTIVATIONS = Refusal("reads {} computed values ({}), which only {} may do: not supported")
 CONTRADICTION = Refusal("has attributes or constants that contradict each other: {}")
 CONSTANT_NOT_FINITE = Refusal("has values in '{}' that are not finite (NaN or infinity): export the network again")
@@ -199,6 +202,8 @@ def _unpadded(
 def _unsupported(node: Node, domain: str) -> NodeError:
     if node.op_type.startswith(QUANTIZED):
         return node.error(QUANTIZED_OPERATOR)
+    if node.op_type == "TopK":
+        return node.error(OTHER_ELEMENTS, node.shapes)
     name = f"{domain}.{node.op_type}" if domain else node.op_type
     return NodeError(name, node.name, UNSUPPORTED, node.shapes)
 

@@ -17,7 +17,7 @@ from tinysplit.common.project_files import VALIDATION_NAME
 from tinysplit.common.tables import counted, plain_table, shortened
 from tinysplit.common.units import PERCENT
 from tinysplit.project.manifest import Project
-from tinysplit.quantize.accuracy import Accuracy
+from tinysplit.quantize.accuracy import Accuracy, before_what
 from tinysplit.quantize.validation import LayerError, loses_most
 
 _REMEDY = "validate again with `tinysplit validate`"
@@ -57,6 +57,7 @@ class FileOutputAccuracy(FileModel):
     agreement: Figure | None
     top1: Figure | None
     float_top1: Figure | None
+    before: str = ""
 
 
 class FileAccuracy(FileOutputAccuracy):
@@ -138,7 +139,7 @@ def validation_lines(validation: Validation) -> list[str]:
 
 def _shown(accuracy: FileOutputAccuracy) -> str:
     scores = "without noise" if accuracy.sqnr_db is None else f"{accuracy.sqnr_db:.1f} dB"
-    shown = f"SQNR before the softmax {scores}"
+    shown = f"SQNR{before_what(accuracy.before)} {scores}"
     if accuracy.agreement is not None:
         shown += f", agreement with float {PERCENT * accuracy.agreement:.2f} %"
     if accuracy.top1 is not None:

@@ -1,7 +1,7 @@
 """Accuracy of a network in fixed point against the float network: top-1, agreement, and SQNR before the softmax."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, Self
@@ -50,6 +50,7 @@ class FloatScores:
     samples: Samples
     scores: Scores
     without_classes: frozenset[str] = frozenset()  # outputs, by their names
+    before: Mapping[str, str] = field(default_factory=dict)  # the kind of the layer that reads scores, by output
 
     @classmethod
     def of(cls, graph: Graph, model: Path, samples: Samples) -> Self:
@@ -58,7 +59,10 @@ class FloatScores:
         values = run_float_values(model, samples.x, names.values(), graph.qdq_formats)
         count = len(samples.x)
         scores = {name: values[own].reshape(count, -1).astype(np.float64) for name, own in names.items()}
-        return cls(samples, scores, frozenset(output.name for output in graph.outputs if not output.has_classes))
+        layers = {layer.output: layer for layer in graph.layers}
+        read = {output.name: layers[output.value].kind for output in graph.outputs if names[output.name] != output.name}
+        without_classes = frozenset(output.name for output in graph.outputs if not output.has_classes)
+        return cls(samples, scores, without_classes, read)
 
     def top1(self, name: str) -> float | None:
         """Return the share of the samples whose largest value of an output is that of their label; None without."""
@@ -69,15 +73,16 @@ class FloatScores:
 class OutputAccuracy:
     """An output in fixed point against the float network on the same samples.
 
-    `sqnr_db` is the signal to quantization-noise ratio before the softmax, `agreement` the share of samples on which
-    both predict the same class, None where it has none; `top1` and `float_top1` are shares of samples, None without
-    labels.
+    `sqnr_db` is the signal to quantization-noise ratio, of what a softmax or an arg max reads where the output is that
+    of one, whose kind is `before`. `agreement` is the share of samples on which both predict the same class, None where
+    it has none; `top1` and `float_top1` are shares of samples, None without labels.
     """
 
     sqnr_db: float
     agreement: float | None
     top1: float | None
     float_top1: float | None
+    before: str = ""
 
     @property
     def drop_points(self) -> float | None:
@@ -110,8 +115,13 @@ class Accuracy:
 
     @property
     def sqnr_db(self) -> float:
-        """Signal to quantization-noise ratio before the softmax."""
+        """Signal to quantization-noise ratio of the worst output."""
         return min(each.sqnr_db for each in self.outputs.values())
+
+    @property
+    def before(self) -> str:
+        """The kind of the layer before which that is: see `OutputAccuracy`."""
+        return min(self.outputs.values(), key=lambda each: each.sqnr_db).before
 
     @property
     def agreement(self) -> float | None:
@@ -140,7 +150,7 @@ class Accuracy:
 
     def to_json(self) -> dict[str, Any]:
         """Return the accuracy as JSON values."""
-        worst = OutputAccuracy(self.sqnr_db, self.agreement, self.top1, self.float_top1)
+        worst = OutputAccuracy(self.sqnr_db, self.agreement, self.top1, self.float_top1, self.before)
         outputs = {name: each.to_json() for name, each in self.outputs.items()}
         return {"samples": self.samples, **worst.to_json(), "outputs": outputs}
 
@@ -153,7 +163,13 @@ def _accuracy(name: str, scores: NDArray[np.float64], floats: FloatScores) -> Ou
         agreement=None if name in floats.without_classes else agreement,
         top1=_top1(scores, floats.samples.labels.get(name)),
         float_top1=floats.top1(name),
+        before=floats.before.get(name, ""),
     )
+
+
+def before_what(kind: str) -> str:
+    """Return the words for the layer before which an SQNR is one, none for that of the output itself."""
+    return f" before the {kind.replace('_', ' ')}" if kind else ""
 
 
 def noise_power(quantized: QuantizedGraph, floats: FloatScores) -> float:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from tinysplit.common.choices import LONG_BITS
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import plain_table, shortened
 from tinysplit.common.units import MS
@@ -17,7 +18,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.samples import Samples
-from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.quantize.accuracy import Accuracy, FloatScores, before_what
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import MixedPrecision, TensorName
 from tinysplit.quantize.quantize_model import Quantization
@@ -57,9 +58,13 @@ class QuantizeReport:
         sqnr_db = self.accuracy.sqnr_db
         warnings += softmax_warnings(self.quantized, self.calibration.samples.x)
         if sqnr_db < LOW_SQNR_DB:
-            warnings.append(
-                f"only {sqnr_db:.1f} dB SQNR before the softmax: the outputs are mostly noise; use more bits"
+            remedy = (
+                "use more bits"
+                if self.quantized.bits < LONG_BITS
+                else "are the samples like those of the network's training?"
             )
+            ratio = f"{sqnr_db:.1f} dB SQNR{before_what(self.accuracy.before)}"
+            warnings.append(f"only {ratio}: the outputs are mostly noise; {remedy}")
         return [*warnings, *self.sample_warnings]
 
     def to_json(self) -> dict[str, Any]:
@@ -165,7 +170,8 @@ def _accuracy(accuracy: Accuracy) -> Iterator[str]:
     for name, output in accuracy.outputs.items():
         of_output = f", output {name}" if len(accuracy.outputs) > 1 else ""
         agreement = "" if output.agreement is None else f", agreement {output.agreement:.3f}"
-        yield f"{accuracy.samples} samples{of_output}: {output.sqnr_db:.1f} dB SQNR before the softmax{agreement}"
+        ratio = f"{output.sqnr_db:.1f} dB SQNR{before_what(output.before)}"
+        yield f"{accuracy.samples} samples{of_output}: {ratio}{agreement}"
         if output.drop_points is not None:
             lost = f"{output.drop_points:.2f} percentage points lost"
             yield f"top-1 {output.top1:.3f}, float {output.float_top1:.3f}: {lost}"

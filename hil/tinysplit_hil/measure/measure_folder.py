@@ -29,7 +29,7 @@ from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.measure.measure import check_sample_count, measure
 from tinysplit_hil.measure.outputs import check_outputs
 from tinysplit_hil.measure.report import MeasureReport
-from tinysplit_hil.measure.stream import Stream, check_stream, stream
+from tinysplit_hil.measure.stream import Stream, check_length, check_stream, stream
 from tinysplit_hil.measure.timeline.layer_parts import record_parts
 from tinysplit_hil.measure.timeline.report import record_timeline
 from tinysplit_hil.rig.rig import check_rig, open_rig
@@ -117,6 +117,12 @@ def measure_boards(
         outputs = np.concatenate([outputs, streamed.outputs])
     check = check_outputs(quantized, indices, outputs, integers, floats, samples.labels)
     return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks)
+
+
+def check_sample_numbers(samples: Samples, settings: MeasureSettings, n_boards: int) -> None:
+    """Raise UsageError for too few samples, whatever the split over at least `n_boards` is."""
+    if settings.is_pipelined:
+        check_length(min(settings.sample_count, len(samples.x)), n_boards)
 
 
 def check_samples(project: Project, samples: Samples, settings: MeasureSettings) -> None:

@@ -54,6 +54,13 @@ class Stream:
     is_too_short: bool = False  # for activities: virtual boards were never in a steady state
 
 
+def check_length(n_samples: int, n_boards: int) -> None:
+    """Raise UsageError when there are too few samples for a period of any split over so many boards."""
+    needed = n_boards + OUTPUTS_OF_A_PERIOD
+    if n_samples < needed:
+        raise UsageError(f"{n_samples} samples are too few for a period of these boards: at least {needed} are needed")
+
+
 def check_stream(project: Project, n_samples: int) -> None:
     """Raise UsageError when there are too few samples for a period: each copy gets them in proportion to its speed.
 

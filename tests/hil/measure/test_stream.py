@@ -10,7 +10,7 @@ from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.project.manifest import Project
 from tinysplit.split.figures import PlacementFigures
 from tinysplit_hil.measure.measure import FAILURES_IN_A_ROW
-from tinysplit_hil.measure.stream import Stream, check_stream, stream
+from tinysplit_hil.measure.stream import Stream, check_length, check_stream, stream
 from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType
 
 NO_ANSWER = BoardError(ErrorCode.LINK_NO_ANSWER, 0)
@@ -183,6 +183,14 @@ def test_a_board_without_room_for_an_input() -> None:
 def test_too_few_samples() -> None:
     with pytest.raises(UsageError, match="4 samples are too few for a period of these boards: at least 5 are needed"):
         stream(make_project(), FakeRig.make().rig, make_inputs(4))
+
+
+@pytest.mark.parametrize("boards", [1, 2])
+def test_too_few_samples_for_any_split(boards: int) -> None:
+    check_length(boards + 3, boards)
+    needed = rf"3 samples are too few for a period of these boards: at least {boards + 3} are needed"
+    with pytest.raises(UsageError, match=needed):
+        check_length(3, boards)
 
 
 def test_copies_need_samples_in_proportion_to_their_speed() -> None:

@@ -52,6 +52,7 @@ extern void (*const all_layers[2])(void);
 void (*const all_layers[])(void) = {{run_layer_1, run_layer_2}}; /* no warning where only one is a step */
 """
 NETWORK_FACTS = """
+void network_begin_run(void) {{}}
 const network_step_t network_steps[] = {{{steps}}};
 const uint16_t network_step_count = {count};
 const uint32_t network_project_hash = 0x12345678u;

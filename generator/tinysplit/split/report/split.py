@@ -81,7 +81,7 @@ def _bound_of_options(split: Split) -> str:
         return ", not proved"
     if not split.gap:
         return ", no division by the boards' speeds is better"
-    return f"; {_bound(split)} among divisions by the boards' speeds, gap {_gap(split.gap)}"
+    return f", not proved: {_bound(split)} among divisions by the boards' speeds, gap {_gap(split.gap)}"
 
 
 def _parts(how: Distributions, split: Split) -> Table:
@@ -179,7 +179,7 @@ def _proof(split: Split) -> str:
         kind = "the best of them" if split.distributions else "whole layers are the best found"
         ended = " until the time limit" if split.ended_by_time else ""
         work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s{ended}"
-        return f"{split.solver}{picked}: {work}, {kind}{_bound_of_options(split)}"
+        return f"solver {split.solver}{picked}: {work}, {kind}{_bound_of_options(split)}"
     if split.proved and not split.explored:
         return f"{split.solver}{picked}: proved optimal by lower bounds alone, no candidate had to be explored"
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
