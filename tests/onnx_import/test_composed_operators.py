@@ -1,5 +1,6 @@
 """Operators that become several others compute what ONNX Runtime does with the file as it is."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,74 @@ def test_sizes_that_depend_on_values_are_refused(tmp_path: Path) -> None:
     b.node("Resize", "", scales, mode="linear")
     with pytest.raises(InputError, match="joins activations and constants"):
         import_model(b.save(tmp_path))
+
+
+def einsum(b: OnnxBuilder, equation: str, *operands: str) -> str:
+    """Add an Einsum."""
+    return b.node("Einsum", *operands, equation=equation)
+
+
+def heads_by_einsum(b: OnnxBuilder) -> None:
+    """Add attention of two heads over the 5 rows, all of whose products are Einsum."""
+    x = b.node("Reshape", b.shape(1, 5, 21))
+    parts = []
+    for _ in range(3):
+        b.value = x
+        parts.append(einsum(b, "btc,chd->bthd", b.constant(weights(21, 2, 4) / 5)))
+    queries, keys, values = parts
+    b.value = queries
+    einsum(b, "bqhd,bkhd->bhqk", keys)
+    b.node("Softmax")
+    einsum(b, "bhqk,bkhd->bqhd", values)
+    einsum(b, "hdc,bthd->btc", b.constant(weights(2, 4, 3)), "@")
+
+
+Build = Callable[[OnnxBuilder], object]
+EINSUMS: dict[str, Build] = {
+    "pixels": lambda b: einsum(b, "nchw,cd->ndhw", b.constant(weights(3, 4))),
+    "spaces": lambda b: einsum(b, "n c h w, w k -> n c k h", b.constant(weights(7, 2))),
+    "several terms": lambda b: einsum(b, "nchw,chk->nwk", b.constant(weights(3, 5, 4))),
+    "heads": heads_by_einsum,
+}
+
+
+@pytest.mark.parametrize("name", EINSUMS)
+def test_einsum_is_a_product_of_matrices(name: str, tmp_path: Path) -> None:
+    b = OnnxBuilder(["n", 3, 5, 7], 17)
+    EINSUMS[name](b)
+    check(b.save(tmp_path))
+
+
+@pytest.mark.parametrize("equation", ["nchw->nc", "nchw,cd->nd", "...c,ck->...k", "nchw,hh->ncw"])
+def test_other_forms_of_einsum_are_refused(equation: str, tmp_path: Path) -> None:
+    b = OnnxBuilder([1, 3, 5, 5], 17)
+    sizes = {"cd": (3, 4), "ck": (5, 2), "hh": (5, 5)}
+    _, _, second = equation.partition("->")[0].partition(",")
+    einsum(b, equation, *([b.constant(weights(*sizes[second.strip(".")]))] if second else []))
+    with pytest.raises(InputError, match="Einsum"):
+        import_model(b.save(tmp_path))
+
+
+def chosen(b: OnnxBuilder, compare: str, number: float, y: str | float, *, is_left: bool = False) -> None:
+    """Add what Where takes of the activation and of another value, as the activation compares with a number."""
+    x = b.node("Identity")
+    operands = (b.constant(number), "@") if is_left else (b.constant(number),)
+    b.node(compare, *operands)
+    b.node("Where", x, y if isinstance(y, str) else b.constant(y))
+
+
+CHOICES: dict[str, Build] = {
+    "hard shrink": lambda b: chosen(b, "GreaterOrEqual", 1.0, 0.0),
+    "number on the left": lambda b: chosen(b, "Less", 0.5, -1.0, is_left=True),
+    "below": lambda b: chosen(b, "LessOrEqual", 0.5, 2.0),
+    "another activation": lambda b: chosen(b, "Greater", 0.0, conv(b, 3, 3, pads=[1, 1, 1, 1])),
+    "step": lambda b: (b.node("Greater", b.constant(0.0)), b.node("Cast", to=TensorProto.FLOAT), b.node("Mul", "x")),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_what_a_condition_takes(name: str, tmp_path: Path) -> None:
+    b = OnnxBuilder(["n", 3, 5, 7], 17)
+    CHOICES[name](b)
+    graph = check(b.save(tmp_path))
+    assert (kinds(graph) == [Lookup]) == (name != "another activation")

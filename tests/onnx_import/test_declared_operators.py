@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import ArrayLike
 
 from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from tinysplit.common.errors import InputError
@@ -106,6 +107,15 @@ def constant_sequence(b: OnnxBuilder, operator: str) -> None:
     b.node("Reshape", b.shape(1, 1, 144))
     products = [b.constant(weights(1, RECURRENT[operator] * 144, size)) for size in (2, 144)]
     b.node(operator, b.constant(weights(6, 1, 2)), *products, "", "", "@", hidden_size=144)
+
+
+COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
+
+
+def compared(b: OnnxBuilder, operator: str, values: ArrayLike = 0.1) -> None:
+    """Add a comparison with constants, as floats."""
+    b.node(operator, b.constant(values))
+    b.node("Cast", to=onnx.TensorProto.FLOAT)
 
 
 def masked(b: OnnxBuilder, mask: np.ndarray, scale: float = 1.0) -> None:
@@ -231,6 +241,7 @@ USES: list[tuple[str, Build]] = [
     ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 12, 12), mode="nearest")),
     ("Resize", lambda b: b.node("Resize", "", "", b.shape(1, 4, 9, 7), mode="cubic")),
     ("Resize", lambda b: of_opset(b, 18, "Resize", "", b.constant([1, 1, 0.5, 1]), mode="linear")),
+    *((name, lambda b, name=name: compared(b, name)) for name in COMPARISONS),
     ("IsNaN", lambda b: (b.node("IsNaN"), b.node("Where", b.constant(0.0), "value_0"))),
     ("Shape", lambda b: reshaped(b, 1)),
     ("Softmax", lambda b: b.node("Softmax", axis=1)),
@@ -361,6 +372,7 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
         lambda b: sequence(b, "LSTM", 1, ("", "", "", "", b.constant(weights(1, 6)))),
     ),
     ("MatMul", dense.NO_MATRIX, lambda b: b.node("MatMul", b.constant(weights(4, 2, 6)), "@")),
+    *((name, functions.COMPARED, lambda b, name=name: compared(b, name, weights(4, 1, 1))) for name in COMPARISONS),
     ("Softmax", softmax.MASKS_ALL, lambda b: masked(b, np.full((6, 6), -1e9))),
     ("Softmax", softmax.MASK_OF_NUMBERS, lambda b: masked(b, np.triu(np.full((6, 6), -1e9), 1) + np.eye(6) / 2)),
     ("Softmax", softmax.CHANGED_MASK, lambda b: masked(b, np.diag([-1e9] * 6), 2.0)),

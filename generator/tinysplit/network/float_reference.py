@@ -74,7 +74,8 @@ def run_samples(model: Path, x: Floats, names: Sequence[str], pairs: Pairs = NO_
             results = session.run(computed, cast) if computed else []
         except Exception as error:  # noqa: BLE001 - ONNX Runtime's errors derive from nothing more specific
             raise _refused(model, error) from None
-        values = dict(zip(computed, results, strict=True)) | given
+        floats = (each.astype(np.float32) if each.dtype == bool else each for each in results)
+        values = dict(zip(computed, floats, strict=True)) | given
         states = {name: values[kept[name]].reshape(state.shape) for name, state in states.items()}
         yield [_behind_pair(values[name], pairs[name]) if name in pairs else values[name] for name in names]
 

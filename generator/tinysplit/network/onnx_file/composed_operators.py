@@ -4,8 +4,9 @@ LogSoftmax(x) = z - log(sum(exp(z))) with z = x - max(x), where no exponential e
 of each element, and a function of the sum. x / y of two activations is x * (1 / y). The largest element of TopK and
 its number are ReduceMax and ArgMax. The larger one of two activations is y + max(x - y, 0), the smaller one
 y - max(y - x, 0). Activations and constants that are concatenated are the activations beside zeros, plus the constants
-beside zeros. Gemm of two activations is MatMul, with a scale and a sum. A Resize that interpolates between rows and
-columns is one of the rows, then one of the columns, but for whole factors, which are simpler together.
+beside zeros. Gemm of two activations is MatMul, with a scale and a sum, and so is Einsum (einsum.py). Where(c, x, y) of
+a computed condition is c * x + (1 - c) * y. A Resize that interpolates between rows and columns is one of the rows,
+then one of the columns, but for whole factors, which are simpler together.
 Recurrent operators whose batch comes first are those whose steps do, between transpositions.
 """
 
@@ -18,6 +19,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
+from tinysplit.network.onnx_file.einsum import product_of_matrices
 from tinysplit.network.onnx_file.living_nodes import keep_living_nodes
 from tinysplit.network.onnx_file.opsets import opset_of
 from tinysplit.network.onnx_session import open_session
@@ -38,7 +40,7 @@ STEPS_FIRST = (1, 0, 2)  # from batch x steps, and from batch x directions
 BATCH_FIRST = ((2, 0, 1, 3), STEPS_FIRST, STEPS_FIRST)  # of all states, the last ones, and cell states
 FIRST_STATES = 5  # operands from here on have a batch, but the last one of 8, peepholes
 PEEPHOLES = 7
-COMPOSED = ("LogSoftmax", "TopK", *NORMS)
+COMPOSED = ("Einsum", "LogSoftmax", "TopK", *NORMS)
 
 
 def with_composed_operators(model: ModelProto) -> None:
@@ -72,12 +74,14 @@ class _Composition:
         return {
             "Concat": self._concat,
             "Div": self._div,
+            "Einsum": self._einsum,
             "Gemm": self._product,
             "LogSoftmax": self._log_softmax,
             "Max": self._extreme,
             "Min": self._extreme,
             "Resize": self._resize,
             "TopK": self._top_k,
+            "Where": self._choice,
             **dict.fromkeys(NORMS, self._norm),
             **dict.fromkeys(RECURRENT, _steps_first),
         }
@@ -133,6 +137,10 @@ class _Composition:
         factor = f"{node.output[0]} reciprocal"
         yield helper.make_node("Reciprocal", [y], [factor], name=factor)
         yield helper.make_node("Mul", [x, factor], node.output, name=node.name)
+
+    def _einsum(self, node: NodeProto) -> Iterator[NodeProto]:
+        sizes = [self._sizes(name) for name in node.input]
+        return product_of_matrices(node, sizes, self._numbers, swaps=node.input[0] not in self.computed)
 
     def _extreme(self, node: NodeProto) -> Iterator[NodeProto]:
         """Yield what computes the extreme of several activations, or of one and constants that are no single number."""
@@ -227,10 +235,35 @@ class _Composition:
             yield helper.make_node(operator, [value, operand or b], [found], name=node.name if is_last else found)
             value = found
 
+    def _choice(self, node: NodeProto) -> Iterator[NodeProto]:
+        (condition, x, y), found = node.input, node.output[0]
+        constants = [each for each in map(self._constant, [node] * 2, (1, 2)) if each is not None]
+        if condition not in self.computed or not all(np.isfinite(each).all() for each in constants):
+            yield node  # 0 * infinity is no number
+            return
+        chosen, other, first, second = (f"{found} {part}" for part in ("chosen", "other", "first", "second"))
+        one = self._number(f"{found} one", 1.0)
+        yield helper.make_node("Cast", [condition], [chosen], name=chosen, to=TensorProto.FLOAT)
+        yield helper.make_node("Sub", [one, chosen], [other], name=other)
+        yield helper.make_node("Mul", [x, chosen], [first], name=first)
+        yield helper.make_node("Mul", [y, other], [second], name=second)
+        yield helper.make_node("Add", [first, second], [found], name=node.name)
+
     def _number(self, name: str, value: float) -> str:
         """Add a constant and return its name."""
-        self.model.graph.initializer.append(numpy_helper.from_array(np.array(value, np.float32), name))
+        return self._numbers(name, np.array(value, np.float32))
+
+    def _numbers(self, name: str, values: NDArray[np.generic]) -> str:
+        """Add a constant and return its name."""
+        self.model.graph.initializer.append(numpy_helper.from_array(values, name))
         return name
+
+    def _sizes(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a value, of a sample: the first axis has 1 where its size is not known."""
+        if name in self._tensors:
+            return tuple(self._tensors[name].dims)
+        shape = self._shapes.get(name, ())
+        return (shape[0] or 1, *shape[1:]) if shape else ()
 
     def _reduce(self, operator: str, x: str, y: str, axes: list[int] | None) -> NodeProto:
         """Return a node that reduces axes, which stay unless an attribute is added; None for no axes of its own."""

@@ -23,6 +23,7 @@ FloatArray = NDArray[np.float64]
 ENLARGED_BY_SLOPE = Refusal("enlarges its input {} by broadcasting its slope: not supported")
 SLOPES = Refusal("has slopes of shape {}: supported are one for all or one per channel")
 EXPONENTS = Refusal("has exponents of shape {}: only one for all is supported")
+COMPARED = Refusal("compares {}: supported are an activation and a number")
 CONSTANT_BASE = Refusal("raises a constant to the power of an activation: not supported")
 
 
@@ -134,6 +135,28 @@ def prelu(node: Node, builder: GraphBuilder) -> Tensor:
     Raises InputError for slopes of other shapes.
     """
     return _prelu(node, builder, node.constant(1).astype(np.float64))
+
+
+def comparison(name: str, meaning: str, compare: Callable[[FloatArray, FloatArray], NDArray[np.bool_]]) -> None:
+    """Declare the operator `name`: 1 where an activation and a number compare so, else 0."""
+
+    def convert(node: Node, builder: GraphBuilder) -> Tensor:
+        is_first = isinstance(node.operands[0], Tensor)
+        number = node.constant(int(is_first)).astype(np.float64)
+        if number.size > 1:
+            raise node.error(COMPARED, node.shapes)
+        ordered = compare if is_first else lambda x, y: compare(y, x)
+        return _applied(node, builder, lambda x: ordered(x, number.ravel()).astype(np.float64))
+
+    convert.__doc__ = meaning
+    operator(name, layers=(Lookup,), refusals=(COMPARED,))(convert)
+
+
+comparison("Equal", "1 where x is a number, else 0.", np.equal)
+comparison("Greater", "1 where x is above a number, else 0.", np.greater)
+comparison("GreaterOrEqual", "1 where x is not below a number, else 0.", np.greater_equal)
+comparison("Less", "1 where x is below a number, else 0.", np.less)
+comparison("LessOrEqual", "1 where x is not above a number, else 0.", np.less_equal)
 
 
 def _applied(node: Node, builder: GraphBuilder, function: Callable[[FloatArray], FloatArray]) -> Tensor:
