@@ -321,7 +321,7 @@ REFUSED: list[tuple[str, Refusal, Build]] = [
     ),
     (
         "BatchNormalization",
-        normalization.ENLARGED,
+        normalization.OTHER_CHANNELS,
         other_channels,
     ),
     ("BatchNormalization", normalization.TRAINING, trained),

@@ -254,7 +254,7 @@ def test_pads(tmp_path: Path, builder: OnnxBuilder, text: str) -> None:
         ),
         (lambda b: b.node("Dropout", b.constant(0.5), b.constant(True, np.bool_)), "drops values at random"),
         (lambda b: b.node("Div", b.constant(weights(4, 1, 1)), "@"), "a constant dividend has to be one number"),
-        (lambda b: b.node("Add", b.constant(weights(2, 4, 6, 6))), "enlarges its input"),
+        (lambda b: b.node("Add", b.constant(weights(2, 4, 6, 6))), "enlarges the batch of its input"),
         (lambda b: conv(b, 2, 3), "has weights for 3 channels, but its input has 4"),
         (lambda b: conv(b, 2, 4, kernel_shape=[2, 3]), "contradicts its weights of 3x3"),
         (lambda b: b.node("Conv", b.constant(weights(2, 4, 1, 1)), b.constant([1.0])), "a bias of (1,)"),

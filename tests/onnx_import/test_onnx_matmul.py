@@ -280,3 +280,13 @@ def test_matrices_that_are_activations(name: str, tmp_path: Path) -> None:
     b = OnnxBuilder([1, 6, 8], 17)
     PRODUCTS[name](b)
     assert any(isinstance(layer, MatMul) for layer in check(b.save(tmp_path)).layers)
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 8), (1, 3, 6, 8), (1, 6, 1)])
+def test_a_matrix_of_weights_on_the_left(shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Neighbours that are known, as those of a skeleton: a product with rows in place of columns."""
+    b = OnnxBuilder(shape, 17)
+    b.node("MatMul", b.constant(weights(5, 6)), "@")
+    b.node("Relu")
+    graph = check(b.save(tmp_path))
+    assert not any(isinstance(layer, MatMul) for layer in graph.layers)

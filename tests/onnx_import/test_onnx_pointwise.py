@@ -116,3 +116,17 @@ def test_a_clamp_folds_into_layers_that_take_it(
     graph = check(builder.save(tmp_path))
     assert len(graph.layers) == (3 if takes_clamp else 4)
     assert graph.layers[-1].activation == Activation(float(np.float32(0.1)), float(np.float32(0.3)))
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize(
+    ("before", "constant"), [((1, 1, 5), (8, 5)), ((1, 5, 1), (1, 1, 4)), ((1, 4, 1, 1), (1, 6, 2))]
+)
+def test_a_constant_that_repeats_the_activation(
+    operator: str, before: tuple[int, ...], constant: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Distances to centres: each element is copied."""
+    builder = OnnxBuilder(before, 17)
+    builder.node("Relu")
+    builder.node(operator, builder.constant(np.abs(weights(*constant)) + 0.5))
+    check(builder.save(tmp_path))

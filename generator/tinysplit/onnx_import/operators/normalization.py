@@ -4,16 +4,19 @@ import numpy as np
 
 from tinysplit.network.layers import Activation, Add, DepthwiseConv, Lookup, MaxPool, Mul, Normalization
 from tinysplit.onnx_import.graph_builder import GraphBuilder
+from tinysplit.onnx_import.layout import Layout
 from tinysplit.onnx_import.node import Constant, Node, Refusal, Tensor
 from tinysplit.onnx_import.operators import joining
 from tinysplit.onnx_import.operators.declaration import operator
 from tinysplit.onnx_import.operators.group_normalization import of_pieces
 from tinysplit.onnx_import.operators.joining import ELEMENTWISE_REFUSALS
 from tinysplit.onnx_import.pointwise import Affine, Clamp, Function
+from tinysplit.onnx_import.size_limits import check_value_size
 
 TRAINING = Refusal("is in training mode: export the model for inference (model.eval())")
-ENLARGED = Refusal("enlarges its input {} by broadcasting a constant: not supported")
+ENLARGED = Refusal("enlarges the batch of its input {} by broadcasting a constant: not supported")
 DIVIDENDS = Refusal("divides {}: a constant dividend has to be one number for all")
+OTHER_CHANNELS = Refusal("has scales of {} channels, but its input has {}")
 BOUNDS = Refusal("has the bounds {} and {}: its output would be infinite")
 
 
@@ -22,21 +25,24 @@ BOUNDS = Refusal("has the bounds {} and {}: its output would be infinite")
     attributes=("epsilon", "training_mode"),
     ignored=("momentum",),
     layers=(DepthwiseConv,),
-    refusals=(TRAINING, ENLARGED),
+    refusals=(TRAINING, OTHER_CHANNELS),
 )
 def batch_normalization(node: Node, builder: GraphBuilder) -> Tensor:
     """Compute gamma * (x - mean) / sqrt(variance + epsilon) + beta.
 
     As scale and shift of every channel: scale = gamma / sqrt(variance + epsilon), shift = beta - mean * scale.
 
-    Raises InputError in training mode.
+    Raises InputError in training mode, and for another number of channels.
     """
     if node.attributes.get("training_mode", 0):
         raise node.error(TRAINING)
+    in_channels = node.tensor.layout.shape[1]
     gamma, beta, mean, variance = (node.constant(i).astype(np.float64) for i in range(1, 5))
     with np.errstate(invalid="ignore", divide="ignore"):  # not finite: refused with the layer's name
         scale = gamma / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
         shift = beta - mean * scale
+    if scale.size != in_channels:
+        raise node.error(OTHER_CHANNELS, scale.size, in_channels)
     channels = (-1, *[1] * (node.rank - 2))
     return _affine(node, builder, scale.reshape(channels), shift.reshape(channels))
 
@@ -150,9 +156,14 @@ def _affine(node: Node, builder: GraphBuilder, scale: Constant | float, shift: C
     """Apply scale and shift, which broadcast as in ONNX, in the memory order of the activation."""
     layout = node.tensor.layout
     shape = np.broadcast_shapes(layout.shape, np.shape(scale), np.shape(shift))
-    if np.prod(shape) != layout.order.size:
+    if np.prod(shape) == layout.order.size:
+        layout = layout.reshape(shape)
+    elif shape[0] == 1 or shape[0] == layout.shape[0]:
+        check_value_size(shape)
+        layout = Layout(np.broadcast_to(layout.order, shape))  # repeated by a copy
+    else:
         raise node.error(ENLARGED, layout)
-    tensor = node.moved(layout.reshape(shape))
+    tensor = node.moved(layout)
     if np.all(scale == 1) and np.all(shift == 0) and node.output not in builder.qdq.values:
         return tensor
     tensor = builder.stored(tensor)
