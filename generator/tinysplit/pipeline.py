@@ -418,8 +418,7 @@ def generate_folder(
 def _best(context: Context, search: Search, widths: BitWidths, quantized: QuantizedGraph | None = None) -> Split:
     """Return the best split in `widths`: of whole layers, copies of the network, or layers divided over boards.
 
-    With an assignment, that split. Programs whose weights others may replace have whole layers (`Structure`), unless
-    divided ones are asked for.
+    With an assignment, that split. Programs of a `Structure` have whole layers, unless divided ones are asked for.
     """
     if search.assignment is not None:
         problem = make_problem(context.table, context.graph, context.boards, context.settings, widths, quantized)

@@ -6,13 +6,16 @@ import numpy as np
 import onnx
 import pytest
 
+from models.calibrated import calibrated
 from models.import_check import check, kinds
 from models.onnx_builder import OnnxBuilder, batch_normalization, conv, weights
 from session.profiles import cases
 from session.shared_models import RESNET, shared_model
 from tinysplit.network.analyze import analyze
+from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.layers import Activation, Add, Concat, Conv, DepthwiseConv, MaxPool, Mul, Shape
 from tinysplit.onnx_import.memory_order import small_memory_order
+from tinysplit.quantize.accuracy import Accuracy
 
 SAME = [1, 1, 1, 1]
 
@@ -198,3 +201,17 @@ def test_a_vector_that_is_repeated_row_by_row(tmp_path: Path, operator: str) -> 
     builder.node(operator, vector)
     joined = check(builder.save(tmp_path)).layers[-1]
     assert joined.in_shapes == (Shape(1, 3, 4), Shape(1, 1, 4))
+
+
+def test_a_sum_of_each_with_each_is_quantized(tmp_path: Path) -> None:
+    """Both activations are repeated, of which ONNX has each element once."""
+    builder = OnnxBuilder([1, 5], 17)
+    builder.node("Gemm", builder.constant(weights(5, 6)))
+    columns = builder.node("Unsqueeze", builder.shape(1))
+    builder.value = "x"
+    builder.node("Unsqueeze", builder.shape(2))
+    builder.node("Add", columns)
+    path = builder.save(tmp_path)
+    check(path)
+    own = calibrated(path, np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32))
+    assert Accuracy.of(own.best(BitWidths.of(own.graph, 8)), own.float_scores).sqnr_db > 30

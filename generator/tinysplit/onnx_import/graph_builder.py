@@ -146,6 +146,8 @@ class GraphBuilder:
                 order = rest
         added = self.unused(f"{name} moved")
         output, moves = self._named(added, self._onnx_value(producer) if tensor.padded else name)
+        if np.unique(order).size < order.size:  # the ONNX value may have each element once
+            output, moves = added, moves or output
         layer = Permute(
             name=added,
             inputs=inputs,
