@@ -194,6 +194,8 @@ class GraphBuilder:
         Raises InputError if the activation is no map.
         """
         name, layout = tensor.name, tensor.layout
+        if layout.order.ndim == 1:  # without a batch
+            raise node.error(OTHER_PADDING, name)
         if name not in self.pads:
             real = np.flatnonzero((layout.order != PADDING).any(axis=(0, *range(2, layout.order.ndim))))
             begin, end = int(real[0]), int(real[-1]) + 1
