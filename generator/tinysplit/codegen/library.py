@@ -1,21 +1,18 @@
 """A network as a C library: layers and arena, without start-up, clocks, UARTs and links, for firmware of any origin."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.board_files import FIRMWARE_LIBRARY
+from tinysplit.codegen.end_tensors import EndTensor, input_tensors, output_tensors
 from tinysplit.codegen.platformio_ini import macros
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
-from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.graph import Graph
-from tinysplit.network.layers.base import Shape
 from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.settings.programs import WEIGHTS
@@ -27,16 +24,6 @@ _OWN_MACROS = ("DSP_DUAL_ISSUE",)
 
 
 @dataclass(frozen=True)
-class LibraryTensor:
-    """An input or output: its place among the integers of all, its shape there, and what they stand for."""
-
-    name: str
-    offset: int
-    shape: Shape
-    format: ValueFormat
-
-
-@dataclass(frozen=True)
 class LibraryContext:
     """The names of the templates in `library/`."""
 
@@ -44,8 +31,8 @@ class LibraryContext:
     board: str
     core: str
     macros: tuple[str, ...]
-    inputs: Sequence[LibraryTensor]
-    outputs: Sequence[LibraryTensor]
+    inputs: Sequence[EndTensor]
+    outputs: Sequence[EndTensor]
     arena_bytes: int
 
 
@@ -61,14 +48,14 @@ def write_library(
         raise UsageError(f"{folder} has its weights in binary files: generate it with {WEIGHTS('arrays')}")
     board = _whole_board(project, number or project.boards[0].number)
     quantized = read_quantized(folder, project)
-    known, graph = load_board(board.name), quantized.graph
+    known = load_board(board.name)
     context = LibraryContext(
         model=project.model.name,
         board=board.name,
         core=known.device.core,
         macros=tuple(macro for macro in macros(known) if macro in _OWN_MACROS),
-        inputs=_tensors(graph, {end.name: end.name for end in graph.inputs}, quantized.input_formats),
-        outputs=_tensors(graph, {end.name: end.value for end in graph.outputs}, quantized.output_formats),
+        inputs=input_tensors(quantized),
+        outputs=output_tensors(quantized),
         arena_bytes=board.arena_bytes,
     )
     with whole_folder(out, force=force) as fresh:
@@ -76,13 +63,6 @@ def write_library(
         for name in ("tinysplit.h", "CMakeLists.txt"):
             (fresh / name).write_text(render(f"library/{name}.j2", context), encoding="utf-8")
     return sorted(path.relative_to(out) for path in out.iterdir())
-
-
-def _tensors(graph: Graph, values: Mapping[str, str], formats: Sequence[ValueFormat]) -> list[LibraryTensor]:
-    """Return inputs or outputs, side by side; `values` has those on the boards by the names of the ends."""
-    shapes = [graph.shape_of(value) for value in values.values()]
-    offsets = accumulate((shape.size for shape in shapes), initial=0)
-    return [LibraryTensor(*each) for each in zip(values, offsets, shapes, formats, strict=False)]
 
 
 def _whole_board(project: Project, number: int) -> ProjectBoard:
