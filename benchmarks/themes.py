@@ -19,6 +19,7 @@ THEMES = (
     "papers",
     "link",
     "faults",
+    "standalone",
     "virtual_boards",
     "host",
 )

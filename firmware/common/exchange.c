@@ -1,11 +1,14 @@
 #include "exchange.h"
 
+#include "application_calls.h"
 #include "crc32.h"
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "host_events.h"
 #include "interrupts.h"
+#include "own_input.h"
 #include "run.h"
+#include "standalone.h"
 #include "times.h"
 #include "words.h"
 
@@ -44,6 +47,7 @@ void exchange_reset(void) {
   newest_start = UINT32_MAX;
   repeats = 0;
   is_full = false;
+  if (STANDALONE_IS_BUILT) own_input_reset();
 }
 
 /* Input */
@@ -106,7 +110,14 @@ static void free_input(void) {
   interrupts_unlock(lock);
 }
 
+static bool take_own_input(void) {
+  if (!own_input_take()) return false;
+  exchange_inputs_taken++;
+  return true;
+}
+
 bool exchange_take_input(uint32_t record) {
+  if (standalone_is_own()) return take_own_input();
   uint8_t *arena = network_arena + network_input.offset;
   bool is_good = false;
   while (!is_good) {
@@ -126,6 +137,7 @@ bool exchange_take_input(uint32_t record) {
 }
 
 void exchange_end(void) {
+  if (standalone_is_own()) return;
   if (network_input.bytes && !network_is_staged(&network_input)) free_input();
 }
 
@@ -133,7 +145,7 @@ void exchange_end(void) {
 static uint8_t check_input(uint32_t number) {
   uint32_t next = exchange_inputs_taken;
   if (network_input.bytes == 0) return ERROR_NOT_FIRST;
-  if (run_state == RUN_STOPPED) return ERROR_STOPPED;
+  if (run_state == RUN_STOPPED || standalone_is_own()) return ERROR_STOPPED;
   if (number == next && !is_started) return ERROR_NONE;
   return number == next || (number == next + 1u && is_started) ? ERROR_BUSY : ERROR_WRONG_NUMBER;
 }
@@ -182,7 +194,16 @@ static bool output_is_free(const void *unused) {
   return !is_full;
 }
 
+/* The application has it in the arena. */
+static bool give_own_output(void) {
+  application_calls_output(network_arena + network_output.offset);
+  exchange_outputs_done++;
+  standalone_note_output();
+  return true;
+}
+
 bool exchange_give_output(uint32_t record) {
+  if (standalone_is_own()) return give_own_output();
   uint8_t *stage = network_arena + network_output.stage;
   if (!run_wait(output_is_free, 0)) return false;
   uint64_t start = cycle_counter_now();
@@ -192,6 +213,7 @@ bool exchange_give_output(uint32_t record) {
   uint32_t crc = crc32(0, stage, network_output.bytes);
   times_set(record, cycle_counter_now() - start, 0);
   fill_output(crc);
+  application_calls_output(stage);
   return network_is_staged(&network_output) || run_wait(output_is_free, 0);
 }
 

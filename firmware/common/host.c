@@ -14,6 +14,7 @@
 #include "reset.h"
 #include "run.h"
 #include "schedule.h"
+#include "standalone.h"
 #include "ticker.h"
 #include "transfers.h"
 
@@ -95,6 +96,7 @@ static void change_run(const frame_header_t *header, const uint8_t *head) {
       return;
     }
     if (schedule_is_in(command.run)) { /* repeated: an inference may be under way */
+      standalone_yield();
       host_send_reply(header, NULL, 0);
       return;
     }
@@ -199,7 +201,10 @@ static void end_request(void *owner, const frame_header_t *header, bool crc_good
   if (!crc_good) {
     drop_data();
     host_send_refusal(header, ERROR_BAD_CRC);
-  } else if (!current) {
+    return;
+  }
+  standalone_note_host();
+  if (!current) {
     host_send_refusal(header, ERROR_UNKNOWN_TYPE);
   } else if (!has_right_length(header->length)) {
     host_send_refusal(header, ERROR_BAD_LENGTH);

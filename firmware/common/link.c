@@ -6,7 +6,7 @@ enum { PLAN_AND_RUN_BYTES = 8 };
 void link_begin(link_t *link, const link_settings_t *settings) {
   *link = (link_t){.settings = settings, .state = LINK_STOPPED};
   link_forget(link);
-  link_peer_announce(link);
+  link_announce(link);
 }
 
 void link_join(link_t *link, uint32_t run) {

@@ -190,6 +190,13 @@ void link_join(link_t *link, uint32_t run);
 /* Stops: answers HELLO and nothing else. Touches no tensor's memory any more. */
 void link_leave(link_t *link);
 
+/* Tells the peer of its own accord that this board has booted or stopped, once the peer takes no frame of the past for
+ * it. */
+void link_announce(link_t *link);
+
+/* Whether the peer is known to be in the run. */
+bool link_is_running(const link_t *link);
+
 /* In: the memory for tensor `number` (inference number modulo 256, without a gap) is free until LINK_FULL and as long
  * as the owner likes: the link writes to it only while LINK_GRANTED. */
 void link_accept(link_t *link, uint8_t channel, uint8_t *data, uint8_t number);

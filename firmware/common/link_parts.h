@@ -109,7 +109,6 @@ bool link_work_begin(link_t *link, link_job_t job, uint8_t index, uint32_t first
 /* link_peer.c */
 void link_peer_hello(link_t *link, const uint8_t *note);
 void link_peer_heard(link_t *link);
-void link_peer_announce(link_t *link); /* that this board has booted, once the peer takes no frame of the past for it */
 void link_peer_ask(link_t *link);
 void link_peer_asked(link_t *link);
 void link_peer_tick(link_t *link);

@@ -29,7 +29,7 @@ void link_peer_asked(link_t *link) {
   link->hello_ms = (uint16_t)(ms + link_ms_of(link, 64) + link->ahead / link->settings->baud);
 }
 
-void link_peer_announce(link_t *link) {
+void link_announce(link_t *link) {
   link->hello_ms = (uint16_t)(2u * LINK_SILENCE_MS + link_ms_of(link, 4));
 }
 
@@ -37,6 +37,8 @@ void link_peer_ask(link_t *link) {
   if (link->state == LINK_STOPPED || link->hello_ms || (link->answers & LINK_SAY_HELLO)) return;
   say_hello(link);
 }
+
+bool link_is_running(const link_t *link) { return link->state == LINK_RUNNING; }
 
 bool link_peer_is_sending(const link_t *link) {
   return link->quiet_ms < LINK_QUERY_MS && link->deaf_ms < link_ms_of(link, LINK_MAX_PAYLOAD + 64) + LINK_RETRY_MS;
@@ -95,6 +97,15 @@ static void join_asked(link_t *link, uint32_t run) {
   link_tell(link, LINK_EVENT_HELLO, LINK_NO_CHANNEL, run);
 }
 
+/* Who begins another run has left this one: where it is no newer one, the board joins it later, when it has stopped. */
+static void start_asked(link_t *link, uint32_t run) {
+  if (link->state == LINK_RUNNING && !is_newer(run, link->run)) {
+    link_fail(link, LINK_NO_CHANNEL, LINK_PEER_STOPPED);
+  } else {
+    join_asked(link, run);
+  }
+}
+
 static void stopped(link_t *link, bool is_reply) {
   if (link->state == LINK_RUNNING || (is_reply && ++link->refusals > MOST_REFUSALS)) {
     link_fail(link, LINK_NO_CHANNEL, LINK_PEER_STOPPED);
@@ -119,7 +130,7 @@ static void take_state(link_t *link, uint8_t state, uint32_t run, bool is_reply)
   } else if (is_in_run) {
     confirm(link);
   } else if (state == LINK_STARTING) {
-    join_asked(link, run);
+    start_asked(link, run);
   } else if (link->state != LINK_STOPPED && is_newer(run, link->run)) {
     link_fail(link, LINK_NO_CHANNEL, LINK_OTHER_RUN);
   }

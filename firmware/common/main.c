@@ -1,6 +1,7 @@
 /* Connects the modules: brings up clocks, UARTs and links, then runs the schedule for ever. */
 #include <stdint.h>
 
+#include "application_calls.h"
 #include "board.h"
 #include "clock.h"
 #include "cycle_counter.h"
@@ -11,6 +12,7 @@
 #include "run.h"
 #include "schedule.h"
 #include "stack.h"
+#include "standalone.h"
 #include "ticker.h"
 #include "transfers.h"
 #include "watchdog.h"
@@ -23,6 +25,7 @@ int main(void) {
   stack_begin();
   reset_begin();
   clock_begin();
+  standalone_begin();
   weights_update_finish();
   cycle_counter_begin();
   ticker_begin();
@@ -30,6 +33,7 @@ int main(void) {
   board_begin();
   host_begin(clock_ok ? board_host_uart.uart.clock_hz : clock_core_hz);
   transfers_begin();
+  application_calls_begin();
   schedule_run();
 }
 

@@ -7,7 +7,7 @@
 #include "frames.h"
 
 /* What IDENTIFY asks for. */
-enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS, IDENTIFY_STAGING };
+enum { IDENTIFY_STATE, IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS, IDENTIFY_STAGING, IDENTIFY_STANDALONE };
 
 /* All functions are called from the host's interrupt. `head` is the payload, of a request with data its first
  * FRAME_HEAD_BYTES.

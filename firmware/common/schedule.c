@@ -1,5 +1,6 @@
 #include "schedule.h"
 
+#include "application_calls.h"
 #include "cycle_counter.h"
 #include "error_codes.h"
 #include "exchange.h"
@@ -12,6 +13,7 @@
 #include "network.h"
 #include "run.h"
 #include "stack.h"
+#include "standalone.h"
 #include "ticker.h"
 #include "times.h"
 #include "transfers.h"
@@ -95,11 +97,14 @@ static void stop(void) {
   run_stop();
   markers_end_transfer();
   transfers_leave();
+  if (STANDALONE_IS_BUILT) transfers_announce();
+  standalone_note_stop();
 }
 
 /* The links join first: neighbours may already wait for an answer. */
 static uint8_t begin(uint32_t number, uint32_t *detail) {
   is_beginning = true;
+  standalone_note_run(number);
   exchange_reset();
   network_begin_run();
   times_clear();
@@ -128,6 +133,7 @@ static void obey(const run_request_t *request) {
   } else if (run_state == RUN_STOPPED) {
     code = ERROR_BUSY;
   }
+  standalone_yield();
   host_tell_obeyed(request->type, request->sequence, code, detail);
 }
 
@@ -140,6 +146,10 @@ static void change_run(void) {
   bool is_asked = run_take_request(&request);
   interrupts_unlock(lock);
   uint32_t unused;
+  if (has_failed) {
+    standalone_note_failure();
+    application_calls_failure();
+  }
   if (joined && joined != run_number) {
     begin(joined, &unused);
   } else if (has_failed) {
@@ -148,16 +158,18 @@ static void change_run(void) {
   if (is_asked) obey(&request);
 }
 
-static bool never(const void *unused) {
-  (void)unused;
-  return false;
+/* In no run: with a host, until it or a neighbour begins one. */
+static void rest(void) {
+  uint32_t unused;
+  bool is_due = run_wait(standalone_is_due, 0);
+  if (STANDALONE_IS_BUILT && is_due) begin(standalone_next_run(), &unused);
 }
 
 _Noreturn void schedule_run(void) {
   for (;;) {
     change_run();
     if (run_state == RUN_STOPPED) {
-      run_wait(never, 0);
+      rest();
     } else {
       infer();
     }

@@ -9,6 +9,7 @@
 #include "network_links.h"
 #include "reset.h"
 #include "run.h"
+#include "standalone.h"
 #include "ticker.h"
 #include "times.h"
 #include "weights_file.h"
@@ -20,7 +21,7 @@ link_identity_t transfers_identity;
 
 void transfers_begin(void) {
   transfers_identity = (link_identity_t){.plan = network_project_hash ^ weights_file_network(),
-                                         .boot_count = reset_count,
+                                         .boot_count = standalone_boot_count(),
                                          .board = network_board_index,
                                          .reset_cause = reset_cause};
   for (uint32_t i = 0; i < board_link_count; i++) {
@@ -71,6 +72,19 @@ void transfers_leave(void) {
   uint32_t lock = interrupts_lock();
   for (uint32_t i = 0; i < board_link_count; i++) link_leave(&board_links[i]);
   interrupts_unlock(lock);
+}
+
+void transfers_announce(void) {
+  uint32_t lock = interrupts_lock();
+  for (uint32_t i = 0; i < board_link_count; i++) link_announce(&board_links[i]);
+  interrupts_unlock(lock);
+}
+
+bool transfers_are_joined(void) {
+  for (uint32_t i = 0; i < board_link_count; i++) {
+    if (!link_is_running(&board_links[i])) return false;
+  }
+  return true;
 }
 
 bool transfers_are_busy(void) {
@@ -142,6 +156,16 @@ bool transfers_poll(void) {
 
 RUN_TASK task = transfers_poll;
 
+uint32_t transfers_neighbour(uint32_t cut) {
+  for (uint32_t i = 0; i < board_link_count; i++) {
+    const link_settings_t *settings = &network_link_settings[i];
+    for (uint32_t k = 0; k < settings->channel_count; k++) {
+      if (settings->plans[k].channel == cut) return settings->peer;
+    }
+  }
+  return network_board_index;
+}
+
 uint32_t transfers_repeats(void) {
   uint32_t sum = 0;
   for (uint32_t i = 0; i < board_link_count; i++) sum += board_links[i].counters.repeated;
@@ -191,7 +215,7 @@ static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
                                   [LINK_WRONG_BOARD] = ERROR_LINK_WRONG_BOARD,
                                   [LINK_CORRUPT] = ERROR_LINK_CORRUPT};
   uint32_t cut = channel == LINK_NO_CHANNEL ? link->settings->plans[0].channel : channel;
-  if (failure == LINK_NO_ANSWER) {
+  if (failure == LINK_NO_ANSWER && !standalone_is_own()) {
     run_warn(codes[failure], cut);
   } else {
     run_fail(codes[failure], cut);

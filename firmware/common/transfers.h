@@ -21,6 +21,15 @@ void transfers_begin(void);
 void transfers_join(uint32_t run);
 void transfers_leave(void);
 
+/* Tells the neighbours that the board is in no run, so that they need not find out. */
+void transfers_announce(void);
+
+/* Whether all neighbours are in the run. */
+bool transfers_are_joined(void);
+
+/* Index of the board at the other end of a cut. */
+uint32_t transfers_neighbour(uint32_t cut);
+
 /* Of a link's UART, or of its DMA channels. */
 void transfers_interrupt(uint32_t link);
 

@@ -121,3 +121,56 @@ def test_a_failure_leaves_nothing_half_written(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="stop"):
         fail_half_way()
     assert list(tmp_path.iterdir()) == []
+
+
+APPLICATION = ("board1/src/application.c", "board1/include/application.h")
+
+
+def generate_application(out: Path, text: str = "as generated", applications_of: Path | None = None) -> None:
+    with whole_folder(out, applications_of=applications_of) as folder:
+        for name in APPLICATION:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+
+
+def test_the_application_is_the_users(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    generate_application(out)
+    (out / APPLICATION[0]).write_text("the user's")
+    (out / "board1" / "src" / "application_sensor.c").write_text("another file of the user")
+    for _ in range(2):
+        check_output_folder(out)
+        generate_application(out, "of a newer version")
+        assert (out / APPLICATION[0]).read_text() == "the user's"
+        assert (out / APPLICATION[1]).read_text() == "of a newer version"
+        assert (out / "board1" / "src" / "application_sensor.c").read_text() == "another file of the user"
+
+
+def test_force_keeps_the_application_of_a_board_that_is_gone(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    generate_application(out)
+    (out / APPLICATION[0]).write_text("the user's")
+    (out / "notes.txt").write_text("precious")
+    with pytest.raises(InputError, match=r"\(notes.txt\)"), whole_folder(out):
+        pytest.fail("it is not replaced")
+    with whole_folder(out, force=True) as folder:
+        (folder / "board2").mkdir()
+    assert (out / APPLICATION[0]).read_text() == "the user's"
+    assert not (out / APPLICATION[1]).exists()
+    assert not (out / "notes.txt").exists()
+
+
+def test_a_folder_of_the_same_programs_gets_their_application(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    generate_application(first)
+    (first / APPLICATION[0]).write_text("the user's")
+    generate_application(second, applications_of=first)
+    generate_application(second)
+    assert [(second / name).read_text() for name in APPLICATION] == ["the user's", "as generated"]
+
+
+def test_application_files_of_a_folder_that_was_not_generated_are_not_taken_for_the_users(tmp_path: Path) -> None:
+    (tmp_path / APPLICATION[0]).parent.mkdir(parents=True)
+    (tmp_path / APPLICATION[0]).write_text("precious")
+    with pytest.raises(InputError, match="not generated"):
+        generate_application(tmp_path)

@@ -18,7 +18,7 @@ from tinysplit.boards.flash_sectors import FlashSlots
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.boards.parts import Memory
 from tinysplit.codegen.board_files import firmware_sources, wiring_test_sources
-from tinysplit.codegen.platformio_ini import COMPILER, macros
+from tinysplit.codegen.platformio_ini import COMPILER, Parts, macros
 from tinysplit.common.host_protocol import HostProtocol
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ BOARDS = (
     *("nucleo_g071rb", "disco_l496ag"),
     *(pytest.param(name, marks=pytest.mark.slow) for name in ("nucleo_f446re", "nucleo_h743zi")),
 )
+SETTINGS = """
+#define STANDALONE_FRAME_US 1000u
+#define STANDALONE_KEEPS_NEWEST true
+#define STANDALONE_INPUT 0u
+#define STANDALONE_HAS_GUARD true
+"""
 SLOTS = FlashSlots(Memory("flash", 0x08010000, 4096), Memory("flash", 0x08011000, 4096), 2048, 0x100000)
 # Symbols of the linker script that may be null, or that only some scripts have.
 WEAK = {
@@ -58,8 +64,10 @@ def symbols(path: Path) -> Symbols:
 
 def compiled(folder: Path, board: Board, sources: Iterable[Path]) -> None:
     folder.mkdir()
-    includes = [f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring")]
-    flags = (f"-mcpu={board.device.core}", "-mthumb", "-std=c11", "-O1", *(f"-D{each}" for each in macros(board)))
+    (folder / "standalone_settings.h").write_text(SETTINGS)
+    includes = [f"-I{folder}", *(f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring"))]
+    parts = macros(board, Parts(is_standalone=True))
+    flags = (f"-mcpu={board.device.core}", "-mthumb", "-std=c11", "-O1", *(f"-D{each}" for each in parts))
     for source in sources:
         command = [COMPILER, *flags, *includes, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
         subprocess.run(command, check=True)
@@ -87,6 +95,7 @@ def programs(board: Board) -> dict[str, Sequence[tuple[str, Path]]]:
     }
     return {
         **whole,
+        "without a host": firmware_sources(replace(linked, is_standalone=True)),
         "with nothing": firmware_sources(replace(firmware_of(board), has_diagnostics=False)),
         "that speaks MLPerf's protocol": firmware_sources(replace(linked, host=HostProtocol.MLPERF, weights=plain)),
         "that tests wires": wiring_test_sources(linked),

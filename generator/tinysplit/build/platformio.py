@@ -27,6 +27,20 @@ LOG_IN_PROJECT = Path(BUILD_FOLDER) / "build.log"
 
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 _OUTSIDE = re.compile(r"section `(\.\w+)' is not within region `(\w+)'")
+_APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the linker say, and what to say of it
+    (
+        re.compile(r"undefined reference to \W+application_(\w+)"),
+        "does not define application_{0}: define it, or set APPLICATION_{1} to 0 in application.h",
+    ),
+    (
+        re.compile(r"(?:multiple |re)definition of \W+application_(\w+)"),
+        "defines application_{0} twice: leave one definition",
+    ),
+    (
+        re.compile(r"attempt to use poisoned \W+application_(\w+)"),
+        "defines application_{0}, which is not called: set APPLICATION_{1} to 1 in application.h, or leave it out",
+    ),
+)
 _ERRORS = (  # of the compiler, the linker and SCons; then of PlatformIO and Python
     re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* "),
     re.compile(r"^Error: |^[\w.]+(Error|Exception)\b"),
@@ -43,7 +57,8 @@ def build_projects(
 
     Nothing is started for projects that are built already. `on_built` is called with the directory of each finished
     project. Raises ToolError when the compiler or PlatformIO is missing (before anything is started), when a build
-    fails, and when one takes more than TIME_LIMIT_S; CheckFailedError when a program does not fit into a memory of its
+    fails, and when one takes more than TIME_LIMIT_S; InputError for an application that does not fit its header;
+    CheckFailedError when a program does not fit into a memory of its
     board.
     """
     changed = [directory for directory in directories if not is_built(directory)]
@@ -155,6 +170,10 @@ def _failure(directory: Path, output: str) -> TinysplitError:
         return CheckFailedError(
             f"{section} of the program of {directory.name} does not fit into {memory} behind the data"
         )
+    for pattern, text in _APPLICATION_MISTAKES:
+        if mistake := pattern.search(output):
+            name = mistake.group(1)
+            return InputError(f"the application of {directory.name} {text.format(name, name.upper())}")
     return ToolError(f"building {directory} failed: {first_error(output)} (log: {directory / LOG_IN_PROJECT})")
 
 

@@ -49,6 +49,7 @@ _COMMANDS = {
     "library": ("build", "library"),
     "validate": ("quantize", "validate"),
     "measure": ("run", "measure"),
+    "monitor": ("monitor", "monitor"),
     "compare": ("compare", "compare"),
     "report": ("compare", "report"),
     "virtual": ("virtual", "virtual"),
@@ -125,6 +126,7 @@ _EXAMPLES = {
     ),
     "compare": ("compare old.json new.json --threshold 1",),
     "report": ("report out -o report.html",),
+    "monitor": ("monitor out --rig rig.toml",),
     "virtual": ("virtual out --tcp 5000",),
     "import-trace": ("import-trace out trace.vcd",),
     "run": (

@@ -11,5 +11,6 @@ def option(setting: Setting, text: str = "", **others: Any) -> Any:  # noqa: ANN
     """Return the option of a choice for a signature; `text` is the help of a command that has its own."""
     names = f"{setting.option}/{setting.off}" if setting.has_off else setting.option
     short = (setting.short,) if setting.short else ()
-    details = {"help": worded(text or setting.help), "min": setting.at_least, "max": setting.at_most, **others}
-    return typer.Option(names, *short, rich_help_panel=setting.heading, **details)
+    limits = {"min": setting.at_least, "max": setting.at_most}
+    details = {"help": worded(text or setting.help), "rich_help_panel": setting.heading, **limits, **others}
+    return typer.Option(names, *short, **details)

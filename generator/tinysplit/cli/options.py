@@ -17,6 +17,7 @@ from tinysplit.common.choices import (
     USUAL_MAX_TIME_INCREASE,
     USUAL_MIN_SQNR_DB,
     InputSource,
+    LateInputs,
     MapLayout,
     ProgrammerName,
     WeightsIn,
@@ -35,16 +36,19 @@ from tinysplit.settings.programs import (
     HOST_BAUD,
     HOST_PROTOCOL,
     KERNEL,
+    LATE_INPUTS,
     MARKERS,
     MLPERF_BYTE_SCALE,
     MLPERF_MODEL,
     SIGN,
+    STANDALONE,
     STRUCTURE_OF,
     WEIGHTS,
 )
 from tinysplit.settings.result_files import OUT
 from tinysplit.settings.samples import CALIBRATION_COUNT, INPUT_KEY, LAYOUT, SAMPLES
-from tinysplit.settings.search import OBJECTIVE
+from tinysplit.settings.search import FRAME_RATE, OBJECTIVE
+from tinysplit.settings.setting import Heading
 from tinysplit.split.problem import Objective
 
 if TYPE_CHECKING:
@@ -107,6 +111,18 @@ Markers = Annotated[bool, option(MARKERS)]
 Diagnostics = Annotated[bool, option(DIAGNOSTICS)]
 WeightsOption = Annotated[WeightsIn, option(WEIGHTS)]
 SignOption = Annotated[bool, option(SIGN)]
+StandaloneOption = Annotated[bool, option(STANDALONE)]
+FrameRateOfPrograms = Annotated[
+    float | None,
+    option(
+        FRAME_RATE,
+        f"With {STANDALONE(True)}: inputs per second, at equal intervals. By default the application is asked for one "
+        "whenever the boards are free.",
+        rich_help_panel=Heading.PROGRAMS,
+        show_default=False,
+    ),
+]
+LateInputsOption = Annotated[LateInputs, option(LATE_INPUTS)]
 StructureOf = Annotated[Path | None, option(STRUCTURE_OF)]
 CalibrationCount = Annotated[int, option(CALIBRATION_COUNT)]
 CostTableFile = Annotated[Path | None, option(COST_TABLE)]

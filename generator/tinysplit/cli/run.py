@@ -19,9 +19,11 @@ from tinysplit.cli.options import (
     CodeMemoryOption,
     CostTableFile,
     Diagnostics,
+    FrameRateOfPrograms,
     HostBaud,
     HostOptions,
     KernelOption,
+    LateInputsOption,
     Markers,
     ObjectiveOption,
     Out,
@@ -30,12 +32,13 @@ from tinysplit.cli.options import (
     SamplesOptions,
     SignOption,
     SplitPath,
+    StandaloneOption,
     StructureOf,
     WeightsOption,
     parse_kernels,
 )
 from tinysplit.cli.search_options import Assign, ChoiceOptions, SplitOptions, flattened
-from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, ProgrammerName, WeightsIn
+from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, LateInputs, ProgrammerName, WeightsIn
 from tinysplit.common.errors import UsageError
 from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.costs.settings import CostSettings
@@ -83,6 +86,9 @@ class ProgramsOfSplit:
     weights: WeightsOption = WeightsIn.ARRAYS
     sign: SignOption = False
     structure_of: StructureOf = None
+    standalone: StandaloneOption = False
+    frame_rate: FrameRateOfPrograms = None
+    late_inputs: LateInputsOption = LateInputs.NEWEST
 
     def options(self, mlperf: "Mlperf | None") -> "ProgramOptions":
         """Return the options of `pipeline.generate_folder`. Raises the errors of `ProgramOptions.of`."""
@@ -94,6 +100,9 @@ class ProgramsOfSplit:
             structure_of=self.structure_of,
             has_markers=self.markers,
             has_diagnostics=self.diagnostics,
+            is_standalone=self.standalone,
+            frame_rate=self.frame_rate,
+            late_inputs=self.late_inputs,
         )
         return ProgramOptions.of(settings, mlperf)
 

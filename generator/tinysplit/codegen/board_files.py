@@ -1,7 +1,7 @@
 """The files of a project that follow from its board: UARTs and clock, vector table and linker script."""
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ STACK_BYTES = 1792  # that the program can use
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed: a region of the MPU (mpu.c)
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
+_APPLICATION = "application_"  # before names of handlers: ST's start-up file has the others as weak symbols
 _LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")  # generated layers and what they share; CMake calls objects *.obj
 
 # Vectors 2 to 15 (Arm DDI 0403, B1.5.2).
@@ -82,7 +83,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class VectorsContext:
-    """The names of `board/vectors.c.j2`: handlers of the core's exceptions, and the names of the interrupts in use."""
+    """The names of `board/vectors.c.j2`: handlers of the core's exceptions, and those of all interrupts."""
 
     device: Device
     core_handlers: Sequence[str]
@@ -112,6 +113,7 @@ class LinkerScriptContext:
     code_ram: CodeRam | None
     ram_objects: str
     weights: FlashSlots | None
+    unhandled: Sequence[str]  # handlers that only the application may have
     stack_bytes: int
     spare_stack_bytes: int
 
@@ -130,11 +132,31 @@ def render_board_files(firmware: BoardFirmware) -> dict[str, str]:
     texts = {
         "src/board.c": _board_source(firmware, ports, handlers),
         "src/vectors.c": _vectors_source(firmware, [name for name, _ in handlers]),
-        "linker.ld": _linker_script(firmware, ports),
+        "linker.ld": _linker_script(firmware, ports, [name for name, _ in handlers]),
     }
     if firmware.markers:
         texts["include/markers_pins.h"] = render("board/markers_pins.h.j2", firmware.markers)
     return texts
+
+
+def used_parts(firmware: BoardFirmware) -> list[str]:
+    """Return what of the microcontroller the firmware has for itself, for the README of the folder."""
+    board, is_linked = firmware.board, not firmware.driving.polls
+    counter = "TIM2 (counts cycles)" if board.device.core == "cortex-m0plus" else "DWT (counts cycles)"
+    host = board.host_uart
+    parts = ["SysTick (the lowest priority)", counter, "IWDG", "MPU"]
+    parts.append(f"{host.name} ({host.tx.name}, {host.rx.name}; interrupt {host.irq_name}, priority 0)")
+    for port in _link_ports(firmware):
+        uart, channels = port.uart, [channel.name for channel in port.channels]
+        names = [*(channel.irq_name for channel in port.channels), *([uart.irq_name] if is_linked else [])]
+        interrupts = f"; interrupts {', '.join(dict.fromkeys(names))}, priority 1" if names else ""
+        with_dma = f"; {', '.join(channels)}" if channels else ""
+        parts.append(f"{uart.name} ({uart.tx.name}, {uart.rx.name}{with_dma}{interrupts})")
+    if firmware.external_layers and board.external:
+        parts.append(f"the external memory {board.external.part} and its controller")
+    if firmware.markers:
+        parts.append(f"the pins {firmware.markers.layer} and {firmware.markers.transfer}")
+    return parts
 
 
 def _link_ports(firmware: BoardFirmware) -> list[LinkPort]:
@@ -176,6 +198,8 @@ _HOST_SOURCES = {
     },
 }
 
+_STANDALONE_SOURCES = {"standalone.c", "own_input.c", "host_standalone.c"}
+
 # Modules that a program may lack: what they consist of, and what then has no use. `no_<module>.c` takes their place.
 _OPTIONAL_SOURCES = {
     "external_memory": {"external_memory.c"},
@@ -197,6 +221,7 @@ def firmware_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
     unused = {*_DRIVER_SOURCES.values(), "no_transfers.c"} - {_DRIVER_SOURCES[driver]} if driver else _TRANSFERS
     unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[firmware.host]
     unused |= set() if firmware.has_diagnostics else {"host_diagnostics.c"}
+    unused |= set() if firmware.is_standalone else _STANDALONE_SOURCES
     is_updatable = bool(weights and weights.slots.sector_bytes) and firmware.host is HostProtocol.TINYSPLIT
     has = {
         "external_memory": bool(firmware.external_layers),
@@ -293,7 +318,12 @@ def _board_source(firmware: BoardFirmware, links: Sequence[LinkPort], handlers: 
     return render("board/board.c.j2", source)
 
 
-def _vectors_source(firmware: BoardFirmware, handlers: Sequence[str]) -> str:
+def _handler(interrupt: str, own: Collection[str]) -> str:
+    """Return the handler of an interrupt: of those that are not the firmware's `own`, the application may have one."""
+    return f"{interrupt}_IRQHandler" if interrupt in own else f"{_APPLICATION}{interrupt}_IRQHandler"
+
+
+def _vectors_source(firmware: BoardFirmware, handlers: Collection[str]) -> str:
     device = firmware.board.device
     names = {interrupt.position: interrupt.name for interrupt in device.interrupts}
     own = {"SysTick": "SysTick_Handler"}
@@ -303,15 +333,16 @@ def _vectors_source(firmware: BoardFirmware, handlers: Sequence[str]) -> str:
     entries = [
         Vector(
             name=names.get(position, "reserved"),
-            handler=f"{names[position]}_IRQHandler" if names.get(position) in handlers else FAULTS,
+            handler=_handler(names[position], handlers) if position in names else FAULTS,
             position=position,
         )
         for position in range(max(names) + 1)
     ]
-    return render("board/vectors.c.j2", VectorsContext(device, sorted(own.values()), handlers, core_entries, entries))
+    every = [_handler(names[position], handlers) for position in sorted(names)]
+    return render("board/vectors.c.j2", VectorsContext(device, sorted(own.values()), every, core_entries, entries))
 
 
-def _linker_script(firmware: BoardFirmware, links: Sequence[LinkPort]) -> str:
+def _linker_script(firmware: BoardFirmware, links: Sequence[LinkPort], handled: Collection[str]) -> str:
     board, code = firmware.board, firmware.code
     has_dma_section = any(link.dma for link in links) and board.dma.memory != board.near_memory
     of_layers = tuple(f"*/layer_{number + 1:02}_*.o*" for number in code.layers)
@@ -328,6 +359,7 @@ def _linker_script(firmware: BoardFirmware, links: Sequence[LinkPort]) -> str:
         code_ram=None if code.in_ram is RamCode.NONE else board.code_ram,
         ram_objects=" ".join(of_layers or _LAYER_OBJECTS),
         weights=firmware.weights.slots if firmware.weights else None,
+        unhandled=[_handler(each.name, handled) for each in board.device.interrupts if each.name not in handled],
         stack_bytes=STACK_BYTES,
         spare_stack_bytes=SPARE_STACK_BYTES,
     )

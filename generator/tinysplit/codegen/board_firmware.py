@@ -33,6 +33,7 @@ class BoardFirmware:
     kept: Memory | None = None
     markers: MarkerPins | None = None  # pins that the firmware drives
     has_diagnostics: bool = True  # requests that only measuring needs
+    is_standalone: bool = False  # begins runs without a host
 
     @property
     def driver(self) -> LinkDriver | None:

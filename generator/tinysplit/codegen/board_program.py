@@ -124,6 +124,7 @@ class BoardProgram:
             kept=plan.kept_memory,
             markers=MarkerPins.of(self.board.name) if self.options.has_markers else None,
             has_diagnostics=self.options.has_diagnostics,
+            is_standalone=self.options.standalone is not None,
         )
 
     @property
@@ -138,6 +139,7 @@ class BoardProgram:
             host_ram_bytes=self._host_ram_bytes,
             has_markers=self.options.has_markers,
             has_diagnostics=self.options.has_diagnostics,
+            is_standalone=self.options.standalone is not None,
         )
 
     @property

@@ -59,6 +59,7 @@ def build_manifest(
         host_baud=first.host_baud,
         host_protocol=options.host_protocol,
         has_diagnostics=options.has_diagnostics,
+        standalone=options.standalone,
         calibration_samples=calibration_samples,
         predicted_compiler=first.plan.table.compiler,
         project_hash=project_hash,

@@ -186,9 +186,9 @@ def render_network(program: BoardProgram, longest_s: Mapping[int, float]) -> str
 
 def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> NetworkContext:
     board_plan, quantized = program.board_plan, program.quantized
-    network_input, network_output = _input(program), _output(program)
-    begin = [StepEntry("input", 0, "")] if network_input != ABSENT else []
-    end = [StepEntry("output", 0, "")] if network_output != ABSENT else []
+    own_input, own_output = network_input(program), _output(program)
+    begin = [StepEntry("input", 0, "")] if own_input != ABSENT else []
+    end = [StepEntry("output", 0, "")] if own_output != ABSENT else []
     entries = _transfers(program, len(begin))
     transfers = [entry for kind, entry in entries if kind in _MEASURED]
     waits = [entry for kind, entry in entries if kind not in _MEASURED]
@@ -200,8 +200,8 @@ def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> N
         arena_bytes=max(board_plan.arena_bytes, 1),
         near_bytes=board_plan.near_arena_bytes,
         near_begin=NEAR_BEGIN,
-        network_input=network_input,
-        network_output=network_output,
+        network_input=own_input,
+        network_output=own_output,
         watchdog_ms=watchdog_ms(program.longest_layer_s),
         has_long_layers=program.longest_layer_s * program.board.clock.core_hz > LONG_CYCLES,
         layers=[_layer_step(program, layer) for layer in program.computed],
@@ -219,7 +219,8 @@ def watchdog_ms(longest_s: float) -> int:
     return 0 if wanted_s > LONGEST_WATCHDOG_S else round(1000 * wanted_s)
 
 
-def _input(program: BoardProgram) -> BufferedTensor:
+def network_input(program: BoardProgram) -> BufferedTensor:
+    """Return the place of the network's input, `ABSENT` on boards that do not read it."""
     plan = program.board_plan
     if not plan.takes_input:
         return ABSENT

@@ -46,21 +46,38 @@ class PlatformioIniContext:
     system_platform: str
 
 
-def macros(board: Board, *, has_markers: bool = False) -> tuple[str, ...]:
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a program has beside the network, by macros that files of the firmware look at (`markers.h` and others)."""
+
+    has_markers: bool = False
+    has_application: bool = False
+    is_standalone: bool = False
+
+    @property
+    def macros(self) -> tuple[str, ...]:
+        """The macros of what there is."""
+        every = {"MARKERS": self.has_markers, "APPLICATION": self.has_application, "STANDALONE": self.is_standalone}
+        return tuple(name for name, is_there in every.items() if is_there)
+
+
+NOTHING = Parts()
+
+
+def macros(board: Board, parts: Parts = NOTHING) -> tuple[str, ...]:
     """Return what the compiler defines for every file of the board's project, as arguments of -D."""
     hse = (f"CLOCK_HSE_HZ={board.clock.oscillator_hz}u",) if board.clock_source is ClockSource.HSE else ()
     dual_issue = ("DSP_DUAL_ISSUE",) if board.device.core == "cortex-m7" else ()  # see firmware/common/dsp.h
-    markers = ("MARKERS",) if has_markers else ()  # see firmware/common/markers.h
-    return (board.device.vendor_define, *hse, *dual_issue, *markers)
+    return (board.device.vendor_define, *hse, *dual_issue, *parts.macros)
 
 
-def render_platformio_ini(board: Board, *, has_markers: bool = False) -> str:
+def render_platformio_ini(board: Board, parts: Parts = NOTHING) -> str:
     """Return the text of the board's platformio.ini, which names nothing of this machine."""
     return render(
         "project/platformio.ini.j2",
         PlatformioIniContext(
             board=board,
-            macros=macros(board, has_markers=has_markers),
+            macros=macros(board, parts),
             flags=Flags(),
             system=SYSTEM_ENVIRONMENT,
             stock=STOCK_ENVIRONMENT,
@@ -71,7 +88,7 @@ def render_platformio_ini(board: Board, *, has_markers: bool = False) -> str:
     )
 
 
-def render_cmake_files(board: Board, *, has_markers: bool = False) -> dict[str, str]:
+def render_cmake_files(board: Board, parts: Parts = NOTHING) -> dict[str, str]:
     """Return the text of each file of CMake by its name in the project."""
-    context = CMakeContext(board, macros(board, has_markers=has_markers))
+    context = CMakeContext(board, macros(board, parts))
     return {name: render(f"project/{name}.j2", context) for name in ("CMakeLists.txt", "toolchain.cmake")}

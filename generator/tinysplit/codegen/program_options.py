@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Self
 
 from tinysplit.codegen.mlperf import Mlperf
-from tinysplit.common.choices import WeightsIn
+from tinysplit.common.choices import LateInputs, WeightsIn
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.secret_key import SecretKey, weights_key
 from tinysplit.common.settings_class import settings_class
+from tinysplit.project.standalone import ProjectStandalone
 from tinysplit.project.structure import Structure
-from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL, MARKERS, SIGN, WEIGHTS
+from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL, MARKERS, SIGN, STANDALONE, WEIGHTS
 from tinysplit.weights_file.signing_key import SigningKey, signing_key
 
 
@@ -29,6 +30,9 @@ class ProgramSettings:
     structure_of: str | Path | None = None
     has_markers: bool = False
     has_diagnostics: bool = True
+    is_standalone: bool = False
+    frame_rate: float | None = None
+    late_inputs: LateInputs = LateInputs.NEWEST
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,14 +41,15 @@ class ProgramOptions:
 
     With `mlperf`, the board that reads the input speaks MLPerf Tiny's protocol; with `has_markers`, pins of all boards
     are high while layers and transfers run; without `has_diagnostics`, no board has the requests that only measuring
-    needs. With `weights_counter`, the weights are in configuration files, which have this counter, encrypted with
-    `weights_key` and signed by `weights_signer` if there are such; with `structure`, the programs have to be those of
-    this structure.
+    needs; with `standalone` the boards begin runs by themselves. With `weights_counter`, the weights are in
+    configuration files, which have this counter, encrypted with `weights_key` and signed by `weights_signer` if there
+    are such; with `structure`, the programs have to be those of this structure.
     """
 
     mlperf: Mlperf | None = None
     has_markers: bool = False
     has_diagnostics: bool = True
+    standalone: ProjectStandalone | None = None
     weights_counter: int | None = None
     weights_key: SecretKey | None = None
     weights_signer: SigningKey | None = None
@@ -74,6 +79,20 @@ class ProgramOptions:
             raise UsageError(
                 f"{HOST_PROTOCOL('mlperf')} has no request for a key: leave it out, or use {WEIGHTS('binary')}"
             )
+        standalone = ProjectStandalone.of(
+            settings.frame_rate, settings.late_inputs, is_standalone=settings.is_standalone
+        )
+        if standalone and mlperf:
+            raise UsageError(
+                f"{HOST_PROTOCOL('mlperf')} brings inputs over the host's port: leave {STANDALONE(True)} out"
+            )
+        if structure:
+            standalone = structure.project.standalone
+        if standalone and weights.are_encrypted:
+            raise UsageError(
+                f"{WEIGHTS('encrypted')} needs a host that gives the key after each start: leave {STANDALONE(True)} "
+                f"out, or use {WEIGHTS('binary')}"
+            )
         signer = signing_key() if settings.sign else None
         if structure and signer:
             structure.check_signer(signer.public_key)
@@ -81,6 +100,7 @@ class ProgramOptions:
             mlperf=mlperf,
             has_markers=settings.has_markers,
             has_diagnostics=settings.has_diagnostics,
+            standalone=standalone,
             weights_counter=structure.next_counter if structure else weights.first_counter,
             weights_key=weights_key() if weights.are_encrypted else None,
             weights_signer=signer,
@@ -113,6 +133,8 @@ def _check_same(structure: Structure, settings: ProgramSettings, mlperf: Mlperf 
         raise UsageError(f"the programs of {structure.folder} have no markers: leave {MARKERS(True)} out")
     if settings.weights not in (WeightsIn.ARRAYS, structure.weights):
         raise UsageError(f"the weights of {structure.folder} are {structure.weights}: leave {WEIGHTS} out")
+    if settings.is_standalone and not structure.project.standalone:
+        raise UsageError(f"the programs of {structure.folder} need a host: leave {STANDALONE(True)} out")
     if structure.project.has_diagnostics and not settings.has_diagnostics:
         raise UsageError(f"the programs of {structure.folder} have diagnostics: leave {DIAGNOSTICS(False)} out")
     if settings.sign and not structure.is_signed:

@@ -8,14 +8,15 @@ from pathlib import Path
 import onnx
 
 from tinysplit.boards.board_files import FOLDER, own_board_paths
-from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
+from tinysplit.codegen.application import check_standalone, render_application
+from tinysplit.codegen.board_files import firmware_sources, render_board_files, used_parts, write_files
 from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.codegen.layer_source import file_name, render_header, render_layer
 from tinysplit.codegen.manifest_builder import build_manifest
 from tinysplit.codegen.mlperf import render_mlperf_settings
 from tinysplit.codegen.network_source import render_network
 from tinysplit.codegen.note import BoardNote, write_project_hash
-from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
+from tinysplit.codegen.platformio_ini import Parts, render_cmake_files, render_platformio_ini
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.readme import write_readme
 from tinysplit.codegen.weights_source import MOST_KEY_RAM_BYTES
@@ -61,8 +62,10 @@ def generate(
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = _described(quantized.graph, model_bytes, parameters)
     programs = [program for of_copy in copies for program in of_copy]
+    check_standalone(copies)
     longest_s = {program.board_plan.index: program.longest_layer_s for program in programs}
-    with whole_folder(out, force=force) as folder:
+    structure_folder = options.structure.folder if options.structure else None
+    with whole_folder(out, force=force, applications_of=structure_folder) as folder:
         for program in programs:
             _write_program(folder / program.directory, program, longest_s)
         project_hash = write_project_hash(
@@ -72,9 +75,12 @@ def generate(
             options.structure.check_same(folder)
         weights_files = dict(_write_weights(folder, programs, project_hash))
         project = build_manifest(copies, described, baud, calibration_samples, project_hash, weights_files)
+        if project.standalone:
+            project.standalone.check_period(project.estimated_period_s)
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
-        _write_texts(folder, project, split)
+        used = {program.number: used_parts(program.firmware) for program in programs}
+        _write_texts(folder, project, split, used)
     return project
 
 
@@ -85,9 +91,9 @@ def _with_constants(plan: Plan, quantized: QuantizedGraph, key: SecretKey | None
     return with_decrypted_constants(plan, quantized, key.rounds, MOST_KEY_RAM_BYTES)
 
 
-def _write_texts(folder: Path, project: Project, split: SplitFile | None) -> None:
+def _write_texts(folder: Path, project: Project, split: SplitFile | None, used: Mapping[int, Sequence[str]]) -> None:
     project.write(folder)
-    write_readme(folder, project)
+    write_readme(folder, project, used)
     for name, path in own_board_paths(board.name for board in project.boards).items():
         (folder / FOLDER).mkdir(exist_ok=True)
         shutil.copyfile(path, folder / FOLDER / f"{name}.toml")
@@ -136,13 +142,15 @@ def _write_weights(
 def _project_texts(program: BoardProgram, longest_s: Mapping[int, float]) -> dict[str, str]:
     """Return the text of every file of a board's PlatformIO project by its path."""
     board, options = program.board, program.options
+    parts = Parts(has_markers=options.has_markers, has_application=True, is_standalone=options.standalone is not None)
     layers = {index + 1: source for index, source in program.computed.items()}
     texts = {
-        "platformio.ini": render_platformio_ini(board, has_markers=options.has_markers),
-        **render_cmake_files(board, has_markers=options.has_markers),
+        "platformio.ini": render_platformio_ini(board, parts),
+        **render_cmake_files(board, parts),
         **build_scripts(),
         "include/layers.h": render_header(layers),
         "src/network.c": render_network(program, longest_s),
+        **render_application(program),
         **render_board_files(program.firmware),
         **{f"src/{file_name(source.quantized, n)}": render_layer(source, n) for n, source in layers.items()},
     }

@@ -1,5 +1,6 @@
 """README.md of a generated folder, with the picture of its wires: the way from there to a measurement."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ class ReadmeBoard:
     number: int
     title: str
     layers: str  # "1, 2, 3"
+    used: tuple[str, ...]  # of the microcontroller by the firmware
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,17 @@ class ReadmeContext:
     speaks_mlperf: bool
     has_weights_files: bool
     is_encrypted: bool
+    is_standalone: bool
 
 
-def write_readme(folder: Path, project: Project) -> None:
-    """Write README.md, and the picture where there are links."""
+def write_readme(folder: Path, project: Project, used: Mapping[int, Sequence[str]]) -> None:
+    """Write README.md, and the picture where there are links; `used` are parts of each microcontroller, by number."""
     boards = tuple(
         ReadmeBoard(
             board.number,
             load_board(board.name).title,
             ", ".join(str(layer.number) for layer in project.layers if layer.board == board.number) or "none",
+            tuple(used.get(board.number, ())),
         )
         for board in project.boards
     )
@@ -58,6 +62,7 @@ def write_readme(folder: Path, project: Project) -> None:
         speaks_mlperf=speaks_mlperf,
         has_weights_files=project.weights_counter is not None,
         is_encrypted=any(board.weights_file and board.weights_file.is_encrypted for board in project.boards),
+        is_standalone=project.standalone is not None,
     )
     (folder / README_NAME).write_text(render("project/README.md.j2", context), encoding="utf-8")
     if project.links:

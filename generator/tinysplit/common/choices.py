@@ -43,6 +43,13 @@ class InputSource(StrEnum):
         return "input from the host's port" if self is InputSource.HOST else "input from the board"
 
 
+class LateInputs(StrEnum):
+    """What becomes of inputs that are due while boards that run without a host are busy."""
+
+    NEWEST = "newest"
+    REFUSE = "refuse"
+
+
 class Slices(StrEnum):
     """How layers may be divided over boards: by what is better, not at all, by channels or by rows."""
 

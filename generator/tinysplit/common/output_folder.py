@@ -1,10 +1,12 @@
 """Atomic writing of generated folders, which never replaces anything that was not generated.
 
 A generated folder has a list of its files with their SHA-256, as `sha256sum` reads it. What differs from it is
-the user's.
+the user's. The application of each board is the user's anyway, and stays when the folder is generated again.
 """
 
 import hashlib
+import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
@@ -15,6 +17,7 @@ from tinysplit.common.interrupts.temporary import moved_away, temporary_folder
 from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME, RESULT_NAMES
 from tinysplit.settings.result_files import FORCE
 
+_APPLICATION = re.compile(r"[^/]+/(src|include)/application[^/]*")
 _CMAKE_CACHE = "CMakeCache.txt"
 _NAMED = 5  # files that an error names
 
@@ -34,8 +37,10 @@ def check_output_folder(out: Path, *, force: bool = False) -> None:
         raise InputError(f"{out} is a file: name a folder to generate into")
     if not out.is_dir() or (force and _is_generated(out)):
         return
-    files = list(islice(_own(out), _NAMED + 1 if _is_generated(out) else 1))
-    if files and not _is_generated(out):
+    is_generated = _is_generated(out)
+    others = (name for name in _own(out) if not (is_generated and is_of_application(name)))
+    files = list(islice(others, _NAMED + 1 if is_generated else 1))
+    if files and not is_generated:
         older = ", or remove it if it is of an older tinysplit" if (out / MANIFEST_NAME).is_file() else ""
         raise InputError(f"{out} contains files that were not generated ({files[0]}): name a new folder{older}")
     if files:
@@ -75,6 +80,20 @@ def _own(folder: Path) -> Iterator[str]:
             yield name
 
 
+def is_of_application(name: str) -> bool:
+    """Whether a file, by its path in the folder, is one of a board's application: `board1_x/src/application*`."""
+    return bool(_APPLICATION.fullmatch(name))
+
+
+def _keep_applications(old: Path, fresh: Path) -> None:
+    """Copy the files of applications that the user has changed or added in `old` to the same places in `fresh`."""
+    for name in filter(is_of_application, _own(old)):
+        target = fresh / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copy2(old / name, target, follow_symlinks=False)
+
+
 def source_files(folder: Path) -> Iterator[Path]:
     """Yield all files of a folder in a fixed order, but not what PlatformIO and CMake have built."""
     for path in sorted(folder.iterdir()):
@@ -95,10 +114,11 @@ def _sha256(path: Path) -> str:
 
 
 @contextmanager
-def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
+def whole_folder(out: Path, *, force: bool = False, applications_of: Path | None = None) -> Iterator[Path]:
     """Yield a temporary folder beside `out` that replaces it if the block succeeds, and is deleted if it fails.
 
-    What was built in the folders of `out` stays there. The errors are those of `check_output_folder`, and InputError
+    What was built in the folders of `out` stays there, and so do applications, which may also be those of another
+    folder. The errors are those of `check_output_folder`, and InputError
     when `out` cannot be written.
     """
     check_output_folder(out, force=force)
@@ -108,6 +128,9 @@ def whole_folder(out: Path, *, force: bool = False) -> Iterator[Path]:
         with temporary_folder(target) as fresh:
             yield fresh
             _write_list(fresh)
+            for old in (applications_of, target):
+                if old and _is_generated(old):
+                    _keep_applications(old, fresh)
             _replace(target, fresh)
     except OSError as error:
         raise InputError(f"{out} cannot be written ({error.strerror}): name another folder") from None

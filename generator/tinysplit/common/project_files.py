@@ -18,6 +18,10 @@ RESULT_NAMES = frozenset({MEASUREMENT_NAME, VALIDATION_NAME, REPORT_NAME})  # wh
 SYSTEM_PLATFORM = "tinysplit_system"  # as its platform.json says
 SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler
 BUILD_FOLDER = ".pio"
+APPLICATION_SOURCE, APPLICATION_HEADER = (
+    "src/application.c",
+    "include/application.h",
+)  # the user's, in a board's project
 WEIGHTS_IN_PROJECT = Path("include") / "weights.bin"
 SYSTEM_BUILD_IN_PROJECT = Path(BUILD_FOLDER) / "build"  # of `tinysplit build` alone
 ELF_IN_PROJECT = SYSTEM_BUILD_IN_PROJECT / SYSTEM_ENVIRONMENT / "firmware.elf"

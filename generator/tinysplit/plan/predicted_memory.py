@@ -41,6 +41,9 @@ class PredictedMemory:
     ram_bytes: int
 
 
+EXPECTED_STANDALONE = PredictedMemory(1400, 64)  # of runs without a host, with an application that does nothing
+
+
 @dataclass(frozen=True)
 class PlannedProgram:
     """The program of a board: `layers` by number from 0, `host` the protocol of its host port."""
@@ -53,6 +56,7 @@ class PlannedProgram:
     host_ram_bytes: int = 0  # of the host's protocol, for an input
     has_markers: bool = False
     has_diagnostics: bool = True
+    is_standalone: bool = False
 
     @property
     def predicted(self) -> PredictedMemory:
@@ -63,7 +67,8 @@ class PlannedProgram:
         weights_bytes += EXPECTED_DRIVER_BYTES if external else 0
         flash_bytes = bytes_of(firmware.flash_parts, parts) + known.flash_bytes + weights_bytes + self.code_bytes
         ram_bytes = bytes_of(firmware.ram_parts, parts) + known.ram_bytes + self._ram_code_bytes
-        return PredictedMemory(round(flash_bytes), round(ram_bytes))
+        own = EXPECTED_STANDALONE if self.is_standalone else PredictedMemory(0, 0)
+        return PredictedMemory(round(flash_bytes) + own.flash_bytes, round(ram_bytes) + own.ram_bytes)
 
     @property
     def known(self) -> PredictedMemory:

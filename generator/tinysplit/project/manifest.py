@@ -37,6 +37,7 @@ from tinysplit.project.activity import BoardActivity, EstimatedSpan, ExternalPow
 from tinysplit.project.file_link import FileLink
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
+from tinysplit.project.standalone import ProjectStandalone
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL
 from tinysplit.split.figures import PlacementFigures
 
@@ -285,6 +286,7 @@ class Project(FileModel):
     host_baud: Hertz
     host_protocol: HostProtocol = HostProtocol.TINYSPLIT  # of the board that reads the input
     has_diagnostics: bool = True  # requests that only measuring needs
+    standalone: ProjectStandalone | None = None  # None: the programs need a host
     calibration_samples: Count
     predicted_compiler: str = ""  # for which memory is predicted
     project_hash: Count

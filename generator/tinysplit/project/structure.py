@@ -8,6 +8,7 @@ from typing import Self
 
 from tinysplit.common.choices import WeightsIn
 from tinysplit.common.errors import CheckFailedError, InputError, UsageError
+from tinysplit.common.output_folder import is_of_application
 from tinysplit.common.project_files import SPLIT_NAME
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
@@ -22,13 +23,19 @@ _COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 _SUFFIXES = {".c", ".h", ".ld"}
 LARGEST_COUNTER = (1 << 32) - 1
 CONTENT_HEADER = "weights_crc.h"  # changes with the weights
+_CONTENT_HEADERS = {CONTENT_HEADER, "tinysplit.h"}  # and what the application knows of the network
 
 
 def sources_of(directory: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield path and text, without comments, of each source of a board's program that its weights do not change."""
-    paths = (path for path in directory.rglob("*") if path.suffix in _SUFFIXES and path.name != CONTENT_HEADER)
+    """Yield path and text, without comments, of each source of a board's program.
+
+    Those of its application and those that its weights change are left out.
+    """
+    paths = (path for path in directory.rglob("*") if path.suffix in _SUFFIXES and path.name not in _CONTENT_HEADERS)
     for path in sorted(paths):
-        yield path.relative_to(directory).as_posix(), _COMMENT.sub(b"", path.read_bytes())
+        name = path.relative_to(directory).as_posix()
+        if not is_of_application(f"{directory.name}/{name}"):
+            yield name, _COMMENT.sub(b"", path.read_bytes())
 
 
 @dataclass(frozen=True)

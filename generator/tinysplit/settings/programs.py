@@ -75,6 +75,20 @@ DIAGNOSTICS = Setting(
     is_switch=True,
     has_off=True,
 )
+STANDALONE = Setting(
+    "standalone",
+    "Let the boards begin runs by themselves, with inputs from src/application.c of the board that reads them and "
+    "outputs to that of the board that has them; a host may watch, and measure.",
+    Heading.PROGRAMS,
+    argument="is_standalone",
+    is_switch=True,
+)
+LATE_INPUTS = Setting(
+    "late_inputs",
+    f"With {STANDALONE(True)} and a frame rate, inputs that are due while the boards are busy: newest takes the newest "
+    "of them as soon as the boards are free, refuse none. The others are dropped, and counted.",
+    Heading.PROGRAMS,
+)
 STRUCTURE_OF = Setting(
     "structure_of",
     f"Keep the programs of this folder, generated with {WEIGHTS('binary')}, for another network of the same "

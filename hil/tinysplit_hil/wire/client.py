@@ -12,6 +12,7 @@ from tinysplit_hil.wire.protocol import (
     IDENTIFY_NOTE,
     IDENTIFY_STACK,
     IDENTIFY_STAGING,
+    IDENTIFY_STANDALONE,
     IDENTIFY_WEIGHTS,
     RECORDS_PER_REPLY,
     BoardError,
@@ -22,6 +23,7 @@ from tinysplit_hil.wire.protocol import (
     Sending,
     StackUse,
     Stamps,
+    StandaloneCounters,
     TimeRecord,
     pack_load,
     pack_read_output,
@@ -110,6 +112,11 @@ class BoardClient:
             return StackUse.unpack(payload)
         except struct.error:
             raise self._port.error("does not tell its stack: generate, build and flash it again") from None
+
+    def standalone(self) -> Task[StandaloneCounters]:
+        """Return what a board without a host has counted. Raises ClientError if its program needs a host."""
+        payload = yield from self._port.ask(MessageType.IDENTIFY, IDENTIFY_STANDALONE)
+        return self._unpacked(StandaloneCounters.unpack, payload, "IDENTIFY")
 
     def weights(self) -> Task[WeightsIdentity]:
         """Return the configuration file in the board's flash. Raises ClientError if its program takes none."""

@@ -17,6 +17,7 @@ RECORDS_PER_REPLY = 128
 HOST_PAYLOAD_BYTES = 1024
 # Payload of IDENTIFY: what it asks for.
 IDENTIFY_NOTE, IDENTIFY_STACK, IDENTIFY_WEIGHTS, IDENTIFY_STAGING = b"\x01", b"\x02", b"\x03", b"\x04"
+IDENTIFY_STANDALONE = b"\x05"
 
 _IDENTITY = struct.Struct("<BBBBIIIIIBBBBIIIIIIII")
 _VERSION_1_IDENTITY_BYTES = 24
@@ -35,6 +36,7 @@ _DONE = struct.Struct("<II")
 _TAKEN = struct.Struct("<I")
 _ERROR = struct.Struct("<B3xI")
 _STACK = struct.Struct("<II")
+_STANDALONE = struct.Struct("<7I")
 
 
 class MessageType(IntEnum):
@@ -87,6 +89,8 @@ class ErrorCode(IntEnum):
     EXTERNAL_MEMORY = 23
     WEIGHTS = 24
     FLASH_WRITE = 25
+    APPLICATION_BLOCKED = 26
+    INPUT_OVERRUN = 27
 
 
 class RecordKind(IntEnum):
@@ -117,6 +121,9 @@ class BoardState(IntEnum):
     RUNNING = 2
 
 
+APPLICATION_FUNCTIONS = {  # by the detail of APPLICATION_BLOCKED
+    number: f"application_{name}" for number, name in enumerate(("begin", "input", "output", "failure", "idle"), 1)
+}
 RESET_CAUSES = ("unknown", "power", "reset pin", "watchdog", "software", "brown-out")
 
 _MEANINGS = {
@@ -143,6 +150,9 @@ _MEANINGS = {
     " and that it is the one of the board's file",
     ErrorCode.WEIGHTS: "{weights}",
     ErrorCode.FLASH_WRITE: "its flash cannot be erased or programmed: check its supply and write protection",
+    ErrorCode.APPLICATION_BLOCKED: "{function} has blocked the board until the watchdog reset it: let it return soon,"
+    " and go on when it is called again",
+    ErrorCode.INPUT_OVERRUN: "application_input has written beyond the {detail} bytes of the input: fill no more",
     ErrorCode.STACK_OVERFLOW: "stack overflow at 0x{detail:08x} (0: not known): build and flash the board again",
 }
 
@@ -214,6 +224,32 @@ class StackUse:
     def free_bytes(self) -> int:
         """Bytes that were never used."""
         return self.stack_bytes - self.used_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandaloneCounters:
+    """What a board that runs without a host has done since its reset.
+
+    `failure` is the code of the error that ended the last run that failed, 0 before; inputs are dropped where they were
+    due while the board was busy.
+    """
+
+    runs: int
+    failures: int
+    failure: int
+    failure_detail: int
+    dropped: int
+    inputs: int
+    outputs: int
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        """Return the counters in the payload of a reply. Raises struct.error for a wrong length."""
+        return cls(**dict(zip(cls.__dataclass_fields__, _STANDALONE.unpack(payload), strict=True)))
+
+    def pack(self) -> bytes:
+        """Return the payload of a reply."""
+        return _STANDALONE.pack(*(getattr(self, name) for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -298,8 +334,9 @@ class BoardError:
             code = ErrorCode(self.code)
         except ValueError:
             return f"unknown error {self.code} (detail {self.detail})"
-        weights = weights_reason(self.detail)
-        return f"{code.name}: {_MEANINGS[code].format(cut=self.detail + 1, detail=self.detail, weights=weights)}"
+        weights, function = weights_reason(self.detail), APPLICATION_FUNCTIONS.get(self.detail, "a function")
+        facts = {"cut": self.detail + 1, "detail": self.detail, "weights": weights, "function": function}
+        return f"{code.name}: {_MEANINGS[code].format(**facts)}"
 
 
 def pack_reset(run: int) -> bytes:

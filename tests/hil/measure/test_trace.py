@@ -11,7 +11,7 @@ from rigs.fake_rig import make_project
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.marker_pins import MarkerPins
-from tinysplit.codegen.platformio_ini import render_cmake_files, render_platformio_ini
+from tinysplit.codegen.platformio_ini import Parts, render_cmake_files, render_platformio_ini
 from tinysplit.common.errors import InputError
 from tinysplit_hil.trace import files
 from tinysplit_hil.trace.files import read_trace
@@ -240,8 +240,8 @@ def test_pins_of_markers_are_free(name: str) -> None:
 @pytest.mark.parametrize("has_markers", [False, True])
 def test_only_projects_with_markers_define_them(has_markers: bool) -> None:
     board = load_board("nucleo_h743zi")
-    cmake = render_cmake_files(board, has_markers=has_markers)["CMakeLists.txt"]
-    texts = (render_platformio_ini(board, has_markers=has_markers), cmake)
+    parts = Parts(has_markers=has_markers)
+    texts = (render_platformio_ini(board, parts), render_cmake_files(board, parts)["CMakeLists.txt"])
     assert ["MARKERS" in text for text in texts] == [has_markers] * 2
 
 

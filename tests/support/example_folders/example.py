@@ -1,6 +1,7 @@
 """The example network, generated and built for some boards."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from commands.command_line import run
 from session.shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
+from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import Slices
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.sample_files import SampleSource
@@ -37,10 +39,12 @@ def generate_example(
     baud: int = 115200,
     model: Path = MODEL,
     calibration: Path | SampleSource = CALIBRATION,
+    programs: ProgramOptions = PLAIN,
 ) -> Project:
     """Split and generate; every board gets a layer."""
     settings = CostSettings(bits=bits, baud=baud, use_all=True)
     context = pipeline.Context.load(model, board_names, settings, Console(quiet=True))
+    context = replace(context, programs=programs)
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     return pipeline.generate_folder(context, split, calibration, out)
 

@@ -14,7 +14,8 @@ from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
-from tinysplit.codegen.platformio_ini import COMPILER, macros
+from tinysplit.codegen.platformio_ini import COMPILER, Parts, macros
+from tinysplit.common.project_files import APPLICATION_HEADER
 from tinysplit.project.manifest import Project
 
 CHECKSUM = Path(__file__).parents[3] / "boards" / "platform" / "checksum.py"
@@ -222,7 +223,11 @@ def firmware_of(
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:
     """Compile and link a project into firmware.elf, in the order of PlatformIO."""
     sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c"))
-    linked = link_sources(folder, board, sources, *(f"-D{macro}" for macro in macros(board)), *WARNINGS)
+    parts = Parts(
+        has_application=(folder / APPLICATION_HEADER).exists(),
+        is_standalone=(folder / "include" / "standalone_settings.h").exists(),
+    )
+    linked = link_sources(folder, board, sources, *(f"-D{macro}" for macro in macros(board, parts)), *WARNINGS)
     if linked.returncode == 0:
         subprocess.run([sys.executable, CHECKSUM, "firmware.elf"], cwd=folder, check=True)
     return linked

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.settings import CostSettings
@@ -46,9 +47,18 @@ Strike = Callable[[], None]
 
 
 def build_small_network(
-    out: Path, *board_names: str, baud: int = 921600, seed: int = 1, driver: LinkDriver | None = None
+    out: Path,
+    *board_names: str,
+    baud: int = 921600,
+    seed: int = 1,
+    driver: LinkDriver | None = None,
+    programs: ProgramOptions = PLAIN,
+    change: Callable[[Project, Path], None] = lambda _project, _folder: None,
 ) -> Project:
-    """Build three layers of a few milliseconds; `seed` is that of the weights. Every cut has 2304 bytes, two frames."""
+    """Build three layers of a few milliseconds; `seed` is that of the weights. Every cut has 2304 bytes, two frames.
+
+    `change` may change the generated folder before it is built.
+    """
     out.mkdir(parents=True)
     numbers = np.random.default_rng(seed)
     builder = OnnxBuilder((1, 1, 16, 16))
@@ -62,8 +72,10 @@ def build_small_network(
     np.savez(out / "samples.npz", x=numbers.normal(size=(32, 1, 16, 16)).astype(np.float32))
     settings = CostSettings(baud=baud, use_all=True, link_driver=driver)
     context = pipeline.Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
+    context = replace(context, programs=programs)
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
+    change(project, out / "project")
     build_folder(project, out / "project").check()
     return project
 
@@ -204,7 +216,7 @@ def _wires(project: Project) -> list[Wire]:
     return [Wire(*((end.board - 1, end.uart) for end in link.ends)) for link in project.links]
 
 
-def _inputs_and_outputs(folder: Path, project: Project) -> tuple[IntArray, IntArray]:
+def inputs_and_outputs(folder: Path, project: Project) -> tuple[IntArray, IntArray]:
     """Return the integers of the samples, and the outputs by the integer reference, samples x elements."""
     quantized = read_quantized(folder, project)
     samples = load_samples(folder.parent / "samples.npz", quantized.graph)
@@ -243,7 +255,7 @@ def faulty_boards(
         VirtualBoard(*each, starts=index != dead) for index, each in enumerate(zip(kinds, elfs, errors, strict=True))
     ]
     wires = _wires(project)
-    inputs, expected = _inputs_and_outputs(folder, project)
+    inputs, expected = inputs_and_outputs(folder, project)
     with ExitStack() as stack:
         name = f"faulty-{project.project_hash:08x}"
         virtual = stack.enter_context(open_registered(name, VirtualRig(boards, wires)))

@@ -1,0 +1,81 @@
+/* The calls of the user's application, src/application.c of the project: of the functions that its
+ * include/application.h names, and no others. Such programs define APPLICATION.
+ *
+ * A word that survives resets says which function runs, so that a board which one of them has blocked names it after
+ * the reset by the watchdog.
+ */
+#ifndef APPLICATION_CALLS_H
+#define APPLICATION_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "network.h"
+
+#ifdef APPLICATION
+#include "application.h"
+#endif
+
+#define APPLICATION_IS_CALLED \
+  (APPLICATION_BEGIN || APPLICATION_INPUT || APPLICATION_OUTPUT || APPLICATION_FAILURE || APPLICATION_IDLE)
+
+/* The detail of ERROR_APPLICATION_BLOCKED. */
+typedef enum {
+  APPLICATION_CALL_BEGIN = 1,
+  APPLICATION_CALL_INPUT,
+  APPLICATION_CALL_OUTPUT,
+  APPLICATION_CALL_FAILURE,
+  APPLICATION_CALL_IDLE
+} application_call_t;
+
+void application_calls_enter(application_call_t call);
+void application_calls_leave(void);
+
+/* Says that the application has blocked the board until the watchdog reset it, if it has. */
+void application_calls_report_block(void);
+
+/* Tells the application why a run has ended (run_error). */
+void application_calls_tell_failure(void);
+
+/* To be called once, after all of the firmware has begun. */
+static inline void application_calls_begin(void) {
+#if APPLICATION_IS_CALLED
+  application_calls_report_block();
+#endif
+#if APPLICATION_BEGIN
+  application_calls_enter(APPLICATION_CALL_BEGIN);
+  application_begin();
+  application_calls_leave();
+#endif
+}
+
+/* False without an application that has inputs, and while there is none. */
+static inline bool application_calls_input(void *input) {
+  bool is_there = false;
+#if APPLICATION_INPUT
+  application_calls_enter(APPLICATION_CALL_INPUT);
+  is_there = application_input(input);
+  application_calls_leave();
+#else
+  (void)input;
+#endif
+  return is_there;
+}
+
+static inline void application_calls_output(const void *output) {
+#if APPLICATION_OUTPUT
+  application_calls_enter(APPLICATION_CALL_OUTPUT);
+  application_output(output);
+  application_calls_leave();
+#else
+  (void)output;
+#endif
+}
+
+static inline void application_calls_failure(void) {
+#if APPLICATION_FAILURE
+  application_calls_tell_failure();
+#endif
+}
+
+#endif

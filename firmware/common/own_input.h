@@ -1,0 +1,15 @@
+/* Inputs of the application, in runs that the boards have begun (standalone.h). */
+#ifndef OWN_INPUT_H
+#define OWN_INPUT_H
+
+#include <stdbool.h>
+
+/* For a new run. */
+void own_input_reset(void);
+
+/* Waits until all neighbours are in the run, an input is due and the application has it: in the arena, without a copy.
+ * False when the run has ended before.
+ */
+bool own_input_take(void);
+
+#endif

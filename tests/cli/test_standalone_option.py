@@ -1,0 +1,143 @@
+"""`generate --standalone`, the application that comes with every folder, `monitor`, and mistakes in all of them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands.command_line import BAD_INPUT, USAGE, run
+from example_folders.example import CALIBRATION, MODEL
+from rigs.standalone_boards import standalone_project
+from session.shared_folder import made_once
+
+G071 = "nucleo_g071rb"
+
+
+@pytest.fixture(scope="module")
+def split_file() -> Path:
+    """Return a split of the example over two boards, in whole layers."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        boards = ("-b", G071, "-b", G071, "--use-all", "--slices", "none", "--baud", "921600")
+        run("split", str(MODEL), *boards, "-o", str(folder / "split.json"))
+
+    return made_once("split-for-standalone", make) / "split.json"
+
+
+def generate(split_file: Path, out: Path, *options: str, expect: int = 0) -> str:
+    return run(
+        "generate",
+        str(MODEL),
+        "--split",
+        str(split_file),
+        "-s",
+        str(CALIBRATION),
+        "-o",
+        str(out),
+        *options,
+        expect=expect,
+    )
+
+
+def test_only_standalone_programs_have_its_parts(split_file: Path, tmp_path: Path) -> None:
+    for name, options in (("host", ()), ("standalone", ("--standalone", "--frame-rate", "10"))):
+        generate(split_file, tmp_path / name, *options)
+    host, alone = (tmp_path / name / f"board1_{G071}" for name in ("host", "standalone"))
+    for path, is_standalone in ((host, False), (alone, True)):
+        assert (path / "include" / "standalone_settings.h").exists() == is_standalone
+        assert (path / "lib/tinysplit_firmware/src/standalone.c").exists() == is_standalone
+        assert ("-D STANDALONE" in (path / "platformio.ini").read_text()) == is_standalone
+        assert (path / "src" / "application.c").is_file()
+    assert "APPLICATION_INPUT 1" in (alone / "include" / "application.h").read_text()
+    assert "STANDALONE_FRAME_US 100000u" in (alone / "include" / "standalone_settings.h").read_text()
+    assert "SysTick" in (tmp_path / "host" / "README.md").read_text()
+    assert "was generated without --standalone" in run("monitor", str(tmp_path / "host"), expect=BAD_INPUT)
+
+
+def test_an_application_stays_when_another_split_is_generated(split_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    generate(split_file, out)
+    mine = out / f"board1_{G071}" / "src" / "application.c"
+    mine.write_text("/* mine */\n")
+    untouched = out / f"board2_{G071}" / "include" / "application.h"
+    before = untouched.read_text()
+    generate(split_file, out, "--standalone", "--force")
+    assert mine.read_text() == "/* mine */\n"
+    assert untouched.read_text() != before
+    assert "APPLICATION_OUTPUT 1" in untouched.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "text"),
+    [
+        (("--frame-rate", "10"), USAGE, "--frame-rate is for boards without a host: add --standalone"),
+        (("--late-inputs", "refuse"), USAGE, "--late-inputs is for boards without a host: add --standalone"),
+        (("--standalone", "--late-inputs", "refuse"), USAGE, "--late-inputs is for inputs at a rate: add --frame-rate"),
+        (("--standalone", "--frame-rate", "0"), USAGE, "each microsecond to 71 minutes"),
+        (("--standalone", "--frame-rate", "1e-9"), USAGE, "each microsecond to 71 minutes"),
+        (("--standalone", "--frame-rate", "500"), BAD_INPUT, "give at most"),
+        (
+            ("--standalone", "--host-protocol", "mlperf", "--mlperf-model", "ic01"),
+            USAGE,
+            "brings inputs over the host's port: leave --standalone out",
+        ),
+        (("--standalone", "--weights", "encrypted"), USAGE, "needs a host that gives the key after each start"),
+    ],
+)
+def test_what_boards_cannot_do_is_refused(
+    split_file: Path, tmp_path: Path, options: tuple[str, ...], status: int, text: str
+) -> None:
+    assert text in generate(split_file, tmp_path / "out", *options, expect=status)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_boards_are_watched_and_measured_while_they_run() -> None:
+    _, folder = standalone_project(G071, "nucleo_f401re")
+    boards = json.loads(run("monitor", str(folder), "--seconds", "0.5", "--json"))["boards"]
+    assert [board["error"] for board in boards] == [None, None]
+    assert [board["counters"]["failures"] for board in boards] == [0, 0]
+    assert any(board["counters"]["inputs"] > 10 for board in boards)
+    assert any((board["results_per_s"] or 0) > 20 for board in boards)
+    assert all(board["seconds_of_steps"] for board in boards)
+    assert "last reset" in run("monitor", str(folder), "--seconds", "0.1")
+    samples = folder.parent / "samples.npz"
+    measured = json.loads(run("measure", str(folder), "-s", str(samples), "--sample-count", "3", "--json"))
+    assert measured["failures"] == []
+    assert measured["output"]["bit_exact"]
+
+
+Change = Callable[[str], str]
+MISTAKES: tuple[tuple[str, Change, str], ...] = (
+    ("src/application.c", lambda text: text.replace("application_begin", "begin"), "does not define application_begin"),
+    ("src/application.c", lambda text: text + "void application_idle(void) {}\n", "defines application_idle twice"),
+    ("src/application_more.c", lambda _text: "void application_idle(void) {}\n", "defines application_idle twice"),
+    (
+        "include/application.h",
+        lambda text: text.replace("APPLICATION_IDLE 1", "APPLICATION_IDLE 0"),
+        "",
+    ),
+    (
+        "src/application.c",
+        lambda text: text.replace("#if APPLICATION_IDLE", "#if 1"),
+        "defines application_idle, which is not called: set APPLICATION_IDLE to 1",
+    ),
+)
+
+
+@pytest.mark.slow
+def test_mistakes_of_an_application_are_one_line_each(split_file: Path, tmp_path: Path) -> None:
+    built = tmp_path / "out"
+    generate(split_file, built, "--standalone")
+    project = built / f"board2_{G071}"
+    for name, change, text in MISTAKES:
+        path = project / name
+        before = path.read_text() if path.exists() else None
+        path.write_text(change(before or ""))
+        assert text in run("build", str(built), expect=BAD_INPUT if text else 0)
+        if before is None:
+            path.unlink()
+        elif text:
+            path.write_text(before)

@@ -1,0 +1,151 @@
+"""Boards that run without a host: order of power-on, faults, inputs by time, and mistakes of applications."""
+
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+
+from rigs.faulty_boards import MS_PS
+from rigs.standalone_boards import (
+    FREE_RUNNING,
+    SAMPLES,
+    StandaloneBoards,
+    babble,
+    cut,
+    heal,
+    standalone_boards,
+    standalone_project,
+)
+from tinysplit.common.choices import LateInputs
+from tinysplit.project.standalone import ProjectStandalone
+from tinysplit_hil.wire.protocol import ErrorCode
+from virtual_stm32 import ResetCause
+
+G071, F401 = "nucleo_g071rb", "nucleo_f401re"
+PAIR, CHAIN = (G071, F401), (F401, G071, G071)
+RECOVERY_MS = 250 + 60  # beside the start of a board and two inferences
+
+pytestmark = pytest.mark.slow
+
+
+def opened(
+    names: tuple[str, ...] = PAIR, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
+) -> AbstractContextManager[StandaloneBoards]:
+    return standalone_boards(*standalone_project(*names, standalone=standalone, overrun=overrun))
+
+
+@pytest.mark.parametrize("names", [PAIR, CHAIN, (G071,)], ids="-".join)
+def test_boards_run_by_themselves(names: tuple[str, ...]) -> None:
+    with opened(names) as boards:
+        boards.run(300)
+        assert boards.right >= 2 * SAMPLES
+        assert not boards.wrong
+        assert [boards.read(index, "begun") for index in range(len(names))] == [1] * len(names)
+        assert boards.read(boards.first, "failures") == 0
+        assert boards.read(boards.last, "idled")
+        assert boards.read(boards.last, "interrupts") == 1
+        assert boards.result_ms[0] < 100
+
+
+@pytest.mark.parametrize(("late", "late_ms"), [(0, 40), (1, 40), (0, 3000), (1, 3000)])
+def test_the_order_of_power_on_does_not_matter(late: int, late_ms: int) -> None:
+    with opened() as boards:
+        boards.virtual.reset_board(late, ResetCause.POWER_UP, 0, held_ps=late_ms * MS_PS)
+        boards.run(late_ms + RECOVERY_MS)
+        assert boards.right
+        assert not boards.wrong
+        assert boards.result_ms[0] > late_ms
+
+
+def check_recovery(boards: StandaloneBoards, within_ms: float = RECOVERY_MS) -> None:
+    """Check that results go on by themselves."""
+    before = boards.right
+    boards.run(within_ms)
+    assert boards.right > before
+    assert not boards.wrong
+
+
+@pytest.mark.parametrize("names", [PAIR, CHAIN], ids="-".join)
+@pytest.mark.parametrize("cause", [ResetCause.PIN, ResetCause.WATCHDOG, ResetCause.BROWN_OUT])
+def test_a_board_that_was_reset_is_noticed_and_all_go_on(names: tuple[str, ...], cause: ResetCause) -> None:
+    numbers = random.Random(f"{cause} {names}")  # noqa: S311 (no secret)
+    with opened(names) as boards:
+        for index in range(len(names)):
+            boards.run(70 + 30 * numbers.random())
+            seen = [boards.read(each, "failures") for each in range(len(names))]
+            boards.virtual.reset_board(index, cause)
+            check_recovery(boards)
+            assert all(boards.read(each, "failures") > seen[each] for each in range(len(names)) if each != index)
+
+
+@pytest.mark.parametrize(("index", "off_ms"), [(0, 1), (1, 300), (2, 5000), (0, 5000)])
+def test_a_power_cut_of_any_board(index: int, off_ms: int) -> None:
+    with opened(CHAIN) as boards:
+        boards.run(110)
+        boards.virtual.reset_board(index, ResetCause.POWER_UP, held_ps=off_ms * MS_PS)
+        boards.run(off_ms)
+        check_recovery(boards)
+
+
+@pytest.mark.parametrize(("wire", "cut_ms"), [(0, 3), (1, 200), (0, 4000), (1, 4000)])
+def test_a_cut_wire(wire: int, cut_ms: int) -> None:
+    with opened(CHAIN) as boards:
+        boards.run(110)
+        cut(boards, cut_ms, wire)
+        boards.run(cut_ms)
+        check_recovery(boards)
+
+
+@pytest.mark.parametrize("wire", [0, 1])
+def test_a_wire_that_babbles(wire: int) -> None:
+    with opened(CHAIN) as boards:
+        boards.run(110)
+        babble(boards, wire, wire)
+        boards.run(1000)
+        heal(boards, wire)
+        check_recovery(boards, 500)
+
+
+@pytest.mark.parametrize(
+    ("frame_us", "late_inputs", "is_right"),
+    [
+        (40_000, LateInputs.NEWEST, lambda inputs, dropped: inputs == 10 and dropped == 0),
+        (10_000, LateInputs.NEWEST, lambda inputs, dropped: 15 <= inputs <= 19 and 36 <= inputs + dropped <= 40),
+        (10_000, LateInputs.REFUSE, lambda inputs, dropped: 12 <= inputs <= 19 and 36 <= inputs + dropped <= 40),
+    ],
+)
+def test_inputs_come_at_their_rate_and_late_ones_are_counted(
+    frame_us: int,
+    late_inputs: LateInputs,
+    is_right: Callable[[int, int], bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rate is higher than `generate` would let pass."""
+    monkeypatch.setattr(ProjectStandalone, "check_period", lambda *_: None)
+    with opened(standalone=ProjectStandalone(frame_us=frame_us, late_inputs=late_inputs)) as boards:
+        boards.run(400)
+        assert boards.right >= 8
+        assert not boards.wrong
+        counters = boards.counters(boards.first)
+        assert is_right(counters.inputs, counters.dropped), counters
+
+
+def test_an_input_that_is_overrun_is_named_and_its_inference_has_no_result() -> None:
+    with opened(overrun=3) as boards:
+        boards.run(200)
+        assert boards.right == 0
+        assert not boards.wrong
+        assert boards.read(boards.first, "reason") == ErrorCode.INPUT_OVERRUN
+        assert boards.read(boards.first, "board_of_failure") == boards.first + 1
+
+
+def test_an_application_that_blocks_is_reset_and_named() -> None:
+    with opened() as boards:
+        boards.run(100)
+        starts = boards.virtual.start_count(boards.first)
+        boards.set(boards.first, "blocks", 1)
+        boards.run(2600)
+        assert boards.virtual.start_count(boards.first) == starts + 1
+        assert boards.read(boards.first, "reason") == ErrorCode.APPLICATION_BLOCKED
+        check_recovery(boards)

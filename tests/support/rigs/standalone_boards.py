@@ -1,0 +1,210 @@
+"""Virtual boards that run without a host, with an application that gives samples and notes results."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from elftools.elf.elffile import ELFFile
+
+from rigs.faulty_boards import MS_PS, build_small_network, inputs_and_outputs
+from session.shared_folder import made_once
+from tinysplit.boards.catalog import load_board
+from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.manifest import Project, ProjectBoard
+from tinysplit.project.standalone import ProjectStandalone
+from tinysplit_hil.rig.project_rig import project_wires
+from tinysplit_hil.wire.protocol import StandaloneCounters
+from virtual_stm32 import VirtualBoard, VirtualRig, Wire
+from virtual_stm32.line_faults import LineFaults
+
+SAMPLES = 5
+STEP_PS = 5 * MS_PS  # between two looks at the results
+RING = 16  # results that the application keeps
+WORD_BYTES = 4
+FREE_RUNNING = ProjectStandalone()
+
+INPUT = """
+static const tinysplit_input_t samples[{samples}][TINYSPLIT_INPUT_VALUES] = {{{rows}}};
+volatile uint32_t given;
+volatile uint32_t is_silent; /* the test wants no inputs */
+bool application_input(tinysplit_input_t *input) {{
+  if (is_silent) return false;
+  for (uint32_t i = 0; i < TINYSPLIT_INPUT_VALUES{overrun}; i++) {{
+    input[i] = samples[given % {samples}u][i % TINYSPLIT_INPUT_VALUES];
+  }}
+  given++;
+  return true;
+}}
+"""
+OUTPUT = """
+volatile uint32_t got;
+tinysplit_output_t results[{ring}][{stride}] __attribute__((aligned(4)));
+void application_output(const tinysplit_output_t *output) {{
+  for (uint32_t i = 0; i < TINYSPLIT_OUTPUT_VALUES; i++) results[got % {ring}u][i] = output[i];
+  got++;
+}}
+"""
+OTHERS = """
+volatile uint32_t begun, failures, reason, board_of_failure, idled;
+volatile uint32_t blocks; /* the test wants this call to block, or none */
+volatile uint32_t interrupts;
+void application_WWDG_IRQHandler(void);
+void application_WWDG_IRQHandler(void) {{ interrupts++; }}
+void application_begin(void) {{
+  begun++;
+  *(volatile uint32_t *)0xE000E100 = 1; /* NVIC: enables interrupt 0, the WWDG's, and lets it come */
+  *(volatile uint32_t *)0xE000E200 = 1;
+}}
+void application_failure(uint8_t why, uint8_t board) {{
+  failures++;
+  reason = why;
+  board_of_failure = board;
+}}
+void application_idle(void) {{
+  idled++;
+  while (blocks) continue;
+}}
+"""
+
+
+def application(board: ProjectBoard, inputs: IntArray, result_values: int, overrun: int = 0) -> str:
+    """Return the application of a board; `overrun` is the number of values that it writes behind the input."""
+    text = '#include "application.h"\n' + OTHERS.format()
+    if board.takes_input:
+        rows = ",\n".join(f"{{{', '.join(map(str, sample.ravel()))}}}" for sample in inputs)
+        extra = f" + {overrun}u" if overrun else ""
+        text += INPUT.format(samples=len(inputs), rows=rows, overrun=extra)
+    if board.gives_output:
+        text += OUTPUT.format(ring=RING, stride=-(-result_values // WORD_BYTES) * WORD_BYTES)
+    return text
+
+
+def build_standalone(
+    out: Path, *board_names: str, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
+) -> Project:
+    """Build the small network for boards without a host, in a folder of `out`."""
+
+    def change(project: Project, folder: Path) -> None:
+        inputs, expected = inputs_and_outputs(folder, project)
+        for board in project.boards:
+            text = application(board, inputs[:SAMPLES], expected.shape[1], overrun)
+            (folder / board.directory / "src" / "application.c").write_text(text)
+
+    return build_small_network(out, *board_names, programs=ProgramOptions(standalone=standalone), change=change)
+
+
+def standalone_project(
+    *board_names: str, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
+) -> tuple[Project, Path]:
+    """Return the project of `build_standalone` and its folder, built once for all tests."""
+    name = "-".join(("standalone", *board_names, str(standalone.frame_us), standalone.late_inputs, str(overrun)))
+    made = made_once(name, lambda out: build_standalone(out, *board_names, standalone=standalone, overrun=overrun))
+    return Project.read(made / "project"), made / "project"
+
+
+@dataclass
+class StandaloneBoards:
+    """Virtual boards without a host: `expected` are the right results of the samples, which come in turn."""
+
+    project: Project
+    folder: Path
+    virtual: VirtualRig
+    expected: IntArray
+    wires: Sequence[Wire]
+    right: int = 0
+    wrong: list[IntArray] = field(default_factory=list)
+    result_ms: list[float] = field(default_factory=list)  # when each result was there, to a step
+    _seen: int = 0
+
+    def symbol(self, board: int, name: str) -> int:
+        """Return the address of a symbol of a board's program, by the board's index."""
+        with self.project.boards[board].elf(self.folder).open("rb") as file:
+            table = ELFFile(file).get_section_by_name(".symtab")
+            return int(table.get_symbol_by_name(name)[0]["st_value"])
+
+    def read(self, board: int, name: str) -> int:
+        """Return a variable of a board's program."""
+        return self.virtual.read_word(board, self.symbol(board, name))
+
+    def set(self, board: int, name: str, value: int) -> None:
+        """Change a variable of a board's program."""
+        self.virtual.write_word(board, self.symbol(board, name), value)
+
+    def counters(self, board: int) -> StandaloneCounters:
+        """Return what a board has counted."""
+        at = self.symbol(board, "standalone_counters")
+        size_bytes = len(StandaloneCounters.__dataclass_fields__) * WORD_BYTES
+        words = (self.virtual.read_word(board, at + offset) for offset in range(0, size_bytes, WORD_BYTES))
+        return StandaloneCounters.unpack(b"".join(word.to_bytes(WORD_BYTES, "little") for word in words))
+
+    @property
+    def first(self) -> int:
+        """Index of the board that reads the input."""
+        return next(index for index, board in enumerate(self.project.boards) if board.takes_input)
+
+    @property
+    def last(self) -> int:
+        """Index of the board that has the output."""
+        return next(index for index, board in enumerate(self.project.boards) if board.gives_output)
+
+    def run(self, ms: float) -> None:
+        """Let time pass, and look at what results come."""
+        end_ps, results, got = (
+            self.virtual.time_ps + round(ms * MS_PS),
+            self.symbol(self.last, "results"),
+            self.symbol(self.last, "got"),
+        )
+        while self.virtual.time_ps < end_ps:
+            self.virtual.run_until(min(end_ps, self.virtual.time_ps + STEP_PS))
+            count = self.virtual.read_word(self.last, got)
+            if not 0 <= count - self._seen <= RING:  # the board has started anew, or its RAM has random contents
+                self._seen = 0
+            if count <= self._seen + RING:
+                for number in range(self._seen, count):
+                    self._take(results, number)
+                self._seen = count
+
+    def _take(self, results: int, number: int) -> None:
+        values = self.expected.shape[1]
+        words = -(-values // WORD_BYTES)
+        at = results + number % RING * words * WORD_BYTES
+        raw = b"".join(
+            self.virtual.read_word(self.last, at + WORD_BYTES * i).to_bytes(4, "little") for i in range(words)
+        )
+        result = np.frombuffer(raw, np.int8)[:values]
+        if (self.expected == result).all(axis=1).any():
+            self.right += 1
+            self.result_ms.append(self.virtual.time_ps / MS_PS)
+        else:
+            self.wrong.append(result)
+
+
+@contextmanager
+def standalone_boards(project: Project, folder: Path, ram_seed: int = 0) -> Iterator[StandaloneBoards]:
+    """Power up the boards of a project of `standalone_project`."""
+    boards = [VirtualBoard(load_board(board.name), board.elf(folder)) for board in project.boards]
+    wires = project_wires(project)
+    _, expected = inputs_and_outputs(folder, project)
+    yield StandaloneBoards(project, folder, VirtualRig(boards, wires, ram_seed=ram_seed), expected[:SAMPLES], wires)
+
+
+def cut(boards: StandaloneBoards, ms: float, wire: int = 0) -> None:
+    """Cut a wire from now on for some milliseconds."""
+    now_ps = boards.virtual.time_ps
+    for end in (boards.wires[wire].first, boards.wires[wire].second):
+        boards.virtual.set_faults(end, LineFaults(cuts_ps=((now_ps, now_ps + round(ms * MS_PS)),)))
+
+
+def babble(boards: StandaloneBoards, seed: int, wire: int = 0) -> None:
+    """Let a wire carry random bytes from now on, until `heal`."""
+    for end in (boards.wires[wire].first, boards.wires[wire].second):
+        boards.virtual.set_faults(end, LineFaults(seed=seed, burst_rate=0.5, insertion_rate=0.2, loss_rate=0.2))
+
+
+def heal(boards: StandaloneBoards, wire: int = 0) -> None:
+    """Remove the faults of a wire."""
+    for end in (boards.wires[wire].first, boards.wires[wire].second):
+        boards.virtual.set_faults(end, None)
