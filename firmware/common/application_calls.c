@@ -4,6 +4,7 @@
 #include "host_events.h"
 #include "reset.h"
 #include "run.h"
+#include "standalone.h"
 #include "transfers.h"
 
 #define KEPT_KEY 0x7E57A991u
@@ -20,6 +21,7 @@ void application_calls_report_block(void) {
   if (reset_cause != RESET_WATCHDOG || call == 0 || call > APPLICATION_CALL_IDLE) return;
   run_error = ERROR_APPLICATION_BLOCKED;
   run_error_detail = call;
+  standalone_note_failure();
   host_tell_error(ERROR_APPLICATION_BLOCKED, call);
   application_calls_failure();
 }

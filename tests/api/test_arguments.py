@@ -226,7 +226,7 @@ def test_messages_name_arguments(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"name another file, or overwrite with force=True$"):
         found.write(tmp_path / "split.json")
     np.savez(tmp_path / "other.npz", pictures=np.zeros((1, 1, 28, 28)))
-    with pytest.raises(InputError, match=r"give that array in place of the file$"):
+    with pytest.raises(InputError, match=r"give that array itself$"):
         api.generate(MODEL, found, tmp_path / "other.npz", tmp_path / "out")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.command_line import BAD_INPUT, USAGE, run
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
 from example_folders.example import CALIBRATION, MODEL
 from rigs.standalone_boards import standalone_project
 from session.shared_folder import made_once
@@ -125,6 +125,29 @@ MISTAKES: tuple[tuple[str, Change, str], ...] = (
         "defines application_idle, which is not called: set APPLICATION_IDLE to 1",
     ),
 )
+
+
+@pytest.mark.slow
+def test_a_board_that_begins_runs_needs_an_input(split_file: Path, tmp_path: Path) -> None:
+    """As after `generate` with a host, if the application has changed its header."""
+    built = tmp_path / "out"
+    generate(split_file, built, "--standalone")
+    header = built / f"board1_{G071}" / "include" / "application.h"
+    header.write_text(header.read_text().replace("APPLICATION_INPUT 1", "APPLICATION_INPUT 0"))
+    text = run("build", str(built), expect=BAD_INPUT)
+    assert "has no application_input, but its board begins runs: set APPLICATION_INPUT to 1 in application.h" in text
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_named(split_file: Path, tmp_path: Path) -> None:
+    built = tmp_path / "out"
+    generate(split_file, built, "--standalone")
+    source = built / f"board1_{G071}" / "src" / "application.c"
+    changed = source.read_text().replace(
+        "void application_idle(void) {}", "void lost(void);\nvoid application_idle(void) { lost(); }"
+    )
+    source.write_text(changed)
+    assert "undefined reference to `lost'" in run("build", str(built), expect=TOOL)
 
 
 @pytest.mark.slow

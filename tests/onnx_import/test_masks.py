@@ -12,9 +12,10 @@ from models.onnx_builder import OnnxBuilder, weights
 from tinysplit.common.errors import InputError
 from tinysplit.network.float_reference import run_float
 from tinysplit.network.integer_reference import quantize_input, real_outputs, run_integer, run_layers
-from tinysplit.network.layers import DepthwiseConv, Softmax
+from tinysplit.network.layers import DepthwiseConv, Permute, Softmax
 from tinysplit.network.samples import Samples
 from tinysplit.onnx_import import import_model
+from tinysplit.quantize.accuracy import scores_layers
 from tinysplit.quantize.quantize_model import quantize_model
 
 HEADS, TOKENS, SIZE = 2, 6, 4
@@ -142,6 +143,37 @@ def computed_bias(b: OnnxBuilder) -> None:
     mask = b.node("Identity")
     b.value = value
     b.node("Add", mask)
+
+
+@pytest.mark.parametrize("value", [-np.inf, -1e9])
+@pytest.mark.parametrize("axis", [-1, 2])
+def test_a_map_whose_softmaxes_are_not_contiguous(value: float, axis: int, tmp_path: Path) -> None:
+    b = OnnxBuilder([1, 2, 5, 5], 17)
+    added(np.triu(np.ones((5, 5), bool), 1) if axis == -1 else np.tril(np.ones((5, 5), bool), -1).T, value)(b)
+    b.node("Softmax", axis=axis)
+    graph = check(b.save(tmp_path))
+    assert [type(layer) for layer in graph.layers] == [Permute, Softmax]
+
+
+def test_masked_scores_that_another_node_reads(tmp_path: Path) -> None:
+    b = OnnxBuilder([1, 2, 5, 5], 17)
+    added(np.triu(np.ones((5, 5), bool), 1), -120.0)(b)
+    masked = b.value
+    probabilities = b.node("Softmax", axis=-1)
+    b.value = masked
+    b.node("Relu")
+    b.node("Add", probabilities)
+    check(b.save(tmp_path))
+
+
+def test_scores_of_a_masked_softmax_are_its_probabilities(tmp_path: Path) -> None:
+    """Scores of masked elements are far below others in float, and nothing in fixed point."""
+    b = OnnxBuilder([1, 4], 17)
+    b.node("Gemm", b.constant(weights(4, 3)))
+    added(np.array([True, False, False]), -1e9)(b)
+    b.node("Softmax", axis=-1)
+    graph = import_model(b.save(tmp_path))
+    assert [graph.layers[index].kind for index in scores_layers(graph).values()] == ["softmax"]
 
 
 REFUSED: dict[str, tuple[Mask, str]] = {

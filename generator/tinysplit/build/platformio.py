@@ -40,9 +40,13 @@ _APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the lin
         re.compile(r"attempt to use poisoned \W+application_(\w+)"),
         "defines application_{0}, which is not called: set APPLICATION_{1} to 1 in application.h, or leave it out",
     ),
+    (
+        re.compile(r"#error \W+application_(\w+) is needed"),
+        "has no application_{0}, but its board begins runs: set APPLICATION_{1} to 1 in application.h, and define it",
+    ),
 )
 _ERRORS = (  # of the compiler, the linker and SCons; then of PlatformIO and Python
-    re.compile(r"error: (?!ld returned)|/ld: |^\*\*\* "),
+    re.compile(r"error: (?!ld returned)|undefined reference|/ld: (?!.*: in function )|^\*\*\* "),
     re.compile(r"^Error: |^[\w.]+(Error|Exception)\b"),
 )
 _NAMELESS = re.compile(r"\w+: *")  # a class of errors without a message: the line before says what was tried

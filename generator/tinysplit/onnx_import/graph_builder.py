@@ -145,7 +145,7 @@ class GraphBuilder:
                 in_shape = first.out_shape
                 order = rest
         added = self.unused(f"{name} moved")
-        output, moves = self._named(added, self._onnx_value(producer) if tensor.padded else name)
+        output, moves = self._named(added, self.onnx_value(producer) if tensor.padded else name)
         if np.unique(order).size < order.size:  # the ONNX value may have each element once
             output, moves = added, moves or output
         layer = Permute(
@@ -172,7 +172,8 @@ class GraphBuilder:
         is_stored = value in {*(each.output for each in self.inputs), *(layer.output for layer in self.layers)}
         return (added, value) if is_stored else (value, None)
 
-    def _onnx_value(self, producer: Producer) -> str:
+    def onnx_value(self, producer: Producer) -> str:
+        """Return the name of the ONNX value with the numbers of what `producer` computes, in some layout."""
         return producer.onnx_value if isinstance(producer, Layer) else producer.output
 
     def _natural_order(self, producer: Producer) -> tuple[IndexArray, Shape]:
@@ -226,7 +227,7 @@ class GraphBuilder:
             name=name,
             inputs=(self.source(producer),),
             output=name,
-            moves=self._onnx_value(producer),
+            moves=self.onnx_value(producer),
             in_shape=shape,
             pads=pads,
             value=0.0,
@@ -243,7 +244,7 @@ class GraphBuilder:
             name=name,
             inputs=(self.source(producer),),
             output=name,
-            moves=self._onnx_value(producer),
+            moves=self.onnx_value(producer),
             in_shape=shape,
             new_shape=Shape(*order.shape),
             order=order.ravel(),

@@ -24,7 +24,7 @@ Scores = Mapping[str, NDArray[np.float64]]  # N x elements of each output before
 def scores_layers(graph: Graph) -> dict[str, int]:
     """Return the index of the layer that is compared for each output: its own, or the one with its scores.
 
-    They are what a softmax reads, and what an arg max reads that decides for a class.
+    They are what a softmax without a mask reads, and what an arg max reads that decides for a class.
     """
     computed = {layer.output: index for index, layer in enumerate(graph.layers)}
     return {output.name: _scores_layer(graph, computed[output.value]) for output in graph.outputs}
@@ -39,7 +39,9 @@ def scores_values(graph: Graph) -> dict[str, str]:
 
 def _scores_layer(graph: Graph, index: int) -> int:
     layer = graph.layers[index]
-    has_scores = isinstance(layer, Softmax) or (isinstance(layer, ArgMax) and layer.out_shape.size == 1)
+    has_scores = (isinstance(layer, Softmax) and layer.masked is None) or (
+        isinstance(layer, ArgMax) and layer.out_shape.size == 1
+    )
     return graph.predecessors[index][0] if has_scores and index > 0 else index
 
 

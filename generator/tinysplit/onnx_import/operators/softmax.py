@@ -91,7 +91,8 @@ def _unmasked(node: Node, builder: GraphBuilder, view: tuple[int, ...], axis: in
         return node, None
     if masked.all(axis=1).any():
         raise node.error(MASKS_ALL)
-    return replace(node, operands=(replace(tensor, pending=tuple(kept)),)), masked
+    name = kept[-1].output if kept else builder.onnx_value(tensor.producer)
+    return replace(node, operands=(replace(tensor, pending=tuple(kept), name=name),), names=(name,)), masked
 
 
 def _masked(node: Node, step: Step, view: tuple[int, ...], axis: int) -> Mask | None:
