@@ -66,7 +66,7 @@ def test_rows_are_right_when_they_are_announced(kind: str, bits: int, tmp_path: 
     rng = np.random.default_rng(bits)
     kernels = all_kernels([random_quantized(rng, kind, bits) for _ in range(CASES)])
     drawn = with_hooks(rng, list(kernels.values()))
-    assert len(drawn) >= 2
+    assert drawn
     assert_streamed_equals_the_reference(tmp_path, rng, drawn)
 
 
