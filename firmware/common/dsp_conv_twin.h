@@ -50,6 +50,8 @@ static inline void dsp_conv_twin_output(const int32_t *sums, int32_t channel, co
  */
 static inline uint8_t *dsp_conv_twin_blocks(const int16_t *x, const int32_t *w, uint8_t *y, const dsp_conv_run *run,
                                             int32_t is_packed, int32_t pixels, int32_t distance, int32_t step) {
+  const int32_t is_rounded = run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE);
+  if (run->tail == DSP_CONV_ANY && !run->any && !is_rounded) __builtin_trap(); /* the assembler calls it */
   while (w != run->end) {
     const int32_t *own = w;
     for (int32_t pixel = pixels - 1; pixel >= 0; pixel--) {
@@ -69,7 +71,7 @@ static inline uint8_t *dsp_conv_twin_blocks(const int16_t *x, const int32_t *w, 
         dsp_conv_twin_output(sums, i, own, is_packed, y + pixel * run->y_step, run);
       }
     }
-    w = own + (run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE) ? 8 : 4);
+    w = own + (is_rounded ? 8 : 4);
     y += 4 * run->y_bytes;
   }
   return y;
