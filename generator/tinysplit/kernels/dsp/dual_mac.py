@@ -67,7 +67,12 @@ class PartContext:
     flags: tuple[str, ...]
     has_own_pixels: bool  # whether the inner loop for two pixels is generated for this layer
     two: str  # name of the function that has it
-    body: str  # the macro of firmware/common/dsp_conv_pixels.h for its outputs
+    variant: str  # of it for the most frequent outputs; empty: it takes any, by a function of their own
+
+    @property
+    def body(self) -> str:
+        """The macro of firmware/common/dsp_conv_pixels.h for its outputs."""
+        return f"DSP_CONV_{self.variant.upper()}_TWO_BODY" if self.variant else "DSP_CONV_BODY"
 
 
 @dataclass(frozen=True)
@@ -228,7 +233,7 @@ class DualMac(Kernel):
                 flags=tuple(name for name, is_set in flags.items() if is_set),
                 has_own_pixels=strips.has_own_loop,
                 two=two_pixels(strips, weight_layout, variant),
-                body=f"DSP_CONV_{variant.upper()}_TWO_BODY" if variant else "DSP_CONV_BODY",
+                variant=variant,
             )
             parts.append(own)
         tail = tail_of(epilogue, weight_layout, quantized)

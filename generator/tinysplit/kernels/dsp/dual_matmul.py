@@ -116,7 +116,7 @@ class DualMatMul(Kernel):
             flags=tuple(name for name, is_set in flags.items() if is_set),
             has_own_pixels=False,
             two="dsp_conv_wide_interleaved",
-            body="DSP_CONV_BODY",
+            variant="",
         )
         return DualMatMulContext(
             conv=DualMacContext(epilogue, "wide", tail_of(epilogue, "wide", conv), (described,)),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper, numpy_helper
 
 from tinysplit.network.onnx_file.einsum import product_of_matrices
+from tinysplit.network.onnx_file.integer_ends import constants_of
 from tinysplit.network.onnx_file.living_nodes import keep_living_nodes
 from tinysplit.network.onnx_file.opsets import opset_of
 from tinysplit.network.onnx_session import open_session
@@ -125,8 +126,7 @@ class _Composition:
         if self.opset < PAD_OPERAND_OPSET:
             node.attribute.append(helper.make_attribute("pads", pads.ravel().tolist()))
         else:
-            node.input.append(f"{y} sizes")
-            self.model.graph.initializer.append(numpy_helper.from_array(pads.ravel(), f"{y} sizes"))
+            node.input.append(self._numbers(f"{y} sizes", pads.ravel()))
         return node
 
     def _div(self, node: NodeProto) -> Iterator[NodeProto]:
@@ -139,7 +139,7 @@ class _Composition:
         yield helper.make_node("Mul", [x, factor], node.output, name=node.name)
 
     def _einsum(self, node: NodeProto) -> Iterator[NodeProto]:
-        sizes = [self._sizes(name) for name in node.input]
+        sizes = [self._known_shape(name) for name in node.input]
         return product_of_matrices(node, sizes, self._numbers, swaps=node.input[0] not in self.computed)
 
     def _extreme(self, node: NodeProto) -> Iterator[NodeProto]:
@@ -214,24 +214,24 @@ class _Composition:
             yield node
             return
         attributes, (a, b, *c), y = _attributes(node), node.input, node.output[0]
-        steps = [("MatMul", f"{y} product", "")]
+        steps = [("MatMul", "")]
         for name, operand in (("transA", a), ("transB", b)):
             if attributes.get(name, 0):
                 turned = f"{y} operand {name}"
                 yield helper.make_node("Transpose", [operand], [turned], name=turned, perm=(1, 0))
                 a, b = (turned, b) if name == "transA" else (a, turned)
         if attributes.get("alpha", 1.0) != 1:
-            steps.append(("Mul", f"{y} scaled", self._number(f"{y} alpha", attributes["alpha"])))
+            steps.append(("Mul", self._number(f"{y} alpha", attributes["alpha"])))
         if any(c) and attributes.get("beta", 1.0) != 1:
             scaled = f"{y} bias"
             yield helper.make_node("Mul", [c[0], self._number(f"{y} beta", attributes["beta"])], [scaled], name=scaled)
             c = [scaled]
         if any(c):
-            steps.append(("Add", y, c[0]))
+            steps.append(("Add", c[0]))
         value = a
-        for number, (operator, output, operand) in enumerate(steps, 1):
+        for number, (operator, operand) in enumerate(steps, 1):
             is_last = number == len(steps)
-            found = y if is_last else output
+            found = y if is_last else f"{y} {operator.lower()}"
             yield helper.make_node(operator, [value, operand or b], [found], name=node.name if is_last else found)
             value = found
 
@@ -258,19 +258,11 @@ class _Composition:
         self.model.graph.initializer.append(numpy_helper.from_array(values, name))
         return name
 
-    def _sizes(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a value, of a sample: the first axis has 1 where its size is not known."""
-        if name in self._tensors:
-            return tuple(self._tensors[name].dims)
-        shape = self._shapes.get(name, ())
-        return (shape[0] or 1, *shape[1:]) if shape else ()
-
     def _reduce(self, operator: str, x: str, y: str, axes: list[int] | None) -> NodeProto:
         """Return a node that reduces axes, which stay unless an attribute is added; None for no axes of its own."""
         node = helper.make_node(operator, [x], [y], name=y)
         if axes is not None and self.opset >= AXES_OPERAND[operator]:
-            node.input.append(f"{y} axes")
-            self.model.graph.initializer.append(numpy_helper.from_array(np.array(axes, np.int64), f"{y} axes"))
+            node.input.append(self._numbers(f"{y} axes", np.array(axes, np.int64)))
         elif axes is not None:
             node.attribute.append(helper.make_attribute("axes", axes))
         return node
@@ -304,8 +296,7 @@ class _Composition:
             (between, node.input[0], between, rows),
             (node.name, between, node.output[0], columns),
         ):
-            operands = [x, *[""] * (position - 1), f"{y} resized to"]
-            self.model.graph.initializer.append(numpy_helper.from_array(values, operands[-1]))
+            operands = [x, *[""] * (position - 1), self._numbers(f"{y} resized to", values)]
             part = helper.make_node("Resize", operands, [y], name=name)
             part.attribute.extend(_without(node, "axes"))
             yield part
@@ -317,11 +308,8 @@ class _Composition:
 
     @cached_property
     def _tensors(self) -> dict[str, TensorProto]:
-        """The initializers, and the Constant nodes that are tensors."""
-        graph = self.model.graph
-        nodes = [(node.output[0], node.attribute) for node in graph.node if node.op_type == "Constant"]
-        tensors = {name: each.t for name, attributes in nodes for each in attributes if each.name == "value"}
-        return tensors | {tensor.name: tensor for tensor in graph.initializer}
+        """The constants of the file, by name."""
+        return dict(constants_of(self.model))
 
     @cached_property
     def _shapes(self) -> dict[str, tuple[int, ...]]:
@@ -331,10 +319,15 @@ class _Composition:
         } | {name: tuple(tensor.dims) for name, tensor in self._tensors.items()}
 
     def _known_shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a value, as ONNX Runtime computes it where that is not known; empty where it cannot."""
+        """Return the shape of a value, of a sample: a first axis of unknown size has 1.
+
+        ONNX Runtime computes a shape that is not known; it is empty, or has zeros, where it cannot.
+        """
         shape = self._shapes.get(name, ())
-        if name in self._tensors or (shape and all(shape)):
+        if name in self._tensors:
             return shape
+        if shape and all(shape[1:]):
+            return (shape[0] or 1, *shape[1:])
         probe = ModelProto()
         probe.CopyFrom(self.model)
         probe.graph.output.append(helper.make_empty_tensor_value_info(name))
