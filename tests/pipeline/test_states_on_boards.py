@@ -48,7 +48,8 @@ def test_there_is_one_copy_of_a_network_with_a_state(network: Path) -> None:
     boards = ("-b", G0, "-b", G0, "--objective", "throughput")
     text = run("split", str(network), *boards, "--replicate", expect=CHECK_FAILED)
     assert "the network keeps a state from one inference to the next" in text
-    assert json.loads(run("split", str(network), *boards, "--json"))["copies"] == []
+    out = ("-o", str(network.parent / "split.json"))
+    assert json.loads(run("split", str(network), *boards, *out, "--json"))["copies"] == []
 
 
 def test_one_input_of_the_board_again_and_again_is_no_stream(network: Path) -> None:
