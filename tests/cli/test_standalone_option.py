@@ -8,7 +8,7 @@ import pytest
 
 from commands.command_line import BAD_INPUT, TOOL, USAGE, run
 from example_folders.example import CALIBRATION, MODEL
-from rigs.standalone_boards import standalone_project
+from rigs.standalone_boards import Division, standalone_project
 from session.shared_folder import made_once
 
 G071 = "nucleo_g071rb"
@@ -95,7 +95,7 @@ def test_what_boards_cannot_do_is_refused(
 
 @pytest.mark.slow
 def test_boards_are_watched_and_measured_while_they_run() -> None:
-    _, folder = standalone_project(G071, "nucleo_f401re")
+    _, folder = standalone_project(Division("whole layers", (G071, "nucleo_f401re")))
     boards = json.loads(run("monitor", str(folder), "--seconds", "0.5", "--json"))["boards"]
     assert [board["error"] for board in boards] == [None, None]
     assert [board["counters"]["failures"] for board in boards] == [0, 0]

@@ -8,8 +8,10 @@ import pytest
 
 from rigs.faulty_boards import MS_PS
 from rigs.standalone_boards import (
+    DIVISIONS,
     FREE_RUNNING,
     SAMPLES,
+    Division,
     StandaloneBoards,
     babble,
     cut,
@@ -24,6 +26,7 @@ from virtual_stm32 import ResetCause
 
 G071, F401 = "nucleo_g071rb", "nucleo_f401re"
 PAIR, CHAIN = (G071, F401), (F401, G071, G071)
+DIVIDED = DIVISIONS[3:]
 RECOVERY_MS = 250 + 60  # beside the start of a board and two inferences
 
 pytestmark = pytest.mark.slow
@@ -32,7 +35,7 @@ pytestmark = pytest.mark.slow
 def opened(
     names: tuple[str, ...] = PAIR, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
 ) -> AbstractContextManager[StandaloneBoards]:
-    return standalone_boards(*standalone_project(*names, standalone=standalone, overrun=overrun))
+    return standalone_boards(*standalone_project(Division("whole layers", names), standalone, overrun))
 
 
 @pytest.mark.parametrize("names", [PAIR, CHAIN, (G071,)], ids="-".join)
@@ -46,6 +49,19 @@ def test_boards_run_by_themselves(names: tuple[str, ...]) -> None:
         assert boards.read(boards.last, "idled")
         assert boards.read(boards.last, "interrupts") == 1
         assert boards.result_ms[0] < 100
+
+
+@pytest.mark.parametrize("division", DIVIDED, ids=lambda each: f"{each.title} {len(each.boards)}")
+def test_divided_networks_run_by_themselves_and_go_on_after_a_reset(division: Division) -> None:
+    with standalone_boards(*standalone_project(division)) as boards:
+        boards.run(200)
+        for index in boards.outputs:
+            assert boards.right_of[index] >= SAMPLES
+        boards.virtual.reset_board(len(division.boards) - 1, ResetCause.PIN)
+        before = dict(boards.right_of)
+        boards.run(RECOVERY_MS)
+        assert all(boards.right_of[index] > before[index] for index in boards.outputs)
+        assert not boards.wrong
 
 
 @pytest.mark.parametrize(("late", "late_ms"), [(0, 40), (1, 40), (0, 3000), (1, 3000)])

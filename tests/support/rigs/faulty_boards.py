@@ -17,7 +17,6 @@ from models.onnx_builder import OnnxBuilder
 from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
-from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import ToolError
@@ -41,6 +40,8 @@ from virtual_stm32.rig import HOST
 
 MS_PS = PS_PER_S // 1000
 LONGEST_S = 12.0
+ALL_BOARDS = CostSettings(baud=921_600, use_all=True)
+WHOLE_LAYERS = Search(slices=Slices.NONE)
 ENDLESS_LOOP = b"\xfe\xe7"  # b .
 
 Strike = Callable[[], None]
@@ -49,31 +50,33 @@ Strike = Callable[[], None]
 def build_small_network(
     out: Path,
     *board_names: str,
-    baud: int = 921600,
+    settings: CostSettings = ALL_BOARDS,
+    search: Search = WHOLE_LAYERS,
+    pointwise_layers: int = 1,
     seed: int = 1,
-    driver: LinkDriver | None = None,
     programs: ProgramOptions = PLAIN,
     change: Callable[[Project, Path], None] = lambda _project, _folder: None,
 ) -> Project:
-    """Build three layers of a few milliseconds; `seed` is that of the weights. Every cut has 2304 bytes, two frames.
+    """Build three layers of a few milliseconds, or more; `seed` is that of the weights.
 
-    `change` may change the generated folder before it is built.
+    Every cut between whole layers has 2304 bytes, two frames. `change` may change the generated folder before it is
+    built.
     """
     out.mkdir(parents=True)
     numbers = np.random.default_rng(seed)
     builder = OnnxBuilder((1, 1, 16, 16))
     builder.node("Conv", builder.constant(numbers.normal(size=(9, 1, 3, 3))), pads=[1, 1, 1, 1])
     builder.node("Relu")
-    builder.node("Conv", builder.constant(numbers.normal(size=(9, 9, 1, 1))))
-    builder.node("Relu")
+    for _ in range(pointwise_layers):
+        builder.node("Conv", builder.constant(numbers.normal(size=(9, 9, 1, 1))))
+        builder.node("Relu")
     builder.node("Flatten")
     builder.node("Gemm", builder.constant(numbers.normal(size=(2304, 10)) / 16), builder.constant(np.zeros(10)))
     onnx.save(builder.model(), out / "small.onnx")
     np.savez(out / "samples.npz", x=numbers.normal(size=(32, 1, 16, 16)).astype(np.float32))
-    settings = CostSettings(baud=baud, use_all=True, link_driver=driver)
     context = pipeline.Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
     context = replace(context, programs=programs)
-    split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
+    split = pipeline.describe_split(context, pipeline.split_network(context, search))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
     change(project, out / "project")
     build_folder(project, out / "project").check()

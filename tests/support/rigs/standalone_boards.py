@@ -1,20 +1,26 @@
 """Virtual boards that run without a host, with an application that gives samples and notes results."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
-from rigs.faulty_boards import MS_PS, build_small_network, inputs_and_outputs
+from rigs.faulty_boards import ALL_BOARDS, MS_PS, WHOLE_LAYERS, build_small_network, inputs_and_outputs
 from session.shared_folder import made_once
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.choices import Copies, InputSource, Slices
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.project.standalone import ProjectStandalone
+from tinysplit.slices.settings import Search
+from tinysplit.split.problem import Objective
 from tinysplit_hil.rig.project_rig import project_wires
 from tinysplit_hil.wire.protocol import StandaloneCounters
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
@@ -25,6 +31,36 @@ STEP_PS = 5 * MS_PS  # between two looks at the results
 RING = 16  # results that the application keeps
 WORD_BYTES = 4
 FREE_RUNNING = ProjectStandalone()
+
+
+@dataclass(frozen=True)
+class Division:
+    """How the small network lies on boards."""
+
+    title: str
+    boards: tuple[str, ...]
+    settings: CostSettings = ALL_BOARDS
+    search: Search = WHOLE_LAYERS
+    pointwise_layers: int = 1
+
+
+def _divided(title: str, *boards: str, slices: Slices) -> Division:
+    settings = replace(ALL_BOARDS, input_source=InputSource.BOARD)
+    return Division(title, boards, settings, Search(slices=slices))
+
+
+_G071, _F401 = "nucleo_g071rb", "nucleo_f401re"
+_BEST_PERIOD = replace(ALL_BOARDS, objective=Objective.THROUGHPUT, input_source=InputSource.BOARD)
+DIVISIONS = (
+    Division("whole layers", (_G071, _F401)),
+    Division("whole layers", (_F401, _G071, _G071)),
+    Division("whole layers", (_G071, _F401, _G071, _F401), pointwise_layers=2),
+    Division("pipeline", (_G071, _F401, _G071), _BEST_PERIOD),
+    Division("copies", (_G071, _G071), _BEST_PERIOD, Search(copies=Copies.ALWAYS, slices=Slices.NONE)),
+    _divided("rows", _G071, _G071, slices=Slices.ROWS),
+    _divided("rows", _G071, _F401, _G071, slices=Slices.ROWS),
+    _divided("channels", _G071, _G071, _G071, slices=Slices.CHANNELS),
+)
 
 INPUT = """
 static const tinysplit_input_t samples[{samples}][TINYSPLIT_INPUT_VALUES] = {{{rows}}};
@@ -83,7 +119,7 @@ def application(board: ProjectBoard, inputs: IntArray, result_values: int, overr
 
 
 def build_standalone(
-    out: Path, *board_names: str, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
+    out: Path, division: Division, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
 ) -> Project:
     """Build the small network for boards without a host, in a folder of `out`."""
 
@@ -93,16 +129,32 @@ def build_standalone(
             text = application(board, inputs[:SAMPLES], expected.shape[1], overrun)
             (folder / board.directory / "src" / "application.c").write_text(text)
 
-    return build_small_network(out, *board_names, programs=ProgramOptions(standalone=standalone), change=change)
+    return build_small_network(
+        out,
+        *division.boards,
+        settings=division.settings,
+        search=division.search,
+        pointwise_layers=division.pointwise_layers,
+        programs=ProgramOptions(standalone=standalone),
+        change=change,
+    )
 
 
 def standalone_project(
-    *board_names: str, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
+    division: Division, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
 ) -> tuple[Project, Path]:
     """Return the project of `build_standalone` and its folder, built once for all tests."""
-    name = "-".join(("standalone", *board_names, str(standalone.frame_us), standalone.late_inputs, str(overrun)))
-    made = made_once(name, lambda out: build_standalone(out, *board_names, standalone=standalone, overrun=overrun))
+    choices = (str(standalone.frame_us), standalone.late_inputs, str(overrun))
+    name = "-".join(("standalone", division.title, *division.boards, *choices)).replace(" ", "-")
+    made = made_once(name, lambda out: build_standalone(out, division, standalone, overrun))
     return Project.read(made / "project"), made / "project"
+
+
+def symbols(elf: Path) -> dict[str, int]:
+    """Return the addresses of a program's symbols by their names."""
+    with elf.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        return {symbol.name: int(symbol["st_value"]) for symbol in table.iter_symbols()}
 
 
 @dataclass
@@ -114,16 +166,18 @@ class StandaloneBoards:
     virtual: VirtualRig
     expected: IntArray
     wires: Sequence[Wire]
-    right: int = 0
+    right_of: Counter[int] = field(default_factory=Counter)  # results of each board, by its index
     wrong: list[IntArray] = field(default_factory=list)
     result_ms: list[float] = field(default_factory=list)  # when each result was there, to a step
-    _seen: int = 0
+    _seen: dict[int, int] = field(default_factory=dict)  # results of each board
+
+    @cached_property
+    def _symbols(self) -> Sequence[dict[str, int]]:
+        return [symbols(board.elf(self.folder)) for board in self.project.boards]
 
     def symbol(self, board: int, name: str) -> int:
         """Return the address of a symbol of a board's program, by the board's index."""
-        with self.project.boards[board].elf(self.folder).open("rb") as file:
-            table = ELFFile(file).get_section_by_name(".symtab")
-            return int(table.get_symbol_by_name(name)[0]["st_value"])
+        return self._symbols[board][name]
 
     def read(self, board: int, name: str) -> int:
         """Return a variable of a board's program."""
@@ -145,38 +199,46 @@ class StandaloneBoards:
         """Index of the board that reads the input."""
         return next(index for index, board in enumerate(self.project.boards) if board.takes_input)
 
+    @cached_property
+    def outputs(self) -> Sequence[int]:
+        """Indices of the boards that have the output: of copies, each."""
+        return [index for index, board in enumerate(self.project.boards) if board.gives_output]
+
+    @property
+    def right(self) -> int:
+        """Right results of all boards."""
+        return self.right_of.total()
+
     @property
     def last(self) -> int:
-        """Index of the board that has the output."""
-        return next(index for index, board in enumerate(self.project.boards) if board.gives_output)
+        """Index of the board that has the output, of copies the first one."""
+        return self.outputs[0]
 
     def run(self, ms: float) -> None:
         """Let time pass, and look at what results come."""
-        end_ps, results, got = (
-            self.virtual.time_ps + round(ms * MS_PS),
-            self.symbol(self.last, "results"),
-            self.symbol(self.last, "got"),
-        )
+        end_ps = self.virtual.time_ps + round(ms * MS_PS)
         while self.virtual.time_ps < end_ps:
             self.virtual.run_until(min(end_ps, self.virtual.time_ps + STEP_PS))
-            count = self.virtual.read_word(self.last, got)
-            if not 0 <= count - self._seen <= RING:  # the board has started anew, or its RAM has random contents
-                self._seen = 0
-            if count <= self._seen + RING:
-                for number in range(self._seen, count):
-                    self._take(results, number)
-                self._seen = count
+            for index in self.outputs:
+                self._look(index)
 
-    def _take(self, results: int, number: int) -> None:
+    def _look(self, index: int) -> None:
+        count, seen = self.read(index, "got"), self._seen.get(index, 0)
+        if not 0 <= count - seen <= RING:  # the board has started anew, or its RAM has random contents
+            seen = 0
+        if count <= seen + RING:
+            for number in range(seen, count):
+                self._take(index, number)
+            self._seen[index] = count
+
+    def _take(self, index: int, number: int) -> None:
         values = self.expected.shape[1]
         words = -(-values // WORD_BYTES)
-        at = results + number % RING * words * WORD_BYTES
-        raw = b"".join(
-            self.virtual.read_word(self.last, at + WORD_BYTES * i).to_bytes(4, "little") for i in range(words)
-        )
+        at = self.symbol(index, "results") + number % RING * words * WORD_BYTES
+        raw = b"".join(self.virtual.read_word(index, at + WORD_BYTES * i).to_bytes(4, "little") for i in range(words))
         result = np.frombuffer(raw, np.int8)[:values]
         if (self.expected == result).all(axis=1).any():
-            self.right += 1
+            self.right_of[index] += 1
             self.result_ms.append(self.virtual.time_ps / MS_PS)
         else:
             self.wrong.append(result)
