@@ -15,7 +15,12 @@ void application_calls_enter(application_call_t call) { kept_call = KEPT_KEY ^ (
 
 void application_calls_leave(void) { kept_call = 0; }
 
-void application_calls_report_block(void) {
+/* Of the linker script: constructors of static objects, where the application is C++. */
+extern void (*const __init_array_start[])(void);
+extern void (*const __init_array_end[])(void);
+
+void application_calls_prepare(void) {
+  for (void (*const *each)(void) = __init_array_start; each != __init_array_end; each++) (*each)();
   uint32_t call = kept_call ^ KEPT_KEY;
   application_calls_leave();
   if (reset_cause != RESET_WATCHDOG || call == 0 || call > APPLICATION_CALL_IDLE) return;

@@ -31,8 +31,9 @@ typedef enum {
 void application_calls_enter(application_call_t call);
 void application_calls_leave(void);
 
-/* Says that the application has blocked the board until the watchdog reset it, if it has. */
-void application_calls_report_block(void);
+/* Constructs static objects of C++, and says that the application has blocked the board until the watchdog reset it, if
+ * it has. */
+void application_calls_prepare(void);
 
 /* Tells the application why a run has ended (run_error). */
 void application_calls_tell_failure(void);
@@ -40,7 +41,7 @@ void application_calls_tell_failure(void);
 /* To be called once, after all of the firmware has begun. */
 static inline void application_calls_begin(void) {
 #if APPLICATION_IS_CALLED
-  application_calls_report_block();
+  application_calls_prepare();
 #endif
 #if APPLICATION_BEGIN
   application_calls_enter(APPLICATION_CALL_BEGIN);

@@ -44,7 +44,8 @@ def test_boards_run_by_themselves(names: tuple[str, ...]) -> None:
         boards.run(300)
         assert boards.right >= 2 * SAMPLES
         assert not boards.wrong
-        assert [boards.read(index, "begun") for index in range(len(names))] == [1] * len(names)
+        for name in ("begun", "constructed"):
+            assert [boards.read(index, name) for index in range(len(names))] == [1] * len(names)
         assert boards.read(boards.first, "failures") == 0
         assert boards.read(boards.last, "idled")
         assert boards.read(boards.last, "interrupts") == 1

@@ -30,7 +30,16 @@ def test_functions_that_a_layer_shares_are_those_of_its_object(tmp_path: Path, n
     (tmp_path / "layers.h").write_text(render_header({1: source}))
     (tmp_path / "layer.c").write_text(render_layer(source, 1))
     flags, firmware = Flags(), package_files.firmware() / "common"
-    command = (COMPILER, "-mcpu=cortex-m4", *flags.machine, *flags.compiler, f"-I{tmp_path}", f"-I{firmware}", "-c")
+    command = (
+        COMPILER,
+        "-mcpu=cortex-m4",
+        *flags.machine,
+        *flags.c,
+        *flags.compiler,
+        f"-I{tmp_path}",
+        f"-I{firmware}",
+        "-c",
+    )
     subprocess.run([*command, tmp_path / "layer.c", "-o", tmp_path / "layer.o"], check=True)
     names = subprocess.run(
         ["arm-none-eabi-nm", tmp_path / "layer.o"], capture_output=True, text=True, check=True

@@ -123,7 +123,8 @@ def _sizes(arguments: Sequence[str], board: Board, folder: Path) -> Mapping[str,
     flags = Flags()
     out = folder / "compiled.o"
     sizes = defaultdict[str, int](int)
-    command = (COMPILER, f"-mcpu={board.device.core}", *flags.machine, *flags.compiler, *arguments, "-o", str(out))
+    machine = (f"-mcpu={board.device.core}", *flags.machine)
+    command = (COMPILER, *machine, *flags.c, *flags.compiler, *arguments, "-o", str(out))
     subprocess.run(command, check=True, capture_output=True)
     with out.open("rb") as stream:
         for section in ELFFile(stream).iter_sections():

@@ -15,10 +15,12 @@ STOCK_BUILD_FOLDER = f"{BUILD_FOLDER}/run"  # of `pio run`
 
 @dataclass(frozen=True)
 class Flags:
-    """Every flag of compiler and linker but -mcpu and macros."""
+    """Every flag of compiler and linker but -mcpu and macros. C++ does without libstdc++."""
 
     machine: Sequence[str] = ("-mthumb", "-mfloat-abi=soft")
-    compiler: Sequence[str] = ("-std=c11", "-O2", "-g", "-ffunction-sections", "-fdata-sections")
+    c: Sequence[str] = ("-std=c11",)
+    cxx: Sequence[str] = ("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-fno-use-cxa-atexit")
+    compiler: Sequence[str] = ("-O2", "-g", "-ffunction-sections", "-fdata-sections")
     warnings: Sequence[str] = ("-Wall", "-Wextra")
     linker: Sequence[str] = ("-Wl,--gc-sections",)
 

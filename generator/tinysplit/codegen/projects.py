@@ -35,7 +35,7 @@ from tinysplit.project.manifest import Project, ProjectModel, ProjectWeightsFile
 from tinysplit.project.split_file import SplitFile, write_split
 from tinysplit.weights_file.file import MODEL_DIGITS, FileIdentity
 
-BUILD_SCRIPTS = ("checksum.py", "debug_paths.py", "size_line.py")
+BUILD_SCRIPTS = ("checksum.py", "compiler_flags.py", "size_line.py")
 
 
 def generate(

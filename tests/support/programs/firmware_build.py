@@ -14,12 +14,13 @@ from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
-from tinysplit.codegen.platformio_ini import COMPILER, Parts, macros
+from tinysplit.codegen.platformio_ini import COMPILER, Flags, Parts, macros
 from tinysplit.common.project_files import APPLICATION_HEADER
 from tinysplit.project.manifest import Project
 
 CHECKSUM = Path(__file__).parents[3] / "boards" / "platform" / "checksum.py"
-FLAGS = ("-mthumb", "-mfloat-abi=soft", "-std=c11", "-O2", "-ffunction-sections", "-fdata-sections")
+FLAGS = ("-mthumb", "-mfloat-abi=soft", "-O2", "-ffunction-sections", "-fdata-sections")
+LANGUAGE_FLAGS = {".c": Flags().c, ".cpp": Flags().cxx}
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 INCLUDES = ("-Iinclude", "-Ilib/tinysplit_firmware/src")
 LINKING = (
@@ -222,7 +223,7 @@ def firmware_of(
 
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:
     """Compile and link a project into firmware.elf, in the order of PlatformIO."""
-    sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c"))
+    sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c*") if path.suffix in LANGUAGE_FLAGS)
     parts = Parts(
         has_application=(folder / APPLICATION_HEADER).exists(),
         is_standalone=(folder / "include" / "standalone_settings.h").exists(),
@@ -240,7 +241,8 @@ def link_sources(
     flags = (f"-mcpu={board.device.core}", *FLAGS)
     objects = [f"{source}.o" for source in sources]
     for source, target in zip(sources, objects, strict=True):
-        compiled = _run_compiler(folder, *flags, *options, *INCLUDES, "-c", str(source), "-o", target)
+        language = LANGUAGE_FLAGS[source.suffix]
+        compiled = _run_compiler(folder, *flags, *language, *options, *INCLUDES, "-c", str(source), "-o", target)
         if compiled.returncode != 0:
             return compiled
     return _run_compiler(folder, *flags, *LINKING, "-Tlinker.ld", "-o", "firmware.elf", *objects, "-lc", "-lgcc")

@@ -105,6 +105,12 @@ void application_idle(void) {{
 }}
 """
 
+OBJECT = """
+volatile unsigned constructed;
+struct Object { Object() { constructed = constructed + 1; } };
+static Object object;
+"""
+
 
 def application(board: ProjectBoard, inputs: IntArray, result_values: int, overrun: int = 0) -> str:
     """Return the application of a board; `overrun` is the number of values that it writes behind the input."""
@@ -127,7 +133,9 @@ def build_standalone(
         inputs, expected = inputs_and_outputs(folder, project)
         for board in project.boards:
             text = application(board, inputs[:SAMPLES], expected.shape[1], overrun)
-            (folder / board.directory / "src" / "application.c").write_text(text)
+            sources = folder / board.directory / "src"
+            (sources / "application.c").write_text(text)
+            (sources / "application_object.cpp").write_text(OBJECT)
 
     return build_small_network(
         out,
