@@ -20,6 +20,7 @@ from rigs.standalone_boards import (
     build_standalone,
     cut,
     heal,
+    interrupt_latencies,
     standalone_boards,
 )
 from virtual_stm32 import ResetCause
@@ -33,6 +34,11 @@ BABBLE_MS = 500.0
 RESULTS = 2  # behind a fault: the first one may have been under way
 CAUSES = (ResetCause.PIN, ResetCause.WATCHDOG, ResetCause.SOFTWARE)
 
+INTERRUPTED = (
+    DIVISIONS[0],
+    Division("whole layers", ("nucleo_l4r5zi", "nucleo_h743zi")),
+    next(division for division in DIVISIONS if division.title == "rows"),
+)
 ALL_AT_ONCE = 0.25  # share of the faults of boards
 
 
@@ -131,6 +137,36 @@ def recovery(options: Namespace) -> None:
         MarkdownTable("placement", "boards", "fault", numbers=numbers).print(
             _rows(Path(temporary), options.only, seeds)
         )
+
+
+@benchmark(
+    "latency",
+    "5 minutes",
+    option("--interrupts", type=int, default=1000, help="at random times, on each board"),
+    OUTPUT,
+)
+def latency(options: Namespace) -> None:
+    """Measure how long an interrupt of the application waits, of a priority above those of the firmware, in cycles.
+
+    From the interrupt, at any time of running boards, to the first instruction of its handler: the core's entry and
+    what runs with interrupts masked.
+    """
+    numbers = ("interrupts", "least", "median", "99th percentile", "most")
+    with tempfile.TemporaryDirectory() as temporary, output_to(options.output):
+        table = MarkdownTable("placement", "board", numbers=numbers)
+        table.print(_latencies(Path(temporary), options.interrupts))
+
+
+def _latencies(folder: Path, count: int) -> Iterator[Sequence[Cell]]:
+    for number, division in enumerate(INTERRUPTED):
+        out = folder / f"{number}"
+        project = build_standalone(out, division)
+        with standalone_boards(project, out / "project") as boards:
+            boards.run(SETTLED_MS)
+            for index, name in enumerate(division.boards):
+                cycles = sorted(interrupt_latencies(boards, index, count))
+                most = (cycles[0], cycles[count // 2], cycles[count * 99 // 100], cycles[-1])
+                yield division.title, name, count, *most
 
 
 def _rows(folder: Path, only: str, seeds: range) -> Iterator[Sequence[Cell]]:

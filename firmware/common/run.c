@@ -4,6 +4,7 @@
 #include "host_events.h"
 #include "interrupts.h"
 #include "network.h"
+#include "standalone.h"
 #include "ticker.h"
 #include "times.h"
 #include "watchdog.h"
@@ -115,7 +116,7 @@ bool run_is_waiting(void) { return is_waiting; }
 static void leave_rest(void) {
   if (run_state != RUN_READY) return;
   run_state = RUN_RUNNING;
-  times_clear();
+  if (!standalone_is_own()) times_clear(); /* else a host may look at any time: each step keeps its last one */
 }
 
 static __attribute__((noinline)) bool do_tasks(void) {

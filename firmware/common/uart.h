@@ -7,6 +7,10 @@
 
 #include "device.h"
 
+/* Of interrupts: 0, the highest, is left to the application, SysTick has the lowest. */
+#define UART_HOST_PRIORITY 1u
+#define UART_LINK_PRIORITY 2u
+
 typedef struct {
   USART_TypeDef *registers;
   uint32_t clock_hz; /* kernel clock when clock_ok */

@@ -7,6 +7,7 @@
 
 void uart_host_begin(uart_host_t *port, uint32_t clock_hz) {
   uart_begin(&port->uart, clock_hz, UART_RECEIVE_INTERRUPT, 0);
+  NVIC_SetPriority((IRQn_Type)port->uart.interrupt, UART_HOST_PRIORITY);
   NVIC_EnableIRQ((IRQn_Type)port->uart.interrupt);
 }
 

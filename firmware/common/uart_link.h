@@ -5,7 +5,7 @@
  * interrupt    uart_link_bytes.c: bytes by interrupts of the UART, or a few at a time where it has a FIFO
  * polling      uart_link_bytes.c without interrupts: nothing moves but in uart_link_poll
  *
- * The interrupts of the links have one common priority, below that of the host's UART. All functions are to be called
+ * The interrupts of the links have one common priority, below that of the host's UART (uart.h). All functions are to be called
  * from them or with interrupts masked.
  */
 #ifndef UART_LINK_H
@@ -13,8 +13,6 @@
 
 #include "link.h"
 #include "uart.h"
-
-#define UART_LINK_PRIORITY 1u /* the host's UART has 0, SysTick the lowest */
 
 typedef enum { UART_LINK_DMA, UART_LINK_INTERRUPT, UART_LINK_POLLING } uart_link_driver_t;
 

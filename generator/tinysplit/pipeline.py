@@ -20,6 +20,7 @@ from tinysplit.common.choices import (
     DEFAULT_TIME_LIMIT_S,
     USUAL_MAX_TIME_INCREASE,
     Copies,
+    InputSource,
     ProgrammerName,
     SecondObjective,
     Slices,
@@ -51,7 +52,7 @@ from tinysplit.plan.copies import plan_copies
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
 from tinysplit.plan.planned_split import PlacedNetwork, split_of_plans, with_programs
-from tinysplit.plan.what_if import faster_with
+from tinysplit.plan.what_if import SEARCH_LIMIT_S, faster_with
 from tinysplit.project.manifest import Project
 from tinysplit.project.placement import plans_of_file
 from tinysplit.project.split_file import SplitFile, check_split_matches
@@ -82,8 +83,6 @@ from tinysplit.timing.loss import Loss
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.measure.measure_folder import MeasureSettings, check_sample_numbers, check_samples, measure_boards
 from tinysplit_hil.results.run_report import RunReport
-
-WHAT_IF_LIMIT_S = 2.0  # of the search with another board
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +185,8 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
     calibration = calibration.first(request.calibration_count)
     print_reused_samples(calibration, samples, f"{CALIBRATION_SAMPLES} takes others", messages)
-    joint = None
     if request.goal is None:
-        quantized = quantize_network(context, calibration)
+        joint, quantized = None, quantize_network(context, calibration)
         split = split_network(context, request.search, quantized)
     else:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
@@ -227,7 +225,7 @@ def reasons_of(context: Context, search: Search, split: Split, file: SplitFile) 
     quiet = replace(context, messages=Console(quiet=True))
 
     def best_on(boards: Sequence[Board]) -> float:
-        more = replace(search, time_limit_s=min(search.time_limit_s, WHAT_IF_LIMIT_S))
+        more = replace(search, time_limit_s=min(search.time_limit_s, SEARCH_LIMIT_S))
         widths = BitWidths.of(context.graph, context.settings.bits)
         return _best(replace(quiet, boards=tuple(boards)), more, widths).value
 
@@ -277,8 +275,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
     """Return the file of a split; it names all rates, and the links that are left out, as routes depend on them."""
     settings, chosen = context.settings, context.settings.link_settings_on(context.boards)
-    links = links_left(chosen, split.problem.links)
-    settings = replace(settings, baud=chosen.baud, links=links)
+    settings = replace(settings, baud=chosen.baud, links=links_left(chosen, split.problem.links))
     return SplitFile.of(split, context.graph, context.boards, settings, widths)
 
 
@@ -394,7 +391,7 @@ def generate_folder(
     goal: Goal | None = None,
     force: bool = False,
 ) -> Project:
-    """Run the stages between a split file and the projects: quantize, plan, write.
+    """Run the stages between a split file and the projects: quantize, plan, write. Without a host, inputs are boards'.
 
     Raises InputError for a split of another network or other boards, for unusable samples, and where `out` cannot be
     used; UsageError and CheckFailedError as the stages do; ToolError while another command generates or builds in it.
@@ -404,6 +401,9 @@ def generate_folder(
         check_distributions(context.graph, split.distributions, len(context.boards))
     if structure := context.programs.structure:
         structure.check_use(out, has_limits=goal not in (None, Goal()))
+    if context.programs.standalone:
+        split = split.model_copy(update={"input_source": InputSource.BOARD})
+    context = replace(context, settings=replace(context.settings, input_source=split.input_source))
     with locked_folder(out):
         check_output_folder(out, force=force)
         samples = load_samples(calibration, context.graph).first(calibration_count)

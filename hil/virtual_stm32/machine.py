@@ -194,6 +194,11 @@ class Machine:
         self._loop_period = None
         self.is_asleep = False
 
+    def interrupt(self, position: int) -> None:
+        """Let an interrupt wait to be served, from now on."""
+        self.nvic.pending.add(FIRST_INTERRUPT + position)
+        self.disturb()
+
     def disturb(self) -> None:
         """Note that a debugger has changed something: what was waited for may be there."""
         self._loop_period = self._known_event = self._shortest_byte = None

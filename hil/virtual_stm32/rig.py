@@ -288,6 +288,10 @@ class VirtualRig:
         """Let a board's program go on at `address`, as after a disturbed program counter."""
         self._machines[index].jump(address)
 
+    def interrupt(self, index: int, position: int) -> None:
+        """Raise an interrupt of a board by its position in the vector table, as a peripheral that nobody models."""
+        self._machines[index].interrupt(position)
+
     # The host
 
     @property

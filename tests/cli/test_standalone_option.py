@@ -5,11 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from commands.command_line import BAD_INPUT, TOOL, USAGE, run
 from example_folders.example import CALIBRATION, MODEL
 from rigs.standalone_boards import Division, standalone_project
 from session.shared_folder import made_once
+from tinysplit.cli.app import app
+from tinysplit.common.choices import InputSource
+from tinysplit.project.manifest import Project
 
 G071 = "nucleo_g071rb"
 
@@ -52,6 +56,7 @@ def test_only_standalone_programs_have_its_parts(split_file: Path, tmp_path: Pat
         assert (path / "src" / "application.c").is_file()
     assert "APPLICATION_INPUT 1" in (alone / "include" / "application.h").read_text()
     assert "STANDALONE_FRAME_US 100000u" in (alone / "include" / "standalone_settings.h").read_text()
+    assert Project.read(tmp_path / "standalone").input_source is InputSource.BOARD
     assert "SysTick" in (tmp_path / "host" / "README.md").read_text()
     assert "was generated without --standalone" in run("monitor", str(tmp_path / "host"), expect=BAD_INPUT)
 
@@ -136,6 +141,8 @@ def test_a_board_that_begins_runs_needs_an_input(split_file: Path, tmp_path: Pat
     header.write_text(header.read_text().replace("APPLICATION_INPUT 1", "APPLICATION_INPUT 0"))
     text = run("build", str(built), expect=BAD_INPUT)
     assert "has no application_input, but its board begins runs: set APPLICATION_INPUT to 1 in application.h" in text
+    header.unlink()
+    assert "has no include/application.h" in run("build", str(built), expect=BAD_INPUT)
 
 
 @pytest.mark.slow
@@ -164,3 +171,5 @@ def test_mistakes_of_an_application_are_one_line_each(split_file: Path, tmp_path
             path.unlink()
         elif text:
             path.write_text(before)
+    watched = CliRunner().invoke(app, ("monitor", str(built), "--seconds", "0.01"))
+    assert f"board 2 ({G071}) runs what was built from other files" in watched.stderr

@@ -86,14 +86,15 @@ def test_inputs_are_those_of_the_reference(
 ) -> None:
     numbers = np.random.default_rng(7)
     reals = np.float32(form.scale) * numbers.uniform(2 * form.low, 2 * form.high, VALUES).astype(np.float32)
-    reals[:4] = (np.inf, -np.inf, 0.0, -0.0)
+    below_half = np.nextafter(np.float32(0.5), np.float32(0))
+    reals[:6] = (np.inf, -np.inf, 0.0, -0.0, np.float32(form.scale) * below_half, np.float32(form.scale) * -0.5)
     pixels = numbers.integers(0, 256, VALUES, np.uint8)
     samples = numbers.integers(-32768, 32768, VALUES, np.int16)
     program = compiled(tmp_path, [end(form)], [end(form)], PROGRAM, language)
     data = reals.tobytes() + pixels.tobytes() + samples.tobytes()
     found = np.frombuffer(call(program, f"{scale:.9g}", zero, data=data), form.dtype).reshape(3, VALUES)
-    scaled = reals / np.float32(form.scale) + np.float32(form.zero_point + 0.5)
-    assert (found[0] == np.clip(np.floor(scaled), form.low, form.high)).all()
+    steps = (reals / np.float32(form.scale)).astype(np.float64)
+    assert (found[0] == np.clip(np.floor(steps + form.zero_point + 0.5), form.low, form.high)).all()
     assert (found[1] == stepped(pixels, form, scale, zero)).all()
     assert (found[2] == stepped(samples, form, scale, zero)).all()
 

@@ -16,6 +16,7 @@ from rigs.standalone_boards import (
     babble,
     cut,
     heal,
+    interrupt_latencies,
     standalone_boards,
     standalone_project,
 )
@@ -27,6 +28,7 @@ from virtual_stm32 import ResetCause
 G071, F401 = "nucleo_g071rb", "nucleo_f401re"
 PAIR, CHAIN = (G071, F401), (F401, G071, G071)
 DIVIDED = DIVISIONS[3:]
+ENTRY_CYCLES, LONGEST_WAIT_CYCLES = 12, 400  # of an exception of the core; as `benchmarks standalone latency` has it
 RECOVERY_MS = 250 + 60  # beside the start of a board and two inferences
 
 pytestmark = pytest.mark.slow
@@ -146,6 +148,17 @@ def test_inputs_come_at_their_rate_and_late_ones_are_counted(
         assert not boards.wrong
         counters = boards.counters(boards.first)
         assert is_right(counters.inputs, counters.dropped), counters
+
+
+@pytest.mark.parametrize("division", [DIVISIONS[0], DIVISIONS[5]], ids=lambda each: each.title)
+def test_an_interrupt_of_the_application_waits_for_short_critical_sections_only(division: Division) -> None:
+    with standalone_boards(*standalone_project(division)) as boards:
+        boards.run(150)
+        for index in range(len(division.boards)):
+            cycles = interrupt_latencies(boards, index, 150)
+            assert min(cycles) >= ENTRY_CYCLES
+            assert max(cycles) < LONGEST_WAIT_CYCLES
+        assert not boards.wrong
 
 
 def test_an_input_that_is_overrun_is_named_and_its_inference_has_no_result() -> None:

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
+from tinysplit.build.stamp import is_outdated
 from tinysplit.build.weights import own_weights_file
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.progress import steps
@@ -40,3 +41,11 @@ def build_folder(project: Project, folder: Path, messages: Console) -> BuildRepo
 
         build_projects(directories, count_built)
     return BuildReport.read(project, folder)
+
+
+def note_outdated(project: Project, folder: Path, messages: Console) -> None:
+    """Print a line for each board whose program is not that of its project's files, as after a change in one."""
+    for board in project.boards:
+        if is_outdated(folder / board.directory):
+            note = f"note: {board.title} runs what was built from other files than those of {board.directory}: "
+            messages.print(f"{note}`tinysplit build {folder}` builds it", highlight=False, markup=False, soft_wrap=True)

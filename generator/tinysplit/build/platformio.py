@@ -29,6 +29,10 @@ _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 _OUTSIDE = re.compile(r"section `(\.\w+)' is not within region `(\w+)'")
 _APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the linker say, and what to say of it
     (
+        re.compile(r"fatal error: (application).h: No such file"),
+        "has no include/application.h: `tinysplit generate` writes one where there is none",
+    ),
+    (
         re.compile(r"undefined reference to \W+application_(\w+)"),
         "does not define application_{0}: define it, or set APPLICATION_{1} to 0 in application.h",
     ),

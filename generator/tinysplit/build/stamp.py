@@ -22,6 +22,11 @@ def is_built(directory: Path) -> bool:
         return False
 
 
+def is_outdated(directory: Path) -> bool:
+    """Return whether `tinysplit build` has built the program of a project from other files, or by other tools."""
+    return (directory / _STAMP_IN_PROJECT).exists() and not is_built(directory)
+
+
 def write_stamp(directory: Path) -> None:
     """Note that the program of a project is built."""
     (directory / _STAMP_IN_PROJECT).write_text(_hash(directory), encoding="utf-8")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tinysplit.cli.basic_options import Folder, Json, emit
+from tinysplit.cli.basic_options import Folder, Json, emit, messages
 from tinysplit.cli.options import Rig
 from tinysplit.common.choices import VIRTUAL
 from tinysplit.project.manifest import Project
@@ -19,7 +19,10 @@ def monitor(
     as_json: Json = False,
 ) -> None:
     """Show what boards without a host do: runs, failures, results and times. It does not disturb them."""
+    from tinysplit.build.folder import note_outdated
     from tinysplit_hil.measure.monitor import print_watched, watch_folder, watched_to_json
 
-    boards = watch_folder(Project.read(folder), folder, rig, seconds)
+    project = Project.read(folder)
+    note_outdated(project, folder, messages)
+    boards = watch_folder(project, folder, rig, seconds)
     emit(as_json, watched_to_json(boards), lambda console: print_watched(boards, console))

@@ -145,11 +145,11 @@ def used_parts(firmware: BoardFirmware) -> list[str]:
     counter = "TIM2 (counts cycles)" if board.device.core == "cortex-m0plus" else "DWT (counts cycles)"
     host = board.host_uart
     parts = ["SysTick (the lowest priority)", counter, "IWDG", "MPU"]
-    parts.append(f"{host.name} ({host.tx.name}, {host.rx.name}; interrupt {host.irq_name}, priority 0)")
+    parts.append(f"{host.name} ({host.tx.name}, {host.rx.name}; interrupt {host.irq_name}, priority 1)")
     for port in _link_ports(firmware):
         uart, channels = port.uart, [channel.name for channel in port.channels]
         names = [*(channel.irq_name for channel in port.channels), *([uart.irq_name] if is_linked else [])]
-        interrupts = f"; interrupts {', '.join(dict.fromkeys(names))}, priority 1" if names else ""
+        interrupts = f"; interrupts {', '.join(dict.fromkeys(names))}, priority 2" if names else ""
         with_dma = f"; {', '.join(channels)}" if channels else ""
         parts.append(f"{uart.name} ({uart.tx.name}, {uart.rx.name}{with_dma}{interrupts})")
     if firmware.external_layers and board.external:

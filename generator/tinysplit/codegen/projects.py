@@ -76,7 +76,7 @@ def generate(
         weights_files = dict(_write_weights(folder, programs, project_hash))
         project = build_manifest(copies, described, baud, calibration_samples, project_hash, weights_files)
         if project.standalone:
-            project.standalone.check_period(project.estimated_period_s, project.input_source)
+            project.standalone.check_period(project.estimated_period_s)
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         used = {program.number: used_parts(program.firmware) for program in programs}

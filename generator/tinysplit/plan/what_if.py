@@ -10,6 +10,7 @@ from tinysplit.split.solution import Split
 
 TIMES = 2
 LEAST_GAIN = 0.01  # relative
+SEARCH_LIMIT_S = 2.0  # with another board
 
 
 def faster_with(

@@ -4,10 +4,9 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from tinysplit.common.choices import InputSource, LateInputs
+from tinysplit.common.choices import LateInputs
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.file_schema import FileModel
-from tinysplit.settings.costs import INPUT_SOURCE
 from tinysplit.settings.programs import LATE_INPUTS, STANDALONE
 from tinysplit.settings.search import FRAME_RATE
 
@@ -49,15 +48,10 @@ class ProjectStandalone(FileModel):
         """Seconds between two inputs."""
         return self.frame_us / _US_PER_S
 
-    def check_period(self, period_s: float, source: InputSource) -> None:
-        """Raise InputError for a split whose boards cannot keep the rate, with an estimated period of `period_s`.
-
-        It counts the time of the host's port where the network was split for it.
-        """
+    def check_period(self, period_s: float) -> None:
+        """Raise InputError for a split whose boards cannot keep the rate, with an estimated period of `period_s`."""
         if self.frame_us and period_s > self.frame_s:
-            of_host = f" for inputs from a host ({INPUT_SOURCE('board')} of the split leaves its port out)"
-            other = of_host if source is InputSource.HOST else ""
             raise InputError(
                 f"{FRAME_RATE} {1 / self.frame_s:.4g}: the boards need {1000 * period_s:.4g} ms for an input, as "
-                f"estimated{other}: give at most {1 / period_s:.4g} a second"
+                f"estimated: give at most {1 / period_s:.4g} a second"
             )

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 from rich.console import Console
 
+from tinysplit.build.folder import note_outdated
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
 from tinysplit.common.errors import UsageError
 from tinysplit.common.file_schema import in_range
@@ -72,6 +73,7 @@ def measure_folder(
     """
     check_rig(settings.rig)
     project.check_measurable(folder)
+    note_outdated(project, folder, messages)
     quantized = read_quantized(folder, project)
     return measure_boards(project, folder, quantized, load_samples(samples, quantized.graph), settings, messages)
 

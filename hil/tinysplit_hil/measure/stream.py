@@ -83,16 +83,16 @@ def _check_kept_inputs(project: Project) -> None:
 
     Also for a network that keeps its state, whose outputs for one input differ.
     """
+    remedy = f"leave {PIPELINED} out"
+    if not project.standalone:
+        remedy += f", or split with {INPUT_SOURCE('host')}"
     if project.keeps_state:
-        raise UsageError(
-            f"the network keeps its state, so that its outputs for one input differ: leave {PIPELINED} out, or split "
-            f"with {INPUT_SOURCE('host')}"
-        )
+        raise UsageError(f"the network keeps its state, so that its outputs for one input differ: {remedy}")
     for board in project.boards:
         if board.takes_input and not board.staged_input:
             raise UsageError(
                 f"{board.title} has no room to keep an input beside its arena: its period with {INPUT_SOURCE('board')} "
-                f"cannot be measured; leave {PIPELINED} out, or split with {INPUT_SOURCE('host')}"
+                f"cannot be measured; {remedy}"
             )
 
 

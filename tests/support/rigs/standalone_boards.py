@@ -1,5 +1,6 @@
 """Virtual boards that run without a host, with an application that gives samples and notes results."""
 
+import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 from virtual_stm32.line_faults import LineFaults
 
 SAMPLES = 5
+WWDG = 0  # position in the vector table of the interrupt that the application handles
+LONGEST_WAIT_MS = 0.1
+INTERRUPT_WITHIN_MS = 1.0
 STEP_PS = 5 * MS_PS  # between two looks at the results
 RING = 16  # results that the application keeps
 WORD_BYTES = 4
@@ -258,7 +262,28 @@ def standalone_boards(project: Project, folder: Path, ram_seed: int = 0) -> Iter
     boards = [VirtualBoard(load_board(board.name), board.elf(folder)) for board in project.boards]
     wires = project_wires(project)
     _, expected = inputs_and_outputs(folder, project)
-    yield StandaloneBoards(project, folder, VirtualRig(boards, wires, ram_seed=ram_seed), expected[:SAMPLES], wires)
+    virtual = VirtualRig(boards, wires, ram_seed=ram_seed)
+    opened = StandaloneBoards(project, folder, virtual, expected[:SAMPLES], wires)
+    for index in range(len(boards)):
+        virtual.mark(index, [opened.symbol(index, "application_WWDG_IRQHandler") & ~1])
+    yield opened
+
+
+def interrupt_latencies(boards: StandaloneBoards, index: int, count: int) -> list[int]:
+    """Raise the application's interrupt `count` times while a board works.
+
+    Returns the cycles from each to the first instruction of its handler.
+    """
+    numbers = random.Random(f"interrupts of board {index}")  # noqa: S311 (no secret)
+    cycles = []
+    for _ in range(count):
+        boards.run(INTERRUPT_WITHIN_MS * numbers.random())
+        raised = boards.virtual.cycles(index)
+        boards.virtual.interrupt(index, WWDG)
+        boards.run(LONGEST_WAIT_MS)
+        entered = [cycle for _, cycle, _ in boards.virtual.marks(index) if cycle >= raised]
+        cycles.append(entered[0] - raised)
+    return cycles
 
 
 def cut(boards: StandaloneBoards, ms: float, wire: int = 0) -> None:
