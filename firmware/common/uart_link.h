@@ -5,8 +5,8 @@
  * interrupt    uart_link_bytes.c: bytes by interrupts of the UART, or a few at a time where it has a FIFO
  * polling      uart_link_bytes.c without interrupts: nothing moves but in uart_link_poll
  *
- * The interrupts of the links have one common priority, below that of the host's UART (uart.h). All functions are to be called
- * from them or with interrupts masked.
+ * The interrupts of the links have one common priority, below that of the host's UART (uart.h). All functions are to be
+ * called from them or with interrupts masked.
  */
 #ifndef UART_LINK_H
 #define UART_LINK_H

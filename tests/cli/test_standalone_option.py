@@ -68,7 +68,14 @@ def test_an_application_stays_when_another_split_is_generated(split_file: Path, 
     mine.write_text("/* mine */\n")
     untouched = out / f"board2_{G071}" / "include" / "application.h"
     before = untouched.read_text()
+    parts = out / f"board1_{G071}" / "application.toml"
+    parts.write_text('pins = ["PA9"]\n')
+    message = "application.toml: pin PA9 is used by the firmware: USART1"
+    assert message in generate(split_file, out, "--standalone", "--force", expect=BAD_INPUT)
+    assert message in run("build", str(out), expect=BAD_INPUT)
+    parts.write_text('pins = ["PA8"]\n')
     generate(split_file, out, "--standalone", "--force")
+    assert parts.read_text() == 'pins = ["PA8"]\n'
     assert mine.read_text() == "/* mine */\n"
     assert untouched.read_text() != before
     assert "APPLICATION_OUTPUT 1" in untouched.read_text()

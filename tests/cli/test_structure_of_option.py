@@ -58,7 +58,7 @@ def test_other_boards_and_the_folder_itself(tmp_path: Path) -> None:
 def test_the_readme_has_the_commands_that_work(
     changes: dict[str, object], has: str, lacks: str, tmp_path: Path
 ) -> None:
-    write_readme(tmp_path, make_project().model_copy(update=changes), {})
+    write_readme(tmp_path, make_project().model_copy(update=changes))
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert has in text
     assert lacks not in text

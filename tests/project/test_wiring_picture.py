@@ -90,7 +90,7 @@ def test_a_folder_with_readme_and_picture_is_generated_again(folder: Path) -> No
 
 def test_a_project_without_links_has_no_picture(tmp_path: Path) -> None:
     alone = make_project().model_copy(update={"links": ()})
-    write_readme(tmp_path, alone, {})
+    write_readme(tmp_path, alone)
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
     text = (tmp_path / "README.md").read_text()
     assert "bench check" not in text

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tinysplit.boards.catalog import load_board
 from tinysplit.build.platformio import build_projects
 from tinysplit.build.report import BuildReport
 from tinysplit.build.stamp import is_outdated
@@ -11,6 +12,7 @@ from tinysplit.build.weights import own_weights_file
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
+from tinysplit.project.chip_parts import check_application_parts
 from tinysplit.project.manifest import Project
 
 
@@ -27,10 +29,12 @@ def read_and_build(folder: Path, messages: Console) -> BuildReport:
 def build_folder(project: Project, folder: Path, messages: Console) -> BuildReport:
     """Build the projects of all boards and read the sizes of their programs.
 
-    The errors are those of `build_projects`, and of `own_weights_file`.
+    The errors are those of `build_projects`, `own_weights_file` and `check_application_parts`.
     """
     for board in project.boards:
         own_weights_file(board, folder)
+        interrupts = {interrupt.name for interrupt in load_board(board.name).device.interrupts}
+        check_application_parts(folder / board.directory, board.firmware_parts, interrupts)
     directories = [folder / board.directory for board in project.boards]
     with steps(messages, f"building {counted(len(directories), 'project')}", len(directories)) as advance:
         done: list[Path] = []

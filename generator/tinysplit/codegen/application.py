@@ -11,7 +11,7 @@ from tinysplit.codegen.end_tensors import EndTensor, input_tensors, output_tenso
 from tinysplit.codegen.network_source import network_input
 from tinysplit.common.choices import LateInputs
 from tinysplit.common.errors import UsageError
-from tinysplit.common.project_files import APPLICATION_HEADER, APPLICATION_SOURCE
+from tinysplit.common.project_files import APPLICATION_HEADER, APPLICATION_PARTS, APPLICATION_SOURCE
 from tinysplit.common.templates import render
 from tinysplit.project.standalone import ProjectStandalone
 from tinysplit.settings.costs import INPUT_SOURCE
@@ -53,6 +53,7 @@ def render_application(program: BoardProgram) -> dict[str, str]:
         "include/tinysplit.h": "tinysplit.h",
         APPLICATION_HEADER: "application.h",
         APPLICATION_SOURCE: "application.c",
+        APPLICATION_PARTS: "application.toml",
     }
     if standalone:
         names["include/standalone_settings.h"] = "standalone_settings.h"

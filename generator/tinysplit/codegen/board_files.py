@@ -1,7 +1,7 @@
 """The files of a project that follow from its board: UARTs and clock, vector table and linker script."""
 
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.templates import render
 from tinysplit.memory.code_in_ram import RamCode
+from tinysplit.project.chip_parts import FirmwarePart
 
 STACK_BYTES = 1792  # that the program can use
 SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed: a region of the MPU (mpu.c)
@@ -70,6 +71,9 @@ class BoardContext:
     port_register: str
     handlers: Handlers
     markers: MarkerPins | None
+
+
+HOST_PRIORITY, LINK_PRIORITY = 1, 2  # of interrupts: uart.h
 
 
 @dataclass(frozen=True)
@@ -139,24 +143,30 @@ def render_board_files(firmware: BoardFirmware) -> dict[str, str]:
     return texts
 
 
-def used_parts(firmware: BoardFirmware) -> list[str]:
-    """Return what of the microcontroller the firmware has for itself, for the README of the folder."""
-    board, is_linked = firmware.board, not firmware.driving.polls
-    counter = "TIM2 (counts cycles)" if board.device.core == "cortex-m0plus" else "DWT (counts cycles)"
-    host = board.host_uart
-    parts = ["SysTick (the lowest priority)", counter, "IWDG", "MPU"]
-    parts.append(f"{host.name} ({host.tx.name}, {host.rx.name}; interrupt {host.irq_name}, priority 1)")
+def firmware_parts(firmware: BoardFirmware) -> Iterator[FirmwarePart]:
+    """Yield what of the microcontroller the firmware has for itself."""
+    board, is_linked, host = firmware.board, not firmware.driving.polls, firmware.board.host_uart
+    counter = "TIM2" if board.device.core == "cortex-m0plus" else "DWT"
+    yield FirmwarePart(name="SysTick", note="the lowest priority")
+    yield FirmwarePart(name=counter, note="counts cycles")
+    yield FirmwarePart(name="IWDG")
+    yield FirmwarePart(name="MPU")
+    pins = (host.tx.name, host.rx.name)
+    yield FirmwarePart(name=host.name, pins=pins, interrupts=(host.irq_name,), priority=HOST_PRIORITY)
     for port in _link_ports(firmware):
         uart, channels = port.uart, [channel.name for channel in port.channels]
         names = [*(channel.irq_name for channel in port.channels), *([uart.irq_name] if is_linked else [])]
-        interrupts = f"; interrupts {', '.join(dict.fromkeys(names))}, priority 2" if names else ""
-        with_dma = f"; {', '.join(channels)}" if channels else ""
-        parts.append(f"{uart.name} ({uart.tx.name}, {uart.rx.name}{with_dma}{interrupts})")
+        yield FirmwarePart(
+            name=uart.name,
+            pins=(uart.tx.name, uart.rx.name),
+            dma_channels=tuple(channels),
+            interrupts=tuple(dict.fromkeys(names)),
+            priority=LINK_PRIORITY if names else None,
+        )
     if firmware.external_layers and board.external:
-        parts.append(f"the external memory {board.external.part} and its controller")
+        yield FirmwarePart(name=f"the external memory {board.external.part}", note="with its controller")
     if firmware.markers:
-        parts.append(f"the pins {firmware.markers.layer} and {firmware.markers.transfer}")
-    return parts
+        yield FirmwarePart(name="markers", pins=(str(firmware.markers.layer), str(firmware.markers.transfer)))
 
 
 def _link_ports(firmware: BoardFirmware) -> list[LinkPort]:

@@ -8,6 +8,7 @@ from itertools import chain
 from tinysplit import __version__
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.activities import board_activities
+from tinysplit.codegen.board_files import firmware_parts
 from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.costs.handoff import powers_of
 from tinysplit.network.distribution import Part
@@ -155,6 +156,7 @@ def _board(program: BoardProgram, weights_file: ProjectWeightsFile | None) -> Pr
         idle_w=power.idle_w if power.run_w else None,
         external_power=_external_power(plan),
         weights_file=weights_file,
+        firmware_parts=tuple(firmware_parts(program.firmware)),
     )
 
 

@@ -9,7 +9,7 @@ import onnx
 
 from tinysplit.boards.board_files import FOLDER, own_board_paths
 from tinysplit.codegen.application import check_standalone, render_application
-from tinysplit.codegen.board_files import firmware_sources, render_board_files, used_parts, write_files
+from tinysplit.codegen.board_files import firmware_parts, firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.codegen.layer_source import file_name, render_header, render_layer
 from tinysplit.codegen.manifest_builder import build_manifest
@@ -30,6 +30,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.decryption import with_decrypted_constants
 from tinysplit.plan.plan import Plan
+from tinysplit.project.chip_parts import check_application_parts
 from tinysplit.project.load import parameters_file
 from tinysplit.project.manifest import Project, ProjectModel, ProjectWeightsFile
 from tinysplit.project.split_file import SplitFile, write_split
@@ -65,6 +66,8 @@ def generate(
     check_standalone(copies)
     longest_s = {program.board_plan.index: program.longest_layer_s for program in programs}
     structure_folder = options.structure.folder if options.structure else None
+    for program in programs:
+        _check_application(program, [old for old in (out, structure_folder) if old])
     with whole_folder(out, force=force, applications_of=structure_folder) as folder:
         for program in programs:
             _write_program(folder / program.directory, program, longest_s)
@@ -79,8 +82,7 @@ def generate(
             project.standalone.check_period(project.estimated_period_s)
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
-        used = {program.number: used_parts(program.firmware) for program in programs}
-        _write_texts(folder, project, split, used)
+        _write_texts(folder, project, split)
     return project
 
 
@@ -91,9 +93,16 @@ def _with_constants(plan: Plan, quantized: QuantizedGraph, key: SecretKey | None
     return with_decrypted_constants(plan, quantized, key.rounds, MOST_KEY_RAM_BYTES)
 
 
-def _write_texts(folder: Path, project: Project, split: SplitFile | None, used: Mapping[int, Sequence[str]]) -> None:
+def _check_application(program: BoardProgram, folders: Sequence[Path]) -> None:
+    """Raise InputError where an application that stays, in one of these folders, uses what the firmware does."""
+    interrupts = {interrupt.name for interrupt in program.board.device.interrupts}
+    for folder in folders:
+        check_application_parts(folder / program.directory, list(firmware_parts(program.firmware)), interrupts)
+
+
+def _write_texts(folder: Path, project: Project, split: SplitFile | None) -> None:
     project.write(folder)
-    write_readme(folder, project, used)
+    write_readme(folder, project)
     for name, path in own_board_paths(board.name for board in project.boards).items():
         (folder / FOLDER).mkdir(exist_ok=True)
         shutil.copyfile(path, folder / FOLDER / f"{name}.toml")

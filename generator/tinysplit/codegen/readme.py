@@ -1,6 +1,5 @@
 """README.md of a generated folder, with the picture of its wires: the way from there to a measurement."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,14 +38,14 @@ class ReadmeContext:
     is_standalone: bool
 
 
-def write_readme(folder: Path, project: Project, used: Mapping[int, Sequence[str]]) -> None:
-    """Write README.md, and the picture where there are links; `used` are parts of each microcontroller, by number."""
+def write_readme(folder: Path, project: Project) -> None:
+    """Write README.md, and the picture where there are links."""
     boards = tuple(
         ReadmeBoard(
             board.number,
             load_board(board.name).title,
             ", ".join(str(layer.number) for layer in project.layers if layer.board == board.number) or "none",
-            tuple(used.get(board.number, ())),
+            tuple(part.text for part in board.firmware_parts),
         )
         for board in project.boards
     )

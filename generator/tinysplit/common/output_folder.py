@@ -14,10 +14,17 @@ from pathlib import Path
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.interrupts.temporary import moved_away, temporary_folder
-from tinysplit.common.project_files import BUILD_FOLDER, ELF_IN_PROJECT, LIST_NAME, MANIFEST_NAME, RESULT_NAMES
+from tinysplit.common.project_files import (
+    APPLICATION_PARTS,
+    BUILD_FOLDER,
+    ELF_IN_PROJECT,
+    LIST_NAME,
+    MANIFEST_NAME,
+    RESULT_NAMES,
+)
 from tinysplit.settings.result_files import FORCE
 
-_APPLICATION = re.compile(r"[^/]+/(src|include)/application[^/]*")
+_APPLICATION = re.compile(rf"[^/]+/((src|include)/application[^/]*|{re.escape(APPLICATION_PARTS)})")
 _CMAKE_CACHE = "CMakeCache.txt"
 _NAMED = 5  # files that an error names
 

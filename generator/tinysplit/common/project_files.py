@@ -21,7 +21,8 @@ BUILD_FOLDER = ".pio"
 APPLICATION_SOURCE, APPLICATION_HEADER = (
     "src/application.c",
     "include/application.h",
-)  # the user's, in a board's project
+)  # the user's, by board
+APPLICATION_PARTS = "application.toml"  # what of the microcontroller they use
 WEIGHTS_IN_PROJECT = Path("include") / "weights.bin"
 SYSTEM_BUILD_IN_PROJECT = Path(BUILD_FOLDER) / "build"  # of `tinysplit build` alone
 ELF_IN_PROJECT = SYSTEM_BUILD_IN_PROJECT / SYSTEM_ENVIRONMENT / "firmware.elf"

@@ -34,6 +34,7 @@ from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHT
 from tinysplit.network.distribution import Part, SliceAxis
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.project.activity import BoardActivity, EstimatedSpan, ExternalPower
+from tinysplit.project.chip_parts import FirmwarePart
 from tinysplit.project.file_link import FileLink
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
@@ -228,6 +229,7 @@ class ProjectBoard(FileModel):
     idle_w: Watts | None = None  # in Sleep mode
     external_power: ExternalPower | None = None  # of an external memory with weights
     weights_file: ProjectWeightsFile | None = None  # None: the weights are in C arrays
+    firmware_parts: tuple[FirmwarePart, ...] = ()  # what the application does not have
 
     @property
     def title(self) -> str:
