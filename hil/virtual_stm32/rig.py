@@ -22,6 +22,7 @@ from virtual_stm32.firmware import LoadedFirmware, Start
 from virtual_stm32.host_port import HostPort
 from virtual_stm32.line_faults import FaultyLine, LineByte, LineFaults
 from virtual_stm32.machine import Machine
+from virtual_stm32.peripherals.adc import PINS, AnalogSource
 from virtual_stm32.peripherals.reset import ResetCause
 from virtual_stm32.peripherals.usart import Sink, Usart
 from virtual_stm32.pin_trace import PinTrace
@@ -79,6 +80,10 @@ def _note(trace: PinTrace, signal: int, machine: Machine, level: bool, cycle: in
     trace.change(signal, machine.clock.ps(cycle), level=level)
 
 
+def _hear(heard: list[tuple[int, int]], arrival_ps: int, _byte_ps: int, value: int, _errors: int) -> None:
+    heard.append((arrival_ps, value))
+
+
 class VirtualRig:
     """Boards by index, connected by wires; the host has a port to the host UART of every board.
 
@@ -118,6 +123,8 @@ class VirtualRig:
         self._machines: list[Machine] = []
         self._faults: dict[WireEnd, LineFaults] = {}
         self._watched: list[tuple[int, int, str, PinTrace]] = []  # signal, board, pin
+        self._sources: dict[tuple[int, str], AnalogSource] = {}  # by board and pin
+        self._heard: dict[WireEnd, list[tuple[int, int]]] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -130,6 +137,10 @@ class VirtualRig:
         self._lines = {target: FaultyLine(faults, f"{target}") for target, faults in self._faults.items()}
         self._ports = tuple(HostPort(baud) for baud in self._bauds)
         self._shortest_host_byte_ps = min(port.byte_ps for port in self._ports)
+        for source in self._sources.values():
+            source.rewind()
+        for heard in self._heard.values():
+            heard.clear()
         self._machines = [self._started(index, 0, ResetCause.POWER_UP, None) for index in range(len(self._boards))]
         self._connect_all()
 
@@ -153,6 +164,7 @@ class VirtualRig:
             has_ideal_memory=self._has_ideal_memory,
         )
         self._watch(index, machine)
+        self._connect_sources(index, machine)
         if self._is_debuggable:
             self._parts[index].attach(machine, cause)
         return machine
@@ -174,6 +186,34 @@ class VirtualRig:
             if board == index:
                 machine.chip.watch_pin(pin, partial(_note, trace, signal, machine))
 
+    def play(self, index: int, pin: str, samples: Sequence[int], rate_hz: int) -> None:
+        """Connect an analog source to a pin of a board: 12-bit samples that begin with the first conversion.
+
+        The source goes on over resets of the board; reset() begins it anew. Raises UsageError for a pin without a
+        modelled ADC.
+        """
+        machine = self._machines[index]
+        if machine.chip.adc is None or pin not in PINS:
+            board = self._boards[index].board
+            raise UsageError(f"board {index + 1} ({board.name}) has no analog input at {pin} that is modelled")
+        self._sources[index, pin] = AnalogSource(samples, rate_hz)
+        self._connect_sources(index, machine)
+
+    def _connect_sources(self, index: int, machine: Machine) -> None:
+        for (board, pin), source in self._sources.items():
+            if board == index and machine.chip.adc:
+                machine.chip.adc.sources[pin] = source
+
+    def listen(self, index: int, uart: str) -> list[tuple[int, int]]:
+        """Return a list that gets what a UART of a board sends from now on: times in ps, and bytes.
+
+        Nothing else receives it, and nothing is sent to the UART. Raises UsageError where there is no such UART.
+        """
+        self._uart(index, uart)
+        heard = self._heard.setdefault((index, uart), [])
+        self._connect_all()
+        return heard
+
     def _keep_flash(self, index: int) -> None:
         """Keep the contents of a board's flash over a reset, which interrupts what changes it."""
         machine = self._machines[index]
@@ -193,6 +233,8 @@ class VirtualRig:
         for wire in self._wires:
             self._connect(wire.first, wire.second, is_straight=wire.is_straight)
             self._connect(wire.second, wire.first, is_straight=wire.is_straight)
+        for (index, name), heard in self._heard.items():
+            self._uart(index, name).sink = partial(_hear, heard)
 
     @property
     def model_note(self) -> str:

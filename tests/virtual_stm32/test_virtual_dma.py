@@ -280,7 +280,7 @@ REFUSED = [
     (G0, "begin(); receive(8, CIRC); RX->MAR = 0;", "DMA1 channel 1 is written while EN is set"),
     (F4, "begin(); receive(8, CIRC); RX->NDTR = 4;", "DMA1 stream 5 is written while EN is set"),
     (G0, "begin(); receive(8, CIRC); RX->CR |= SEND;", "CCR of DMA1 channel 1 is changed while EN is set"),
-    (G0, "begin(); RX->NDTR = 8; RX->CR = MINC | 1 << 8 | ON;", "only bytes with MINC are modelled"),
+    (G0, "begin(); RX->NDTR = 8; RX->CR = MINC | 1 << 8 | ON;", "only bytes and half-words with MINC are modelled"),
     (F4, "begin(); RX->FCR = 4;", "only direct mode is modelled"),
     (F4, "begin(); receive(0, 0);", "DMA1 stream 5 is enabled with NDTR = 0"),
     (H7, "begin(); RX->PAR = (uint32_t)&UART->RDR; RX->MAR = 0x24000000; RX->NDTR = 1; RX->CR = MINC | ON;", "TRBUFF"),

@@ -7,7 +7,9 @@ from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.parts import Pin
 from virtual_stm32.clock import BoardClock
 from virtual_stm32.core.native import CExternalFlash
+from virtual_stm32.peripherals.adc import Adc, AdcPorts
 from virtual_stm32.peripherals.base import Peripheral, Registers
+from virtual_stm32.peripherals.basic_timer import BasicTimer
 from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaPorts
 from virtual_stm32.peripherals.dma.controller import DmaController
 from virtual_stm32.peripherals.family import CycleAfter, Family
@@ -26,6 +28,7 @@ from virtual_stm32.peripherals.watchdog import Watchdog
 _GPIO_STRIDE = 0x400
 _LATENCY_BITS = 0xF
 _ON_APB2 = ("USART1", "USART6")
+_TIM6_BASE = 0x40001000
 
 
 FAMILIES: Mapping[str, Callable[[Board, FlashCells, CycleAfter], Family]] = {
@@ -67,10 +70,14 @@ class Chip:
         uarts = (board.host_uart, *board.link_uarts)
         self.uarts = {uart.name: self._uart(uart, dma_ports.changed) for uart in uarts}
         lines = [line for usart in self.uarts.values() for line in (usart.receive_line, usart.send_line)]
+        self._trigger = BasicTimer("TIM6", lambda: self._timer_divider("apb1"))
+        self.adc = self._adc(board, dma_ports.changed)
+        lines += [self.adc.line] if self.adc else []
         dma = family.dma(DmaBuilder(board.device, lines, dma_ports))
         self.interrupts: list[tuple[int, Callable[[], bool]]] = [
             *((uart.irq_position, self.uarts[uart.name].has_interrupt) for uart in uarts),
             *((position, channel.has_interrupt) for position, channel in dma.channels),
+            *([(self.adc.irq_position, self.adc.has_interrupt)] if self.adc else []),
         ]
         self.peripherals: list[tuple[int, Peripheral]] = [
             *family.plain,
@@ -84,11 +91,28 @@ class Chip:
         clock.change(self._frequencies.core_hz, 0)
         self._set_memory()
 
+    def _adc(self, board: Board, changed: Callable[[int], None]) -> Adc | None:
+        base = self._family.adc_base
+        if base is None:
+            return None
+        position = next(each.position for each in board.device.interrupts if each.name.startswith("ADC1"))
+        ports = AdcPorts(
+            clock=self._clock,
+            hclk_hz=lambda: self._frequencies.ahb_hz,
+            cycles_per_clock=lambda: self._frequencies.core_hz // self._frequencies.ahb_hz,
+            is_analog=lambda pin: self._gpio[pin[1]].is_analog(int(pin[2:])),
+            irq_position=position,
+            changed=lambda: changed(position),
+        )
+        return Adc(base, self._trigger, ports)
+
     def _add_optional(self, external: ExternalMemory | None, mapping: CExternalFlash) -> None:
         """Add the peripherals that not every board has."""
         if self._family.timer_base is not None:
             timer = Timer("TIM2", lambda: self._timer_divider("apb1"))
             self.peripherals.append((self._family.timer_base, timer))
+        if self.adc and self._family.adc_base is not None:
+            self.peripherals += [(self._family.adc_base, self.adc), (_TIM6_BASE, self._trigger)]
         if external:
             quadspi = Quadspi(external, mapping, lambda: all(map(self._is_connected, external.pins)))
             self.peripherals.append((external.controller.base_address, quadspi))

@@ -28,6 +28,7 @@ class Family:
     check: Callable[[], None]  # raises NotModelledError when the supply voltage does not allow the clock
     port_is_powered: Callable[[str], bool] = lambda _port: True
     timer_base: int | None = None
+    adc_base: int | None = None
     watchdog_base: int = 0x40003000
     fifo_bytes: int = 0  # of the UARTs with FIFOs
     without_fifo: tuple[str, ...] = ()

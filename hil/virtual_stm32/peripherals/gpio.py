@@ -9,7 +9,7 @@ from virtual_stm32.peripherals.base import Registers
 _MODER, _OTYPER, _AFRL, _IDR, _ODR = 0x00, 0x04, 0x20, 0x10, 0x14
 _OFFSETS = (_MODER, _OTYPER, 0x08, 0x0C, _IDR, _ODR, _AFRL, 0x24)
 _BSRR = 0x18
-_OUTPUT, _ALTERNATE = 1, 2
+_OUTPUT, _ALTERNATE, _ANALOG = 1, 2, 3
 _PINS = 16
 _PINS_PER_AFR = 8
 
@@ -60,6 +60,10 @@ class Gpio(Registers):
         if key not in self._carried:
             self._carried[key] = self._carries(*key)
         return self.is_powered and self._carried[key]
+
+    def is_analog(self, number: int) -> bool:
+        """Return whether a pin is in analog mode."""
+        return self.field(_MODER, 2 * number, 2) == _ANALOG
 
     def is_open_drain(self, number: int) -> bool:
         """Return whether a pin is driven low only."""

@@ -86,8 +86,10 @@ class RccL4(Rcc):
         "DMA1": ClockGate(0x48, 0),
         "DMA2": ClockGate(0x48, 1),
         "DMAMUX1": ClockGate(0x48, 2),
+        "ADC1": ClockGate(0x4C, 13),
         "QUADSPI": ClockGate(0x50, 8),
         "TIM2": ClockGate(0x58, 0),
+        "TIM6": ClockGate(0x58, 4),
         "USART2": ClockGate(0x58, 17),
         "USART3": ClockGate(0x58, 18),
         "UART4": ClockGate(0x58, 19),
@@ -188,5 +190,6 @@ def stm32l4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
         dma=partial(_dma, has_dmamux=is_plus),
         check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
         port_is_powered=lambda port: port != "G" or pwr.port_g_is_powered,
+        adc_base=0x50040000,
         fifo_bytes=8 if is_plus else 0,  # RM0432 and RM0394, USART implementation
     )

@@ -32,7 +32,7 @@ class DmaSystem:
 
 
 class DmaBuilder:
-    """Makes the channels of a device, for the requests `lines` of its UARTs."""
+    """Makes the channels of a device, for the requests `lines` of its peripherals."""
 
     def __init__(self, device: Device, lines: Sequence[RequestLine], ports: DmaPorts) -> None:
         self._positions = {interrupt.name: interrupt.position for interrupt in device.interrupts}

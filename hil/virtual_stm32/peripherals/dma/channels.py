@@ -19,6 +19,7 @@ _ISR, _IFCR, _CSELR = 0x00, 0x04, 0xA8
 _FIRST, _STRIDE = 0x08, 0x14
 _CCR, _CNDTR, _CPAR, _CMAR = range(0x00, 0x10, 4)
 _EN, _TCIE, _HTIE, _TEIE, _DIR, _CIRC, _MINC = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 7
+_HALF_WORDS, _SIZES = 1 << 8 | 1 << 10, 3 << 8 | 3 << 10  # PSIZE and MSIZE
 _PRIORITY = 3 << 12
 _WRITABLE_WHILE_ON = _EN | _TCIE | _HTIE | _TEIE
 _MODELLED = _WRITABLE_WHILE_ON | _DIR | _CIRC | _MINC | _PRIORITY
@@ -105,10 +106,13 @@ class DmaChannels(DmaController):
             raise NotModelledError(f"CCR of {channel.name} is changed while EN is set: only its interrupts may be")
         was_on = channel.is_on
         registers.ccr = value
-        if value & _EN and (value & ~_MODELLED or not value & _MINC):
-            raise NotModelledError(f"{channel.name} with CCR = 0x{value:x}: only bytes with MINC are modelled")
+        sizes = value & _SIZES
+        if value & _EN and (value & ~(_MODELLED | _SIZES) or sizes not in (0, _HALF_WORDS) or not value & _MINC):
+            raise NotModelledError(
+                f"{channel.name} with CCR = 0x{value:x}: only bytes and half-words with MINC are modelled"
+            )
         interrupts = Channel.flags_of(value, half=_HTIE, complete=_TCIE)
-        channel.setting = ChannelSetting(not value & _DIR, bool(value & _CIRC), interrupts)
+        channel.setting = ChannelSetting(not value & _DIR, bool(value & _CIRC), interrupts, 2 if sizes else 1)
         channel.is_on = bool(value & _EN)
         if channel.is_on and not was_on:
             self.begin(index, registers.cpar, registers.cmar)

@@ -1,6 +1,6 @@
 """What the DMA controllers of all families have in common: channels, request lines, and the memories in reach.
 
-A transfer of one byte between a UART's data register and memory happens in the cycle of its request; the latency of a
+A transfer between the data register of a UART or ADC and memory happens in the cycle of its request; the latency of a
 few bus cycles is not modelled.
 """
 
@@ -31,19 +31,21 @@ class ChannelSetting:
     to_memory: bool
     is_circular: bool
     interrupts: int  # flags that raise the interrupt
+    size_bytes: int = 1  # of a transfer
 
 
 class RequestLine:
     """A request of a peripheral, such as USART1_RX, and the channel that serves it."""
 
-    def __init__(self, name: str, data_address: int, serve: Callable[[int], None]) -> None:
+    def __init__(self, name: str, data_address: int, serve: Callable[[int], None], size_bytes: int = 1) -> None:
         self.name = name
         self.data_address = data_address
         self.serve = serve  # makes the requests that are outstanding at a cycle
+        self.size_bytes = size_bytes  # of what the data register gives or takes
         self.channel: Channel | None = None
 
     def store(self, value: int) -> bool:
-        """Write a received byte to memory; return False when no channel takes it."""
+        """Write a received value to memory; return False when no channel takes it."""
         return self.channel is not None and self.channel.store(value)
 
     def fetch(self) -> int | None:
@@ -89,10 +91,11 @@ class Channel:
         self.is_on = True
 
     def store(self, value: int) -> bool:
-        """Write a byte to memory; return False while the channel is off or has transferred all."""
+        """Write a value to memory; return False while the channel is off or has transferred all."""
         if not self.remaining or not self.is_on:
             return False
-        self._memory[self._position] = value
+        size = self.setting.size_bytes
+        self._memory[self._position : self._position + size] = value.to_bytes(size, "little")
         self._step()
         return True
 
@@ -106,7 +109,7 @@ class Channel:
 
     def _step(self) -> None:
         self.remaining -= 1
-        self._position += 1
+        self._position += self.setting.size_bytes
         self._steal()
         if self.remaining == self.count // 2:
             self.set(self.HALF)
@@ -188,11 +191,15 @@ class DmaController(Peripheral):
     def begin(self, index: int, peripheral: int, address: int) -> None:
         """Switch a channel on, with a data register and a buffer in memory.
 
-        Raises NotModelledError for another data register than that of the selected request, and for a buffer that the
-        controller cannot reach.
+        Raises NotModelledError for another data register than that of the selected request, another size than its, and
+        for a buffer that the controller cannot reach.
         """
         channel = self.channels[index]
         line = self._lines.request_of(self.name, index)
+        if line is not None and line.size_bytes != channel.setting.size_bytes:
+            raise NotModelledError(
+                f"{channel.name} transfers {channel.setting.size_bytes} bytes at a time, {line.name} {line.size_bytes}"
+            )
         if line is not None and line.data_address != peripheral:
             raise NotModelledError(
                 f"{channel.name} serves {line.name} with the peripheral address 0x{peripheral:08x},"
@@ -202,7 +209,7 @@ class DmaController(Peripheral):
         channel.begin(memory.seen_by_dma(), address - memory.start)
 
     def _find(self, channel: Channel, address: int) -> DmaMemory:
-        count = max(channel.remaining, channel.count)
+        count = max(channel.remaining, channel.count) * channel.setting.size_bytes
         for memory in self._memories:
             if not memory.start <= address <= memory.start + len(memory.content) - count:
                 continue

@@ -1,4 +1,4 @@
-"""Which DMA channel can serve which UART: the request tables of the reference manuals, for the requests of UARTs."""
+"""Which DMA channel can serve which request: the tables of the reference manuals, for UARTs and the ADC of the L4."""
 
 _RX_TX = ("RX", "TX")
 
@@ -15,7 +15,7 @@ def _pairs(first: int, *names: str) -> dict[int, str]:
 # RM0444, DMAMUX: assignment of multiplexer inputs to resources.
 G0 = {**_pairs(14, "LPUART1"), **_pairs(50, "USART1", "USART2", "USART3", "USART4")}
 # RM0432, DMAMUX: assignment of multiplexer inputs to resources, STM32L4Rxxx and L4Sxxx.
-L4_PLUS = _pairs(24, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")
+L4_PLUS = {5: "ADC1", **_pairs(24, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")}
 # RM0433 and RM0468, DMAMUX1: assignment of multiplexer inputs to resources.
 H7 = {
     **_pairs(41, "USART1", "USART2", "USART3"),
@@ -25,6 +25,7 @@ H7 = {
 }
 # RM0394, DMA1 and DMA2 requests for each channel: by controller, index of the channel from 0, and value of CSELR.
 L4 = {
+    ("DMA1", 0, 0): "ADC1",
     ("DMA1", 1, 2): "USART3_TX",
     ("DMA1", 2, 2): "USART3_RX",
     ("DMA1", 3, 2): "USART1_TX",
