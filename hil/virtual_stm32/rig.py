@@ -114,7 +114,7 @@ class VirtualRig:
             LoadedFirmware(each.board, each.elf, is_debuggable=is_debuggable) for each in self._boards
         )
         self._parts = tuple(
-            DebuggedPart(each.board, partial(self.reset_board, index), lambda: self.time_ps)
+            DebuggedPart(each.board, partial(self.reset_board, index), lambda: self.time_ps, index + 1)
             for index, each in enumerate(self._boards)
             if is_debuggable
         )

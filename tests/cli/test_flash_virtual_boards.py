@@ -13,6 +13,7 @@ from commands.served_boards import served, without_account
 from example_folders import example
 from rigs.bench import build_nothing
 from rigs.debugged_boards import debugged, need_openocd
+from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.cli.app import app
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError
@@ -49,8 +50,10 @@ def test_boards_from_the_factory_are_flashed_and_measure_like_virtual_ones(
     with served(folder, "--debug", "--erased", "-o", str(rig), temporary=tmp_path):
         boards = tomllib.loads(rig.read_text())["board"]
         assert all("remote_bitbang" in board["openocd_adapter"] for board in boards)
-        report = json.loads(run("flash", str(folder), "--rig", str(rig), "--json"))
+        log = tmp_path / "production.jsonl"
+        report = json.loads(run("flash", str(folder), "--rig", str(rig), "--production", str(log), "--json"))
         assert [board["verified"] for board in report["boards"]] == [True, True]
+        assert [json.loads(line)["result"] for line in log.read_text().splitlines()] == ["pass", "pass"]
         report = json.loads(run("flash", str(folder), "--rig", str(rig), "--json"))
         assert [board["skipped"] for board in report["boards"]] == [True, True]
         assert without_account(json.loads(run("measure", str(folder), *SAMPLES, "--rig", str(rig)))) == expected
@@ -99,6 +102,17 @@ def test_another_part_is_named_before_anything_is_written(tmp_path: Path) -> Non
         assert "board 2 (nucleo_g071rb) at probe remote_bitbang port" in line
         assert "its device id cannot be read" in line
         assert not any(byte != 0xFF for index in range(2) for byte in boards.contents(index))
+
+
+def test_the_unique_id_of_each_family_is_read(tmp_path: Path) -> None:
+    names = (BOARD, "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
+    openocd = PROGRAMMERS[ProgrammerName.OPENOCD]
+    with debugged(tmp_path, *names) as boards:
+        for index, name in enumerate(names):
+            addresses = load_debug_port(name).unique_id
+            words = openocd.read_words(ProbeChoice(None, boards.probes[index].adapter), addresses)
+            assert words[addresses[0]] == index + 1
+            assert set(words) == set(addresses)
 
 
 def test_only_openocd_takes_an_adapter() -> None:

@@ -49,6 +49,12 @@ class DebugPort:
     empty_flag: EmptyFlag | None  # of parts that have the check
     words: DebugWords
 
+    @property
+    def unique_id(self) -> tuple[int, int, int]:
+        """Addresses of the three words of the unique ID."""
+        first = self.words.unique_id_address
+        return first, first + 4, first + 8
+
     def is_part(self, idcode: int) -> bool:
         """Whether DBGMCU_IDCODE is that of this part, or of one that shares its device id."""
         return idcode & DEVICE_ID_MASK == self.device_id

@@ -50,12 +50,13 @@ class EmptyCheck(FileModel):
 
 
 class DebugWords(FileModel):
-    """What only a debugger reads of a part: its debug port, the size of its flash, and how its watchdog is stopped."""
+    """What only a debugger reads of a part: debug port, size of its flash, unique ID; how its watchdog is stopped."""
 
     port_idcode: PositiveInt
     has_jtag: bool
     flash_kb_address: PositiveInt  # of the word with the size of the flash in KB
     flash_kb_shift: Literal[0, 16]
+    unique_id_address: PositiveInt  # of the first of its three words
     revision: PositiveInt  # REV_ID in DBGMCU_IDCODE
     watchdog_stop_offset: PositiveInt  # of the register with DBG_IWDG_STOP, from DBGMCU_IDCODE
     watchdog_stop_bit: Annotated[int, Field(ge=0, lt=32)]

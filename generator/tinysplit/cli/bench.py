@@ -38,6 +38,7 @@ from tinysplit_hil.bench.flash import (
     targets_of,
 )
 from tinysplit_hil.bench.flash_report import print_flash
+from tinysplit_hil.bench.production import flash_unit
 from tinysplit_hil.bench.reset import ResetBy, Resetter, reset_by_host, reset_by_power, reset_by_probes
 from tinysplit_hil.bench.update import print_update, update_folder, update_to_json
 from tinysplit_hil.rig.commands import Command
@@ -173,12 +174,23 @@ def flash(
         bool,
         option(WEIGHTS_ONLY),
     ] = False,
+    production: Annotated[
+        Path | None,
+        typer.Option(
+            "--production",
+            help="Log of units that are flashed one after the other: a JSON line for each board, with the unique ID of "
+            "its MCU. Boards of a unit that has passed are refused without --force.",
+        ),
+    ] = None,
     force: Annotated[bool, option(FORCE, "Flash also the boards that run the image of the folder already.")] = False,
     as_json: Json = False,
 ) -> None:
     """Flash every board of a project by its probe, and check that it runs its image then. Builds if needed."""
     if str(rig) == VIRTUAL:
         raise UsageError(f"{RIG} {rig}: {NOTHING_TO_FLASH}: give a rig file")
+    if production and (dry_run or weights_only):
+        other = "--dry-run" if dry_run else WEIGHTS_ONLY(True)
+        raise UsageError(f"--production {production} logs whole images that are flashed: leave {other} out")
     project = Project.read(folder)
     chosen = PROGRAMMERS[programmer]
     if dry_run:
@@ -189,7 +201,10 @@ def flash(
         planned = planned_commands(targets, chosen)
         emit(as_json, _commands_to_json(planned), lambda console: _print_commands(planned, console))
         return
-    report = flash_project(project, folder, rig, chosen, messages, force=force, weights_only=weights_only)
+    if production:
+        report = flash_unit(project, folder, rig, chosen, messages, production, force=force)
+    else:
+        report = flash_project(project, folder, rig, chosen, messages, force=force, weights_only=weights_only)
     emit(as_json, report.to_json(), lambda console: print_flash(report, console))
     report.check()
 

@@ -8,22 +8,24 @@ from tinysplit.common.units import KB
 _MVFR_VALUES = {"cortex-m4": (0x10110021, 0x11000011), "cortex-m7": (0x10110221, 0x12000011)}
 _MVFR = 0xE000EF40, 0xE000EF44
 _DWT_CTRL, _DWT_DEVARCH = 0xE0001000, 0xE0001FBC  # no comparators, so no watchpoints
+_LOT = 0x56000000, 0x20303356  # of the wafer, in the upper words of the unique ID: "V" and "V30 "
 DBGMCU_BYTES = 0x5C  # of registers
 
 
 class DeviceWords:
     """Words of a part by address: constants, and the registers of DBGMCU.
 
-    Of these only the bit counts that stops the watchdog while the core is halted.
+    Of these only the bit counts that stops the watchdog while the core is halted. `serial` makes the unique ID.
     """
 
-    def __init__(self, board: Board, port: DebugPort) -> None:
+    def __init__(self, board: Board, port: DebugPort, serial: int) -> None:
         core, words = board.device.core, port.words
         self._watchdog_stop = port.idcode_address + words.watchdog_stop_offset
         self._watchdog_bit = words.watchdog_stop_bit
         self._constants = {
             port.idcode_address: words.revision << 16 | port.device_id,
             words.flash_kb_address: board.device.flash.size_bytes // KB << words.flash_kb_shift,
+            **dict(zip(port.unique_id, (serial, *_LOT), strict=True)),
             _DWT_DEVARCH: 0,
             **(dict(zip(_MVFR, _MVFR_VALUES[core], strict=True)) if core in _MVFR_VALUES else {_DWT_CTRL: 0}),
         }

@@ -28,10 +28,12 @@ class DebuggedPart(MemoryBus):
     """The part behind a debug port: what its access port reads and writes.
 
     `reset` resets the board at once, `now_ps` returns the time of the rig. `powered_up` is called after power-up,
-    `programmed` after each word that the flash has programmed.
+    `programmed` after each word that the flash has programmed. `serial` makes the unique ID of the part.
     """
 
-    def __init__(self, board: Board, reset: Callable[[ResetCause], None], now_ps: Callable[[], int]) -> None:
+    def __init__(
+        self, board: Board, reset: Callable[[ResetCause], None], now_ps: Callable[[], int], serial: int
+    ) -> None:
         self.board = board
         self._reset = reset
         self._now_ps = now_ps
@@ -41,7 +43,7 @@ class DebuggedPart(MemoryBus):
         self.core = CoreDebug(self._hold_watchdog)
         self.run_control = self.core.run_control
         self._breakpoints = BreakpointUnit(board.device.core)
-        self._words = DeviceWords(board, self.port)
+        self._words = DeviceWords(board, self.port, serial)
 
     def attach(self, machine: Machine, cause: ResetCause) -> None:
         """Debug `machine`, which has just been reset."""
