@@ -38,5 +38,6 @@ def test_files_of_the_user_are_kept(tmp_path: Path) -> None:
 
 
 def test_arguments_that_make_no_sense(tmp_path: Path) -> None:
-    assert "use one of library, pytest, reference_client, tiny_cnn" in run("example", "tiny", expect=USAGE)
+    names = "keyword_spotting, library, pytest, reference_client, tiny_cnn"
+    assert f"use one of {names}" in run("example", "tiny", expect=USAGE)
     assert "name the example" in run("example", "-o", str(tmp_path), expect=USAGE)
