@@ -43,7 +43,7 @@ typedef struct {
 #define TIMER_UPDATES_TRIGGER (2u << 4)
 #define RING_HALF_WORDS (1u << 8 | 1u << 10)
 
-enum { CHANNEL = 5, SAMPLING_47_CLOCKS = 4, REGULATOR_LOOPS = 1000, PRIORITY = 2, DC_BITS = 12 };
+enum { CHANNEL = 5, SAMPLING_47_CLOCKS = 4, REGULATOR_LOOPS = 1000, PRIORITY = 3, DC_BITS = 12 };
 
 void application_DMA1_Channel1_IRQHandler(void);
 
@@ -74,7 +74,7 @@ static void begin_ring(void) {
   RING->CNDTR = 2 * FEATURES_HOP;
   RING->CCR = RING_HALF_WORDS | DMA_CCR_MINC | DMA_CCR_CIRC | DMA_CCR_HTIE | DMA_CCR_TCIE;
   RING->CCR |= DMA_CCR_EN;
-  NVIC_SetPriority(RING_IRQ, PRIORITY); /* links have 1 */
+  NVIC_SetPriority(RING_IRQ, PRIORITY); /* links have 2 */
   NVIC_EnableIRQ(RING_IRQ);
 }
 
