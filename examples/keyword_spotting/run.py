@@ -91,6 +91,7 @@ def add_application(project: Path, kind: str) -> None:
         if f" application_{name}(" not in source:
             text = text.replace(f"#define APPLICATION_{name.upper()} 1", f"#define APPLICATION_{name.upper()} 0")
     header.write_text(text)
+    shutil.copyfile(HERE / f"{kind}_application.toml", project / "application.toml")
     for name in MICROPHONE_FILES if kind == "input" else ():
         shutil.copyfile(HERE / name, project / ("include" if name.endswith(".h") else "src") / name)
 
