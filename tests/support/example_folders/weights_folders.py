@@ -28,6 +28,7 @@ from tinysplit.common.choices import Slices
 from tinysplit.common.secret_key import SecretKey
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
+from tinysplit.project.standalone import ProjectStandalone
 from tinysplit.project.structure import Structure
 from tinysplit.slices.settings import Search
 from tinysplit.weights_file.signing_key import SigningKey
@@ -85,14 +86,17 @@ def generate(
     structure: Path | None = None,
     key: SecretKey | None = None,
     signer: SigningKey | None = None,
+    standalone: ProjectStandalone | None = None,
 ) -> Project:
     """Generate a network as the example is split over boards: every one gets a layer."""
     context = pipeline.Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
-    options = ProgramOptions(weights_counter=1, weights_key=key, weights_signer=signer)
+    options = ProgramOptions(weights_counter=1, weights_key=key, weights_signer=signer, standalone=standalone)
     if structure:
         kept = Structure.read(structure)
-        options = replace(options, weights_counter=kept.next_counter, structure=kept)
+        options = replace(
+            options, weights_counter=kept.next_counter, structure=kept, standalone=kept.project.standalone
+        )
     context = replace(context, programs=options)
     return pipeline.generate_folder(context, split, samples, out)
 
