@@ -67,7 +67,7 @@ def test_divided_networks_run_by_themselves_and_go_on_after_a_reset(division: Di
         assert not boards.wrong
 
 
-@pytest.mark.parametrize(("late", "late_ms"), [(0, 40), (1, 40), (0, 3000), (1, 3000)])
+@pytest.mark.parametrize(("late", "late_ms"), [(0, 40), (1, 40), (0, 3000), (1, 3000), (0, 60_000), (1, 60_000)])
 def test_the_order_of_power_on_does_not_matter(late: int, late_ms: int) -> None:
     with opened() as boards:
         boards.virtual.reset_board(late, ResetCause.POWER_UP, 0, held_ps=late_ms * MS_PS)
