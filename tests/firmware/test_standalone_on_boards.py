@@ -161,8 +161,9 @@ def test_an_interrupt_of_the_application_waits_for_short_critical_sections_only(
         assert not boards.wrong
 
 
-def test_an_input_that_is_overrun_is_named_and_its_inference_has_no_result() -> None:
-    with opened(overrun=3) as boards:
+@pytest.mark.parametrize("division", [DIVISIONS[0], DIVISIONS[5]], ids=lambda each: each.title)
+def test_an_input_that_is_overrun_is_named_and_its_inference_has_no_result(division: Division) -> None:
+    with standalone_boards(*standalone_project(division, overrun=3)) as boards:
         boards.run(200)
         assert boards.right == 0
         assert not boards.wrong

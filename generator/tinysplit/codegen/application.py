@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.codegen.end_tensors import EndTensor, input_tensors, output_tensors
-from tinysplit.codegen.network_source import network_input
+from tinysplit.codegen.network_source import board_transfers, network_input
 from tinysplit.common.choices import LateInputs
 from tinysplit.common.errors import UsageError
 from tinysplit.common.project_files import APPLICATION_HEADER, APPLICATION_PARTS, APPLICATION_SOURCE
@@ -63,14 +63,18 @@ def render_application(program: BoardProgram) -> dict[str, str]:
 def _filled(program: BoardProgram) -> tuple[int, bool]:
     """Return where the application writes the input, as an offset in the arena, and whether guard bytes follow there.
 
-    Between two inferences the layers' part of the arena is free, but for the input. At its end the input is written
-    below its place, and moved. Neighbours may reach into the arena of a distributed network at any time.
+    Between two inferences the layers' part of the arena is free, but for the input, and for what moves over links of a
+    distributed network. At its end the input is written below its place, and moved.
     """
     tensor, end = network_input(program), program.board_plan.stages_begin_bytes
-    if not tensor.bytes or program.quantized.graph.is_distributed:
+    if not tensor.bytes:
         return tensor.offset, False
-    room = end - tensor.offset - tensor.bytes
-    if room >= GUARD_BYTES:
+    behind = tensor.offset + tensor.bytes
+    if program.quantized.graph.is_distributed:
+        moving = (transfer.tensor for _, transfer in board_transfers(program, 0))
+        is_free = all(each.stage >= behind + GUARD_BYTES or each.stage + each.bytes <= behind for each in moving)
+        return tensor.offset, is_free and behind + GUARD_BYTES <= end
+    if behind + GUARD_BYTES <= end:
         return tensor.offset, True
     return (tensor.offset - GUARD_BYTES, True) if tensor.offset >= GUARD_BYTES else (tensor.offset, False)
 

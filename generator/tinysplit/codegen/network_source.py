@@ -189,7 +189,7 @@ def _network_context(program: BoardProgram, longest_s: Mapping[int, float]) -> N
     own_input, own_output = network_input(program), _output(program)
     begin = [StepEntry("input", 0, "")] if own_input != ABSENT else []
     end = [StepEntry("output", 0, "")] if own_output != ABSENT else []
-    entries = _transfers(program, len(begin))
+    entries = board_transfers(program, len(begin))
     transfers = [entry for kind, entry in entries if kind in _MEASURED]
     waits = [entry for kind, entry in entries if kind not in _MEASURED]
     return NetworkContext(
@@ -340,7 +340,7 @@ def _steps(program: BoardProgram, transfers: Sequence[tuple[StepKind, TransferEn
             yield StepEntry(step.kind.value, step.item, transfer.comment, f"&{array}[{next(numbers[array])}]")
 
 
-def _transfers(program: BoardProgram, first_record: int) -> list[tuple[StepKind, TransferEntry]]:
+def board_transfers(program: BoardProgram, first_record: int) -> list[tuple[StepKind, TransferEntry]]:
     """Return the steps of a board's transfers; its first step has time record `first_record`."""
     graph, board_plan = program.quantized.graph, program.board_plan
     peers = [link.peer for link in board_plan.links]
