@@ -15,7 +15,7 @@ from statistics import mean
 
 import numpy as np
 import reference
-from mfcc import RATE_HZ, tables
+from mfcc import COEFFICIENTS, RATE_HZ, tables
 from numpy.typing import NDArray
 
 from tinysplit import api
@@ -71,9 +71,13 @@ def read_recording(path: Path) -> NDArray[np.int16]:
 def generate(network: Path, out: Path) -> Path:
     """Generate and build the programs of both boards, with their applications; return the folder."""
     costs = api.CostSettings(baud=LINK_BAUD, use_all=True, input_source=api.InputSource.BOARD)
-    found = api.split(network, BOARDS, costs, api.Search(input_board=1, output_board=2))
+    graph = api.load_model(network)
+    if (graph.in_shape.size, graph.out_shape.size) != (reference.FRAMES * COEFFICIENTS, len(reference.WORDS) + 2):
+        raise InputError(f"{network} has other inputs and outputs than 49 x 10 features and 12 labels")
+    found = api.split(graph, BOARDS, costs, api.Search(input_board=1, output_board=2))
+    calibration = np.load(HERE / "calibration.npz")["x"].reshape(-1, *graph.sample_shape)
     programs = api.ProgramSettings(is_standalone=True)
-    made = api.generate(network, found, HERE / "calibration.npz", out, programs=programs, progress=None)
+    made = api.generate(network, found, calibration, out, programs=programs)
     for board in made.project.boards:
         add_application(out / board.directory, "input" if board.takes_input else "output")
     (out / made.project.boards[0].directory / "include" / "application_tables.h").write_text(tables())

@@ -148,6 +148,13 @@ def _symbol(elf: Path, name: str) -> int:
         return int(symbol["st_value"])
 
 
+def test_a_network_of_other_shapes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"tiny_cnn\.onnx has other inputs and outputs than 49 x 10 features and 12 labels"
+    ):
+        keyword_spotting.generate(HERE.parent / "tiny_cnn" / "tiny_cnn.onnx", tmp_path / "out")
+
+
 @pytest.mark.slow
 def test_boards_tell_what_the_reference_tells() -> None:
     """From power-up on: the words, the LED, and the features in the RAM of board 1, bit by bit."""
