@@ -1,6 +1,7 @@
 """`tinysplit flash` with the real OpenOCD on virtual boards, which boot what was flashed and measure."""
 
 import json
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from commands.command_line import TOOL, USAGE, run
+from commands.command_line import BAD_INPUT, TOOL, USAGE, run
 from commands.served_boards import served, without_account
 from example_folders import example
 from rigs.bench import build_nothing
@@ -20,6 +21,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import images
 from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
+from tinysplit_hil.rig.rig_file import read_rig_file
 from virtual_stm32 import ResetCause
 
 BOARD = "nucleo_g071rb"
@@ -102,6 +104,37 @@ def test_another_part_is_named_before_anything_is_written(tmp_path: Path) -> Non
         assert "board 2 (nucleo_g071rb) at probe remote_bitbang port" in line
         assert "its device id cannot be read" in line
         assert not any(byte != 0xFF for index in range(2) for byte in boards.contents(index))
+
+
+def test_boards_without_ports_are_verified_through_their_probes(tmp_path: Path) -> None:
+    project, folder = build_nothing(tmp_path / "out")
+    log = tmp_path / "production.jsonl"
+    with debugged(tmp_path, BOARD, BOARD) as boards:
+        rig = boards.write_rig(tmp_path / "rig.toml")
+        rig.write_text(re.sub('^port = ".*"$', 'port = "none"', rig.read_text(), flags=re.MULTILINE))
+        report = json.loads(run("flash", str(folder), "--rig", str(rig), "--production", str(log), "--json"))
+        assert [board["verified"] for board in report["boards"]] == [True, True]
+        assert all(boards.has(board.elf(folder), board.number - 1) for board in project.boards)
+        boards.rig.flip_flash_bit(1, 0x08000000 + len(boards.contents(1).rstrip(b"\xff")) - 1, 0)
+        report = json.loads(run("flash", str(folder), "--rig", str(rig), "--json"))
+        assert [board["skipped"] for board in report["boards"]] == [True, False]
+        assert "1, which passed at" in run("flash", *map(str, (folder, "--rig", rig, "--production", log)), expect=1)
+        with pytest.raises(InputError, match="only `tinysplit flash` does without, for all boards"):
+            read_rig_file(rig).board[0].port_name()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--weights-only",), "has its weights in C arrays"),
+        (("--programmer", "st-flash"), "finds probes by serial_number"),
+    ],
+)
+def test_what_boards_without_ports_cannot_have(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    _, folder = build_nothing(tmp_path / "out")
+    rig = tmp_path / "rig.toml"
+    rig.write_text("".join(f'[[board]]\nport = "none"\nopenocd_adapter = "a{n}"\n' for n in range(2)))
+    assert message in run("flash", str(folder), "--rig", str(rig), *options, expect=BAD_INPUT)
 
 
 def test_the_unique_id_of_each_family_is_read(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Flashes the boards of a project: those that do not run its image yet, and only if all of them can be flashed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from tinysplit.settings.programs import WEIGHTS, WEIGHTS_ONLY
 from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
+from tinysplit_hil.bench.probe_images import check_compares, images_by_probe
 from tinysplit_hil.rig.commands import Command, run_command, side_by_side
 from tinysplit_hil.rig.labgrid_targets import programmer_of
 from tinysplit_hil.rig.programmers import (
@@ -36,11 +38,12 @@ from tinysplit_hil.rig.programmers import (
     loader_command,
     unlock_command,
 )
-from tinysplit_hil.rig.rig import Rig, check_rig, open_rig
+from tinysplit_hil.rig.rig import check_rig, open_rig
 from tinysplit_hil.rig.rig_file import DISCOVER, RigFile, check_ports, read_rig_file, read_rig_of
 from tinysplit_hil.rig.rig_links import read_rig_of_project
 
 T = TypeVar("T")
+_Ask = Callable[[Iterable[int], float], dict[int, RunningImage]]  # of boards by number, and seconds to wait
 
 NOTHING_TO_FLASH = "virtual boards run their images without flashing"
 FLASH_LIMIT_S = 300.0  # of one command; 2 MB take about a minute
@@ -206,20 +209,36 @@ def flash_project(
     programmer = programmer_of(rig_file, read_rig_file(rig_file), programmer)
     programmer.require([target.port for target in targets], [target.probe for target in targets])
     sizes = _weights_bytes(targets, programmer) if weights_only else _image_bytes(project, folder, messages)
-    with open_rig(str(rig_file), project, folder, is_in_real_time=True) as rig:
+    with _asker(project, folder, rig_file, targets, programmer) as ask:
         with steps(messages, f"asking {counted(len(targets), 'board')} what they run"):
-            images = running_images(project, rig, rig.ports)
+            images = ask([target.board.number for target in targets], 0.0)
         _check_programs([target for target in targets if target.weights], images)
         wanted = [target for target in targets if force or _is_wanted(target, images[target.board.number])]
         _check_external(wanted)
         _check_parts(wanted, programmer, messages)
         programmed = _program(wanted, programmer, messages)
-        images |= _images_after(project, rig, programmed, messages)
+        images |= _images_after(ask, programmed, messages)
     results = (
         _result(target, sizes, images, programmed.get(target.board.number), compares=programmer.verifies)
         for target in targets
     )
     return FlashReport(programmer.name, tuple(results))
+
+
+@contextmanager
+def _asker(
+    project: Project, folder: Path, rig_file: Path, targets: Sequence[FlashTarget], programmer: Programmer
+) -> Iterator[_Ask]:
+    """Yield what asks boards for their images: over their host ports, or through their probes where none has a port."""
+    if read_rig_file(rig_file).has_ports:
+        with open_rig(str(rig_file), project, folder, is_in_real_time=True) as rig:
+            yield partial(running_images, project, rig)
+        return
+    check_compares(programmer)
+    if any(target.weights for target in targets):
+        raise UsageError(f"{WEIGHTS_ONLY(True)} asks boards for their programs: give them ports in {rig_file}")
+    boards = {target.board.number: (target.board, target.elf, target.probe) for target in targets}
+    yield lambda numbers, _wait_s: images_by_probe([boards[number] for number in numbers], programmer)
 
 
 def check_writes(programmer: Programmer) -> None:
@@ -368,11 +387,9 @@ def _each(programmer: Programmer, targets: Sequence[FlashTarget], call: Callable
     return side_by_side(calls, len(targets) if programmer.is_parallel else 1)
 
 
-def _images_after(
-    project: Project, rig: Rig, programmed: Mapping[int, Programmed], messages: Console
-) -> dict[int, RunningImage]:
+def _images_after(ask: _Ask, programmed: Mapping[int, Programmed], messages: Console) -> dict[int, RunningImage]:
     """Return what the boards run that were flashed, as soon as they do."""
     if not programmed:
         return {}
     with steps(messages, f"asking {counted(len(programmed), 'board')} what they run"):
-        return running_images(project, rig, programmed, BOOT_S)
+        return ask(programmed, BOOT_S)

@@ -45,7 +45,7 @@ def board_ports(path: Path, rig: RigFile) -> Iterator[list[str]]:
             environment = _opened(file)
             stack.callback(environment.cleanup)
             port_of = {name: _port(environment, name) for name in targets}
-        yield [board.port or port_of.get(board.target or "") or board.port_name() for board in rig.board]
+        yield [port_of.get(board.target or "") or board.port_name() for board in rig.board]
 
 
 def _environment_file(path: Path, rig: RigFile) -> Path:

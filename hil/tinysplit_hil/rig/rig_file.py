@@ -23,6 +23,7 @@ from tinysplit.settings.boards_and_links import BOARD, USE_ALL
 from tinysplit_hil.rig.programmers import ProbeChoice
 from tinysplit_hil.rig.stlink import check_single, usb_ports
 
+NO_PORT = "none"
 DISCOVER = "`tinysplit bench discover` lists what is plugged in"
 
 
@@ -35,7 +36,7 @@ class RigBoard(FileModel):
 
     serial_number: str | None = None
     openocd_adapter: str | None = None  # commands of OpenOCD that choose a probe which is no ST-LINK
-    port: str | None = None  # a device or URL of pyserial; by default the port of the probe
+    port: str | None = None  # a device or URL of pyserial, or NO_PORT; by default the port of the probe
     name: str | None = None  # or the path of a board file; it then has to be that of the project
     target: str | None = None  # of labgrid's environment
 
@@ -69,7 +70,9 @@ class RigBoard(FileModel):
         return choice if choice.serial_number or choice.openocd_adapter else None
 
     def port_name(self) -> str:
-        """Return the board's port. Raises ToolError where the probe is not connected, or has several ports."""
+        """Return the board's port. Raises InputError for a board without, ToolError where there is none, or several."""
+        if self.port == NO_PORT:
+            raise InputError(f'a [[board]] has port = "{NO_PORT}": only `tinysplit flash` does without, for all boards')
         if self.port:
             return self.port
         connected = [(port.serial_number, port.device) for port in usb_ports() if port.serial_number]
@@ -135,6 +138,11 @@ class RigFile(FileModel):
     def runs_without_flashing(self) -> bool:
         """Whether its boards run their images already: virtual ones without a debug port."""
         return self.virtual is not None and not any(board.openocd_adapter for board in self.board)
+
+    @property
+    def has_ports(self) -> bool:
+        """Whether any of its boards is reached over a host port."""
+        return any(board.port != NO_PORT for board in self.board)
 
     def by_number(self, names: Mapping[int, str]) -> Mapping[int, RigBoard]:
         """Return its boards by the numbers of the boards with these names, of which there are as many."""
@@ -202,7 +210,7 @@ def read_rig_file(path: Path) -> RigFile:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise InputError(f"{path} is not a valid rig file ({reason})") from None
     _check_different(path, "serial_number", [board.serial_number for board in rig.board])
-    _check_different(path, "port", [board.port for board in rig.board])
+    _check_different(path, "port", [board.port for board in rig.board if board.port != NO_PORT])
     _check_different(path, "target", [board.target for board in rig.board])
     if not rig.labgrid and any(board.target for board in rig.board):
         raise InputError(f'{path} has a target of labgrid: name its file, [labgrid] environment = "FILE.yaml"')

@@ -35,6 +35,7 @@ IDCODE, OPTIONS = 0x2000_6460, 0xFFFF_FEAA  # of a STM32G071 without read-out pr
 ACR, EMPTY = 0x0004_0600, 1 << 16  # of its flash, and the flag of the empty check
 SERIALS = ("066EFF01", "066EFF02")
 LOOK_S = 0.01
+CHECKSUM = '__attribute__((section(".checksum"), used)) const unsigned checksum = 0x5AFE0001;'
 
 _PROGRAMMER = """#!{python}
 import json, os, re, sys, time
@@ -148,7 +149,7 @@ def build_nothing(out: Path) -> tuple[Project, Path]:
     project = make_project()
     out.mkdir()
     project.write(out)
-    elf = build(out.parent / "elf", load_board("nucleo_g071rb"), assembler("nop")).read_bytes()
+    elf = build(out.parent / "elf", load_board("nucleo_g071rb"), assembler("nop") + CHECKSUM).read_bytes()
     for board in project.boards:
         path = board.elf(out)
         path.parent.mkdir(parents=True)
