@@ -63,7 +63,7 @@ def test_the_definition_is_that_of_its_parts_by_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("speech", 0.02), ("noise", 0.004), ("full scale", 0.004), ("silence", 0.004)]
+    ("name", "limit"), [("speech", 0.004), ("noise", 0.004), ("full scale", 0.004), ("silence", 0.004)]
 )
 def test_integers_are_close_to_the_definition(name: str, limit: float) -> None:
     samples = SIGNALS[name]
