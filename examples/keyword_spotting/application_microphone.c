@@ -59,8 +59,7 @@ static void begin_adc(void) {
   for (volatile uint32_t i = 0; i < REGULATOR_LOOPS; i++) continue; /* at least 20 us */
   CONVERTER->CR = ADC_REGULATOR | ADC_CALIBRATES;
   while (CONVERTER->CR & ADC_CALIBRATES) continue;
-  CONVERTER->CR = ADC_REGULATOR | ADC_ENABLED;
-  while (!(CONVERTER->ISR & ADC_READY)) continue;
+  while (!(CONVERTER->ISR & ADC_READY)) CONVERTER->CR = ADC_REGULATOR | ADC_ENABLED; /* too early it has no effect */
   CONVERTER->SMPR1 = (uint32_t)SAMPLING_47_CLOCKS << (3 * CHANNEL);
   CONVERTER->SQR1 = (uint32_t)CHANNEL << 6;
   CONVERTER->CFGR = ADC_NO_QUEUE | ADC_AT_TIMER | ADC_LEFT_ALIGNED | ADC_RING;
