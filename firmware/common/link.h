@@ -218,6 +218,9 @@ bool link_awaits_answer(const link_t *link);
 
 link_channel_state_t link_channel_state(const link_t *link, uint8_t channel);
 
+/* Whether the channel has tensor `number`: its memory is granted, or it is queued, or what comes after that. */
+bool link_has(const link_t *link, uint8_t channel, uint8_t number);
+
 /* Asks whether the peer is there, if nothing has been heard since the last call; a bad answer comes as an event. For a
  * board that waits for a tensor: a link without a tensor to send asks nothing by itself. */
 void link_probe(link_t *link);

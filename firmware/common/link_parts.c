@@ -44,9 +44,16 @@ uint8_t link_index(const link_t *link, uint8_t channel, bool is_out) {
   return LINK_NO_CHANNEL;
 }
 
-link_channel_state_t link_channel_state(const link_t *link, uint8_t channel) {
+static inline const link_channel_t *channel_of(const link_t *link, uint8_t channel) {
   uint8_t in = link_index(link, channel, false);
-  return link_at(link, in != LINK_NO_CHANNEL ? in : link_index(link, channel, true))->state;
+  return link_at(link, in != LINK_NO_CHANNEL ? in : link_index(link, channel, true));
+}
+
+link_channel_state_t link_channel_state(const link_t *link, uint8_t channel) { return channel_of(link, channel)->state; }
+
+bool link_has(const link_t *link, uint8_t channel, uint8_t number) {
+  const link_channel_t *own = channel_of(link, channel);
+  return own->state >= LINK_GRANTED && own->number == number;
 }
 
 /* Whatever makes a frame wait to leave comes here, so that channels are looked at only then. */

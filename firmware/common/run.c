@@ -81,6 +81,7 @@ void run_begin(uint32_t number) {
 
 void run_stop(void) { run_state = RUN_STOPPED; }
 
+#if !RUN_IS_STEPWISE
 /* Interrupts are masked: one that comes before WFI stays pending and ends it at once, so that none is missed. It is
  * served between the unlock and the next test.
  */
@@ -141,3 +142,4 @@ bool run_wait(bool (*is_over)(const void *), const void *what) {
   leave_rest();
   return true;
 }
+#endif

@@ -70,9 +70,18 @@ bool run_wait(bool (*is_over)(const void *), const void *what);
  * joins the tasks of all modules to one list, in any order.
  */
 typedef bool (*run_task_t)(void);
+
+/* Waits of the firmware block. In a library (firmware/library/split) they may return false at once instead, and the step
+ * that waits is taken again from its beginning, unless run_may_block; it does without tasks.
+ */
+#ifndef RUN_IS_STEPWISE
+#define RUN_IS_STEPWISE 0
+static inline bool run_may_block(void) { return true; }
+
 extern const run_task_t __start_run_tasks[];
 extern const run_task_t __stop_run_tasks[];
 
 #define RUN_TASK static const __attribute__((section("run_tasks"), used)) run_task_t
+#endif
 
 #endif

@@ -28,7 +28,7 @@ void transfers_begin(void) {
     uart_link_t *port = &board_link_uarts[i];
     uint32_t lock = interrupts_lock();
     link_begin(&board_links[i], &network_link_settings[i]);
-    uart_link_begin(port, clock_ok ? port->uart.clock_hz : clock_core_hz, &board_links[i]);
+    uart_link_begin(port, uart_link_clock_hz(port), &board_links[i]);
     interrupts_unlock(lock);
   }
 }
@@ -148,7 +148,7 @@ static bool is_frame_ending(uint32_t i) {
 }
 
 bool transfers_poll(void) {
-  bool may_sleep = board_link_uarts[0].settings->driver != UART_LINK_POLLING;
+  bool may_sleep = !uart_link_is_polled(&board_link_uarts[0]);
   for (uint32_t i = 0; i < board_link_count; i++) may_sleep = may_sleep && !is_frame_ending(i);
   for (uint32_t i = 0; !may_sleep && i < board_link_count; i++) poll_port(&board_link_uarts[i]);
   return may_sleep;
@@ -250,10 +250,15 @@ bool transfers_is_free(const void *transfer) {
   return state == LINK_IDLE || state == LINK_DONE;
 }
 
+/* Whether a step that did not end (RUN_IS_STEPWISE) has granted or queued its tensor, and only waits. */
+static bool has_begun(const network_transfer_t *transfer) {
+  return RUN_IS_STEPWISE && link_has(&board_links[transfer->link], transfer->channel, (uint8_t)run_inference);
+}
+
 bool transfers_receive(const network_transfer_t *transfer) {
   const network_tensor_t *tensor = &transfer->tensor;
   if (!network_is_staged(tensor)) {
-    transfers_accept(transfer, run_inference);
+    if (!has_begun(transfer)) transfers_accept(transfer, run_inference);
     return run_wait(transfers_is_full, transfer);
   }
   if (!run_wait(transfers_is_full, transfer)) return false;
@@ -297,6 +302,7 @@ bool transfers_await_sent(const network_transfer_t *transfer) { return run_wait(
 bool transfers_send(const network_transfer_t *transfer) {
   const network_tensor_t *tensor = &transfer->tensor;
   bool is_staged = network_is_staged(tensor);
+  if (!is_staged && has_begun(transfer)) return transfers_await_sent(transfer);
   if (!run_wait(transfers_is_free, transfer)) return false;
   uint64_t start = cycle_counter_now();
   if (is_staged) {

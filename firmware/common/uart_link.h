@@ -11,6 +11,7 @@
 #ifndef UART_LINK_H
 #define UART_LINK_H
 
+#include "clock.h"
 #include "link.h"
 #include "uart.h"
 
@@ -37,8 +38,15 @@ typedef struct {
   bool is_sending;
 } uart_link_t;
 
-/* Enables the UART; `clock_hz` is its present kernel clock. */
+/* Enables the UART; `clock_hz` is that of uart_link_clock_hz. */
 void uart_link_begin(uart_link_t *port, uint32_t clock_hz, link_t *link);
+
+/* Its present kernel clock in Hz. */
+static inline uint32_t uart_link_clock_hz(const uart_link_t *port) {
+  return clock_ok ? port->uart.clock_hz : clock_core_hz;
+}
+
+static inline bool uart_link_is_polled(const uart_link_t *port) { return port->settings->driver == UART_LINK_POLLING; }
 
 /* Bytes that were filled, all but those of a link_fill that runs, and have not left. */
 uint32_t uart_link_left(const uart_link_t *port);

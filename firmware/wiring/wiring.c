@@ -45,8 +45,6 @@ static uint32_t listening_at_tx; /* bits of links */
 
 /* What other modules ask of the links */
 
-static uint32_t clock_of(const uart_link_t *port) { return clock_ok ? port->uart.clock_hz : clock_core_hz; }
-
 void transfers_begin(void) {
   wiring_frames_begin();
   for (uint32_t i = 0; i < board_link_count; i++) {
@@ -54,7 +52,7 @@ void transfers_begin(void) {
     link_parser_reset(&board_links[i].parser);
     link_writer_reset(&board_links[i].writer);
     board_links[i].parser.seed = network_project_hash;
-    uart_link_begin(&board_link_uarts[i], clock_of(&board_link_uarts[i]), &board_links[i]);
+    uart_link_begin(&board_link_uarts[i], uart_link_clock_hz(&board_link_uarts[i]), &board_links[i]);
     interrupts_unlock(lock);
   }
 }
@@ -82,7 +80,7 @@ bool transfers_poll(void) {
       interrupts_unlock(lock);
     }
   }
-  return board_link_uarts[0].settings->driver != UART_LINK_POLLING;
+  return !uart_link_is_polled(&board_link_uarts[0]);
 }
 
 RUN_TASK task = transfers_poll;
@@ -115,7 +113,7 @@ static void begin_round(void) {
     uart_link_t *port = &board_link_uarts[i];
     uint32_t lock = interrupts_lock();
     if ((listening_at_tx ^ request.at_tx) >> i & 1u) listen_at(i, request.at_tx >> i & 1u);
-    if (request.bauds[i]) uart_set_baud(&port->uart, clock_of(port), request.bauds[i]);
+    if (request.bauds[i]) uart_set_baud(&port->uart, uart_link_clock_hz(port), request.bauds[i]);
     port->uart.line_errors = 0;
     link_parser_reset(&board_links[i].parser);
     wiring_counts[i] = (wiring_count_t){0};
