@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands.command_line import BAD_INPUT, USAGE, run
+from commands.command_line import BAD_INPUT, run
 from example_folders import example
 from models.two_inputs import two_inputs, two_outputs
 from tinysplit.network.ends import by_name
@@ -136,16 +136,8 @@ def test_it_links_into_firmware_whose_linker_script_knows_nothing_of_it(tmp_path
     sections = call("arm-none-eabi-size", "-A", elf).decode()
     assert ".arena" not in sections
     symbols = {line.split()[-1] for line in call("arm-none-eabi-nm", elf).decode().splitlines()}
-    assert {"tinysplit_init", "tinysplit_run", "network_arena"} <= symbols
+    assert {"tinysplit_init", "tinysplit_run", "tinysplit_network_arena"} <= symbols
     assert not {"host_begin", "uart_begin", "clock_begin", "startup_reset", "mpu_begin", "schedule_run"} & symbols
-
-
-def test_a_split_has_no_library(tmp_path: Path) -> None:
-    example.generate_example(tmp_path / "out", "nucleo_g071rb", "nucleo_f401re")
-    assert "2 boards compute the network, and a library has all of it" in run(
-        "library", str(tmp_path / "out"), "-o", str(tmp_path / "library"), expect=USAGE
-    )
-    assert not (tmp_path / "library").exists()
 
 
 def test_a_board_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tinysplit.cli.option import option
 from tinysplit.codegen.library import write_library
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project
+from tinysplit.settings.programs import PREFIX
 from tinysplit.settings.result_files import OUT
 
 
@@ -25,19 +26,20 @@ def build(folder: Folder, as_json: Json = False) -> None:
 def library(
     folder: Folder,
     out: Annotated[Path, option(OUT, "Folder for the library: a new, an empty or an older one.")],
-    board: Annotated[
-        int | None, typer.Option(help="Number of the board, of those with a copy of the whole network.", min=1)
-    ] = None,
+    board: Annotated[int | None, typer.Option(help="Only the library of the board of this number.", min=1)] = None,
+    prefix: Annotated[str, option(PREFIX)] = "tinysplit",
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write the network as a C library, layers and network only, for a firmware of your own."""
+    """Write the network as C libraries for a firmware of your own, one for each board that computes a part of it."""
     with locked_folder(out):
-        names = [str(name) for name in write_library(Project.read(folder), folder, out, board, force=force)]
+        names = [
+            str(name) for name in write_library(Project.read(folder), folder, out, board, prefix=prefix, force=force)
+        ]
     emit(
         as_json,
         {"files": names},
         lambda console: console.print(
-            f"{len(names)} files in {out}: include tinysplit.h", highlight=False, soft_wrap=True
+            f"{len(names)} files in {out}: include {prefix}.h", highlight=False, soft_wrap=True
         ),
     )

@@ -35,6 +35,10 @@ SIGN = Setting(
     Heading.PROGRAMS,
     is_switch=True,
 )
+PREFIX = Setting(
+    "prefix",
+    "What all names of the library begin with, for several networks in one program.",
+)
 CLOCK = Setting(
     "clock",
     "Source of the PLL on all boards: hsi, the internal oscillator, or hse, the clock at OSC_IN (ST-LINK).",

@@ -1,0 +1,1 @@
+"""Libraries of split networks: folders that they are made of, and processes that run them."""
