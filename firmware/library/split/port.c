@@ -5,8 +5,6 @@
 #include "ticker.h"
 #include "transfers.h"
 
-enum { MOST_TICKS = 4 }; /* of a call: what a program has not looked at for longer does not count as silence of a line */
-
 volatile uint32_t ticker_ms;
 
 static const tinysplit_port_t *port;
@@ -50,11 +48,13 @@ void port_sent(uint8_t link) {
   interrupts_unlock(lock);
 }
 
+/* A millisecond at a time: lines are not silent because the program has not looked at them. */
 void port_tick(void) {
   uint32_t lock = interrupts_lock();
-  uint32_t ms = port->milliseconds(port->context) - seen_ms;
-  seen_ms += ms;
-  for (uint32_t i = 0; i < ms && i < MOST_TICKS; i++) {
+  uint32_t ms = port->milliseconds(port->context);
+  if (ms != seen_ms) {
+    seen_ms = ms;
+    if (port->take) port->take(port->context);
     ticker_ms++;
     transfers_tick();
   }

@@ -18,6 +18,10 @@ typedef struct {
    * here. Nothing else is to be sent before that. Called within the critical section. */
   void (*send)(void *context, uint8_t link, const uint8_t *bytes, uint32_t count);
 
+  /* Calls `received` of the library with all that has arrived on any link. NULL: bytes never wait for longer than a
+   * millisecond to be handed over. Called within the critical section, before a silent line ends a frame. */
+  void (*take)(void *context);
+
   /* A clock that counts milliseconds and wraps around. */
   uint32_t (*milliseconds)(void *context);
 

@@ -1,0 +1,100 @@
+"""Libraries of a split network in a program of CubeMX's shape, on virtual boards, beside the generated project."""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from libraries.boards import Programs
+from rigs.faulty_boards import MS_PS
+from rigs.standalone_boards import SAMPLES, StandaloneBoards, build_standalone, standalone_boards, standalone_project
+from session.shared_folder import made_once
+from tinysplit.project.manifest import Project
+from virtual_stm32 import ResetCause
+
+G071, F401 = "nucleo_g071rb", "nucleo_f401re"
+PAIR, CHAIN = (G071, F401), (F401, G071, G071)
+BLOCKING = ("BLOCKS",)
+RECOVERY_MS = 400
+
+pytestmark = pytest.mark.slow
+
+
+@cache
+def programs(names: tuple[str, ...], *defines: str) -> tuple[Project, Path]:
+    """Return the project of `standalone_project` and a copy of its folder with libraries in the programs."""
+    project, folder = standalone_project(*names)
+
+    def make(out: Path) -> None:
+        out.mkdir()
+        Programs(project, folder, out).hal(*defines)
+
+    return project, made_once("-".join(("hal", *names, *defines)), make) / "project"
+
+
+def period_ms(boards: StandaloneBoards) -> float:
+    """Return the mean time between results, without the first ones."""
+    boards.run(800)
+    times = boards.result_ms[3:]
+    assert not boards.wrong
+    return (times[-1] - times[0]) / (len(times) - 1)
+
+
+@pytest.mark.parametrize("defines", [(), BLOCKING], ids=["poll", "infer"])
+def test_the_port_to_the_hal_is_as_fast_as_the_generated_program(defines: tuple[str, ...]) -> None:
+    with standalone_boards(*standalone_project(*PAIR)) as generated:
+        expected = period_ms(generated)
+    with standalone_boards(*programs(PAIR, *defines)) as boards:
+        assert period_ms(boards) == pytest.approx(expected, rel=0.05)
+        assert boards.right >= 2 * SAMPLES
+        assert boards.read(boards.first, "failures") == 0
+
+
+@pytest.mark.parametrize("defines", [(), BLOCKING], ids=["poll", "infer"])
+def test_three_boards_compute_and_go_on_after_resets(defines: tuple[str, ...]) -> None:
+    with standalone_boards(*programs(CHAIN, *defines)) as boards:
+        boards.run(300)
+        assert boards.right >= 2 * SAMPLES
+        for index in range(len(CHAIN)):
+            before, failures = boards.right, boards.read((index + 1) % len(CHAIN), "failures")
+            boards.virtual.reset_board(index, ResetCause.PIN)
+            boards.run(RECOVERY_MS)
+            assert boards.right > before
+            assert boards.read((index + 1) % len(CHAIN), "failures") > failures
+        boards.virtual.reset_board(1, ResetCause.POWER_UP, held_ps=500 * MS_PS)
+        boards.run(500 + RECOVERY_MS)
+        before = boards.right
+        boards.run(200)
+        assert boards.right > before
+        assert not boards.wrong
+
+
+def sizes(elf: Path) -> tuple[int, int]:
+    """Return the bytes of flash, and those of RAM with the stack."""
+    printed = subprocess.run(["arm-none-eabi-size", str(elf)], capture_output=True, text=True, check=True).stdout
+    text, data, bss, *_ = map(int, printed.splitlines()[1].split()[:3])
+    return text + data, data + bss
+
+
+def test_a_library_takes_no_more_memory_than_the_generated_program() -> None:
+    (project, folder), (_, own) = standalone_project(*PAIR), programs(PAIR)
+    for board in project.boards:
+        (flash, ram), (own_flash, own_ram) = sizes(board.elf(folder)), sizes(board.elf(own))
+        assert own_flash < flash
+        assert own_ram < 1.05 * ram
+
+
+def test_a_bare_program_that_is_not_ours(tmp_path: Path) -> None:
+    """At the clock of the reset and 57 600 baud, by an interrupt for each byte."""
+    project = build_standalone(tmp_path / "generated", *PAIR, baud=57600)
+    (tmp_path / "own").mkdir()
+    Programs(project, tmp_path / "generated" / "project", tmp_path / "own").bare()
+    with standalone_boards(project, tmp_path / "own" / "project") as boards:
+        boards.run(3000)
+        assert boards.right >= SAMPLES
+        boards.virtual.reset_board(boards.last, ResetCause.PIN)
+        before = boards.right
+        boards.run(2000)
+        assert boards.right > before
+        assert not boards.wrong
