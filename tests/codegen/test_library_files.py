@@ -111,3 +111,41 @@ def test_the_class_for_cpp_compiles(number: int, tmp_path: Path) -> None:
     subprocess.run(["gcc", "-std=c11", "-c", f"-I{library}", *sources], cwd=tmp_path, check=True)
     objects = [str(path) for path in tmp_path.glob("*.o")]
     subprocess.run(["g++", *flags, "main.cpp", *objects, "-o", "program"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_cmake_finds_the_library_with_a_port(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    run("library", str(Case("two").folder), "-o", str(library), "--board", "1", "--prefix", "kws")
+    (tmp_path / "CMakeLists.txt").write_text(
+        """cmake_minimum_required(VERSION 3.16)
+project(board C)
+find_package(kws CONFIG REQUIRED PATHS library NO_DEFAULT_PATH)
+add_executable(board library/ports/posix/example/main.c)
+target_link_libraries(board PRIVATE kws)
+"""
+    )
+    for command in (("-S", ".", "-B", "build", "-D", "KWS_PORT=posix"), ("--build", "build")):
+        subprocess.run(["cmake", *command], cwd=tmp_path, check=True, capture_output=True)
+    assert subprocess.run([tmp_path / "build" / "board"], check=False).returncode == 2  # no links are named
+
+
+def test_examples_of_ports_have_the_prefix(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    run("library", str(Case("two").folder), "-o", str(library), "--board", "1", "--prefix", "kws")
+    hal = (library / "ports" / "stm32_hal" / "example" / "main.c").read_text()
+    assert '#include "kws.h"\n#include "tinysplit_hal.h"' in hal
+    assert "kws_begin(&hal.port, &application, seed());" in hal
+    assert "tinysplit_hal_begin(&hal, &kws_calls, links, uarts, KWS_LINKS);" in hal
+    sketch = (library / "ports" / "arduino" / "example" / "example.ino").read_text()
+    assert "#include <kws.hpp>" in sketch
+    assert "public kws::Application" in sketch
+
+
+def test_packages_describe_the_library(tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    run("library", str(Case("two").folder), "-o", str(library), "--board", "1", "--prefix", "kws")
+    package = json.loads((library / "library.json").read_text())
+    assert (package["name"], package["build"]["srcFilter"]) == ("kws", ["+<*.c>"])
+    assert "name: kws\n" in (library / "zephyr" / "module.yml").read_text()

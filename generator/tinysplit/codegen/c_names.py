@@ -14,8 +14,10 @@ _DECLARED = re.compile(
     r"(\w+(?:,\s*\w+)*)\s*[(\[=;]",
     re.MULTILINE,
 )
-_SHARED = ("port", "port_t", "calls_t")  # of tinysplit_port.h, which all libraries have
+# Of tinysplit_port.h and of the ports, which all libraries have.
+_SHARED = r"(?:port|port_t|calls_t|PORT_H)\b|(?:posix|hal|freertos|zephyr|bare)_"
 _INCLUDE = re.compile(r"^\s*#\s*include\b")
+_HEADER = re.compile(rf"\b{OWN}(\.h|\.hpp)\b")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEYWORDS = """
     alignas alignof and asm auto bool break case catch char class const continue default delete do double else
@@ -39,15 +41,17 @@ def with_prefix(texts: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 def prefixed(text: str, prefix: str, names: Collection[str] = ()) -> str:
     """Return a text in which what users call has the prefix in place of ours, and `names` have it in front."""
-    own = rf"{OWN}_(?!(?:{'|'.join(_SHARED)})\b)(\w+)|{OWN.upper()}_(?!PORT_H\b)(\w+)"
-    words = re.compile(rf"\b(?:({'|'.join(sorted(names)) or '(?!)'})|{own})\b")
+    own = rf"{OWN}_(?!{_SHARED})(\w+)|{OWN.upper()}_(?!{_SHARED})(\w+)|{OWN}(?=::)"
+    words = re.compile(rf"\b(?:({'|'.join(sorted(names)) or '(?!)'})\b|{own})")
 
     def renamed(found: re.Match[str]) -> str:
         internal, public, macro = found.groups()
-        return f"{prefix.upper()}_{macro}" if macro else f"{prefix}_{internal or public}"
+        if macro:
+            return f"{prefix.upper()}_{macro}"
+        return f"{prefix}_{internal or public}" if internal or public else prefix
 
     return "\n".join(
-        line.replace(f'"{OWN}.h"', f'"{prefix}.h"') if _INCLUDE.match(line) else words.sub(renamed, line)
+        _HEADER.sub(rf"{prefix}\1", line) if _INCLUDE.match(line) else words.sub(renamed, line)
         for line in text.split("\n")
     )
 

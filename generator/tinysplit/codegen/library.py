@@ -145,7 +145,8 @@ def _files(
         yield f"{prefix}.hpp", prefixed(render("library/split.hpp.j2", context), prefix)
         ports = package_files.firmware() / "library" / "ports"
         for path in sorted(path for path in ports.rglob("*") if path.is_file()):
-            yield f"ports/{path.relative_to(ports)}", path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8")
+            yield f"ports/{path.relative_to(ports)}", prefixed(text, prefix) if path.parent.name == "example" else text
 
 
 def _sources(board: Path, *, is_split: bool) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.library import write_library
 from tinysplit.codegen.platformio_ini import COMPILER, macros
-from tinysplit.project.manifest import Project
+from tinysplit.project.manifest import Project, ProjectBoard
 
 C = Path(__file__).parents[2] / "c"
 # Of the firmware: what the start-up code and the clock functions of a CubeMX project do.
@@ -51,7 +51,7 @@ class Programs:
             own = self.out / each.directory
             firmware = own / "lib" / "tinysplit_firmware" / "src"
             start = [*(firmware / f"{name}.c" for name in _START), C / "hal" / "hal.c"]
-            port, main = self.libraries / each.directory / "ports" / "stm32_hal" / "tinysplit_hal.c", C / "hal" / "board_main.c"
+            port, main = self._port(each, "stm32_hal") / "tinysplit_hal.c", C / "hal" / "board_main.c"
             self._program(each.number, [*start, *_board_files(own)], [port, main], own / "linker.ld", defines)
 
     def bare(self) -> None:
@@ -59,11 +59,13 @@ class Programs:
         for each in self.project.boards:
             own, board = self.out / each.directory, load_board(each.name)
             firmware = own / "lib" / "tinysplit_firmware" / "src"
-            port, main = self.libraries / each.directory / "ports" / "bare" / "tinysplit_bare.c", C / "bare" / "main.c"
+            port, main = self._port(each, "bare") / "tinysplit_bare.c", C / "bare" / "main.c"
             script = own / "bare.ld"
             script.write_text(_linker_script(board, own / "linker.ld"))
             links = [link for link in self.project.links if each.number in link.boards]
-            uarts = [next(uart for uart in board.link_uarts if uart.name == link.uart_at(each.number)) for link in links]
+            uarts = [
+                next(uart for uart in board.link_uarts if uart.name == link.uart_at(each.number)) for link in links
+            ]
             defines = (
                 'TINYSPLIT_BARE_DEVICE="device.h"',
                 f"BAUD={self.project.baud}u",
@@ -72,6 +74,9 @@ class Programs:
             )
             self._program(each.number, [firmware / "pins.c", *_board_files(own)], [port, main], script, defines)
 
+    def _port(self, board: ProjectBoard, name: str) -> Path:
+        return self.libraries / board.directory / "ports" / name
+
     def _program(
         self, number: int, firmware: Iterable[Path], sources: Sequence[Path], script: Path, defines: Sequence[str]
     ) -> None:
@@ -79,7 +84,12 @@ class Programs:
         each = self.project.board(number)
         library, own, board = self.libraries / each.directory, self.out / each.directory, load_board(each.name)
         registers = own / "lib" / "tinysplit_firmware" / "src"
-        flags = [f"-mcpu={board.device.core}", *FLAGS, *WARNINGS, *(f"-D{macro}" for macro in (*macros(board), *defines))]
+        flags = [
+            f"-mcpu={board.device.core}",
+            *FLAGS,
+            *WARNINGS,
+            *(f"-D{macro}" for macro in (*macros(board), *defines)),
+        ]
         elf = each.elf(self.out)
         elf.parent.mkdir(parents=True)
         includes = (library, sources[0].parent, C / "application", C / "hal", registers)
@@ -96,7 +106,7 @@ def _board_files(own: Path) -> tuple[Path, Path]:
 
 
 def _linker_script(board: Board, generated: Path) -> str:
-    """Return the script of a bare program; handlers that nobody has lead to the fault handler, as in the generated one."""
+    """Return the script of a bare program; handlers that nobody has lead to the fault handler, as in `generated`."""
     unhandled = [line for line in generated.read_text().splitlines() if line.strip().startswith("PROVIDE(")]
     return _LINKER_SCRIPT.format(flash=board.device.flash, ram=board.device.largest_ram, unhandled="\n".join(unhandled))
 
