@@ -1,6 +1,7 @@
 """Libraries of a split network in a program of CubeMX's shape, on virtual boards, beside the generated project."""
 
 import subprocess
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -8,13 +9,14 @@ import pytest
 
 from libraries.boards import Programs
 from rigs.faulty_boards import MS_PS
-from rigs.standalone_boards import SAMPLES, StandaloneBoards, build_standalone, standalone_boards, standalone_project
+from rigs.standalone_boards import SAMPLES, Division, StandaloneBoards, standalone_boards, standalone_project
 from session.shared_folder import made_once
 from tinysplit.project.manifest import Project
 from virtual_stm32 import ResetCause
 
 G071, F401 = "nucleo_g071rb", "nucleo_f401re"
-PAIR, CHAIN = (G071, F401), (F401, G071, G071)
+PAIR, CHAIN = Division("whole layers", (G071, F401)), Division("whole layers", (F401, G071, G071))
+SLOW = replace(PAIR, title="slow line", settings=replace(PAIR.settings, baud=57600))
 BLOCKING = ("BLOCKS",)
 RECOVERY_MS = 400
 
@@ -22,15 +24,15 @@ pytestmark = pytest.mark.slow
 
 
 @cache
-def programs(names: tuple[str, ...], *defines: str) -> tuple[Project, Path]:
+def programs(division: Division, *defines: str) -> tuple[Project, Path]:
     """Return the project of `standalone_project` and a copy of its folder with libraries in the programs."""
-    project, folder = standalone_project(*names)
+    project, folder = standalone_project(division)
 
     def make(out: Path) -> None:
         out.mkdir()
         Programs(project, folder, out).hal(*defines)
 
-    return project, made_once("-".join(("hal", *names, *defines)), make) / "project"
+    return project, made_once("-".join(("hal", *division.boards, *defines)), make) / "project"
 
 
 def period_ms(boards: StandaloneBoards) -> float:
@@ -43,7 +45,7 @@ def period_ms(boards: StandaloneBoards) -> float:
 
 @pytest.mark.parametrize("defines", [(), BLOCKING], ids=["poll", "infer"])
 def test_the_port_to_the_hal_is_as_fast_as_the_generated_program(defines: tuple[str, ...]) -> None:
-    with standalone_boards(*standalone_project(*PAIR)) as generated:
+    with standalone_boards(*standalone_project(PAIR)) as generated:
         expected = period_ms(generated)
     with standalone_boards(*programs(PAIR, *defines)) as boards:
         assert period_ms(boards) == pytest.approx(expected, rel=0.05)
@@ -56,12 +58,12 @@ def test_three_boards_compute_and_go_on_after_resets(defines: tuple[str, ...]) -
     with standalone_boards(*programs(CHAIN, *defines)) as boards:
         boards.run(300)
         assert boards.right >= 2 * SAMPLES
-        for index in range(len(CHAIN)):
-            before, failures = boards.right, boards.read((index + 1) % len(CHAIN), "failures")
+        for index in range(len(CHAIN.boards)):
+            before, failures = boards.right, boards.read((index + 1) % len(CHAIN.boards), "failures")
             boards.virtual.reset_board(index, ResetCause.PIN)
             boards.run(RECOVERY_MS)
             assert boards.right > before
-            assert boards.read((index + 1) % len(CHAIN), "failures") > failures
+            assert boards.read((index + 1) % len(CHAIN.boards), "failures") > failures
         boards.virtual.reset_board(1, ResetCause.POWER_UP, held_ps=500 * MS_PS)
         boards.run(500 + RECOVERY_MS)
         before = boards.right
@@ -78,7 +80,7 @@ def sizes(elf: Path) -> tuple[int, int]:
 
 
 def test_a_library_takes_no_more_memory_than_the_generated_program() -> None:
-    (project, folder), (_, own) = standalone_project(*PAIR), programs(PAIR)
+    (project, folder), (_, own) = standalone_project(PAIR), programs(PAIR)
     for board in project.boards:
         (flash, ram), (own_flash, own_ram) = sizes(board.elf(folder)), sizes(board.elf(own))
         assert own_flash < flash
@@ -87,10 +89,9 @@ def test_a_library_takes_no_more_memory_than_the_generated_program() -> None:
 
 def test_a_bare_program_that_is_not_ours(tmp_path: Path) -> None:
     """At the clock of the reset and 57 600 baud, by an interrupt for each byte."""
-    project = build_standalone(tmp_path / "generated", *PAIR, baud=57600)
-    (tmp_path / "own").mkdir()
-    Programs(project, tmp_path / "generated" / "project", tmp_path / "own").bare()
-    with standalone_boards(project, tmp_path / "own" / "project") as boards:
+    project, folder = standalone_project(SLOW)
+    Programs(project, folder, tmp_path).bare()
+    with standalone_boards(project, tmp_path / "project") as boards:
         boards.run(3000)
         assert boards.right >= SAMPLES
         boards.virtual.reset_board(boards.last, ResetCause.PIN)
