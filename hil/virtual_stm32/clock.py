@@ -29,6 +29,14 @@ class BoardClock:
         self._cycle = now
         self.hz = nominal_hz if is_hse else nominal_hz * (_MILLION + self.error_ppm) // _MILLION
 
+    def stand_still(self, cycle: int, until_ps: int) -> None:
+        """Let cycle `cycle` begin at `until_ps`: the clock was off until then."""
+        self._ps, self._cycle = until_ps, cycle
+
+    def cycle_after(self, now: int, ps: int) -> int:
+        """Return the cycle `ps` picoseconds after cycle `now`."""
+        return self.cycle(self.ps(now) + ps)
+
     def ps(self, cycle: int) -> int:
         """Return the time in picoseconds at which `cycle` begins, rounded down."""
         return self._ps + (cycle - self._cycle) * PS_PER_S // self.hz

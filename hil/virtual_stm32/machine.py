@@ -73,6 +73,8 @@ class Machine:
         self._loop_period: int | None = None
         self.is_asleep = not start.does_start or self.chip.flash.is_empty  # in WFI, or waiting in the boot loader
         self.slept_cycles = 0  # in WFI
+        self._stopped_ps: int | None = None  # since when it is in stop mode
+        self._earlier_stops_ps = 0
         self._connect_bus()
         self._power_up(firmware, finds_loops)
 
@@ -207,7 +209,7 @@ class Machine:
     def wait_until(self, ps: int) -> None:
         """Let the time of a board that waits go on until `ps`; it has no event before."""
         cycle = self.clock.cycle(ps)
-        if not self.is_waiting or cycle <= self.cycles:
+        if not self.is_waiting or cycle <= self.cycles or self._stopped_ps is not None:
             return
         if self._loop_period is not None:
             self.state.cycles += (cycle - self.cycles) // self._loop_period * self._loop_period
@@ -233,8 +235,14 @@ class Machine:
         """Core cycles that memory has cost since the last reset."""
         return self._memory.stalls()
 
+    def stopped_ps(self, now_ps: int) -> int:
+        """Return the picoseconds in stop mode from the last reset until `now_ps`."""
+        return self._earlier_stops_ps + (0 if self._stopped_ps is None else max(0, now_ps - self._stopped_ps))
+
     def next_ps(self) -> int:
         """Return the time in picoseconds of this board's next action or event, FOREVER if it waits for other boards."""
+        if self._stopped_ps is not None:
+            return max(self._stopped_ps, self.chip.wake_ps())
         event = self._next_event()
         if not self.is_waiting:  # a long block may have left events behind
             return self.clock.ps(min(event, self.state.cycles))
@@ -315,6 +323,10 @@ class Machine:
     def _wake(self) -> bool:
         """Advance to the event that ends waiting; return False if it is beyond the horizon."""
         while self.is_waiting:
+            if self._stopped_ps is not None:
+                if not self._leave_stop(self._stopped_ps):
+                    return False
+                continue
             event = max(self._next_event(), self.cycles)
             if event > self._horizon() or event >= FOREVER:
                 return False
@@ -327,6 +339,26 @@ class Machine:
             self._advance(event)
             self.is_asleep = self.is_asleep and self.nvic.next() is None
         return True
+
+    def _leave_stop(self, since_ps: int) -> bool:
+        """Advance to the event that ends stop mode; return False if it is beyond the horizon."""
+        wake_ps = max(since_ps, self.chip.wake_ps())
+        if wake_ps > min(self._horizon_ps, self.clock.known_ps) or wake_ps >= FOREVER:
+            return False
+        self._stopped_ps = None
+        self.chip.leave_stop(wake_ps, self.cycles)
+        self._earlier_stops_ps += self.clock.ps(self.cycles) - since_ps
+        self._known_event = self._shortest_byte = None
+        self._advance(self.cycles)
+        self._fall_asleep()
+        return True
+
+    def _fall_asleep(self) -> None:
+        """Wait for an interrupt, in stop mode if that is selected."""
+        self.is_asleep = self.nvic.next() is None
+        if self.is_asleep and self.control.sleeps_deeply:
+            self.chip.check_stop()
+            self._stopped_ps = self.clock.ps(self.cycles)
 
     @property
     def is_waiting(self) -> bool:
@@ -348,7 +380,7 @@ class Machine:
         if reason == Reason.LOOPING:
             self._loop_period = int(self.state.period)
         elif reason == Reason.SLEEPING:
-            self.is_asleep = self.nvic.next() is None
+            self._fall_asleep()
         elif reason == Reason.RETURNING:
             self._return()
         elif reason != Reason.UNMASKED:

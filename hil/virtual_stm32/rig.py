@@ -387,6 +387,10 @@ class VirtualRig:
         """Core cycles of a board in WFI since its last reset."""
         return self._machines[index].slept_cycles
 
+    def stopped_s(self, index: int) -> float:
+        """Seconds of a board in stop mode since its last reset."""
+        return self._machines[index].stopped_ps(self.time_ps) / PS_PER_S
+
     def external_cycles(self, index: int) -> int:
         """Return the core cycles since the last reset of a board in which its external memory was read."""
         return int(self._machines[index].emulator.external.read_cycles)

@@ -108,6 +108,11 @@ class SystemControl(Peripheral):
         return self._words[_VTOR]
 
     @property
+    def sleeps_deeply(self) -> bool:
+        """SCR SLEEPDEEP: WFI stops the clocks."""
+        return bool(self._words[_SCR] >> 2 & 1)
+
+    @property
     def fpu_is_on(self) -> bool:
         """Whether CPACR gives full access to the FPU."""
         return self._words.get(_CPACR, 0) & _FPU_ACCESS == _FPU_ACCESS

@@ -1,22 +1,25 @@
 """The peripherals of one board: those that its device family declares, its UARTs, timers and DMA."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.parts import Pin
-from virtual_stm32.clock import BoardClock
+from virtual_stm32.clock import FOREVER, PS_PER_S, BoardClock
 from virtual_stm32.core.native import CExternalFlash
 from virtual_stm32.peripherals.adc import Adc, AdcPorts
 from virtual_stm32.peripherals.base import Peripheral, Registers
 from virtual_stm32.peripherals.basic_timer import BasicTimer
 from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaPorts
 from virtual_stm32.peripherals.dma.controller import DmaController
-from virtual_stm32.peripherals.family import CycleAfter, Family
+from virtual_stm32.peripherals.exti import WatchedPin
+from virtual_stm32.peripherals.family import Family
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.controller import ACR
 from virtual_stm32.peripherals.gpio import Gpio, Watcher
 from virtual_stm32.peripherals.quadspi import Quadspi
+from virtual_stm32.peripherals.rtc import Rtc
 from virtual_stm32.peripherals.stm32f4 import stm32f4
 from virtual_stm32.peripherals.stm32g0 import stm32g0
 from virtual_stm32.peripherals.stm32h7 import stm32h7
@@ -31,7 +34,7 @@ _ON_APB2 = ("USART1", "USART6")
 _TIM6_BASE = 0x40001000
 
 
-FAMILIES: Mapping[str, Callable[[Board, FlashCells, CycleAfter], Family]] = {
+FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32f4": stm32f4,
     "stm32g0": stm32g0,
     "stm32h7": stm32h7,
@@ -59,7 +62,7 @@ class Chip:
         self._clock = clock
         self._memory_changed = memory_changed
         self._expecting = expecting
-        family = FAMILIES[board.device.family](board, cells, self._cycle_after)
+        family = FAMILIES[board.device.family](board, cells, clock)
         self._family = family
         self.rcc = family.rcc
         self.flash = family.flash
@@ -81,12 +84,15 @@ class Chip:
         ]
         self.peripherals: list[tuple[int, Peripheral]] = [
             *family.plain,
+            family.stop.rtc,
+            family.stop.exti,
             *((family.gpio_base + _GPIO_STRIDE * (ord(port) - ord("A")), gpio) for port, gpio in self._gpio.items()),
             *((uart.base_address, self.uarts[uart.name]) for uart in uarts),
             *dma.peripherals,
             (family.watchdog_base, self.watchdog),
         ]
         self._add_optional(board.external, mapping)
+        self._connect_exti(board, dma_ports.changed)
         self._frequencies = self.rcc.frequencies()
         clock.change(self._frequencies.core_hz, 0)
         self._set_memory()
@@ -117,12 +123,45 @@ class Chip:
             quadspi = Quadspi(external, mapping, lambda: all(map(self._is_connected, external.pins)))
             self.peripherals.append((external.controller.base_address, quadspi))
 
+    def _connect_exti(self, board: Board, changed: Callable[[int], None]) -> None:
+        exti = self._family.stop.exti[1]
+        served = [(each.position, lines) for each in board.device.interrupts if (lines := exti.lines_of(each))]
+        exti.pins = [
+            WatchedPin(uart.rx, self.uarts[uart.name].next_start) for uart in (board.host_uart, *board.link_uarts)
+        ]
+        self.interrupts += [(position, partial(exti.has_interrupt, lines)) for position, lines in served]
+
+        def look() -> None:
+            for position, _ in served:
+                changed(position)
+
+        exti.changed = look
+
+    def check_stop(self) -> None:
+        """Raise NotModelledError where another low-power mode than the stop mode of the firmware is selected."""
+        self._family.stop.check()
+
+    def wake_ps(self) -> int:
+        """Return when stop mode ends unless something else ends it, FOREVER for never."""
+        (_, rtc), (_, exti) = self._family.stop.rtc, self._family.stop.exti
+        times = (rtc.next_ps(), exti.next_ps(), self.watchdog.expires_ps)
+        return min(FOREVER if ps is None else ps for ps in times)
+
+    def leave_stop(self, ps: int, now: int) -> None:
+        """Let the clock go on: the event that ends stop mode is at `ps`, the core goes on with cycle `now`."""
+        running_ps = ps + self._family.stop.wake_us * PS_PER_S // 10**6
+        self._clock.stand_still(now, running_ps)
+        self._family.stop.left()
+        self.rcc.leave_stop(now)
+        for uart in self.uarts.values():
+            uart.was_stopped(running_ps)
+
     def eventful(self) -> Iterable[Peripheral]:
         """Return the peripherals with events of their own."""
         return [
             each
             for _, each in self.peripherals
-            if isinstance(each, Usart | Registers | DmaController | Watchdog) and not isinstance(each, Gpio)
+            if isinstance(each, Usart | Registers | DmaController | Watchdog | Rtc) and not isinstance(each, Gpio)
         ]
 
     def _uart(self, uart: Uart, changed: Callable[[int], None]) -> Usart:
@@ -154,9 +193,6 @@ class Chip:
     def _timer_divider(self, bus: str) -> int:
         divider = self._frequencies.core_hz // self._frequencies.bus_hz[bus]
         return divider if divider == 1 else divider // 2  # timers have twice the clock of a divided bus
-
-    def _cycle_after(self, now: int, ps: int) -> int:
-        return self._clock.cycle(self._clock.ps(now) + ps)
 
     def _clocks_changed(self, now: int) -> None:
         frequencies = self.rcc.frequencies()

@@ -6,11 +6,25 @@ from dataclasses import dataclass
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Peripheral
 from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaSystem
+from virtual_stm32.peripherals.exti import Exti
 from virtual_stm32.peripherals.flash.controller import FlashController
 from virtual_stm32.peripherals.rcc import ClockLimits, Rcc
+from virtual_stm32.peripherals.rtc import Rtc
 from virtual_stm32.peripherals.usart import Usart
 
-CycleAfter = Callable[[int, int], int]  # of a cycle and picoseconds
+
+@dataclass(frozen=True)
+class StopMode:
+    """What stop mode needs, by base address; `wake_us` pass until the core runs again.
+
+    `check` raises NotModelledError where another mode is selected. Sources of times: boards/families.
+    """
+
+    rtc: tuple[int, Rtc]
+    exti: tuple[int, Exti]
+    wake_us: int
+    check: Callable[[], None]
+    left: Callable[[], None] = lambda: None  # what else it has changed, when it is over
 
 
 @dataclass(frozen=True)
@@ -26,6 +40,7 @@ class Family:
     usart: type[Usart]
     dma: Callable[[DmaBuilder], DmaSystem]
     check: Callable[[], None]  # raises NotModelledError when the supply voltage does not allow the clock
+    stop: StopMode
     port_is_powered: Callable[[str], bool] = lambda _port: True
     timer_base: int | None = None
     adc_base: int | None = None

@@ -15,7 +15,9 @@ from virtual_stm32.peripherals.reset import ResetCause, ResetFlags
 
 _PS_PER_US = PS_PER_S // 10**6
 _SWITCH_CYCLES = 8
-_LSION = 1  # in the register of the reset flags, except on H7
+_LSION, _LSIRDY = 1, 2  # in CSR, which has the reset flags, too, except on H7
+_LSI_START_US = 130  # DS11912 and others, LSI oscillator characteristics: at most
+_RTCSEL, _RTC_FROM_LSI, _RTC_CLOCK, _BDRST = 3 << 8, 2 << 8 | 1 << 15, 3 << 8 | 1 << 15, 1 << 16
 _DIVIDED = 8  # prescaler fields below it do not divide
 _AHB_DIVIDERS = (2, 4, 8, 16, 64, 128, 256, 512)
 
@@ -115,6 +117,8 @@ class Rcc(Registers):
     """
 
     pll_source: PllSource
+    lsi_offset: int  # of CSR
+    backup_offset: int  # of BDCR
     oscillators: tuple[Oscillator, ...]  # besides HSE
     switch: SwitchFields
     gates: ClassVar[Mapping[str, ClockGate]]
@@ -187,15 +191,62 @@ class Rcc(Registers):
             self._store_cr(value, now)
         elif offset == self.switch.offset:
             self._store_cfgr(value, now)
-        elif offset == self.reset_flags.offset:
-            self._store_status(value)
+        elif offset == self.backup_offset:
+            self._store_backup(value)
+        elif offset in (self.reset_flags.offset, self.lsi_offset):
+            if offset == self.reset_flags.offset:
+                self._store_status(value)
+            if offset == self.lsi_offset:
+                self._store_lsi(value, now)
         else:
             self.words[offset] = value
         self.changed(now)
 
+    def _store_lsi(self, value: int, now: int) -> None:
+        """Store the register with LSION, CSR."""
+        if not value & _LSION:
+            self.set_bits(self.lsi_offset, _LSION | _LSIRDY, 0)
+        elif not self.words[self.lsi_offset] & _LSION:
+            self.words[self.lsi_offset] |= _LSION
+            self.later(self._cycle_of(now, _LSI_START_US * _PS_PER_US), self._lsi_started)
+
+    def _lsi_started(self, _now: int) -> None:
+        self.words[self.lsi_offset] |= _LSIRDY if self.words[self.lsi_offset] & _LSION else 0
+
+    @property
+    def rtc_runs_from_lsi(self) -> bool:
+        """Whether LSI clocks the RTC (BDCR RTCSEL and RTCEN)."""
+        is_ready = self.words.get(self.lsi_offset, 0) & _LSIRDY
+        return bool(is_ready) and self.words[self.backup_offset] & _RTC_CLOCK == _RTC_FROM_LSI
+
+    def _store_backup(self, value: int) -> None:
+        """Store BDCR: RTCSEL can be changed once."""
+        selected = self.words[self.backup_offset] & _RTCSEL
+        if value & _BDRST:
+            self.words[self.backup_offset] = _BDRST
+        elif selected and value & _RTCSEL != selected:
+            raise NotModelledError("RCC_BDCR RTCSEL is changed without a reset of the backup domain (BDRST)")
+        else:
+            self.words[self.backup_offset] = value
+
+    def leave_stop(self, now: int) -> None:
+        """Set what stop mode leaves of the clocks: one oscillator, which is the system clock."""
+        selection, oscillator = self.after_stop
+        for each in (*self.oscillators, HSE):
+            bits = 1 << each.on_bit | 1 << each.ready_bit
+            self.set_bits(0, bits, bits if each == oscillator else 0)
+        mask = (1 << self.switch.bits) - 1
+        self.set_bits(self.switch.offset, mask | mask << self.switch.status_position, 0)
+        self.words[self.switch.offset] |= selection | selection << self.switch.status_position
+        self._later.clear()
+        self.changed(now)
+
+    @property
+    def after_stop(self) -> tuple[int, Oscillator]:
+        """The system clock behind stop mode: the value of SW, and its oscillator."""
+        return 0, self.oscillators[0]
+
     def _store_status(self, value: int) -> None:
-        if value & _LSION:
-            raise NotModelledError("LSI by LSION is not modelled; the watchdog starts it itself")
         if value >> self.reset_flags.remove_bit & 1:
             self.words[self.reset_flags.offset] &= ~self.reset_flags.all_masks
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from tinysplit.boards.board import Board
+from virtual_stm32.clock import BoardClock
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
 from virtual_stm32.peripherals.crc import CrcUnit
@@ -14,7 +15,8 @@ from virtual_stm32.peripherals.dma import requests
 from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaSystem, streams
 from virtual_stm32.peripherals.dma.controller import RequestLines
 from virtual_stm32.peripherals.dma.streams import StreamSelection
-from virtual_stm32.peripherals.family import CycleAfter, Family, check_hz
+from virtual_stm32.peripherals.exti import Exti, ExtiLayout
+from virtual_stm32.peripherals.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
 from virtual_stm32.peripherals.rcc import (
@@ -30,12 +32,13 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.rtc import RtcV2
 from virtual_stm32.peripherals.usart_v1 import UsartV1
 
 HSI_HZ = 16_000_000
 FLASH_LIMITS = ClockLimits(tuple(range(30_000_000, 300_000_000, 30_000_000)))  # 2.7 V to 3.6 V
 _CR, _PLLCFGR, _CFGR = 0x00, 0x04, 0x08
-_RESET = {_CR: 0x83, _PLLCFGR: 0x24003010, _CFGR: 0, 0x30: 0, 0x34: 0, 0x40: 0, 0x44: 0}
+_RESET = {_CR: 0x83, _PLLCFGR: 0x24003010, _CFGR: 0, 0x30: 0, 0x34: 0, 0x40: 0, 0x44: 0, 0x70: 0, 0x74: 0}
 _HSIRDY, _PLLRDY = 1, 25
 _SELECTS_HSI, _SELECTS_PLL = 0, 2
 
@@ -46,6 +49,7 @@ class RccF4(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 1, hsi=0, hse=1, position=22)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLLRDY, 100))
     switch = SwitchFields(_CFGR, 2, 2)
+    lsi_offset, backup_offset = 0x74, 0x70
     reset_flags = reset_flags(
         0x74, 24, always=(26,), power_up=(25, 27), brown_out=(25,), software=(28,), watchdog=(29,)
     )
@@ -93,6 +97,7 @@ _PWR_CR, _PWR_CSR = 0x00, 0x04
 _VOS, _ODEN, _ODSWEN = 14, 16, 17
 _VOSRDY, _ODRDY, _ODSWRDY = 14, 16, 17
 _OVERDRIVE_CYCLES = 1000
+_LPDS, _PDDS, _DBP, _FPDS = 0, 1, 8, 9
 
 
 # Highest AHB clock by the value of VOS without over-drive, of devices by their highest clock (datasheets, general
@@ -130,6 +135,21 @@ class PwrF4(Registers):
     def _overdrive_ready(self, mask: int, _now: int) -> None:
         self.words[_PWR_CSR] |= mask
 
+    @property
+    def writes_backup(self) -> bool:
+        """CR DBP."""
+        return bool(self.field(_PWR_CR, _DBP, 1))
+
+    def check_stop(self) -> None:
+        """Raise NotModelledError unless CR selects stop mode, with regulator and flash at their least power."""
+        if self.field(_PWR_CR, _PDDS, 1) or not (self.field(_PWR_CR, _LPDS, 1) and self.field(_PWR_CR, _FPDS, 1)):
+            raise NotModelledError("PWR_CR selects another mode than stop mode with LPDS and FPDS")
+
+    def left_stop(self) -> None:
+        """Leave over-drive."""
+        self.set_bits(_PWR_CR, 3 << _ODEN, 0)
+        self.set_bits(_PWR_CSR, 3 << _ODRDY, 0)
+
     def max_hz(self) -> int:
         """Return the highest AHB clock."""
         scale = self.field(_PWR_CR, _VOS, 2)
@@ -145,14 +165,26 @@ def _dma(builder: DmaBuilder) -> DmaSystem:
     return builder.system(*streams(builder, lines, bases, selection))
 
 
-def stm32f4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+_EXTI = ExtiLayout(mask=0x00, rising=0x08, falling=0x0C, pending=0x14, timer_line=22)
+
+
+def stm32f4(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
     """Return the peripherals of an STM32F4."""
+    cycle_after = clock.cycle_after
     rcc = RccF4(cycle_after, board.hse_hz)
     flash = FlashF4(cells, cycle_after)
     pwr = PwrF4(board.device.max_hz)
+    syscfg = Registers("SYSCFG", dict.fromkeys((0x00, *range(0x08, 0x18, 4)), 0))
+    rtc = RtcV2(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)
     return Family(
         rcc=rcc,
-        plain=((0x40023800, rcc), (0x40023C00, flash), (0x40007000, pwr), (0x40023000, CrcUnit(reverses=False))),
+        plain=(
+            (0x40023800, rcc),
+            (0x40023C00, flash),
+            (0x40007000, pwr),
+            (0x40023000, CrcUnit(reverses=False)),
+            (0x40013800, syscfg),
+        ),
         flash=flash,
         limits=FLASH_LIMITS,
         gpio_base=0x40020000,
@@ -160,4 +192,11 @@ def stm32f4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
         usart=UsartV1,
         dma=_dma,
         check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
+        stop=StopMode(
+            rtc=(0x40002800, rtc),
+            exti=(0x40013C00, Exti(_EXTI, clock, rtc, syscfg)),
+            wake_us=113,
+            check=pwr.check_stop,
+            left=pwr.left_stop,
+        ),
     )

@@ -6,6 +6,8 @@ from typing import ClassVar
 from typing_extensions import override
 
 from tinysplit.boards.board import Board
+from virtual_stm32.clock import BoardClock
+from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
 from virtual_stm32.peripherals.crc import CrcUnit
 from virtual_stm32.peripherals.dma import requests
@@ -13,7 +15,8 @@ from virtual_stm32.peripherals.dma.builder import CHANNELS, DMA1, DMAMUX_BASE, D
 from virtual_stm32.peripherals.dma.channels import DmaChannels
 from virtual_stm32.peripherals.dma.controller import RequestLines
 from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
-from virtual_stm32.peripherals.family import CycleAfter, Family
+from virtual_stm32.peripherals.exti import Exti, ExtiLayout
+from virtual_stm32.peripherals.family import Family, StopMode
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l4 import FlashG0
 from virtual_stm32.peripherals.rcc import (
@@ -29,12 +32,25 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.rtc import RtcV3
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 HSI_HZ = 16_000_000
 FLASH_LIMITS = ClockLimits((24_000_000, 48_000_000, 64_000_000))
 _CR, _CFGR, _PLLCFGR = 0x00, 0x08, 0x0C
-_RESET = {_CR: 0x500, 0x04: 0x4000, _CFGR: 0, _PLLCFGR: 0x1000, 0x34: 0, 0x38: 0x100, 0x3C: 0, 0x40: 0, 0x54: 0}
+_RESET = {
+    _CR: 0x500,
+    0x04: 0x4000,
+    _CFGR: 0,
+    _PLLCFGR: 0x1000,
+    0x34: 0,
+    0x38: 0x100,
+    0x3C: 0,
+    0x40: 0,
+    0x54: 0,
+    0x5C: 0,
+    0x60: 0,
+}
 _HSIRDY, _PLLRDY = 10, 25
 _SELECTS_HSI, _SELECTS_PLL = 0, 2
 _PLLREN = 28
@@ -48,6 +64,7 @@ class RccG0(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 3, 3)
+    lsi_offset, backup_offset = 0x60, 0x5C
     reset_flags = reset_flags(
         0x60,
         23,
@@ -68,6 +85,7 @@ class RccG0(Rcc):
         "USART3": ClockGate(0x3C, 18),
         "USART4": ClockGate(0x3C, 19),
         "LPUART1": ClockGate(0x3C, 20),
+        "RTC": ClockGate(0x3C, 10),
         "PWR": ClockGate(0x3C, 28),
         "SYSCFG": ClockGate(0x40, 0),
         "USART1": ClockGate(0x40, 14),
@@ -108,11 +126,42 @@ def _dma(builder: DmaBuilder) -> DmaSystem:
     return builder.system((base, dma), (DMAMUX_BASE, Dmamux(selection, lines)))
 
 
-def stm32g0(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+class PwrG0(Registers):
+    """Low-power modes."""
+
+    def __init__(self) -> None:
+        super().__init__("PWR", {0x00: 0x200})
+
+    @property
+    def writes_backup(self) -> bool:
+        """CR1 DBP."""
+        return bool(self.field(0, _DBP, 1))
+
+    def check_stop(self) -> None:
+        """Raise NotModelledError unless CR1 LPMS selects Stop 1."""
+        if (mode := self.field(0, _LPMS, 3)) != _STOP_1:
+            raise NotModelledError(f"PWR_CR1 LPMS = {mode} is not modelled, only Stop 1")
+
+
+_LPMS, _STOP_1, _DBP = 0, 1, 8
+_EXTI = ExtiLayout(
+    mask=0x80,
+    rising=0x00,
+    falling=0x04,
+    pending=0x10,
+    timer_line=19,
+    timer_is_direct=True,
+    mask_after_reset=0xFFF80000,
+)
+
+
+def stm32g0(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
     """Return the peripherals of an STM32G0."""
+    cycle_after = clock.cycle_after
     rcc = RccG0(cycle_after, board.hse_hz)
     flash = FlashG0(cells, cycle_after)
-    pwr = Registers("PWR", {0x00: 0x200})
+    pwr = PwrG0()
+    rtc = RtcV3(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)
     syscfg = Registers("SYSCFG", {0x00: 0})
     return Family(
         rcc=rcc,
@@ -130,6 +179,9 @@ def stm32g0(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
         usart=UsartV2,
         dma=_dma,
         check=lambda: None,
+        stop=StopMode(
+            rtc=(0x40002800, rtc), exti=(0x40021800, Exti(_EXTI, clock, rtc)), wake_us=9, check=pwr.check_stop
+        ),
         timer_base=0x40000000,
         fifo_bytes=8,
         without_fifo=("USART3", "USART4"),  # RM0444, USART implementation: of the STM32G071, USART1 and USART2 have one

@@ -6,6 +6,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from tinysplit.boards.board import Board
+from virtual_stm32.clock import BoardClock
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Registers
 from virtual_stm32.peripherals.crc import CrcUnit
@@ -13,7 +14,8 @@ from virtual_stm32.peripherals.dma import requests
 from virtual_stm32.peripherals.dma.builder import DMA1, DMA2, DMAMUX_BASE, STREAMS, DmaBuilder, DmaSystem, streams
 from virtual_stm32.peripherals.dma.controller import RequestLines
 from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
-from virtual_stm32.peripherals.family import CycleAfter, Family, check_hz
+from virtual_stm32.peripherals.exti import Exti, ExtiLayout
+from virtual_stm32.peripherals.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32h7 import FlashH7, FlashH743
 from virtual_stm32.peripherals.rcc import (
@@ -29,6 +31,7 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.rtc import RtcV2
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 HSI_HZ = 64_000_000
@@ -46,6 +49,8 @@ _RESET = {
     _PLLCKSELR: 0x02020200,
     _PLLCFGR: 0x01FF0000,
     _PLL1DIVR: 0x01010280,
+    0x70: 0,
+    0x74: 0,
     0xD8: 0,
     0xE0: 0,
     0xE8: 0,
@@ -65,6 +70,7 @@ class RccH7(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _PLLCKSELR, 2, hsi=0, hse=2)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLL1RDY, 50))
     switch = SwitchFields(_CFGR, 3, 3)
+    lsi_offset, backup_offset = 0x74, 0x70
     reset_flags = reset_flags(
         0xD0, 16, always=(17, 22), power_up=(19, 20, 21, 23), brown_out=(21,), software=(24,), watchdog=(26,)
     )
@@ -82,6 +88,7 @@ class RccH7(Rcc):
         "USART1": ClockGate(0xF0, 4),
         "USART6": ClockGate(0xF0, 5),
         "SYSCFG": ClockGate(0xF4, 1),
+        "RTC": ClockGate(0xF4, 16),
     }
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
@@ -118,7 +125,8 @@ class RccH7(Rcc):
         return Frequencies(core, ahb, {"apb1": apb1, "apb2": apb2})
 
 
-_PWR_CSR1, _PWR_CR3, _PWR_D3CR = 0x04, 0x0C, 0x18
+_PWR_CR1, _PWR_CSR1, _PWR_CR3, _PWR_CPUCR, _PWR_D3CR = 0x00, 0x04, 0x0C, 0x10, 0x18
+_DBP, _SVOS, _SVOS4 = 8, 14, 2
 _ACTVOSRDY, _VOSRDY, _VOS = 13, 13, 14
 _SCALE_CYCLES = 500
 _VOS1 = 3
@@ -155,6 +163,16 @@ class PwrH7(Registers):
         self.words[_PWR_D3CR] |= 1 << _VOSRDY
         self.set_bits(_PWR_CSR1, 3 << _VOS, self.words[_PWR_D3CR])
 
+    @property
+    def writes_backup(self) -> bool:
+        """CR1 DBP."""
+        return bool(self.field(_PWR_CR1, _DBP, 1))
+
+    def check_stop(self) -> None:
+        """Raise NotModelledError unless all domains stop, at SVOS4 and without over-drive."""
+        if self.field(_PWR_CPUCR, 0, 3) or self.field(_PWR_CR1, _SVOS, 2) != _SVOS4 or self._syscfg.overdrive:
+            raise NotModelledError("PWR and SYSCFG select another mode than stop mode at SVOS4, without over-drive")
+
     def max_core_hz(self) -> int:
         """Return the highest core clock (DS12110 and DS13313, general operating conditions)."""
         if self._syscfg.overdrive and self.field(_PWR_CSR1, _VOS, 2) == _VOS1:
@@ -173,7 +191,8 @@ class SyscfgH7(Registers):
     """PWRCR: over-drive of the H743."""
 
     def __init__(self, *, has_overdrive: bool) -> None:
-        super().__init__("SYSCFG", {_PWRCR: 0} if has_overdrive else {})
+        selections = dict.fromkeys(range(0x08, 0x18, 4), 0)
+        super().__init__("SYSCFG", {**selections, _PWRCR: 0} if has_overdrive else selections)
 
     @property
     def overdrive(self) -> bool:
@@ -188,14 +207,19 @@ def _dma(builder: DmaBuilder) -> DmaSystem:
     return builder.system(*peripherals, (DMAMUX_BASE, Dmamux(selection, lines)))
 
 
-def stm32h7(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+_EXTI = ExtiLayout(mask=0x80, rising=0x00, falling=0x04, pending=0x88, timer_line=19, mask_after_reset=0xFFC00000)
+
+
+def stm32h7(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
     """Return the peripherals of an STM32H7."""
     settings = dict(board.clock.settings)
     is_h743 = bool(settings["overdrive"])  # or of its line
+    cycle_after = clock.cycle_after
     rcc = RccH7(cycle_after, board.hse_hz)
     syscfg = SyscfgH7(has_overdrive=is_h743)
     by_scale = CORE_HZ_H743 if is_h743 else CORE_HZ_H723
     pwr = PwrH7(syscfg, by_scale, OVERDRIVE_HZ)
+    rtc = RtcV2(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)
     # CPUFREQ_BOOST: an option bit that must be set on boards with `boost`.
     flash = FlashH743(cells, cycle_after) if is_h743 else FlashH7(cells, cycle_after, {0x70: settings["boost"] << 2})
     return Family(
@@ -214,6 +238,12 @@ def stm32h7(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
         usart=UsartV2,
         dma=_dma,
         check=lambda: check_hz("a core clock", rcc.frequencies().core_hz, pwr.max_core_hz()),
+        stop=StopMode(
+            rtc=(0x58004000, rtc),
+            exti=(0x58000000, Exti(_EXTI, clock, rtc, syscfg)),
+            wake_us=50,
+            check=pwr.check_stop,
+        ),
         fifo_bytes=16,
         watchdog_base=0x58004800,
     )

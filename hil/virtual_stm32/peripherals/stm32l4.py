@@ -7,6 +7,7 @@ from typing import ClassVar
 from typing_extensions import override
 
 from tinysplit.boards.board import Board
+from virtual_stm32.clock import BoardClock
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Peripheral, Registers
 from virtual_stm32.peripherals.crc import CrcUnit
@@ -15,7 +16,8 @@ from virtual_stm32.peripherals.dma.builder import CHANNELS, DMA1, DMA2, DMAMUX_B
 from virtual_stm32.peripherals.dma.channels import ChannelSelection, DmaChannels
 from virtual_stm32.peripherals.dma.controller import RequestLines
 from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
-from virtual_stm32.peripherals.family import CycleAfter, Family, check_hz
+from virtual_stm32.peripherals.exti import Exti, ExtiLayout
+from virtual_stm32.peripherals.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l4 import FlashL4, FlashL4Plus, FlashL4TwoBanks
 from virtual_stm32.peripherals.rcc import (
@@ -31,6 +33,7 @@ from virtual_stm32.peripherals.rcc import (
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.rtc import RtcV2
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 HSI_HZ = 16_000_000
@@ -54,12 +57,14 @@ _RESET = {
     0x5C: 0,
     0x60: 0,
     0x88: 0,
+    0x90: 0,
     0x94: 0x600,
 }
 _MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
 _MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)  # the range in CR counts from the first time that MSIRGSEL is set
 _PLLREN = 24
+_STOPWUCK = 15
 
 BANKED_BYTES = 1 << 20  # of a flash that has two banks (RM0351)
 
@@ -70,6 +75,7 @@ class RccL4(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 2, 2)
+    lsi_offset, backup_offset = 0x94, 0x90
     reset_flags = reset_flags(
         0x94,
         23,
@@ -94,6 +100,7 @@ class RccL4(Rcc):
         "USART3": ClockGate(0x58, 18),
         "UART4": ClockGate(0x58, 19),
         "UART5": ClockGate(0x58, 20),
+        "RTC": ClockGate(0x58, 10),
         "PWR": ClockGate(0x58, 28),
         "LPUART1": ClockGate(0x5C, 0),
         "SYSCFG": ClockGate(0x60, 0),
@@ -124,6 +131,12 @@ class RccL4(Rcc):
         r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
         return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
 
+    @property
+    @override
+    def after_stop(self) -> tuple[int, Oscillator]:
+        from_hsi = self.field(_CFGR, _STOPWUCK, 1)
+        return (_SELECTS_HSI, self.oscillators[1]) if from_hsi else (_SELECTS_MSI, self.oscillators[0])
+
     @override
     def frequencies(self) -> Frequencies:
         core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 4, 4))
@@ -135,6 +148,7 @@ class RccL4(Rcc):
 _PWR_CR1, _PWR_CR2, _PWR_SR2, _PWR_CR5 = 0x00, 0x04, 0x14, 0x80
 _VOS, _VOS_RANGE_1 = 9, 1
 _IOSV, _R1MODE = 9, 8
+_LPMS, _STOP_2, _DBP = 0, 2, 8
 
 
 class PwrL4(Registers):
@@ -149,6 +163,16 @@ class PwrL4(Registers):
     def port_g_is_powered(self) -> bool:
         """CR2 IOSV."""
         return bool(self.field(_PWR_CR2, _IOSV, 1))
+
+    @property
+    def writes_backup(self) -> bool:
+        """CR1 DBP."""
+        return bool(self.field(_PWR_CR1, _DBP, 1))
+
+    def check_stop(self) -> None:
+        """Raise NotModelledError unless CR1 LPMS selects Stop 2."""
+        if (mode := self.field(_PWR_CR1, _LPMS, 3)) != _STOP_2:
+            raise NotModelledError(f"PWR_CR1 LPMS = {mode} is not modelled, only Stop 2")
 
     def max_hz(self) -> int:
         """Return the highest AHB clock (RM0394 and RM0432, dynamic voltage scaling)."""
@@ -172,16 +196,28 @@ def _dma(builder: DmaBuilder, *, has_dmamux: bool) -> DmaSystem:
     return builder.system(*peripherals)
 
 
-def stm32l4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
+_EXTI = ExtiLayout(mask=0x00, rising=0x08, falling=0x0C, pending=0x14, timer_line=20, mask_after_reset=0xFF820000)
+
+
+def stm32l4(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
     """Return the peripherals of an STM32L4."""
     is_plus = board.device.max_hz > MAX_HZ
+    cycle_after = clock.cycle_after
     rcc = RccL4(cycle_after, board.hse_hz, is_plus=is_plus)
     has_banks = cells.size_bytes >= BANKED_BYTES
     flash = (FlashL4Plus if is_plus else FlashL4TwoBanks if has_banks else FlashL4)(cells, cycle_after)
     pwr = PwrL4(is_plus=is_plus)
+    syscfg = Registers("SYSCFG", dict.fromkeys((0x00, *range(0x08, 0x18, 4)), 0))
+    rtc = RtcV2(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)
     return Family(
         rcc=rcc,
-        plain=((0x40021000, rcc), (0x40022000, flash), (0x40007000, pwr), (0x40023000, CrcUnit())),
+        plain=(
+            (0x40021000, rcc),
+            (0x40022000, flash),
+            (0x40007000, pwr),
+            (0x40023000, CrcUnit()),
+            (0x40010000, syscfg),
+        ),
         flash=flash,
         limits=FLASH_LIMITS_PLUS if is_plus else FLASH_LIMITS,
         gpio_base=0x48000000,
@@ -189,6 +225,12 @@ def stm32l4(board: Board, cells: FlashCells, cycle_after: CycleAfter) -> Family:
         usart=UsartV2,
         dma=partial(_dma, has_dmamux=is_plus),
         check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
+        stop=StopMode(
+            rtc=(0x40002800, rtc),
+            exti=(0x40010400, Exti(_EXTI, clock, rtc, syscfg)),
+            wake_us=8,
+            check=pwr.check_stop,
+        ),
         port_is_powered=lambda port: port != "G" or pwr.port_g_is_powered,
         adc_base=0x50040000,
         fifo_bytes=8 if is_plus else 0,  # RM0432 and RM0394, USART implementation

@@ -67,6 +67,7 @@ class Usart(Peripheral):
         self.arrivals: deque[tuple[int, int, int, int]] = deque()
         self.idle_at_ps: int | None = None  # when IDLE is set, unless a byte begins before
         self._byte_times: tuple[int, int] | None = None  # of _times()
+        self._listens_since_ps = 0  # a byte that has begun before is lost
         self.receive_line = RequestLine(f"{name}_RX", base + self.receive_offset, self._serve_receiver)
         self.send_line = RequestLine(f"{name}_TX", base + self.send_offset, self._serve_sender)
 
@@ -132,6 +133,15 @@ class Usart(Peripheral):
     @abstractmethod
     def has_error_interrupt(self) -> bool:
         """Return whether EIE raises the interrupt."""
+
+    def next_start(self, after_ps: int) -> int | None:
+        """Return when the next byte begins that is on its way, at `after_ps` or later."""
+        starts = (arrival_ps - byte_ps for arrival_ps, byte_ps, _, _ in self.arrivals)
+        return next((start for start in starts if start >= after_ps), None)
+
+    def was_stopped(self, until_ps: int) -> None:
+        """Note that the UART had no clock until then: it has lost the bytes that began before."""
+        self._listens_since_ps = until_ps
 
     @property
     def idle_ps(self) -> int | None:
@@ -215,7 +225,7 @@ class Usart(Peripheral):
     def _take(self, arrival_ps: int, byte_ps: int, value: int, errors: int) -> None:
         own_ps = self.byte_ps()
         hears = self._ports.listens_at_tx if self.cr3 & HDSEL else self._ports.receives
-        if own_ps is None or not self.cr1 & RE or not hears():
+        if own_ps is None or not self.cr1 & RE or not hears() or arrival_ps - byte_ps < self._listens_since_ps:
             return
         self.idle_at_ps = arrival_ps + own_ps
         if errors & ORE or not self._has_room():
@@ -292,6 +302,8 @@ class Usart(Peripheral):
         is_new = cr1 & receives == receives and self.cr1 & receives != receives
         self.cr1 = cr1
         self.clock_changed()
+        if is_new:
+            self._listens_since_ps = self._ports.clock.ps(now)
         if is_new:  # an idle frame sets IDLE also before the first byte
             self.idle_at_ps = self._ports.clock.ps(now) + self._times()[1]
         elif cr1 & receives != receives:

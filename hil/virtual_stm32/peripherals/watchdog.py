@@ -90,9 +90,14 @@ class Watchdog(Peripheral):
             self._expires_ps += self._clock.ps(now) - self._held_ps
             self._held_ps = None
 
+    @property
+    def expires_ps(self) -> int | None:
+        """When it resets the board, also in stop mode; None while it does not count."""
+        return self._expires_ps if self._is_running and self._held_ps is None else None
+
     @override
     def next_event(self) -> int | None:
-        return self._clock.cycle(self._expires_ps) if self._is_running and self._held_ps is None else None
+        return None if self.expires_ps is None else self._clock.cycle(self.expires_ps)
 
     @override
     def advance(self, now: int) -> None:
