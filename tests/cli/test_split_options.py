@@ -44,6 +44,27 @@ def test_boards_may_be_left_out_unless_all_are_asked_for(tmp_path: Path) -> None
     assert set(split(tmp_path, *H7, "-b", "nucleo_l4r5zi", "--paper")[0]["assignment"]) == {1, 2}
 
 
+def test_stop_mode_lets_a_faster_board_win(tmp_path: Path) -> None:
+    """The G071 sleeps with less current, the L4R5 needs less for the inference."""
+    boards = (*G0, "-b", "nucleo_l4r5zi", "--slices", "none", "--objective", "energy", "--frame-rate", "1")
+    chosen = {mode: split(tmp_path, *boards, "--low-power", mode)[0] for mode in ("sleep", "stop", "auto")}
+    assert [set(chosen[mode]["assignment"]) for mode in chosen] == [{1}, {2}, {2}]
+    assert chosen["sleep"]["figures"]["energy_j"] > 10 * chosen["stop"]["figures"]["energy_j"]
+    assert chosen["auto"]["figures"]["energy_j"] == chosen["stop"]["figures"]["energy_j"]
+    assert chosen["stop"]["low_power"] == "stop"
+    assert chosen["stop"]["input_source"] == "host"  # as it was asked for; there is no host's port in the figures
+    assert chosen["stop"]["frame_period_s"] == 1
+
+
+def test_the_life_of_a_battery(tmp_path: Path) -> None:
+    found, _ = split(tmp_path, *G0, "--frame-rate", "1", "--low-power", "stop", "--battery-mah", "1000")
+    assert found["battery_life_s"] == pytest.approx(3.3 * 3600 / found["figures"]["energy_j"])
+    shown = CliRunner().invoke(
+        app, ["split", MODEL, *G0, "--frame-rate", "1", "-o", str(tmp_path / "t.json"), "--battery-mah", "1000"]
+    )
+    assert "a battery of 1000 mAh lasts" in " ".join(shown.output.split())
+
+
 def test_energy(tmp_path: Path) -> None:
     fast, _ = split(tmp_path, *G0, *H7, "--frame-period", "0.5")
     frugal, _ = split(tmp_path, *G0, *H7, "--objective", "energy", "--frame-period", "0.5")
@@ -115,6 +136,10 @@ def test_pareto(against: str) -> None:
         (("--time-limit", "nan"), USAGE, "--time-limit nan: expected a number of seconds above zero"),
         (("--max-latency", "-1"), USAGE, "a maximum latency of -1 s excludes every split"),
         (("--max-period", "nan"), USAGE, "a maximum period of nan s excludes every split"),
+        (("--low-power", "stop"), USAGE, "--low-power stop is for inputs at a rate: add --frame-period"),
+        (("--frame-rate", "0"), USAGE, "expected a number of inputs per second above zero"),
+        (("--frame-rate", "1", "--frame-period", "1"), USAGE, "give either --frame-period or --frame-rate"),
+        (("--battery-mah", "0"), USAGE, "expected a capacity above zero"),
         (("--max-energy", "0"), USAGE, "a maximum energy of 0 J excludes every split"),
         (("--solver", "magic"), USAGE, "unknown solver 'magic': use one of auto, exact"),
         (

@@ -105,6 +105,7 @@ def test_ranges_that_a_user_sees() -> None:
         "time_limit",
         "total_time",
         "frame_rate",
+        "battery_mah",
     }
     assert (BITS_PER_BYTE.at_least, BITS_PER_BYTE.at_most) == (8, 12)
 

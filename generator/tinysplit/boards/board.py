@@ -10,6 +10,7 @@ from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.common.errors import InputError, UsageError
+from tinysplit.common.units import US
 from tinysplit.settings.programs import CLOCK
 from tinysplit.settings.setting import Setting
 
@@ -138,23 +139,30 @@ def no_energy_model(name: str) -> str:
     return f"no energy model for {name}, because its file has no [power]: add its currents (docs/adding_a_board.md)"
 
 
+def no_stop_current(name: str) -> str:
+    """Return why nothing is said of the energy of a board in stop mode."""
+    return f"no current in stop mode for {name}: add stop_ua to [power] of its file (docs/adding_a_board.md)"
+
+
 @dataclass(frozen=True)
 class Power:
     """Power in W that the MCU alone draws, without the rest of the board.
 
     `run_w` applies while the core runs, `transfer_w` at most while a tensor crosses a link, `idle_w` while the core
-    sleeps, at its full clock.
+    sleeps, at its full clock, `stop_w` in stop mode, None if that is not known.
     """
 
     run_w: float
     transfer_w: float
     idle_w: float
+    stop_w: float | None = None
 
     @classmethod
-    def of(cls, run_ma: float, sleep_ma: float) -> Self:
-        """Return the power of a device at SUPPLY_V with these currents in mA."""
+    def of(cls, run_ma: float, sleep_ma: float, stop_ua: float | None = None) -> Self:
+        """Return the power of a device at SUPPLY_V with these currents."""
         run_w, sleep_w = (milliamperes / 1000 * SUPPLY_V for milliamperes in (run_ma, sleep_ma))
-        return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w)
+        stop_w = None if stop_ua is None else stop_ua / US * SUPPLY_V
+        return cls(run_w=run_w, transfer_w=run_w, idle_w=sleep_w, stop_w=stop_w)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.boards.qspi import external_memory
-from tinysplit.boards.schema import BoardFile, UartWiring, read_toml
+from tinysplit.boards.schema import BoardFile, Currents, UartWiring, read_toml
 from tinysplit.boards.schema import PublishedTable as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
@@ -91,7 +91,7 @@ def make_board(name: str, file: BoardFile) -> Board:
         code_ram=_code_ram(file, family, device),
         external=external_memory(file.external_memory, family.quadspi, device, clock) if file.external_memory else None,
         dma=Dma(family.dma.enable_register, family.dma.mux_enable_bit, _dma_memory(device, levels)),
-        known_power=Power.of(file.power.run_ma, file.power.sleep_ma) if file.power else None,
+        known_power=_power(file.power) if file.power else None,
         host_uart=_uart(file.host_uart, device, family, clock, with_fifo),
         link_uarts=tuple(_uart(wiring, device, family, clock, with_fifo) for wiring in file.link_uarts),
         platformio_board=file.platformio_board,
@@ -120,6 +120,10 @@ def _families() -> Path:
 @lru_cache
 def _read_family(path: Path) -> FamilyFile:
     return read_toml(path, FamilyFile)
+
+
+def _power(file: Currents) -> Power:
+    return Power.of(file.run_ma, file.sleep_ma, file.stop_ua)
 
 
 def _published(file: PublishedFile) -> Published:

@@ -76,6 +76,14 @@ class DebugRegisters(FileModel):
     source: Source
 
 
+class StopMode(FileModel):
+    """The stop mode that the firmware uses: microseconds from its end until the clocks are raised, at most."""
+
+    wake_us: PositiveInt
+    timer_interrupt: str  # of the RTC's wake-up timer
+    source: Source
+
+
 class UartPeripheral(FileModel):
     """A UART that all devices of a family have."""
 
@@ -122,6 +130,7 @@ class FamilyFile(FileModel):
     code_alias: CodeAlias | None = None
     dma: DmaClocks
     debug: DebugRegisters
+    stop: StopMode
     fifos: Fifos | None = None
     quadspi: QuadSpiFacts | None = None
     uarts: dict[UartName, UartPeripheral]

@@ -18,6 +18,7 @@ from pydantic import (
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake, matching
 from tinysplit.common.input_files.texts import read_toml_file
+from tinysplit.common.units import MILLI
 
 PinName = Annotated[str, AfterValidator(matching(r"P[A-K]([0-9]|1[0-5])", "a pin, as in PA9"))]
 UartName = Annotated[str, AfterValidator(matching(r"(LPUART|USART|UART)[0-9]+", "a UART, as in USART1 or LPUART1"))]
@@ -114,16 +115,25 @@ class BusLimits(FileModel):
 
 
 class Currents(FileModel):
-    """Typical currents of the MCU in mA at its clock, 3.3 V and 25 degC: Run mode from flash, and Sleep mode."""
+    """Typical currents of the MCU at its clock, 3.3 V and 25 degC: Run mode from flash, and Sleep mode.
+
+    `stop_ua` is that of the family's stop mode, with the RTC on LSI.
+    """
 
     run_ma: float = Field(gt=0, allow_inf_nan=False)
     sleep_ma: float = Field(gt=0, allow_inf_nan=False)
     source: Source
+    stop_ua: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    stop_source: Source | None = None
 
     @model_validator(mode="after")
     def _sleep_is_less(self) -> Self:
         if self.sleep_ma > self.run_ma:
             raise ValueError(f"Sleep mode with {self.sleep_ma:g} mA draws more than {self.run_ma:g} mA")
+        if self.stop_ua is not None and self.stop_ua > MILLI * self.sleep_ma:
+            raise ValueError(f"stop mode with {self.stop_ua:g} uA draws more than {self.sleep_ma:g} mA")
+        if (self.stop_ua is None) != (self.stop_source is None):
+            raise ValueError("stop_ua and stop_source belong together")
         return self
 
 

@@ -26,13 +26,14 @@ from tinysplit.common.choices import (
     DEFAULT_TIME_LIMIT_S,
     Copies,
     InputSource,
+    LowPower,
     Optimize,
     Slices,
     SliceSolver,
     check_seconds,
     check_solver,
 )
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.link_options import HandOffMode, parse_links
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.boards_and_links import BAUD, BOARD, HAND_OFF, LINK, LINK_DRIVER, USE_ALL, WIRING
@@ -46,7 +47,8 @@ from tinysplit.settings.costs import (
     OPTIMIZE,
     PERIOD,
 )
-from tinysplit.settings.search import ASSIGN, INPUT_AT, OUTPUT_AT, REPLICATE, SLICES, SOLVER, TIME_LIMIT
+from tinysplit.settings.programs import LOW_POWER, STANDALONE
+from tinysplit.settings.search import ASSIGN, FRAME_RATE, INPUT_AT, OUTPUT_AT, REPLICATE, SLICES, SOLVER, TIME_LIMIT
 from tinysplit.settings.setting import Heading
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Period
@@ -57,6 +59,11 @@ if TYPE_CHECKING:
 BoardNames = Annotated[list[str], option(BOARD)]
 LinkOption = Annotated[list[str] | None, option(LINK)]
 LinkDriverOption = Annotated[LinkDriver | None, option(LINK_DRIVER)]
+RATE_HELP = f"Inputs per second, in place of {FRAME_PERIOD}."
+LOW_POWER_HELP = (
+    f"What the boards do between inputs: sleep, or stop, as programs of {STANDALONE(True)} can: there is no host, and "
+    f"energy counts stop mode. auto stops where that takes less energy at {FRAME_RATE}."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,11 +79,23 @@ class SearchOptions:
     max_period: Annotated[float | None, option(MAX_PERIOD)] = None
     max_energy: Annotated[float | None, option(MAX_ENERGY)] = None
     frame_period: Annotated[float | None, option(FRAME_PERIOD)] = None
+    frame_rate: Annotated[float | None, option(FRAME_RATE, RATE_HELP, rich_help_panel=Heading.COSTS)] = None
+    low_power: Annotated[LowPower, option(LOW_POWER, LOW_POWER_HELP, rich_help_panel=Heading.COSTS)] = LowPower.SLEEP
     time_limit: Annotated[float, option(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S
+
+    @property
+    def _frame_period_s(self) -> float:
+        """Seconds between two inputs, 0 without a rate. Raises UsageError for two of them."""
+        if self.frame_rate is None:
+            return 0.0 if self.frame_period is None else check_seconds(FRAME_PERIOD, self.frame_period)
+        if self.frame_period is not None:
+            raise UsageError(f"give either {FRAME_PERIOD} or {FRAME_RATE}")
+        if not 0 < self.frame_rate < inf:
+            raise UsageError(f"{FRAME_RATE} {self.frame_rate:g}: expected a number of inputs per second above zero")
+        return 1 / self.frame_rate
 
     def settings(self) -> CostSettings:
         """Return the settings of the costs. Raises UsageError for a value that makes no sense."""
-        frame_period_s = 0.0 if self.frame_period is None else check_seconds(FRAME_PERIOD, self.frame_period)
         return CostSettings(
             input_source=self.input_source,
             host_transfers=self.host_transfers,
@@ -85,7 +104,8 @@ class SearchOptions:
             max_latency_s=inf if self.max_latency is None else self.max_latency,
             max_period_s=inf if self.max_period is None else self.max_period,
             max_energy_j=inf if self.max_energy is None else self.max_energy,
-            frame_period_s=frame_period_s,
+            frame_period_s=self._frame_period_s,
+            low_power=self.low_power,
         )
 
 

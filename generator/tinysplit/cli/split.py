@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,17 +31,17 @@ from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import late_step
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.boards_and_links import USE_ALL
-from tinysplit.settings.costs import BITS_PER_BYTE, PAPER
+from tinysplit.settings.costs import BATTERY_MAH, BITS_PER_BYTE, PAPER
 from tinysplit.settings.result_files import OUT
 from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT, LOSS_RATE
 from tinysplit.settings.setting import Heading
-from tinysplit.split.problem import Objective
+from tinysplit.split.problem import Objective, check_currents
 from tinysplit.timing.loss import Loss
 
 if TYPE_CHECKING:
     from tinysplit.pipeline import Context
     from tinysplit.plan.predicted_memory import PredictedMemory
-    from tinysplit.split.explain.reasons import Reasons
+    from tinysplit.project.split_file import SplitFile
     from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
     from tinysplit.split.solution import Split
     from tinysplit_hil.measure.timeline.spans import Timeline
@@ -70,6 +71,7 @@ def split(
     bits_per_byte: BitsPerByte = None,
     paper: Paper = False,
     rig: LinksOfRig = None,
+    battery_mah: Annotated[float | None, option(BATTERY_MAH)] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -78,8 +80,11 @@ def split(
     from tinysplit.papers.published_costs import check_published
     from tinysplit.plan.predicted_split import predict_programs
     from tinysplit.project.split_file import write_split
+    from tinysplit.split.report.figures import battery_life_s, battery_text
 
     check_output_file(out, force=force)
+    if battery_mah is not None and not 0 < battery_mah < inf:
+        raise UsageError(f"{BATTERY_MAH} {battery_mah:g}: expected a capacity above zero")
     if paper:
         _check_paper(options, bits_per_byte)
     settings = replace(_conventions(options, clock, bits_per_byte, paper=paper), bits=check_bits(bits))
@@ -97,7 +102,12 @@ def split(
         file = file.model_copy(update={"reasons": pipeline.reasons_of(context, search, found, file)})
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
-    emit(as_json, data, lambda console: _print(found, predicted, context.boards, file.reasons, console))
+    lines = []
+    if battery_mah is not None:
+        mean_w = _mean_w(found)
+        data["battery_life_s"] = battery_life_s(mean_w, battery_mah)
+        lines = [battery_text(mean_w, battery_mah)]
+    emit(as_json, data, lambda console: _print(found, predicted, context.boards, [*lines, *_lines(file)], console))
 
 
 def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int | None, *, paper: bool) -> CostSettings:
@@ -118,7 +128,7 @@ def _print(
     found: "Split",
     predicted: Mapping[int, "PredictedMemory"],
     boards: Sequence[Board],
-    reasons: "Reasons | None",
+    lines: Sequence[str],
     console: Console,
 ) -> None:
     from tinysplit.split.report.split import print_split
@@ -129,8 +139,21 @@ def _print(
         ram_bytes = memory.ram_bytes
         line = f"{title}: program of {memory.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
         console.print(f"{line} {ram_bytes} of static RAM without copies of constants", highlight=False)
-    for line in reasons.lines(found.problem.objective) if reasons else ():
+    for line in lines:
         console.print(line, highlight=False, markup=False)
+
+
+def _lines(file: "SplitFile") -> Sequence[str]:
+    """Return why the split is the best."""
+    return tuple(file.reasons.lines(file.objective)) if file.reasons else ()
+
+
+def _mean_w(found: "Split") -> float:
+    """Return the mean power of a split. Raises InputError where currents are not known, UsageError for other costs."""
+    if found.power is None:
+        check_currents(found.problem.devices)
+        raise UsageError(f"{BATTERY_MAH} needs the costs of generated firmware")
+    return found.power.sleeping_w
 
 
 def _check_links(rig: Path | None, context: "Context", found: "Split") -> None:

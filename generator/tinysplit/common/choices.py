@@ -50,6 +50,14 @@ class LateInputs(StrEnum):
     REFUSE = "refuse"
 
 
+class LowPower(StrEnum):
+    """What boards that run without a host do between inferences: sleep, or stop, also where the gap pays for it."""
+
+    SLEEP = "sleep"
+    STOP = "stop"
+    AUTO = "auto"
+
+
 class Slices(StrEnum):
     """How layers may be divided over boards: by what is better, not at all, by channels or by rows."""
 

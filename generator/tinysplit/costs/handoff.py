@@ -143,8 +143,9 @@ def _by_pair(
 
 def powers_of(table: CycleTable, board: Board, driver: LinkDriver | None = None, link_baud: int | None = None) -> Power:
     """Return the powers of `DeviceLimits` without an external memory; 0 where the currents of a board are not known."""
-    measured = table.currents.get(board.name)
-    power = Power.of(measured.run_ma, measured.sleep_ma) if measured else board.known_power
+    measured, power = table.currents.get(board.name), board.known_power
+    if measured:
+        power = replace(Power.of(measured.run_ma, measured.sleep_ma), stop_w=power.stop_w if power else None)
     if power is None:
         return Power(0.0, 0.0, 0.0)
     return replace(power, transfer_w=_transfer_w(table, power, board, driver, link_baud))

@@ -8,12 +8,13 @@ from math import inf
 
 from tinysplit.boards.board import Board, check_baud
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
-from tinysplit.common.choices import InputSource, Optimize
+from tinysplit.common.choices import InputSource, LowPower, Optimize
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.handoff import direct_seconds, handoff_of, powers_of
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.settings import CostSettings
+from tinysplit.costs.stop_mode import with_stop_mode
 from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.cost_table import CycleTable
@@ -72,7 +73,7 @@ def make_problem(
     )
     if problem.asks_for_energy:
         check_currents(problem.devices)
-    return problem
+    return with_stop_mode(problem, dict(enumerate(boards)), settings.low_power, settings.frame_period_s)
 
 
 def make_problems(
@@ -118,7 +119,9 @@ def _measured_problem(
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
     links_and_host = (link_settings, settings.bits_per_byte, host_baud)
     handoff = handoff_of(table, out_bytes, in_bytes, boards, *links_and_host)
-    if settings.input_source is InputSource.BOARD:
+    if settings.low_power is not LowPower.SLEEP:
+        handoff = handoff.without_host()
+    elif settings.input_source is InputSource.BOARD:
         handoff = handoff.with_input_from_board()
     direct = direct_seconds(handoff)
     ram_bytes = [device.ram_bytes for device in devices]

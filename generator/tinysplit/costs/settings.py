@@ -12,7 +12,7 @@ from pydantic import AfterValidator, NonNegativeFloat
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, fastest_rate, host_baud_of
-from tinysplit.common.choices import BIT_WIDTHS, SHORT_BITS, InputSource, Optimize
+from tinysplit.common.choices import BIT_WIDTHS, SHORT_BITS, InputSource, LowPower, Optimize
 from tinysplit.common.file_schema import in_range, wanted
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.common.settings_class import settings_class
@@ -60,6 +60,7 @@ class CostSettings:
     link_driver: LinkDriver | None = None  # None: chosen for each board
     hand_off: HandOffMode | None = None  # None: what is faster, for each cut
     input_source: InputSource = InputSource.HOST
+    low_power: LowPower = LowPower.SLEEP  # else the boards run without a host
     host_transfers: bool = False  # whether host transfers count as latency
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
     kernels: tuple[tuple[int, str], ...] = ()  # (layer, kernel or scheme to use), 0-based, in scripts from 1

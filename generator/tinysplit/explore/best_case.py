@@ -160,7 +160,7 @@ def _least_energy_j(problem: Problem, seconds: Seconds, period_s: float) -> floa
 
 def _joules(problem: Problem, seconds: Seconds) -> Seconds:
     """Return the joules beyond idle power that take `seconds` by [layer][device], infinite like these."""
-    beyond_idle_w = np.array([device.run_w - device.idle_w for device in problem.devices])
+    beyond_idle_w = np.array([device.run_w - device.between_w for device in problem.devices])
     joules: Seconds = np.where(np.isfinite(seconds), seconds, 0.0) * beyond_idle_w
     joules[~np.isfinite(seconds)] = inf
     return joules
@@ -168,4 +168,4 @@ def _joules(problem: Problem, seconds: Seconds) -> Seconds:
 
 def _idle_j(problem: Problem, period_s: float) -> float:
     """Return the joules of the idle power of all boards between two inputs."""
-    return sum(device.idle_w for device in problem.devices) * (problem.frame_period_s or period_s)
+    return sum(device.between_w for device in problem.devices) * (problem.frame_period_s or period_s)

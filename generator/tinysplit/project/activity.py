@@ -16,12 +16,16 @@ class ExternalPower(FileModel):
 
 
 class BoardActivity(FileModel):
-    """Seconds of an inference in which board `board` (its number) runs and sleeps, and its external memory is read."""
+    """Seconds of an inference in which board `board` (its number) runs, sleeps and is in stop mode.
+
+    Its external memory is read for `external_s`.
+    """
 
     board: Number
     run_s: Figure
     sleep_s: Figure  # differences: what is 0 may be a little less
     external_s: Figure = 0.0
+    stop_s: Figure = 0.0
 
     @model_validator(mode="after")
     def _takes_time(self) -> Self:
@@ -29,20 +33,20 @@ class BoardActivity(FileModel):
             raise ValueError(f"the time of board {self.board} is not above zero")
         return self
 
-    def energy_j(self, run_w: float, idle_w: float, external: "ExternalPower | None" = None) -> float:
-        """Return the joules of a board that draws these powers, with those of an external memory that is in use."""
-        own_j = run_w * self.run_s + idle_w * self.sleep_s
-        return own_j + external.read_w * self.external_s + external.standby_w * self.span_s if external else own_j
-
     @property
     def span_s(self) -> float:
         """Seconds in all."""
-        return self.run_s + self.sleep_s
+        return self.run_s + self.sleep_s + self.stop_s
 
     def during(self, seconds: float) -> "BoardActivity":
         """Return the same shares of another time."""
         share = seconds / self.span_s
-        parts = {"run_s": self.run_s, "sleep_s": self.sleep_s, "external_s": self.external_s}
+        parts = {
+            "run_s": self.run_s,
+            "sleep_s": self.sleep_s,
+            "external_s": self.external_s,
+            "stop_s": self.stop_s,
+        }
         return self.model_copy(update={name: share * part for name, part in parts.items()})
 
 

@@ -13,7 +13,7 @@ from tinysplit import __version__
 from tinysplit.boards.board import Board, ClockSource, CodeMemory
 from tinysplit.boards.board_files import named_path
 from tinysplit.boards.link_driver import LinkDriver
-from tinysplit.common.choices import InputSource, Optimize
+from tinysplit.common.choices import InputSource, LowPower, Optimize
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, Seconds, read_json, validate
 from tinysplit.common.output_file import write_whole_file
@@ -43,6 +43,7 @@ _OF_SETTINGS = (
     "cost_model",
     "objective",
     "frame_period_s",
+    "low_power",
     "host_transfers",
     "input_source",
     "optimize",
@@ -179,6 +180,7 @@ class SplitFile(FileModel):
     links: tuple[SplitLink, ...]
     host_transfers: bool
     input_source: InputSource = InputSource.HOST
+    low_power: LowPower = LowPower.SLEEP
     optimize: Optimize
     link_driver: LinkDriver | None = None  # None: chosen for each board
     hand_off: HandOffMode | None = None  # None: what is faster, for each cut

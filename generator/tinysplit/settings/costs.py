@@ -46,6 +46,12 @@ FRAME_PERIOD = Setting(
     argument="frame_period_s",
     above=0,
 )
+BATTERY_MAH = Setting(
+    "battery_mah",
+    "Capacity of a battery in mAh: says how long it lasts for the MCUs of all boards at their mean power.",
+    Heading.COSTS,
+    above=0,
+)
 BITS_PER_BYTE = Setting(
     "bits_per_byte", "Bit times per byte on a link; 10 (8N1) by default.", Heading.COSTS, at_least=8, at_most=12
 )

@@ -93,6 +93,13 @@ LATE_INPUTS = Setting(
     "of them as soon as the boards are free, refuse none. The others are dropped, and counted.",
     Heading.PROGRAMS,
 )
+LOW_POWER = Setting(
+    "low_power",
+    "What boards that run without a host do between inferences: sleep, with all clocks on, or stop, until the next "
+    "input is due or a line wakes them; peripherals of the application stop, too. auto stops where that takes less "
+    "energy at the frame rate.",
+    Heading.PROGRAMS,
+)
 STRUCTURE_OF = Setting(
     "structure_of",
     f"Keep the programs of this folder, generated with {WEIGHTS('binary')}, for another network of the same "

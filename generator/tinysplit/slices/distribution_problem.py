@@ -116,7 +116,7 @@ class DistributionModel:
         With a frame period, one board at least is asleep for the rest of it.
         """
         frame_s = self.costs.settings.frame_period_s
-        powers = np.array([[each.run_w, each.idle_w * (frame_s > 0)] for each in self._free])
+        powers = np.array([[each.run_w, each.between_w * (frame_s > 0)] for each in self._free])
         busy_j = sum(float((stage.seconds @ (powers[:, 0] - powers[:, 1])).min()) for stage in self.problem.stages)
         return busy_j + frame_s * float(powers[:, 1].min())
 

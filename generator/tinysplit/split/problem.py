@@ -175,8 +175,15 @@ class DeviceLimits:
     run_w: float = 0.0
     transfer_w: float = 0.0  # while it sends or receives
     idle_w: float = 0.0
+    stop_w: float | None = None  # in stop mode, None if that is not known
+    rest_w: float | None = None  # until the next input, on average, where boards stop; None: idle_w
     link_flash_bytes: int = 0
     driver_bytes: tuple[int, ...] = ()
+
+    @property
+    def between_w(self) -> float:
+        """Power while it does nothing for an inference."""
+        return self.idle_w if self.rest_w is None else self.rest_w
 
     @property
     def without_links(self) -> "DeviceLimits":

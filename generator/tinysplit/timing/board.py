@@ -18,6 +18,8 @@ from tinysplit.timing.row_by_row import RowByRow
 from tinysplit.timing.sender import Sender
 
 TICK_S = 0.001  # of the firmware, which ends a sleep
+QUIET_S = 2.5 * TICK_S  # on average without traffic on links, until a board stops (link_awake.h)
+TIMER_LEAD_S = 8 / 32_000  # of the timer that ends stop mode, before an input is due (stop_mode.c)
 LOOK_AHEAD_S = TICK_S / 2  # before the end of a frame, on average, a board stays awake (transfers.c)
 
 
@@ -51,7 +53,9 @@ class SimulatedBoard:
         self.index = self._number = 0  # of the inference: of this pipeline, and of all inputs
         self._step = self.steps[0]
         self._sent_s: dict[int, float] = {}  # of the driver's work for streamed tensors, done while rows were computed
-        self._has_begun = False  # the inference: a board sleeps before
+        self._has_begun = False  # the inference: a board sleeps before, or stops
+        self._rests_since_s = 0.0
+        self._heard_s = -QUIET_S  # the last traffic that it has received
         self._take: Mapping[Kind, Callable[[BoardStep], Process]] = {
             Kind.INPUT: self._input,
             Kind.RUN: self._run,
@@ -75,13 +79,31 @@ class SimulatedBoard:
             for step in self.steps:
                 self._step = step
                 yield from self._take[step.kind](step)
+            self._rests_since_s = self._env.now
         end_s = self._env.now
         for sender in self.ports.senders.values():
             yield sender.free.opened
         self._times.awake_s += self._acknowledging_since(end_s)
 
-    def _work(self, seconds: float, activity: Activity) -> Process:
+    def _end_rest(self, at_s: float, awake_s: float = 0.0) -> None:
+        """Begin an inference: the board was in stop mode before, but for the time that entering and leaving takes.
+
+        It stays awake for `awake_s` between that and the inference.
+        """
+        if self._has_begun:
+            return
         self._has_begun = True
+        if not self._parts.wake_up_s:
+            return
+        sent_s = max((sender.sent_s for sender in self.ports.senders.values()), default=-QUIET_S)
+        begin_s = max(self._rests_since_s, sent_s + QUIET_S, self._heard_s + QUIET_S)
+        stopped_s = at_s - self._parts.wake_up_s[self._device] - begin_s
+        if stopped_s > 0:
+            self._times.stopped_s += stopped_s
+            self._times.awake_s += awake_s
+
+    def _work(self, seconds: float, activity: Activity) -> Process:
+        self._end_rest(self._env.now - TIMER_LEAD_S, awake_s=TIMER_LEAD_S)
         if seconds <= 0:
             return
         begin_s = self._env.now
@@ -94,6 +116,8 @@ class SimulatedBoard:
 
     def compute_rows(self, layer_s: float, moving_s: float) -> Process:
         """Compute some rows, for `layer_s` of a layer and `moving_s` of copies and drivers."""
+        if layer_s + moving_s <= 0:
+            return
         self._times.moving_s += moving_s
         self._times.computing_s -= moving_s
         yield from self._work(layer_s + moving_s, Activity.LAYER)
@@ -228,6 +252,8 @@ class SimulatedBoard:
         if step.transfer in self._streamed_from:
             return
         waited_s = yield from self.wait(receiver.full, moves=is_blocking)
+        self._end_rest(self._env.now - min(waited_s, wire_s))
+        self._heard_s = self._env.now
         self._await_frames(receiver.cut.payload_bytes, wire_s, waited_s)
         if is_blocking:
             if self._parts.overlaps:

@@ -1,6 +1,6 @@
 """The figures of a placement, all of them from the event engine: L, T, I, the period, energy and power."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,21 +18,24 @@ WORTH_IT = 0.01  # of the energy
 
 
 class BoardTime(NamedTuple):
-    """Seconds of an inference in which a device runs (computes, moves tensors, or waits awake) and sleeps."""
+    """Seconds of an inference in which a device runs (computes, moves tensors, or waits awake), sleeps and stops."""
 
     device: int
     run_s: float
     sleep_s: float
+    stop_s: float = 0.0
 
     @classmethod
     def of(cls, times: BoardTimes, span_s: float, count: int = 1) -> "BoardTime":
         """Return what a board does for each of `count` inferences that take `span_s` together."""
         run_s = times.computing_s + times.moving_s + awake_s(times, span_s)
-        return cls(times.device, run_s / count, (span_s - run_s) / count)
+        stop_s = times.stopped_s
+        return cls(times.device, run_s / count, (span_s - run_s - stop_s) / count, stop_s / count)
 
     def energy_j(self, powered: Powered) -> float:
         """Return the joules that it takes."""
-        return powered.run_w * self.run_s + powered.idle_w * self.sleep_s
+        stop_w = powered.idle_w if powered.stop_w is None else powered.stop_w
+        return powered.run_w * self.run_s + powered.idle_w * self.sleep_s + stop_w * self.stop_s
 
 
 class Steady(NamedTuple):
@@ -161,13 +164,20 @@ class Timing:
         """What boards do for an inference among many; copies share the inputs by their speeds."""
         return tuple(self._shared(max(self.period_s, self.interval_s)))
 
+    @property
+    def stopped_shares(self) -> Iterator[tuple[int, float]]:
+        """Yield each device and the share of its time among many inferences in which it is in stop mode."""
+        for each in self.activities_in_stream:
+            yield each.device, each.stop_s / (each.run_s + each.sleep_s + each.stop_s)
+
     def _shared(self, interval_s: float) -> Iterable[BoardTime]:
         """Yield the activities in `interval_s`, of all copies."""
         for program, fast, share in zip(self.programs, self._full_speed, self.shares, strict=True):
             own_s = interval_s / share
             own = steady_stream(program, own_s) if interval_s > self.period_s else fast
             yield from (
-                each._replace(run_s=share * each.run_s, sleep_s=share * each.sleep_s) for each in own.activities
+                each._replace(run_s=share * each.run_s, sleep_s=share * each.sleep_s, stop_s=share * each.stop_s)
+                for each in own.activities
             )
 
     @property

@@ -34,6 +34,7 @@ class Handoff:
     wake_s: DeviceTable = ()  # of a core that sleeps while a tensor comes; empty: nothing
     tick_shares: tuple[float, ...] = ()  # [device]: of the time asleep that the millisecond interrupt takes
     input_source: InputSource = InputSource.HOST
+    wake_up_s: tuple[float, ...] = ()  # [device]: from stop mode; empty: boards do not stop
 
     @classmethod
     def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> Self:
@@ -53,6 +54,16 @@ class Handoff:
             taken_s=(),
             wake_s=(*self.wake_s[:-1], nothing) if self.wake_s else (),
             input_source=InputSource.BOARD,
+        )
+
+    def without_host(self) -> Self:
+        """Return the same parts for boards without a host: applications read inputs and outputs in the arena."""
+        nothing = (0.0,) * len(self.host_s)
+        return replace(
+            self.with_input_from_board(),
+            copy_s=(*self.copy_s[:-2], nothing, nothing),
+            send_s=(*self.send_s[:-1], nothing),
+            host_s=((0.0, 0.0),) * len(self.host_s),
         )
 
     def until_known_s(self, tensor: int, sender: int, receiver: int) -> float:

@@ -22,6 +22,10 @@ class Powered(Protocol):
     def idle_w(self) -> float:
         """In Sleep mode."""
 
+    @property
+    def stop_w(self) -> float | None:
+        """In stop mode, None if that is not known."""
+
 
 class Waiting(StrEnum):
     """What boards do while they wait: poll, without power management, or sleep, as the firmware does."""
@@ -32,7 +36,7 @@ class Waiting(StrEnum):
 
 def awake_s(times: BoardTimes, span_s: float, waiting: Waiting = Waiting.SLEEP) -> float:
     """Return the seconds of `span_s` in which a board waits and does not sleep."""
-    waits_s = times.waiting_s(span_s)
+    waits_s = times.waiting_s(span_s) - times.stopped_s
     if waiting is Waiting.POLL or times.polls:
         return waits_s
     return times.awake_s + times.tick_share * max(0.0, waits_s - times.awake_s)

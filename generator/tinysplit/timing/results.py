@@ -55,7 +55,8 @@ class BoardTimes:
 
     `moving_s` are those of copies and drivers, and of waits in which a driver that only polls moves a tensor. Of its
     waits, the generated firmware stays awake for `awake_s`: where a frame ends soon. `polls`: the driver of its links
-    only polls, so that it never sleeps; `tick_share`: of the time asleep that the millisecond interrupt takes.
+    only polls, so that it never sleeps; `tick_share`: of the time asleep that the millisecond interrupt takes. It is in
+    stop mode for `stopped_s`.
     """
 
     device: int
@@ -64,6 +65,7 @@ class BoardTimes:
     computing_s: float = 0.0
     moving_s: float = 0.0
     awake_s: float = 0.0
+    stopped_s: float = 0.0
 
     def since(self, before: "BoardTimes") -> "BoardTimes":
         """Return what the board has done since it had done what is `before`."""
@@ -72,6 +74,7 @@ class BoardTimes:
             computing_s=self.computing_s - before.computing_s,
             moving_s=self.moving_s - before.moving_s,
             awake_s=self.awake_s - before.awake_s,
+            stopped_s=self.stopped_s - before.stopped_s,
         )
 
     def waiting_s(self, span_s: float) -> float:

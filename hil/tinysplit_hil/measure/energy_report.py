@@ -10,6 +10,7 @@ from tinysplit.boards.board import no_energy_model
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.project.activity import BoardActivity
+from tinysplit.project.energy import board_energy_j
 from tinysplit.project.manifest import Project
 from tinysplit.settings.measurement import SAMPLE_COUNT
 
@@ -43,10 +44,10 @@ class Energy:
         """Return the joules of an inference, None without activities, and without the currents of all boards."""
         total_j = 0.0
         for activity in activities:
-            board = self.project.board(activity.board)
-            if board.run_w is None or board.idle_w is None:
+            own_j = board_energy_j(self.project.board(activity.board), activity)
+            if own_j is None:
                 return None
-            total_j += activity.energy_j(board.run_w, board.idle_w, board.external_power)
+            total_j += own_j
         return total_j if activities else None
 
     def to_json(self) -> dict[str, Any]:

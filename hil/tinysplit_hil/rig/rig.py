@@ -96,7 +96,12 @@ def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: P
 
 def _accounts(project: Project, virtual: "VirtualRig") -> Accounts:
     return {
-        board.number: Account(virtual.cycles(index), virtual.slept_cycles(index), virtual.external_cycles(index))
+        board.number: Account(
+            virtual.cycles(index),
+            virtual.slept_cycles(index),
+            virtual.external_cycles(index),
+            virtual.stopped_s(index),
+        )
         for index, board in enumerate(project.boards)
     }
 

@@ -13,17 +13,17 @@ def energy_j(problem: Problem, assignment: Assignment, interval_s: float) -> flo
     """Return joules per inference, with an input every `interval_s`."""
     powered = powered_devices(problem, assignment)
     computing_j = sum(
-        (problem.devices[device].run_w - problem.devices[device].idle_w) * layer.seconds[device]
+        (problem.devices[device].run_w - problem.devices[device].between_w) * layer.seconds[device]
         for layer, device in zip(problem.layers, assignment, strict=True)
     )
     link_j = sum(
-        (problem.devices[end].transfer_w - problem.devices[end].idle_w) * hop.seconds
+        (problem.devices[end].transfer_w - problem.devices[end].between_w) * hop.seconds
         for cut in cuts(problem, assignment)
         for hop in problem.hops(cut)
         for end in (hop.sender, hop.receiver)
     )
     host_j = sum(
-        (problem.devices[device].transfer_w - problem.devices[device].idle_w) * seconds
+        (problem.devices[device].transfer_w - problem.devices[device].between_w) * seconds
         for device, seconds in host_transfers(problem, assignment)
     )
-    return computing_j + link_j + host_j + interval_s * sum(problem.devices[device].idle_w for device in powered)
+    return computing_j + link_j + host_j + interval_s * sum(problem.devices[device].between_w for device in powered)

@@ -53,7 +53,7 @@ class Replication:
     def energy_j(self) -> float:
         """Joules per inference; copies idle only if inputs come less often than every period."""
         busy_j = sum(copy.energy_j * self.period_s / copy.period_s for copy in self.alone)
-        idle_w = sum(self.problem.devices[device].idle_w for device in self.devices)
+        idle_w = sum(self.problem.devices[device].between_w for device in self.devices)
         return busy_j + idle_w * max(0.0, self.problem.frame_period_s - self.period_s)
 
     @property
@@ -135,7 +135,7 @@ def _sets(every: Replication) -> Iterator[tuple[int, ...]]:
     """Yield the sets of devices that differ in figures, of too many those of the first ones."""
     kinds: dict[tuple[float, ...], list[int]] = defaultdict(list)
     for device, own in zip(every.devices, every.alone, strict=True):
-        idle_w = every.problem.devices[device].idle_w
+        idle_w = every.problem.devices[device].between_w
         kinds[own.period_s, own.energy_j, own.i_s, idle_w].append(device)
     if prod(len(own) + 1 for own in kinds.values()) <= MOST_SETS:
         for counts in product(*(range(len(own) + 1) for own in kinds.values())):

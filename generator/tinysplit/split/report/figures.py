@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
-from tinysplit.boards.board import board_title, no_energy_model
+from tinysplit.boards.board import SUPPLY_V, board_title, no_energy_model
 from tinysplit.common.choices import InputSource
-from tinysplit.common.units import MILLI, MS
+from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.split.problem import Period
 from tinysplit.split.solution import Split
 from tinysplit.timing.bottleneck import Bottleneck, bottleneck_text
 
 SHOWN_MS = 0.005
+S_PER_H = 3600
+S_PER_DAY = 24 * S_PER_H
 
 
 def latency_text(l_s: float, t_s: float, i_s: float) -> str:
@@ -35,6 +37,22 @@ def energy_text(energy_j: float, interval_s: float) -> str:
     return f"energy {energy_j * MILLI:.3f} mJ per inference, {interval} (MCUs only, estimated)"
 
 
+def current_text(power_w: float) -> str:
+    """Return the mean current of all boards at a mean power."""
+    return f"{MILLI * power_w / SUPPLY_V:.4g} mA at {SUPPLY_V} V"
+
+
+def battery_life_s(power_w: float, capacity_mah: float) -> float:
+    """Return the seconds for which a battery of SUPPLY_V and this capacity lasts, without its self-discharge."""
+    return capacity_mah / MILLI * SUPPLY_V / power_w * S_PER_H
+
+
+def battery_text(power_w: float, capacity_mah: float) -> str:
+    """Return how long a battery lasts."""
+    days = battery_life_s(power_w, capacity_mah) / S_PER_DAY
+    return f"a battery of {capacity_mah:g} mAh lasts {days:.1f} days at {current_text(power_w)} (MCUs only, estimated)"
+
+
 def throughput_lines(split: Split) -> Iterator[str]:
     """Yield the period with what sets it, and energy with power."""
     yield period_text(split.period_s, split.problem.period_definition, split.problem.handoff_parts.input_source)
@@ -46,6 +64,9 @@ def throughput_lines(split: Split) -> Iterator[str]:
     yield energy_text(split.energy_j, split.problem.frame_period_s)
     if split.power:
         yield split.power.text
+    if split.timing and any(each.stop_s for each in split.timing.activities_in_stream):
+        shares = (f"{PERCENT * share:.1f} % (board {device + 1})" for device, share in split.timing.stopped_shares)
+        yield f"in stop mode for {', '.join(shares)} of the time"
 
 
 def figure_lines(split: Split) -> Iterator[str]:

@@ -35,7 +35,7 @@ def _least_energy_j(problem: Problem) -> float:
 
     A device computes for at most the period, so the power of computing replaces the idle power.
     """
-    idle = [device.idle_w if problem.frame_period_s else 0.0 for device in problem.devices]
+    idle = [device.between_w if problem.frame_period_s else 0.0 for device in problem.devices]
     running_j = sum(
         min(
             (device.run_w - idle_w) * seconds if seconds < inf else inf

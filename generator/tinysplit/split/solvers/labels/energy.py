@@ -19,7 +19,7 @@ class LabelEnergy:
     """
 
     def __init__(self, problem: Problem, resources: Resources, graph: StateGraph) -> None:
-        self.idle_w = np.array([device.idle_w for device in problem.devices])
+        self.idle_w = np.array([device.between_w for device in problem.devices])
         self.frame_period_s = problem.frame_period_s
         self.must_use_all = problem.must_use_all
         self.resource = resources.number[ENERGY, 0]
@@ -72,7 +72,7 @@ def target_of(problem: Problem, resources: Resources) -> tuple[Target, float]:
     idle power of all devices that are powered in the end.
     """
     nothing = np.zeros(len(resources.number))
-    idle_w = [device.idle_w for device in problem.devices]
+    idle_w = [device.between_w for device in problem.devices]
     waits = problem.objective is Objective.ENERGY and not problem.frame_period_s and any(idle_w)
     if not waits or isfinite(problem.longest_period_s):
         return Target(resources.limits, resources.is_objective, nothing), 1.0
@@ -86,5 +86,5 @@ def _without_waiting(problem: Problem, resources: Resources) -> Floats:
     weights = np.zeros(len(resources.number))
     weights[resources.number[ENERGY, 0]] = 1.0
     if not problem.frame_period_s:
-        weights[resources.of_kind(BUSY)] = [-device.idle_w for device in problem.devices]
+        weights[resources.of_kind(BUSY)] = [-device.between_w for device in problem.devices]
     return weights

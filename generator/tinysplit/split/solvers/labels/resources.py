@@ -83,7 +83,7 @@ class Resources:
             for hop in self.problem.hops(cut):
                 self._keep_busy(row, hop.sender, hop.seconds, self.problem.devices[hop.sender].transfer_w)
                 receiver = self.problem.devices[hop.receiver]
-                self._add(row, ENERGY, 0, (receiver.transfer_w - receiver.idle_w) * hop.seconds)
+                self._add(row, ENERGY, 0, (receiver.transfer_w - receiver.between_w) * hop.seconds)
                 if not self.is_firmware:
                     self._add(row, SHARED, pair_of(hop.sender, hop.receiver), hop.seconds)
         if self.is_firmware:
@@ -129,7 +129,7 @@ class Resources:
     ) -> None:
         if computes or not (self.computes_alone or self.is_firmware):
             self._occupy(row, device, seconds)
-        self._add(row, ENERGY, 0, (draws_w - self.problem.devices[device].idle_w) * seconds)
+        self._add(row, ENERGY, 0, (draws_w - self.problem.devices[device].between_w) * seconds)
 
     def _occupy_with_steps(self, row: list[float], layer: int, device: int, cuts: Sequence[Cut]) -> None:
         """Add what sending and receiving takes of the firmware's boards and links."""
@@ -143,4 +143,4 @@ class Resources:
     def _occupy(self, row: list[float], device: int, seconds: float) -> None:
         self._add(row, BUSY, device, seconds)
         if not self.problem.frame_period_s:
-            self._add(row, ENERGY, 0, self.problem.devices[device].idle_w * seconds)
+            self._add(row, ENERGY, 0, self.problem.devices[device].between_w * seconds)
