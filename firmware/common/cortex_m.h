@@ -11,9 +11,13 @@ typedef enum { SysTick_IRQn = -1 } IRQn_Type;
 
 typedef struct {
   volatile uint32_t ISER[8];
-  volatile uint32_t reserved_0[56];
+  volatile uint32_t reserved_0[24];
+  volatile uint32_t ICER[8]; /* 0x080 */
+  volatile uint32_t reserved_1[24];
   volatile uint32_t ISPR[8]; /* 0x100 */
-  volatile uint32_t reserved_1[120];
+  volatile uint32_t reserved_2[24];
+  volatile uint32_t ICPR[8]; /* 0x180 */
+  volatile uint32_t reserved_3[88];
   volatile uint32_t IPR[60]; /* 0x300; bytes in CMSIS, but for ARMv6-M, which has only word accesses */
 } NVIC_Type;
 
@@ -73,6 +77,7 @@ typedef struct {
 #define SCB_ICSR_PENDSTSET_Msk 0x04000000u
 #define SCB_ICSR_PENDSVSET_Msk 0x10000000u
 #define SCB_AIRCR_SYSRESETREQ_Msk 0x00000004u
+#define SCB_SCR_SLEEPDEEP_Msk 0x00000004u
 #define SysTick_CTRL_ENABLE_Msk 0x00000001u
 #define SysTick_CTRL_TICKINT_Msk 0x00000002u
 #define SysTick_CTRL_CLKSOURCE_Msk 0x00000004u

@@ -1,5 +1,5 @@
 /* A free-running counter of core cycles: DWT where the core has one, TIM2 on Cortex-M0+. DWT stops while the core
- * sleeps, and is set forward behind that (ticker_sleep).
+ * sleeps, and is set forward behind that (ticker_sleep); both stop in stop mode, and jump behind that.
  */
 #ifndef CYCLE_COUNTER_H
 #define CYCLE_COUNTER_H
@@ -10,9 +10,11 @@
 #ifdef DWT
 static inline uint32_t cycle_counter_low(void) { return DWT->CYCCNT; }
 static inline void cycle_counter_set_forward(uint32_t low) { DWT->CYCCNT = low; }
+static inline void cycle_counter_jump(uint32_t low) { DWT->CYCCNT = low; }
 #else
 static inline uint32_t cycle_counter_low(void) { return TIM2->CNT; }
 static inline void cycle_counter_set_forward(uint32_t low) { (void)low; /* it has counted */ }
+static inline void cycle_counter_jump(uint32_t low) { TIM2->CNT = low; }
 #endif
 
 void cycle_counter_begin(void);

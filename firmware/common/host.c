@@ -228,6 +228,12 @@ void host_interrupt(void) {
 
 bool host_is_busy(void) { return frame_receiver_is_busy(&receiver) || reboot_ms; }
 
+#ifdef STOP_MODE
+bool host_is_sending(void) { return board_host_uart.is_sending || uart_is_sending(&board_host_uart.uart); }
+
+void host_listen(bool does) { uart_listen(&board_host_uart.uart, does); }
+#endif
+
 void host_tick(void) {
   uint32_t lock = interrupts_lock();
   bool was_busy = frame_receiver_is_busy(&receiver);

@@ -14,4 +14,10 @@ void host_interrupt(void);
 bool host_is_busy(void);
 void host_tick(void);
 
+#ifdef STOP_MODE
+/* Whether bytes are leaving; whether the receiver listens. */
+bool host_is_sending(void);
+void host_listen(bool does);
+#endif
+
 #endif

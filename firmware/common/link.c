@@ -1,4 +1,5 @@
 /* A link as a whole: its run, its bytes, its time. */
+#include "link_awake.h"
 #include "link_parts.h"
 
 enum { PLAN_AND_RUN_BYTES = 8 };
@@ -21,6 +22,10 @@ void link_join(link_t *link, uint32_t run) {
   link->answers = LINK_SAY_HELLO;
   link_wake(link);
 }
+
+#ifdef STOP_MODE
+void link_stay_awake(link_t *link) { link->awake_ms = LINK_AWAKE_MS - 1; }
+#endif
 
 /* Receiving */
 
@@ -88,6 +93,7 @@ static void header_received(link_t *link) {
 
 void link_receive_bytes(link_t *link, const uint8_t *bytes, uint32_t count) {
   if (count) link->quiet_ms = 0;
+  if (count) link_awake_heard(link);
   while (count) {
     link_parsed_t what;
     uint32_t taken = link_parse(&link->parser, bytes, count, &what);

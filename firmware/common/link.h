@@ -135,6 +135,9 @@ typedef struct {
   uint8_t peer; /* board index */
   uint32_t baud;
   uint16_t patience_ms; /* for which the peer may answer nothing and be well: 0 unless its driver polls */
+#ifdef STOP_MODE
+  uint16_t wake_bytes; /* that the peer loses while it wakes from stop mode */
+#endif
   void *port;
   void (*wake)(void *port); /* link_fill has something: called at any time, also from link_fill's caller */
   void (*event)(link_t *link, link_event_t event, uint8_t channel, uint32_t detail);
@@ -168,6 +171,10 @@ struct link {
   bool may_speak;         /* something may wait to leave: see link_wake */
   bool may_be_due;        /* a channel may have due_ms */
   bool may_check;         /* blocks may wait for the CRC of their tensor: see link_in_check */
+#ifdef STOP_MODE
+  uint8_t awake_ms;       /* until the peer may be in stop mode, and this board: see link_awake.h */
+  uint16_t waking;        /* bytes to wake the peer that are to leave before the frame */
+#endif
   uint8_t refusals;       /* HELLO replies of a peer that does not join */
   uint8_t hearing;        /* index of the channel of the frame that arrives; LINK_NO_CHANNEL: discarded */
   uint8_t speaking;       /* index of the channel of the frame that leaves */
@@ -212,6 +219,11 @@ uint32_t link_received_prefix(const link_t *link, uint8_t channel);
 
 /* In: how often all bytes of the tensor had arrived and did not match its CRC, so that they came again. */
 uint32_t link_mismatches(const link_t *link, uint8_t channel);
+
+#ifdef STOP_MODE
+/* Stays awake for what wakes this board: the rest of the peer's bytes for that. */
+void link_stay_awake(link_t *link);
+#endif
 
 /* Out: whether all bytes of a tensor have been filled, and its acknowledgement is to come. */
 bool link_awaits_answer(const link_t *link);

@@ -1,4 +1,5 @@
 /* What leaves next: HELLO, then frames without data, then data, tensor after tensor. */
+#include "link_awake.h"
 #include "link_parts.h"
 
 static bool begin_hello(link_t *link) {
@@ -54,6 +55,13 @@ static bool begin_frame(link_t *link) {
   return false;
 }
 
+static bool begin_next(link_t *link) {
+  link_awake_expect(link);
+  bool has_begun = begin_frame(link);
+  if (has_begun) link_awake_begin(link);
+  return has_begun;
+}
+
 static void frame_left(link_t *link) {
   if (link->speaking != LINK_NO_CHANNEL) {
     link_out_frame_left(link);
@@ -65,9 +73,9 @@ static void frame_left(link_t *link) {
 uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
   uint32_t filled = 0;
   link->filling = 0;
-  while (filled < room && (!link_writer_is_idle(&link->writer) || begin_frame(link))) {
+  while (filled < room && (!link_writer_is_idle(&link->writer) || begin_next(link))) {
     link_written_t what;
-    uint32_t written = link_write(&link->writer, bytes + filled, room - filled, &what);
+    uint32_t written = link_awake_write(link, bytes + filled, room - filled, &what);
     filled += written;
     link->filling = filled;
     link->ahead += written * LINK_BITS_PER_BYTE * 1000u;
@@ -78,7 +86,7 @@ uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
 }
 
 bool link_is_busy(const link_t *link) {
-  return link->hello_ms || link->ahead || link->may_be_due || !link_parser_is_hunting(&link->parser);
+  return link_awake_is_on(link) || link->hello_ms || link->ahead || link->may_be_due || !link_parser_is_hunting(&link->parser);
 }
 
 static void grow(uint16_t *ms) {
@@ -87,6 +95,7 @@ static void grow(uint16_t *ms) {
 
 void link_tick(link_t *link) {
   link->ahead -= link_smaller(link->ahead, link->settings->baud);
+  link_awake_tick(link);
   grow(&link->quiet_ms);
   grow(&link->deaf_ms);
   bool is_silent = link->quiet_ms > LINK_SILENCE_MS + link_ms_of(link, 2);

@@ -13,6 +13,7 @@
 #include "schedule.h"
 #include "stack.h"
 #include "standalone.h"
+#include "stop_mode.h"
 #include "ticker.h"
 #include "transfers.h"
 #include "watchdog.h"
@@ -33,6 +34,9 @@ int main(void) {
   board_begin();
   host_begin(clock_ok ? board_host_uart.uart.clock_hz : clock_core_hz);
   transfers_begin();
+#ifdef STOP_MODE
+  stop_mode_begin();
+#endif
   application_calls_begin();
   schedule_run();
 }

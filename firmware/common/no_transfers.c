@@ -22,6 +22,16 @@ void transfers_tick(void) {}
 
 bool transfers_poll(void) { return true; }
 
+#ifdef STOP_MODE
+bool transfers_are_sending(void) { return false; }
+
+void transfers_listen(bool does) { (void)does; }
+
+void transfers_probe(void) {}
+
+void transfers_stay_awake(void) {}
+#endif
+
 uint32_t transfers_repeats(void) { return 0; }
 
 uint32_t transfers_line_errors(void) { return 0; }

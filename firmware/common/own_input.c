@@ -47,6 +47,13 @@ static uint64_t left(void) {
   return now < due ? due - now : 0;
 }
 
+#ifdef STOP_MODE
+uint64_t own_input_left(void) {
+  if (is_there) return 0;
+  return is_asking && STANDALONE_FRAME_US ? left() : UINT64_MAX;
+}
+#endif
+
 /* The application */
 
 static uint8_t *written(void) { return network_arena + STANDALONE_INPUT; }

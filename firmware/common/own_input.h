@@ -3,6 +3,7 @@
 #define OWN_INPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* For a new run. */
 void own_input_reset(void);
@@ -11,5 +12,11 @@ void own_input_reset(void);
  * False when the run has ended before.
  */
 bool own_input_take(void);
+
+#ifdef STOP_MODE
+/* Cycles of the counter until the application is asked for an input; all that there are where that depends on
+ * interrupts. */
+uint64_t own_input_left(void);
+#endif
 
 #endif

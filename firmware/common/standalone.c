@@ -33,6 +33,10 @@ uint32_t standalone_boot_count(void) { return power_up + reset_count; }
 
 bool standalone_is_own(void) { return !is_hosts; }
 
+#ifdef STOP_MODE
+bool standalone_host_is_quiet(void) { return ticker_ms - heard_ms > STANDALONE_WATCH_MS; }
+#endif
+
 static bool begins_runs(void) { return network_input.bytes > 0; }
 
 static bool host_is_silent(void) { return ticker_ms - heard_ms > patience_ms; }

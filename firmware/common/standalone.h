@@ -16,7 +16,7 @@
 #include "standalone_settings.h"
 #endif
 
-enum { STANDALONE_HOST_MS = 30000, STANDALONE_JOIN_MS = 1000, STANDALONE_RESTART_MS = 10 };
+enum { STANDALONE_HOST_MS = 30000, STANDALONE_JOIN_MS = 1000, STANDALONE_RESTART_MS = 10, STANDALONE_WATCH_MS = 2000 };
 
 /* Since the reset; IDENTIFY tells them. */
 typedef struct {
@@ -43,6 +43,11 @@ uint32_t standalone_boot_count(void);
 
 /* Whether the run is the boards' own, and not the host's. */
 bool standalone_is_own(void);
+
+#ifdef STOP_MODE
+/* Whether the host has asked nothing for STANDALONE_WATCH_MS, and the board may stop. */
+bool standalone_host_is_quiet(void);
+#endif
 
 /* Whether a run is to be begun, for run_wait, and its number. */
 bool standalone_is_due(const void *unused);

@@ -156,6 +156,27 @@ bool transfers_poll(void) {
 
 RUN_TASK task = transfers_poll;
 
+#ifdef STOP_MODE
+bool transfers_are_sending(void) {
+  for (uint32_t i = 0; i < board_link_count; i++) {
+    if (uart_link_left(&board_link_uarts[i]) || uart_is_sending(&board_link_uarts[i].uart)) return true;
+  }
+  return false;
+}
+
+void transfers_listen(bool does) {
+  for (uint32_t i = 0; i < board_link_count; i++) uart_listen(&board_link_uarts[i].uart, does);
+}
+
+void transfers_probe(void) {
+  for (uint32_t i = 0; i < board_link_count; i++) link_probe(&board_links[i]);
+}
+
+void transfers_stay_awake(void) {
+  for (uint32_t i = 0; i < board_link_count; i++) link_stay_awake(&board_links[i]);
+}
+#endif
+
 uint32_t transfers_neighbour(uint32_t cut) {
   for (uint32_t i = 0; i < board_link_count; i++) {
     const link_settings_t *settings = &network_link_settings[i];

@@ -40,6 +40,15 @@ void transfers_tick(void);
 /* While waiting: takes what has arrived. Returns whether the core may sleep until an interrupt. */
 bool transfers_poll(void);
 
+#ifdef STOP_MODE
+/* Whether bytes are leaving; whether the receivers listen; asks whether the neighbours are there; stays awake for what
+ * one of them is sending. */
+bool transfers_are_sending(void);
+void transfers_listen(bool does);
+void transfers_probe(void);
+void transfers_stay_awake(void);
+#endif
+
 /* Sums over all links. */
 uint32_t transfers_repeats(void);
 uint32_t transfers_line_errors(void);

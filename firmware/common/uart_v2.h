@@ -16,6 +16,7 @@
 #define UART_SEND_INTERRUPT USART_CR1_TXEIE
 #endif
 #define UART_IDLE USART_ISR_IDLE
+#define UART_SENT USART_ISR_TC
 /* CR1 and CR3 for a FIFO: interrupts when half of it is received, and when half of it may be filled. */
 #ifdef USART_CR1_FIFOEN
 #define UART_FIFO USART_CR1_FIFOEN

@@ -34,6 +34,7 @@ typedef struct {
 #define USART_ISR_NE (1u << 2)
 #define USART_ISR_ORE (1u << 3)
 #define USART_ISR_IDLE (1u << 4)
+#define USART_ISR_TC (1u << 6)
 #define USART_ICR_FECF (1u << 1)
 #define USART_ICR_NECF (1u << 2)
 #define USART_ICR_ORECF (1u << 3)

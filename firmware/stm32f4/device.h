@@ -8,6 +8,7 @@
 #include "stm32f4_registers.h"
 #endif
 #include "dma_streams.h"
+#include "rtc_v2.h"
 #include "uart_v1.h"
 
 #define CLOCK_RESET_HZ 16000000u /* HSI */

@@ -10,6 +10,7 @@
 #include "flash_control_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "rtc_v2_registers.h"
 
 typedef struct {
   volatile uint32_t CR;
@@ -20,8 +21,9 @@ typedef struct {
   volatile uint32_t reserved_1[3];
   volatile uint32_t APB1ENR; /* 0x40 */
   volatile uint32_t APB2ENR;
-  volatile uint32_t reserved_2[11];
-  volatile uint32_t CSR; /* 0x74 */
+  volatile uint32_t reserved_2[10];
+  volatile uint32_t BDCR; /* 0x70 */
+  volatile uint32_t CSR;
 } RCC_TypeDef;
 
 typedef struct {
@@ -38,6 +40,20 @@ typedef struct {
 } PWR_TypeDef;
 
 typedef struct {
+  volatile uint32_t IMR;
+  volatile uint32_t EMR;
+  volatile uint32_t RTSR;
+  volatile uint32_t FTSR;
+  volatile uint32_t SWIER;
+  volatile uint32_t PR;
+} EXTI_TypeDef;
+
+typedef struct {
+  volatile uint32_t reserved_0[2];
+  volatile uint32_t EXTICR[4]; /* 0x08 */
+} SYSCFG_TypeDef;
+
+typedef struct {
   volatile uint32_t SR;
   volatile uint32_t DR;
   volatile uint32_t BRR;
@@ -51,6 +67,9 @@ typedef struct {
 #define FLASH_R_BASE 0x40023C00u
 #define CRC_BASE 0x40023000u
 #define PWR_BASE 0x40007000u
+#define RTC_BASE 0x40002800u
+#define SYSCFG_BASE 0x40013800u
+#define EXTI_BASE 0x40013C00u
 #define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x40020000u
 #define GPIOB_BASE 0x40020400u
@@ -71,6 +90,9 @@ typedef struct {
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define CRC ((CRC_TypeDef *)CRC_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
+#define RTC ((RTC_TypeDef *)RTC_BASE)
+#define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
+#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
 #define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
@@ -125,7 +147,14 @@ typedef struct {
 #define RCC_APB1ENR_PWREN (1u << 28)
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
+#define RCC_APB2ENR_SYSCFGEN (1u << 14)
 
+#define RCC_CSR_LSION (1u << 0)
+#define RCC_CSR_LSIRDY (1u << 1)
+#define RCC_BDCR_RTCSEL (3u << 8)
+#define RCC_BDCR_RTCSEL_1 (2u << 8)
+#define RCC_BDCR_RTCEN (1u << 15)
+#define RCC_BDCR_BDRST (1u << 16)
 #define RCC_CSR_RMVF (1u << 24)
 #define RCC_CSR_BORRSTF (1u << 25)
 #define RCC_CSR_PINRSTF (1u << 26)
@@ -140,6 +169,10 @@ typedef struct {
 #define FLASH_CR_SNB_Pos 3u
 #define FLASH_CR_PSIZE_Pos 8u
 
+#define PWR_CR_LPDS (1u << 0)
+#define PWR_CR_PDDS (1u << 1)
+#define PWR_CR_DBP (1u << 8)
+#define PWR_CR_FPDS (1u << 9)
 #define PWR_CR_VOS (3u << 14)
 #define PWR_CR_VOS_Pos 14u
 #define PWR_CR_ODEN (1u << 16)
@@ -153,6 +186,7 @@ typedef struct {
 #define USART_SR_NE (1u << 2)
 #define USART_SR_ORE (1u << 3)
 #define USART_SR_IDLE (1u << 4)
+#define USART_SR_TC (1u << 6)
 #define USART_SR_RXNE (1u << 5)
 #define USART_SR_TXE (1u << 7)
 #define USART_CR1_RE (1u << 2)

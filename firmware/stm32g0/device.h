@@ -8,6 +8,7 @@
 #include "stm32g0_registers.h"
 #endif
 #include "dma_channels.h"
+#include "rtc_v3.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 16000000u /* HSI16 */

@@ -26,8 +26,9 @@ typedef struct {
   volatile uint32_t AHBENR;
   volatile uint32_t APBENR1;
   volatile uint32_t APBENR2;
-  volatile uint32_t reserved_1[7];
-  volatile uint32_t CSR; /* 0x60 */
+  volatile uint32_t reserved_1[6];
+  volatile uint32_t BDCR; /* 0x5C */
+  volatile uint32_t CSR;
 } RCC_TypeDef;
 
 typedef struct {
@@ -50,12 +51,48 @@ typedef struct {
   volatile uint32_t ARR;
 } TIM_TypeDef;
 
+typedef struct {
+  volatile uint32_t CR1;
+} PWR_TypeDef;
+
+typedef struct {
+  volatile uint32_t TR;
+  volatile uint32_t DR;
+  volatile uint32_t SSR;
+  volatile uint32_t ICSR;
+  volatile uint32_t PRER;
+  volatile uint32_t WUTR;
+  volatile uint32_t CR;
+  volatile uint32_t reserved_0[2];
+  volatile uint32_t WPR; /* 0x24 */
+  volatile uint32_t reserved_1[10];
+  volatile uint32_t SR; /* 0x50 */
+  volatile uint32_t MISR;
+  volatile uint32_t reserved_2;
+  volatile uint32_t SCR; /* 0x5C */
+} RTC_TypeDef;
+
+typedef struct {
+  volatile uint32_t RTSR1;
+  volatile uint32_t FTSR1;
+  volatile uint32_t SWIER1;
+  volatile uint32_t RPR1;
+  volatile uint32_t FPR1;
+  volatile uint32_t reserved_0[19];
+  volatile uint32_t EXTICR[4]; /* 0x60 */
+  volatile uint32_t reserved_1[4];
+  volatile uint32_t IMR1; /* 0x80 */
+} EXTI_TypeDef;
+
 #define RCC_BASE 0x40021000u
 #define FLASH_BASE 0x08000000u
 #define FLASH_R_BASE 0x40022000u
 #define CRC_BASE 0x40023000u
 #define TIM2_BASE 0x40000000u
 #define IWDG_BASE 0x40003000u
+#define PWR_BASE 0x40007000u
+#define RTC_BASE 0x40002800u
+#define EXTI_BASE 0x40021800u
 #define GPIOA_BASE 0x50000000u
 #define GPIOB_BASE 0x50000400u
 #define GPIOC_BASE 0x50000800u
@@ -76,6 +113,9 @@ typedef struct {
 #define DMAMUX1_Channel6_BASE 0x40020818u
 
 #define RCC ((RCC_TypeDef *)RCC_BASE)
+#define PWR ((PWR_TypeDef *)PWR_BASE)
+#define RTC ((RTC_TypeDef *)RTC_BASE)
+#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define CRC ((CRC_TypeDef *)CRC_BASE)
 #define TIM2 ((TIM_TypeDef *)TIM2_BASE)
@@ -119,11 +159,19 @@ typedef struct {
 #define RCC_AHBENR_DMA1EN (1u << 0)
 #define RCC_AHBENR_CRCEN (1u << 12)
 #define RCC_APBENR1_TIM2EN (1u << 0)
+#define RCC_APBENR1_RTCAPBEN (1u << 10)
 #define RCC_APBENR1_USART2EN (1u << 17)
+#define RCC_APBENR1_PWREN (1u << 28)
 #define RCC_APBENR1_USART3EN (1u << 18)
 #define RCC_APBENR1_USART4EN (1u << 19)
 #define RCC_APBENR1_LPUART1EN (1u << 20)
 #define RCC_APBENR2_USART1EN (1u << 14)
+#define RCC_CSR_LSION (1u << 0)
+#define RCC_CSR_LSIRDY (1u << 1)
+#define RCC_BDCR_RTCSEL (3u << 8)
+#define RCC_BDCR_RTCSEL_1 (2u << 8)
+#define RCC_BDCR_RTCEN (1u << 15)
+#define RCC_BDCR_BDRST (1u << 16)
 #define RCC_CSR_RMVF (1u << 23)
 #define RCC_CSR_PINRSTF (1u << 26)
 #define RCC_CSR_PWRRSTF (1u << 27)
@@ -136,5 +184,20 @@ typedef struct {
 
 #define TIM_CR1_CEN (1u << 0)
 #define TIM_EGR_UG (1u << 0)
+
+#define PWR_CR1_LPMS (7u << 0)
+#define PWR_CR1_LPMS_0 (1u << 0)
+#define PWR_CR1_DBP (1u << 8)
+
+#define RTC_CR_WUCKSEL_0 (1u << 0)
+#define RTC_CR_WUCKSEL_1 (1u << 1)
+#define RTC_CR_BYPSHAD (1u << 5)
+#define RTC_CR_WUTE (1u << 10)
+#define RTC_CR_WUTIE (1u << 14)
+#define RTC_ICSR_WUTWF (1u << 2)
+#define RTC_ICSR_INITF (1u << 6)
+#define RTC_ICSR_INIT (1u << 7)
+#define RTC_SR_WUTF (1u << 2)
+#define RTC_SCR_CWUTF (1u << 2)
 
 #endif

@@ -8,6 +8,7 @@
 #include "stm32h7_registers.h"
 #endif
 #include "dma_streams.h"
+#include "rtc_v2.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 64000000u /* HSI */

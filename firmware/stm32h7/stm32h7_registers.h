@@ -11,6 +11,7 @@
 #include "dmamux_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "rtc_v2_registers.h"
 #include "usart_v2_combined_registers.h"
 #include "usart_v2_registers.h"
 
@@ -26,7 +27,10 @@ typedef struct {
   volatile uint32_t PLLCKSELR; /* 0x28 */
   volatile uint32_t PLLCFGR;
   volatile uint32_t PLL1DIVR;
-  volatile uint32_t reserved_3[39];
+  volatile uint32_t reserved_3[15];
+  volatile uint32_t BDCR; /* 0x70 */
+  volatile uint32_t CSR;
+  volatile uint32_t reserved_6[22];
   volatile uint32_t RSR; /* 0xD0 */
   volatile uint32_t reserved_5;
   volatile uint32_t AHB1ENR; /* 0xD8 */
@@ -50,21 +54,36 @@ typedef struct {
   volatile uint32_t CSR1;
   volatile uint32_t CR2;
   volatile uint32_t CR3;
-  volatile uint32_t reserved_0[2];
+  volatile uint32_t CPUCR;
+  volatile uint32_t reserved_0;
   volatile uint32_t D3CR; /* 0x18 */
 } PWR_TypeDef;
 
 typedef struct {
-  volatile uint32_t reserved_0[11];
+  volatile uint32_t reserved_0[2];
+  volatile uint32_t EXTICR[4]; /* 0x08 */
+  volatile uint32_t reserved_1[5];
   volatile uint32_t PWRCR; /* 0x2C, H743 only */
 } SYSCFG_TypeDef;
+
+typedef struct {
+  volatile uint32_t RTSR1;
+  volatile uint32_t FTSR1;
+  volatile uint32_t SWIER1;
+  volatile uint32_t reserved_0[29];
+  volatile uint32_t IMR1; /* 0x80 */
+  volatile uint32_t EMR1;
+  volatile uint32_t PR1;
+} EXTI_TypeDef;
 
 #define RCC_BASE 0x58024400u
 #define FLASH_BANK1_BASE 0x08000000u
 #define FLASH_R_BASE 0x52002000u
 #define CRC_BASE 0x58024C00u
 #define PWR_BASE 0x58024800u
+#define EXTI_BASE 0x58000000u
 #define SYSCFG_BASE 0x58000400u
+#define RTC_BASE 0x58004000u
 #define IWDG1_BASE 0x58004800u
 #define GPIOA_BASE 0x58020000u
 #define GPIOB_BASE 0x58020400u
@@ -105,7 +124,9 @@ typedef struct {
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define CRC ((CRC_TypeDef *)CRC_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
+#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
 #define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
+#define RTC ((RTC_TypeDef *)RTC_BASE)
 #define IWDG1 ((IWDG_TypeDef *)IWDG1_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
@@ -168,6 +189,13 @@ typedef struct {
 #define RCC_APB2ENR_USART1EN (1u << 4)
 #define RCC_APB2ENR_USART6EN (1u << 5)
 #define RCC_APB4ENR_SYSCFGEN (1u << 1)
+#define RCC_APB4ENR_RTCAPBEN (1u << 16)
+#define RCC_CSR_LSION (1u << 0)
+#define RCC_CSR_LSIRDY (1u << 1)
+#define RCC_BDCR_RTCSEL (3u << 8)
+#define RCC_BDCR_RTCSEL_1 (2u << 8)
+#define RCC_BDCR_RTCEN (1u << 15)
+#define RCC_BDCR_BDRST (1u << 16)
 
 #define RCC_RSR_RMVF (1u << 16)
 #define RCC_RSR_BORRSTF (1u << 21)
@@ -187,6 +215,12 @@ typedef struct {
 #define FLASH_CR_SNB_Pos 8u
 
 #define PWR_CSR1_ACTVOSRDY (1u << 13)
+#define PWR_CR1_SVOS (3u << 14)
+#define PWR_CR1_SVOS_1 (2u << 14)
+#define PWR_CR1_DBP (1u << 8)
+#define PWR_CPUCR_PDDS_D1 (1u << 0)
+#define PWR_CPUCR_PDDS_D2 (1u << 1)
+#define PWR_CPUCR_PDDS_D3 (1u << 2)
 #define PWR_CR3_BYPASS (1u << 0)
 #define PWR_CR3_LDOEN (1u << 1)
 #define PWR_CR3_SCUEN (1u << 2)

@@ -8,6 +8,7 @@
 #include "stm32l4_registers.h"
 #endif
 #include "dma_channels.h"
+#include "rtc_v2.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 4000000u /* MSI */

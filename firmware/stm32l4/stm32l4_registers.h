@@ -15,6 +15,7 @@
 #include "flash_pages_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "rtc_v2_registers.h"
 #include "usart_v2_registers.h"
 
 typedef struct {
@@ -30,8 +31,9 @@ typedef struct {
   volatile uint32_t APB1ENR1; /* 0x58 */
   volatile uint32_t APB1ENR2;
   volatile uint32_t APB2ENR;
-  volatile uint32_t reserved_2[12];
-  volatile uint32_t CSR; /* 0x94 */
+  volatile uint32_t reserved_2[11];
+  volatile uint32_t BDCR; /* 0x90 */
+  volatile uint32_t CSR;
 } RCC_TypeDef;
 
 typedef struct {
@@ -52,6 +54,20 @@ typedef struct {
   volatile uint32_t reserved_0[30];
   volatile uint32_t CR5; /* 0x80, L4+ only */
 } PWR_TypeDef;
+
+typedef struct {
+  volatile uint32_t IMR1;
+  volatile uint32_t EMR1;
+  volatile uint32_t RTSR1;
+  volatile uint32_t FTSR1;
+  volatile uint32_t SWIER1;
+  volatile uint32_t PR1;
+} EXTI_TypeDef;
+
+typedef struct {
+  volatile uint32_t reserved_0[2];
+  volatile uint32_t EXTICR[4]; /* 0x08 */
+} SYSCFG_TypeDef;
 
 typedef struct {
   volatile uint32_t CSELR;
@@ -76,6 +92,9 @@ typedef struct {
 #define FLASH_R_BASE 0x40022000u
 #define CRC_BASE 0x40023000u
 #define PWR_BASE 0x40007000u
+#define RTC_BASE 0x40002800u
+#define SYSCFG_BASE 0x40010000u
+#define EXTI_BASE 0x40010400u
 #define IWDG_BASE 0x40003000u
 #define GPIOA_BASE 0x48000000u
 #define GPIOB_BASE 0x48000400u
@@ -122,6 +141,9 @@ typedef struct {
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 #define CRC ((CRC_TypeDef *)CRC_BASE)
 #define PWR ((PWR_TypeDef *)PWR_BASE)
+#define RTC ((RTC_TypeDef *)RTC_BASE)
+#define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
+#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
 #define IWDG ((IWDG_TypeDef *)IWDG_BASE)
 #define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
 #define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
@@ -163,6 +185,7 @@ typedef struct {
 #define RCC_CFGR_HPRE_Pos 4u
 #define RCC_CFGR_PPRE1_Pos 8u
 #define RCC_CFGR_PPRE2_Pos 11u
+#define RCC_CFGR_STOPWUCK (1u << 15)
 #define RCC_PLLCFGR_PLLSRC_HSI (2u << 0)
 #define RCC_PLLCFGR_PLLSRC_HSE (3u << 0)
 #define RCC_PLLCFGR_PLLM_Pos 4u
@@ -182,14 +205,22 @@ typedef struct {
 #define RCC_AHB2ENR_GPIOGEN (1u << 6)
 #define RCC_AHB2ENR_GPIOHEN (1u << 7)
 #define RCC_AHB3ENR_QSPIEN (1u << 8)
+#define RCC_APB1ENR1_RTCAPBEN (1u << 10)
 #define RCC_APB1ENR1_USART2EN (1u << 17)
 #define RCC_APB1ENR1_USART3EN (1u << 18)
 #define RCC_APB1ENR1_UART4EN (1u << 19)
 #define RCC_APB1ENR1_UART5EN (1u << 20)
 #define RCC_APB1ENR1_PWREN (1u << 28)
 #define RCC_APB1ENR2_LPUART1EN (1u << 0)
+#define RCC_APB2ENR_SYSCFGEN (1u << 0)
 #define RCC_APB2ENR_USART1EN (1u << 14)
 
+#define RCC_CSR_LSION (1u << 0)
+#define RCC_CSR_LSIRDY (1u << 1)
+#define RCC_BDCR_RTCSEL (3u << 8)
+#define RCC_BDCR_RTCSEL_1 (2u << 8)
+#define RCC_BDCR_RTCEN (1u << 15)
+#define RCC_BDCR_BDRST (1u << 16)
 #define RCC_CSR_RMVF (1u << 23)
 #define RCC_CSR_PINRSTF (1u << 26)
 #define RCC_CSR_BORRSTF (1u << 27)
@@ -200,6 +231,9 @@ typedef struct {
 #define FLASH_ACR_DCRST (1u << 12)
 #define FLASH_SR_BSY (1u << 16)
 
+#define PWR_CR1_LPMS (7u << 0)
+#define PWR_CR1_LPMS_STOP2 (2u << 0)
+#define PWR_CR1_DBP (1u << 8)
 #define PWR_CR2_IOSV (1u << 9)
 #define PWR_CR5_R1MODE (1u << 8)
 

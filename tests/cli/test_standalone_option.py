@@ -12,6 +12,7 @@ from example_folders.example import CALIBRATION, MODEL
 from rigs.standalone_boards import Division, standalone_project
 from session.shared_folder import made_once
 from tinysplit.cli.app import app
+from tinysplit.common import package_files
 from tinysplit.common.choices import InputSource
 from tinysplit.project.manifest import Project
 
@@ -61,6 +62,47 @@ def test_only_standalone_programs_have_its_parts(split_file: Path, tmp_path: Pat
     assert "was generated without --standalone" in run("monitor", str(tmp_path / "host"), expect=BAD_INPUT)
 
 
+@pytest.mark.parametrize(("low_power", "stops"), [("sleep", False), ("stop", True), ("auto", True)])
+def test_only_programs_that_stop_have_stop_mode(split_file: Path, tmp_path: Path, low_power: str, stops: bool) -> None:
+    shown = generate(split_file, tmp_path / "out", "--standalone", "--frame-rate", "5", "--low-power", low_power)
+    board = tmp_path / "out" / f"board1_{G071}"
+    assert ("-D STOP_MODE" in (board / "platformio.ini").read_text()) == stops
+    assert (board / "lib/tinysplit_firmware/src/stop_mode.c").exists() == stops
+    assert ("STANDALONE_PROBE_MS" in (board / "include/standalone_settings.h").read_text()) == stops
+    assert (".wake_bytes = " in (board / "src/network.c").read_text()) == stops
+    assert ("EXTI3 (PA3 ends stop mode)" in (tmp_path / "out" / "README.md").read_text()) == stops
+    assert ("stop mode 0.0 %" in shown) != stops
+
+
+def test_where_there_is_no_gap_auto_sleeps(split_file: Path, tmp_path: Path) -> None:
+    generate(split_file, tmp_path / "out", "--standalone", "--low-power", "auto")
+    assert not (tmp_path / "out" / f"board1_{G071}" / "lib/tinysplit_firmware/src/stop_mode.c").exists()
+
+
+def test_a_board_that_cannot_wake_by_its_uarts_is_refused(tmp_path: Path) -> None:
+    """PA10 of the host and PB10 of the link share an EXTI line."""
+    text = (package_files.boards() / f"{G071}.toml").read_text(encoding="utf-8")
+    before, _, after = text.partition("[[link_uarts]]")
+    before = before.replace('name = "USART2"\ntx = "PA2"\nrx = "PA3"', 'name = "USART1"\ntx = "PA9"\nrx = "PA10"')
+    after = after.replace('name = "USART1"\ntx = "PA9"\nrx = "PA10"', 'name = "LPUART1"\ntx = "PB11"\nrx = "PB10"')
+    (tmp_path / "own.toml").write_text(f"{before}[[link_uarts]]{after}", encoding="utf-8")
+    split_file = tmp_path / "split.json"
+    boards = ("-b", str(tmp_path / "own.toml"), "-b", G071, "--use-all", "--slices", "none")
+    run("split", str(MODEL), *boards, "-o", str(split_file))
+    asked = ("--standalone", "--frame-rate", "5", "--low-power")
+    error = "own cannot wake by LPUART1: PB10 has the EXTI line of PA10 of USART1"
+    assert error in generate(split_file, tmp_path / "out", *asked, "stop", expect=USAGE)
+    assert "stop mode 0.0 %" in generate(split_file, tmp_path / "out", *asked, "auto")
+
+
+def test_links_that_poll_cannot_wake_a_board(tmp_path: Path) -> None:
+    split_file = tmp_path / "split.json"
+    boards = ("-b", G071, "-b", G071, "--use-all", "--slices", "none", "--baud", "57600", "--link-driver", "polling")
+    run("split", str(MODEL), *boards, "-o", str(split_file))
+    asked = ("--standalone", "--frame-rate", "5", "--low-power", "stop")
+    assert "cannot wake by its links, whose driver polls" in generate(split_file, tmp_path / "o", *asked, expect=USAGE)
+
+
 def test_an_application_stays_when_another_split_is_generated(split_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     generate(split_file, out)
@@ -96,6 +138,7 @@ def test_an_application_stays_when_another_split_is_generated(split_file: Path, 
             "brings inputs over the host's port: leave --standalone out",
         ),
         (("--standalone", "--weights", "encrypted"), USAGE, "needs a host that gives the key after each start"),
+        (("--low-power", "stop"), USAGE, "--low-power is for boards without a host: add --standalone"),
     ],
 )
 def test_what_boards_cannot_do_is_refused(

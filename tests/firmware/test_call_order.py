@@ -20,6 +20,7 @@ from tinysplit.boards.parts import Memory
 from tinysplit.codegen.board_files import firmware_sources, wiring_test_sources
 from tinysplit.codegen.platformio_ini import COMPILER, Parts, macros
 from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.plan.wake_up import WakeUp
 
 if TYPE_CHECKING:
     from tinysplit.codegen.weights_source import BoardWeights
@@ -34,6 +35,7 @@ SETTINGS = """
 #define STANDALONE_KEEPS_NEWEST true
 #define STANDALONE_INPUT 0u
 #define STANDALONE_HAS_GUARD true
+#define STANDALONE_PROBE_MS 1000u
 """
 SLOTS = FlashSlots(Memory("flash", 0x08010000, 4096), Memory("flash", 0x08011000, 4096), 2048, 0x100000)
 # Symbols of the linker script that may be null, or that only some scripts have.
@@ -66,7 +68,7 @@ def compiled(folder: Path, board: Board, sources: Iterable[Path]) -> None:
     folder.mkdir()
     (folder / "standalone_settings.h").write_text(SETTINGS)
     includes = [f"-I{folder}", *(f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring"))]
-    parts = macros(board, Parts(is_standalone=True))
+    parts = macros(board, Parts(is_standalone=True, has_stop_mode=True))
     flags = (f"-mcpu={board.device.core}", "-mthumb", "-std=c11", "-O1", *(f"-D{each}" for each in parts))
     for source in sources:
         command = [COMPILER, *flags, *includes, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
@@ -85,6 +87,7 @@ def programs(board: Board) -> dict[str, Sequence[tuple[str, Path]]]:
     """Return the files of programs that together have every file for the board."""
     weights = cast("BoardWeights", SimpleNamespace(slots=SLOTS, key=b"key", signer=b"signer"))
     plain = cast("BoardWeights", SimpleNamespace(slots=SLOTS, key=None, signer=None))
+    wake_up = WakeUp(wake_us=1, pins=(), interrupts=())
     linked = firmware_of(board, board.link_uarts[:1])
     external = (0,) if board.external else ()
     whole = {
@@ -96,6 +99,7 @@ def programs(board: Board) -> dict[str, Sequence[tuple[str, Path]]]:
     return {
         **whole,
         "without a host": firmware_sources(replace(linked, is_standalone=True)),
+        "that stops": firmware_sources(replace(linked, is_standalone=True, wake_up=wake_up)),
         "with nothing": firmware_sources(replace(firmware_of(board), has_diagnostics=False)),
         "that speaks MLPerf's protocol": firmware_sources(replace(linked, host=HostProtocol.MLPERF, weights=plain)),
         "that tests wires": wiring_test_sources(linked),

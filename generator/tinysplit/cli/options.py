@@ -18,6 +18,7 @@ from tinysplit.common.choices import (
     USUAL_MIN_SQNR_DB,
     InputSource,
     LateInputs,
+    LowPower,
     MapLayout,
     ProgrammerName,
     WeightsIn,
@@ -37,6 +38,7 @@ from tinysplit.settings.programs import (
     HOST_PROTOCOL,
     KERNEL,
     LATE_INPUTS,
+    LOW_POWER,
     MARKERS,
     MLPERF_BYTE_SCALE,
     MLPERF_MODEL,
@@ -123,6 +125,7 @@ FrameRateOfPrograms = Annotated[
     ),
 ]
 LateInputsOption = Annotated[LateInputs, option(LATE_INPUTS)]
+LowPowerOption = Annotated[LowPower, option(LOW_POWER)]
 StructureOf = Annotated[Path | None, option(STRUCTURE_OF)]
 CalibrationCount = Annotated[int, option(CALIBRATION_COUNT)]
 CostTableFile = Annotated[Path | None, option(COST_TABLE)]

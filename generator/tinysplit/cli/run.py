@@ -24,6 +24,7 @@ from tinysplit.cli.options import (
     HostOptions,
     KernelOption,
     LateInputsOption,
+    LowPowerOption,
     Markers,
     ObjectiveOption,
     Out,
@@ -38,7 +39,7 @@ from tinysplit.cli.options import (
     parse_kernels,
 )
 from tinysplit.cli.search_options import Assign, ChoiceOptions, SplitOptions, flattened
-from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, LateInputs, ProgrammerName, WeightsIn
+from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, LateInputs, LowPower, ProgrammerName, WeightsIn
 from tinysplit.common.errors import UsageError
 from tinysplit.common.project_files import MEASUREMENT_NAME
 from tinysplit.costs.settings import CostSettings
@@ -89,6 +90,7 @@ class ProgramsOfSplit:
     standalone: StandaloneOption = False
     frame_rate: FrameRateOfPrograms = None
     late_inputs: LateInputsOption = LateInputs.NEWEST
+    low_power: LowPowerOption = LowPower.SLEEP
 
     def options(self, mlperf: "Mlperf | None") -> "ProgramOptions":
         """Return the options of `pipeline.generate_folder`. Raises the errors of `ProgramOptions.of`."""
@@ -103,6 +105,7 @@ class ProgramsOfSplit:
             is_standalone=self.standalone,
             frame_rate=self.frame_rate,
             late_inputs=self.late_inputs,
+            low_power=self.low_power,
         )
         return ProgramOptions.of(settings, mlperf)
 

@@ -18,7 +18,11 @@ def board_activities(
     external_s = {device: share * seconds for plan, share in copies for device, seconds in _external_s(plan).items()}
     return tuple(
         BoardActivity(
-            board=each.device + 1, run_s=each.run_s, sleep_s=each.sleep_s, external_s=external_s.get(each.device, 0.0)
+            board=each.device + 1,
+            run_s=each.run_s,
+            sleep_s=each.sleep_s,
+            external_s=external_s.get(each.device, 0.0),
+            stop_s=each.stop_s,
         )
         for each in found
     )

@@ -17,6 +17,7 @@ from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.templates import render
 from tinysplit.memory.code_in_ram import RamCode
+from tinysplit.plan.wake_up import WakeUp
 from tinysplit.project.chip_parts import FirmwarePart
 
 STACK_BYTES = 1792  # that the program can use
@@ -71,6 +72,7 @@ class BoardContext:
     port_register: str
     handlers: Handlers
     markers: MarkerPins | None
+    wake_up: WakeUp | None
 
 
 HOST_PRIORITY, LINK_PRIORITY = 1, 2  # of interrupts: uart.h
@@ -165,6 +167,10 @@ def firmware_parts(firmware: BoardFirmware) -> Iterator[FirmwarePart]:
         )
     if firmware.external_layers and board.external:
         yield FirmwarePart(name=f"the external memory {board.external.part}", note="with its controller")
+    if wake_up := firmware.wake_up:
+        yield FirmwarePart(name="RTC", note="on LSI: its wake-up timer ends stop mode")
+        for pin in wake_up.pins:
+            yield FirmwarePart(name=f"EXTI{pin.number}", note=f"{pin.name} ends stop mode")
     if firmware.markers:
         yield FirmwarePart(name="markers", pins=(str(firmware.markers.layer), str(firmware.markers.transfer)))
 
@@ -209,6 +215,7 @@ _HOST_SOURCES = {
 }
 
 _STANDALONE_SOURCES = {"standalone.c", "own_input.c", "host_standalone.c"}
+_STOP_SOURCES = {"idle_stop.c", "stop_mode.c"}
 
 # Modules that a program may lack: what they consist of, and what then has no use. `no_<module>.c` takes their place.
 _OPTIONAL_SOURCES = {
@@ -232,6 +239,7 @@ def firmware_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
     unused = unused.union(*_HOST_SOURCES.values()) - _HOST_SOURCES[firmware.host]
     unused |= set() if firmware.has_diagnostics else {"host_diagnostics.c"}
     unused |= set() if firmware.is_standalone else _STANDALONE_SOURCES
+    unused |= set() if firmware.wake_up else _STOP_SOURCES
     is_updatable = bool(weights and weights.slots.sector_bytes) and firmware.host is HostProtocol.TINYSPLIT
     has = {
         "external_memory": bool(firmware.external_layers),
@@ -324,6 +332,7 @@ def _board_source(firmware: BoardFirmware, links: Sequence[LinkPort], handlers: 
         port_register=load_family(board.device.name).gpio_enable_register,
         handlers=handlers,
         markers=markers,
+        wake_up=firmware.wake_up,
     )
     return render("board/board.c.j2", source)
 

@@ -10,6 +10,7 @@ from tinysplit.boards.parts import Memory
 from tinysplit.codegen.weights_source import BoardWeights
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.plan.code_placement import IN_FLASH, CodePlacement
+from tinysplit.plan.wake_up import WakeUp
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,6 +35,7 @@ class BoardFirmware:
     markers: MarkerPins | None = None  # pins that the firmware drives
     has_diagnostics: bool = True  # requests that only measuring needs
     is_standalone: bool = False  # begins runs without a host
+    wake_up: WakeUp | None = None  # from stop mode, None without it
 
     @property
     def driver(self) -> LinkDriver | None:

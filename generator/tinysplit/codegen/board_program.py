@@ -20,6 +20,7 @@ from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.predicted_memory import LayerProgram, PlannedProgram, PredictedMemory
+from tinysplit.plan.wake_up import WakeUp
 from tinysplit.project.manifest import ProjectLayer
 
 
@@ -125,7 +126,16 @@ class BoardProgram:
             markers=MarkerPins.of(self.board.name) if self.options.has_markers else None,
             has_diagnostics=self.options.has_diagnostics,
             is_standalone=self.options.standalone is not None,
+            wake_up=self.wake_up,
         )
+
+    @cached_property
+    def wake_up(self) -> WakeUp | None:
+        """What wakes the board from stop mode, None without it. Raises UsageError where it cannot wake."""
+        standalone = self.options.standalone
+        if standalone is None or not standalone.stops:
+            return None
+        return WakeUp.of(self.board_plan)
 
     @property
     def planned(self) -> PlannedProgram:
@@ -140,6 +150,7 @@ class BoardProgram:
             has_markers=self.options.has_markers,
             has_diagnostics=self.options.has_diagnostics,
             is_standalone=self.options.standalone is not None,
+            has_stop_mode=self.wake_up is not None,
         )
 
     @property

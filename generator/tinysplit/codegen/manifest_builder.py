@@ -11,6 +11,7 @@ from tinysplit.codegen.activities import board_activities
 from tinysplit.codegen.board_files import firmware_parts
 from tinysplit.codegen.board_program import BoardProgram
 from tinysplit.costs.handoff import powers_of
+from tinysplit.costs.stop_mode import without_host
 from tinysplit.network.distribution import Part
 from tinysplit.plan.plan import BoardPlan, Plan
 from tinysplit.plan.planned_split import split_of_plans
@@ -27,6 +28,7 @@ from tinysplit.project.manifest import (
     ProjectPart,
     ProjectWeightsFile,
 )
+from tinysplit.project.standalone import ProjectStandalone, StandaloneEstimate
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.figures import PlacementFigures
 from tinysplit.split.problem import LayerCosts, Period, Problem
@@ -60,7 +62,7 @@ def build_manifest(
         host_baud=first.host_baud,
         host_protocol=options.host_protocol,
         has_diagnostics=options.has_diagnostics,
-        standalone=options.standalone,
+        standalone=_standalone(plans, problem, options.standalone) if options.standalone else None,
         calibration_samples=calibration_samples,
         predicted_compiler=first.plan.table.compiler,
         project_hash=project_hash,
@@ -82,6 +84,16 @@ def build_manifest(
         estimated_spans=tuple(_spans(timing.events_alone)),
         estimated_in_stream=board_activities(plans, timing.activities_in_stream, timing.shares),
     )
+
+
+def _standalone(plans: Sequence[Plan], problem: Problem, standalone: ProjectStandalone) -> ProjectStandalone:
+    """Return the choices of programs without a host, with their figures."""
+    boards = {own.index: own.board for plan in plans for own in plan.boards}
+    alone = without_host(problem, boards if standalone.stops else {})
+    timing = Timing(tuple(plan.program(alone) for plan in plans), standalone.frame_s)
+    activities = board_activities(plans, timing.activities_in_stream, timing.shares)
+    estimated = StandaloneEstimate(period_s=timing.period_s, boards=activities)
+    return standalone.model_copy(update={"estimated": estimated})
 
 
 def _spans(events: Sequence[Event]) -> Iterator[EstimatedSpan]:
@@ -154,6 +166,7 @@ def _board(program: BoardProgram, weights_file: ProjectWeightsFile | None) -> Pr
         gives_output=program.gives_output,
         run_w=power.run_w or None,
         idle_w=power.idle_w if power.run_w else None,
+        stop_w=power.stop_w,
         external_power=_external_power(plan),
         weights_file=weights_file,
         firmware_parts=tuple(firmware_parts(program.firmware)),

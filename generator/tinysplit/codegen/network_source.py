@@ -17,6 +17,7 @@ from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.layers.recurrent import keeps_state
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.streams import HandOff
+from tinysplit.plan.wake_up import wake_bytes
 from tinysplit.plan.wiring import BoardLink
 
 WATCHDOG_FACTOR = 5  # time-out as a multiple of the estimated time of the longest layer
@@ -148,11 +149,15 @@ class LinkChannel:
 
 @dataclass(frozen=True)
 class LinkEntry:
-    """A link to board `peer` (from 0), which may answer nothing for `patience_ms` and be well."""
+    """A link to board `peer` (from 0), which may answer nothing for `patience_ms` and be well.
+
+    `wake_bytes` wake it from stop mode, None without that.
+    """
 
     peer: int
     baud: int
     patience_ms: int
+    wake_bytes: int | None
     channels: Sequence[LinkChannel]
 
 
@@ -381,4 +386,5 @@ def _link(program: BoardProgram, link: BoardLink, longest_s: Mapping[int, float]
     peer = next(other for other in program.plan.boards if other.index == link.peer)
     longest_ms = round(1000 * WATCHDOG_FACTOR * longest_s[peer.index])
     patience_ms = min(longest_ms, LONGEST_PATIENCE_MS) if peer.link_driving.polls else 0
-    return LinkEntry(link.peer, link.baud, patience_ms, channels)
+    bytes_to_wake = wake_bytes(peer.board, link.baud) if program.wake_up else None
+    return LinkEntry(link.peer, link.baud, patience_ms, bytes_to_wake, channels)

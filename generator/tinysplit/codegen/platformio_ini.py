@@ -55,11 +55,17 @@ class Parts:
     has_markers: bool = False
     has_application: bool = False
     is_standalone: bool = False
+    has_stop_mode: bool = False
 
     @property
     def macros(self) -> tuple[str, ...]:
         """The macros of what there is."""
-        every = {"MARKERS": self.has_markers, "APPLICATION": self.has_application, "STANDALONE": self.is_standalone}
+        every = {
+            "MARKERS": self.has_markers,
+            "APPLICATION": self.has_application,
+            "STANDALONE": self.is_standalone,
+            "STOP_MODE": self.has_stop_mode,
+        }
         return tuple(name for name, is_there in every.items() if is_there)
 
 

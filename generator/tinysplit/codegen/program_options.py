@@ -1,15 +1,19 @@
 """What the programs of a project have beside the network."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 from tinysplit.codegen.mlperf import Mlperf
-from tinysplit.common.choices import LateInputs, WeightsIn
+from tinysplit.common.choices import LateInputs, LowPower, WeightsIn
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.secret_key import SecretKey, weights_key
 from tinysplit.common.settings_class import settings_class
+from tinysplit.costs.stop_mode import with_stop_mode
+from tinysplit.plan.plan import Plan
+from tinysplit.plan.wake_up import WakeUp
 from tinysplit.project.standalone import ProjectStandalone
 from tinysplit.project.structure import Structure
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL, MARKERS, SIGN, STANDALONE, WEIGHTS
@@ -33,6 +37,7 @@ class ProgramSettings:
     is_standalone: bool = False
     frame_rate: float | None = None
     late_inputs: LateInputs = LateInputs.NEWEST
+    low_power: LowPower = LowPower.SLEEP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +85,7 @@ class ProgramOptions:
                 f"{HOST_PROTOCOL('mlperf')} has no request for a key: leave it out, or use {WEIGHTS('binary')}"
             )
         standalone = ProjectStandalone.of(
-            settings.frame_rate, settings.late_inputs, is_standalone=settings.is_standalone
+            settings.frame_rate, settings.late_inputs, settings.low_power, is_standalone=settings.is_standalone
         )
         if standalone and mlperf:
             raise UsageError(
@@ -107,6 +112,13 @@ class ProgramOptions:
             structure=structure,
         )
 
+    def resolved(self, plans: Sequence[Plan]) -> Self:
+        """Return the options with stop mode or without it, where it is to be chosen by the energy of `plans`."""
+        if self.standalone is None or self.standalone.low_power is not LowPower.AUTO:
+            return self
+        low_power = LowPower.STOP if _stop_pays(plans, self.standalone.frame_s) else LowPower.SLEEP
+        return replace(self, standalone=self.standalone.model_copy(update={"low_power": low_power}))
+
     @property
     def host_protocol(self) -> HostProtocol:
         """The protocol of the board that reads the input."""
@@ -116,6 +128,21 @@ class ProgramOptions:
     def signing_key(self) -> str | None:
         """The public key of who signs the weights files, in hexadecimal digits."""
         return self.weights_signer.public_key.hex() if self.weights_signer else None
+
+
+def _stop_pays(plans: Sequence[Plan], frame_s: float) -> bool:
+    """Return whether all boards can stop between inputs every `frame_s`, and take less energy."""
+    if not frame_s:
+        return False
+    boards = {own.index: own for plan in plans for own in plan.boards}
+    try:
+        for own in boards.values():
+            WakeUp.of(own)
+    except UsageError:
+        return False
+    by_device = {device: own.board for device, own in boards.items()}
+    problem = with_stop_mode(plans[0].problem, by_device, LowPower.AUTO, frame_s)
+    return bool(problem.handoff_parts.wake_up_s)
 
 
 def _protocol(mlperf: Mlperf | None) -> HostProtocol:

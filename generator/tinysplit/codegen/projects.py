@@ -58,6 +58,7 @@ def generate(
     those of `whole_folder`, and of `BoardWeights.of` and `Structure.check_same`.
     """
     baud, host_baud = bauds
+    options = options.resolved(plans)
     plans = [_with_constants(plan, quantized, options.weights_key) for plan in plans]
     copies = [[BoardProgram.of(quantized, plan, own, host_baud, options) for own in plan.boards] for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
@@ -79,7 +80,7 @@ def generate(
         weights_files = dict(_write_weights(folder, programs, project_hash))
         project = build_manifest(copies, described, baud, calibration_samples, project_hash, weights_files)
         if project.standalone:
-            project.standalone.check_period(project.estimated_period_s)
+            project.standalone.check_period()
         (folder / MODEL_NAME).write_bytes(model_bytes)
         (folder / PARAMETERS_NAME).write_bytes(parameters)
         _write_texts(folder, project, split)
@@ -151,7 +152,12 @@ def _write_weights(
 def _project_texts(program: BoardProgram, longest_s: Mapping[int, float]) -> dict[str, str]:
     """Return the text of every file of a board's PlatformIO project by its path."""
     board, options = program.board, program.options
-    parts = Parts(has_markers=options.has_markers, has_application=True, is_standalone=options.standalone is not None)
+    parts = Parts(
+        has_markers=options.has_markers,
+        has_application=True,
+        is_standalone=options.standalone is not None,
+        has_stop_mode=program.wake_up is not None,
+    )
     layers = {index + 1: source for index, source in program.computed.items()}
     texts = {
         "platformio.ini": render_platformio_ini(board, parts),

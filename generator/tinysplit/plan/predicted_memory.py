@@ -42,6 +42,8 @@ class PredictedMemory:
 
 
 EXPECTED_STANDALONE = PredictedMemory(1400, 64)  # of runs without a host, with an application that does nothing
+EXPECTED_STOP_MODE = PredictedMemory(2200, 32)  # beside it
+NOTHING = PredictedMemory(0, 0)
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class PlannedProgram:
     has_markers: bool = False
     has_diagnostics: bool = True
     is_standalone: bool = False
+    has_stop_mode: bool = False
 
     @property
     def predicted(self) -> PredictedMemory:
@@ -67,8 +70,11 @@ class PlannedProgram:
         weights_bytes += EXPECTED_DRIVER_BYTES if external else 0
         flash_bytes = bytes_of(firmware.flash_parts, parts) + known.flash_bytes + weights_bytes + self.code_bytes
         ram_bytes = bytes_of(firmware.ram_parts, parts) + known.ram_bytes + self._ram_code_bytes
-        own = EXPECTED_STANDALONE if self.is_standalone else PredictedMemory(0, 0)
-        return PredictedMemory(round(flash_bytes) + own.flash_bytes, round(ram_bytes) + own.ram_bytes)
+        own = EXPECTED_STANDALONE if self.is_standalone else NOTHING
+        stop = EXPECTED_STOP_MODE if self.has_stop_mode else NOTHING
+        return PredictedMemory(
+            round(flash_bytes) + own.flash_bytes + stop.flash_bytes, round(ram_bytes) + own.ram_bytes + stop.ram_bytes
+        )
 
     @property
     def known(self) -> PredictedMemory:

@@ -227,6 +227,7 @@ class ProjectBoard(FileModel):
     gives_output: bool = False  # of the network, to the host
     run_w: Watts | None = None  # of the MCU; None: its currents are not known
     idle_w: Watts | None = None  # in Sleep mode
+    stop_w: Watts | None = None  # in stop mode
     external_power: ExternalPower | None = None  # of an external memory with weights
     weights_file: ProjectWeightsFile | None = None  # None: the weights are in C arrays
     firmware_parts: tuple[FirmwarePart, ...] = ()  # what the application does not have

@@ -9,10 +9,12 @@ from rich.table import Table
 from tinysplit.boards.board import CodeMemory
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.tables import plain_table
-from tinysplit.common.units import MS
+from tinysplit.common.units import MS, PERCENT
+from tinysplit.project.energy import board_energy_j
 from tinysplit.project.manifest import Pipeline, Project, ProjectBoard, ProjectCut, ProjectDecryption, ProjectLink
+from tinysplit.project.standalone import StandaloneEstimate
 from tinysplit.split.evaluate.sub_models import sub_models
-from tinysplit.split.report.figures import energy_text, latency_text, period_text
+from tinysplit.split.report.figures import current_text, energy_text, latency_text, period_text
 from tinysplit.split.report.split import layer_numbers
 
 
@@ -57,6 +59,18 @@ def figure_lines(project: Project) -> Iterator[str]:
     yield period_text(figures.period_s, figures.period_definition, figures.input_source)
     if figures.energy_j is not None:
         yield energy_text(figures.energy_j, figures.frame_period_s)
+    if project.standalone and project.standalone.estimated:
+        yield standalone_text(project, project.standalone.estimated)
+
+
+def standalone_text(project: Project, estimated: StandaloneEstimate) -> str:
+    """Return the mean current of the boards without a host, and their time in stop mode."""
+    span_s = max(each.span_s for each in estimated.boards)
+    joules = [board_energy_j(project.board(each.board), each) for each in estimated.boards]
+    known = [own_j for own_j in joules if own_j is not None]
+    current = f"mean current {current_text(sum(known) / span_s)}" if len(known) == len(joules) else "currents not known"
+    stopped = ", ".join(f"{PERCENT * each.stop_s / each.span_s:.1f} %" for each in estimated.boards)
+    return f"without a host: an input every {span_s * MS:.6g} ms, {current} (MCUs only, estimated), stop mode {stopped}"
 
 
 def mlperf_text(project: Project) -> str:

@@ -227,6 +227,7 @@ def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]
     parts = Parts(
         has_application=(folder / APPLICATION_HEADER).exists(),
         is_standalone=(folder / "include" / "standalone_settings.h").exists(),
+        has_stop_mode=(folder / "lib/tinysplit_firmware/src/stop_mode.c").exists(),
     )
     linked = link_sources(folder, board, sources, *(f"-D{macro}" for macro in macros(board, parts)), *WARNINGS)
     if linked.returncode == 0:

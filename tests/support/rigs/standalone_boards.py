@@ -18,10 +18,12 @@ from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import Copies, InputSource, Slices
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
+from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Project, ProjectBoard
 from tinysplit.project.standalone import ProjectStandalone
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
+from tinysplit_hil.rig.account import Account, activities_between
 from tinysplit_hil.rig.project_rig import project_wires
 from tinysplit_hil.wire.protocol import StandaloneCounters
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
@@ -160,8 +162,8 @@ def standalone_project(
     division: Division, standalone: ProjectStandalone = FREE_RUNNING, overrun: int = 0
 ) -> tuple[Project, Path]:
     """Return the project of `build_standalone` and its folder, built once for all tests."""
-    choices = (str(standalone.frame_us), standalone.late_inputs, str(overrun))
-    name = "-".join(("standalone", division.title, *division.boards, *choices)).replace(" ", "-")
+    choices = (standalone.frame_us, standalone.late_inputs, standalone.low_power, overrun)
+    name = "-".join(("standalone", division.title, *division.boards, *map(str, choices))).replace(" ", "-")
     made = made_once(name, lambda out: build_standalone(out, division, standalone, overrun))
     return Project.read(made / "project"), made / "project"
 
@@ -209,6 +211,20 @@ class StandaloneBoards:
         size_bytes = len(StandaloneCounters.__dataclass_fields__) * WORD_BYTES
         words = (self.virtual.read_word(board, at + offset) for offset in range(0, size_bytes, WORD_BYTES))
         return StandaloneCounters.unpack(b"".join(word.to_bytes(WORD_BYTES, "little") for word in words))
+
+    def accounts(self) -> dict[int, Account]:
+        """Return what the boards have done since their resets, by number."""
+        virtual = self.virtual
+        return {
+            board.number: Account(virtual.cycles(index), virtual.slept_cycles(index), 0, virtual.stopped_s(index))
+            for index, board in enumerate(self.project.boards)
+        }
+
+    def activities(self, ms: float) -> tuple[BoardActivity, ...]:
+        """Let time pass, and return what the boards do meanwhile."""
+        before = self.accounts()
+        self.run(ms)
+        return activities_between(before, self.accounts(), {each.number: each.core_hz for each in self.project.boards})
 
     @property
     def first(self) -> int:

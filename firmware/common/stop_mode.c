@@ -1,0 +1,183 @@
+#include "stop_mode.h"
+
+#include "clock.h"
+#include "clock_source.h"
+#include "cycle_counter.h"
+#include "reset.h"
+#include "stop_family.h"
+#include "ticker.h"
+#include "watchdog.h"
+
+#define LSI_HZ 32000u
+#define US_PER_S 1000000u
+#define MS_PER_S 1000u
+#define FRACTIONS 16u /* of a cycle */
+
+enum {
+  TICK_MASK = 0x7FFF,   /* SSR counts down from here: a tick is a period of LSI */
+  MOST_TICKS = 24000,   /* in one piece: less than SSR takes around, and than the watchdog waits */
+  LEAST_TICKS = 64,     /* that are worth it */
+  MARGIN_TICKS = 8,     /* for starting the timer, and rounding */
+  MEASURED_TICKS = 128, /* awake, by which LSI is measured */
+  KEY_1 = 0xCA,
+  KEY_2 = 0x53
+};
+
+typedef struct {
+  uint32_t ticks;
+  uint32_t cycles;
+} mark_t;
+
+static mark_t awake_since;
+static mark_t begin; /* of the stop */
+static uint32_t tick_cycles; /* core cycles of a tick, times FRACTIONS; 0: not known yet */
+
+static uint32_t pin_lines(void) {
+  uint32_t lines = 0;
+  for (uint32_t i = 0; i < board_stop.pin_count; i++) lines |= 1u << board_stop.pins[i].line;
+  return lines;
+}
+
+/* The RTC, whose registers survive resets */
+
+/* SSR may change while it is read. */
+static uint32_t ticks_now(void) {
+  uint32_t ticks = RTC->SSR;
+  for (uint32_t again = RTC->SSR; again != ticks; again = RTC->SSR) ticks = again;
+  return ~ticks & TICK_MASK;
+}
+
+/* At the beginning of a tick. */
+static mark_t mark_now(void) {
+  uint32_t ticks = ticks_now();
+  uint32_t next = ticks;
+  while (next == ticks) next = ticks_now();
+  return (mark_t){next, cycle_counter_low()};
+}
+
+static void start_lsi(void) {
+  RCC->CSR |= RCC_CSR_LSION;
+  if (!clock_wait(&RCC->CSR, RCC_CSR_LSIRDY, RCC_CSR_LSIRDY)) reset_now();
+  uint32_t wanted = RCC_BDCR_RTCSEL_1 | RCC_BDCR_RTCEN;
+  if ((RCC->BDCR & (RCC_BDCR_RTCSEL | RCC_BDCR_RTCEN)) == wanted) return;
+  RCC->BDCR |= RCC_BDCR_BDRST; /* RTCSEL is written once */
+  RCC->BDCR = 0;
+  RCC->BDCR = wanted;
+}
+
+void stop_mode_begin(void) {
+  stop_family_begin();
+  start_lsi();
+  RTC->WPR = KEY_1;
+  RTC->WPR = KEY_2;
+  rtc_begin_init();
+  if (!clock_wait(&RTC_STATUS, RTC_INIT_ALLOWED, RTC_INIT_ALLOWED)) reset_now();
+  RTC->PRER = TICK_MASK; /* SSR counts LSI; the two prescalers are written one after the other */
+  RTC->PRER = TICK_MASK;
+  RTC->CR = RTC_CR_BYPSHAD | RTC_CR_WUCKSEL_0 | RTC_CR_WUCKSEL_1; /* the timer counts half of LSI */
+  rtc_end_init();
+  for (uint32_t i = 0; i < board_stop.pin_count; i++) {
+    stop_family_connect(board_stop.pins[i].port, board_stop.pins[i].line);
+  }
+  awake_since = mark_now();
+}
+
+/* SSR has gone around where the board was awake for too long. */
+static void measure_tick(const mark_t *now) {
+  uint32_t cycles = now->cycles - awake_since.cycles;
+  uint32_t ticks = (now->ticks - awake_since.ticks) & TICK_MASK;
+  bool is_known = cycles < clock_core_hz / 4u;
+  if (is_known && ticks < MEASURED_TICKS) return;
+  if (is_known) tick_cycles = cycles * FRACTIONS / ticks;
+  awake_since = *now;
+}
+
+/* Stopping */
+
+static void start_timer(uint32_t ticks) {
+  RTC->CR &= ~RTC_CR_WUTE;
+  (void)clock_wait(&RTC_STATUS, RTC_TIMER_IS_WRITABLE, RTC_TIMER_IS_WRITABLE);
+  RTC->WUTR = ticks / 2u - 1u;
+  rtc_clear_timer();
+  RTC->CR |= RTC_CR_WUTE | RTC_CR_WUTIE;
+}
+
+static void stop_timer(void) {
+  RTC->CR &= ~(RTC_CR_WUTE | RTC_CR_WUTIE);
+  rtc_clear_timer();
+}
+
+/* The application may have enabled some of these interrupts for lines of its own. Returns the lines that had an edge. */
+static uint32_t stop_core(uint32_t lines) {
+  uint32_t others[STOP_INTERRUPT_WORDS];
+  for (uint32_t i = 0; i < STOP_INTERRUPT_WORDS; i++) {
+    others[i] = board_stop.interrupts[i] & ~NVIC->ISER[i];
+    NVIC->ISER[i] = board_stop.interrupts[i];
+  }
+  (void)stop_family_take_edges(lines);
+  STOP_EXTI_MASK |= lines;
+  stop_family_select();
+  SCB->SCR |= SCB_SCR_SLEEPDEEP_Msk;
+  __DSB();
+  __WFI();
+  SCB->SCR &= ~SCB_SCR_SLEEPDEEP_Msk;
+  STOP_EXTI_MASK &= ~lines;
+  stop_timer();
+  uint32_t edges = stop_family_take_edges(lines);
+  __DSB();
+  for (uint32_t i = 0; i < STOP_INTERRUPT_WORDS; i++) {
+    NVIC->ICER[i] = others[i];
+    NVIC->ICPR[i] = others[i];
+  }
+  return edges;
+}
+
+static stop_mode_end_t stop_for(uint32_t ticks) {
+  uint32_t pins = pin_lines();
+  uint32_t start = ticks_now();
+  start_timer(ticks);
+  uint32_t edges = stop_core(pins | 1u << STOP_TIMER_LINE);
+  watchdog_refresh();
+  if (edges & 1u << board_stop.pins[0].line) return STOP_MODE_BY_HOST;
+  bool is_over = ((ticks_now() - start) & TICK_MASK) >= (ticks & ~1u);
+  return is_over && !(edges & pins) ? STOP_MODE_BY_TIMER : STOP_MODE_BY_LINE;
+}
+
+/* Ticks of a stop from which the board is back before `cycles` are over. */
+static uint32_t ticks_within(uint64_t cycles) {
+  uint32_t wake_ticks = board_stop.wake_us * LSI_HZ / US_PER_S + MARGIN_TICKS;
+  uint32_t most = UINT32_MAX / 2u; /* the cycle counter must not go around */
+  uint32_t own = cycles < most ? (uint32_t)cycles : most;
+  uint32_t ticks = own / tick_cycles * FRACTIONS + own % tick_cycles * FRACTIONS / tick_cycles;
+  return ticks > wake_ticks ? ticks - wake_ticks : 0;
+}
+
+bool stop_mode_pays(uint64_t cycles) {
+  if (tick_cycles && ticks_within(cycles) < LEAST_TICKS) return false;
+  begin = mark_now();
+  measure_tick(&begin);
+  return tick_cycles != 0;
+}
+
+stop_mode_end_t stop_mode_enter(uint64_t cycles) {
+  uint32_t wanted = ticks_within(cycles);
+  uint32_t passed = 0;
+  uint32_t last = begin.ticks;
+  stop_mode_end_t end = STOP_MODE_BY_TIMER;
+  while (end == STOP_MODE_BY_TIMER && passed + LEAST_TICKS <= wanted) {
+    uint32_t left = wanted - passed;
+    end = stop_for(left < MOST_TICKS ? left : (uint32_t)MOST_TICKS);
+    uint32_t now = ticks_now();
+    passed += (now - last) & TICK_MASK;
+    last = now;
+  }
+  if (stop_family_is_slow() && !clock_raise(&board_clock)) reset_now();
+  mark_t back = mark_now();
+  passed += (back.ticks - last) & TICK_MASK;
+  uint32_t cycles_passed = (uint32_t)((uint64_t)passed * tick_cycles / FRACTIONS);
+  awake_since = (mark_t){back.ticks, begin.cycles + cycles_passed};
+  ticker_ms += cycles_passed / (clock_core_hz / MS_PER_S);
+  cycle_counter_jump(awake_since.cycles + cycle_counter_low() - back.cycles);
+  (void)cycle_counter_now(); /* it may have gone around */
+  return end;
+}
