@@ -1,17 +1,21 @@
-"""Boards without a host on virtual boards: how they recover from faults by themselves."""
+"""Boards without a host on virtual boards: how they recover from faults by themselves, and what current they draw."""
 
 import random
 import re
 import tempfile
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+
 from common.benchmark import OUTPUT, SEEDS, benchmark, option
+from common.networks import CALIBRATION_COUNT, NETWORKS, QUIET
 from common.tables import Cell, MarkdownTable, output_to
-from rigs.faulty_boards import MS_PS
+from programs.firmware_build import build_folder
+from rigs.faulty_boards import MS_PS, inputs_and_outputs
 from rigs.standalone_boards import (
     DIVISIONS,
     Division,
@@ -22,7 +26,20 @@ from rigs.standalone_boards import (
     heal,
     interrupt_latencies,
     standalone_boards,
+    write_applications,
 )
+from tinysplit import pipeline
+from tinysplit.boards.board import SUPPLY_V
+from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.choices import LowPower, Slices
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.samples import load_samples
+from tinysplit.project.energy import board_energy_j
+from tinysplit.project.manifest import Project
+from tinysplit.project.standalone import ProjectStandalone
+from tinysplit.slices.settings import Search
+from tinysplit.split.problem import Objective
+from tinysplit.split.report.figures import battery_life_s
 from virtual_stm32 import ResetCause
 
 MS_PER_S = 1000
@@ -203,3 +220,89 @@ def _recoveries(boards: StandaloneBoards, fault: Fault, seeds: range) -> Recover
 
 def _all_have(boards: StandaloneBoards, wanted: Mapping[int, int]) -> bool:
     return all(boards.right_of[index] >= count for index, count in wanted.items())
+
+
+RATE_HZ = 1.0
+BATTERY_MAH = 1000.0
+FIRST_INPUTS = 4  # until the boards are in a steady state: a host may look in for 2 s
+COUNTED_INPUTS = 4
+POWERED = (
+    ("nucleo_l452re", "nucleo_l452re"),
+    ("nucleo_g071rb", "nucleo_l412kb"),
+    ("nucleo_f401re", "nucleo_g071rb"),
+    ("nucleo_l4r5zi", "nucleo_h743zi"),
+)
+
+
+@benchmark(
+    "power",
+    "10 minutes",
+    option("--only", default="", metavar="TEXT", help="regular expression of the boards' names"),
+    OUTPUT,
+)
+def power(options: Namespace) -> None:
+    """Measure the mean current of boards without a host that get an input a second: asleep in between, and stopped.
+
+    Keyword spotting of MLPerf Tiny in whole layers. The currents are those of the board files for the time that virtual
+    boards run, sleep and stop.
+    """
+    times = ("runs, ms", "sleeps, ms", "stops, ms")
+    results = ("mean mA", "estimated, %", f"days with {BATTERY_MAH:g} mAh", "flash", "RAM", "right", "wrong")
+    with tempfile.TemporaryDirectory() as temporary, output_to(options.output):
+        MarkdownTable("boards", "between inputs", numbers=(*times, *results)).print(
+            _powers(Path(temporary), options.only)
+        )
+
+
+def _powers(folder: Path, only: str) -> Iterator[Sequence[Cell]]:
+    for names in POWERED:
+        for low_power in (LowPower.SLEEP, LowPower.STOP):
+            if re.search(only, " ".join(names)):
+                yield _power(folder / f"{'-'.join(names)}-{low_power}", names, low_power)
+
+
+def _power(out: Path, names: Sequence[str], low_power: LowPower) -> Sequence[Cell]:
+    project, report = _built(out, names, low_power)
+    alone = project.standalone.estimated if project.standalone else None
+    with standalone_boards(project, out / "project") as boards:
+        boards.run(1000 * FIRST_INPUTS / RATE_HZ)
+        right = boards.right
+        found = boards.activities(1000 * COUNTED_INPUTS / RATE_HZ)
+        activities = [each.during(each.span_s / COUNTED_INPUTS) for each in found]
+        counted = boards.right - right, len(boards.wrong)
+    measured_w, estimated_w = (
+        RATE_HZ * sum(board_energy_j(project.board(each.board), each) or 0.0 for each in every)
+        for every in (activities, alone.boards if alone else ())
+    )
+    times = [[each.run_s for each in activities], [each.sleep_s for each in activities]]
+    times.append([each.stop_s for each in activities])
+    days = battery_life_s(measured_w, BATTERY_MAH) / 86400
+    return (
+        ", ".join(name.removeprefix("nucleo_").upper() for name in names),
+        low_power.value,
+        *(" + ".join(f"{1000 * seconds:.1f}" for seconds in each) for each in times),
+        f"{1000 * measured_w / SUPPLY_V:.3f}",
+        f"{100 * (estimated_w / measured_w - 1):+.1f}",
+        f"{days:.0f}",
+        *(" + ".join(map(str, each)) for each in report),
+        *counted,
+    )
+
+
+def _built(out: Path, names: Sequence[str], low_power: LowPower) -> tuple[Project, tuple[list[int], list[int]]]:
+    """Build keyword spotting, and return the bytes of flash and RAM of the programs."""
+    network = NETWORKS["KWS"]
+    out.mkdir()
+    samples = load_samples(network.samples or Path(), network.graph()).first(CALIBRATION_COUNT)
+    np.savez(out / "samples.npz", x=samples.x)
+    settings = CostSettings(use_all=True, objective=Objective.THROUGHPUT)
+    context = pipeline.Context.load(network.model, names, settings, QUIET)
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
+    standalone = ProjectStandalone(frame_us=round(1e6 / RATE_HZ), low_power=low_power)
+    context = replace(context, programs=ProgramOptions(standalone=standalone))
+    project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
+    inputs, expected = inputs_and_outputs(out / "project", project)
+    write_applications(project, out / "project", inputs, expected.shape[1])
+    report = build_folder(project, out / "project")
+    sizes = [each.sizes for each in report.boards]
+    return project, ([each.flash.used_bytes for each in sizes], [each.ram_bytes for each in sizes])
