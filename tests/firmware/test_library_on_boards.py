@@ -1,5 +1,6 @@
 """Libraries of a split network in a program of CubeMX's shape, on virtual boards, beside the generated project."""
 
+import shutil
 import subprocess
 from dataclasses import replace
 from functools import cache
@@ -9,7 +10,7 @@ import pytest
 
 from libraries.boards import Programs
 from rigs.faulty_boards import MS_PS
-from rigs.standalone_boards import SAMPLES, Division, StandaloneBoards, standalone_boards, standalone_project
+from rigs.standalone_boards import DIVISIONS, SAMPLES, Division, StandaloneBoards, standalone_boards, standalone_project
 from session.shared_folder import made_once
 from tinysplit.project.manifest import Project
 from virtual_stm32 import ResetCause
@@ -32,7 +33,9 @@ def programs(division: Division, *defines: str) -> tuple[Project, Path]:
         out.mkdir()
         Programs(project, folder, out).hal(*defines)
 
-    return project, made_once("-".join(("hal", *division.boards, *defines)), make) / "project"
+    return project, made_once(
+        "-".join(("hal", division.title, *division.boards, *defines)).replace(" ", "-"), make
+    ) / "project"
 
 
 def period_ms(boards: StandaloneBoards) -> float:
@@ -69,6 +72,36 @@ def test_three_boards_compute_and_go_on_after_resets(defines: tuple[str, ...]) -
         before = boards.right
         boards.run(200)
         assert boards.right > before
+        assert not boards.wrong
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_library_and_a_generated_program_work_together(number: int, tmp_path: Path) -> None:
+    project, folder = standalone_project(PAIR)
+    mixed = Programs(project, folder, tmp_path)
+    mixed.hal(numbers=[number])
+    other = project.board(3 - number)
+    other.elf(mixed.out).parent.mkdir(parents=True)
+    shutil.copyfile(other.elf(folder), other.elf(mixed.out))
+    with standalone_boards(project, mixed.out) as boards:
+        boards.run(300)
+        assert boards.right >= SAMPLES
+        before = boards.right
+        boards.virtual.reset_board(number - 1, ResetCause.PIN)
+        boards.run(RECOVERY_MS)
+        assert boards.right > before
+        assert not boards.wrong
+
+
+@pytest.mark.parametrize(
+    "division",
+    [each for each in DIVISIONS if each.title in {"rows", "channels"}],
+    ids=lambda each: f"{each.title} {len(each.boards)}",
+)
+def test_divided_layers_compute_over_the_port_to_the_hal(division: Division) -> None:
+    with standalone_boards(*programs(division)) as boards:
+        boards.run(400)
+        assert boards.right >= SAMPLES
         assert not boards.wrong
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from programs.firmware_build import FLAGS, LINKING, WARNINGS
@@ -45,9 +45,9 @@ class Programs:
         shutil.copyfile(folder.parent / "samples.npz", out / "samples.npz")
         write_library(project, folder, self.libraries)
 
-    def hal(self, *defines: str) -> None:
-        """Compile programs of CubeMX's shape, over the port to ST's HAL."""
-        for each in self.project.boards:
+    def hal(self, *defines: str, numbers: Collection[int] = ()) -> None:
+        """Compile programs of CubeMX's shape, over the port to ST's HAL, of all boards or those of these numbers."""
+        for each in (board for board in self.project.boards if not numbers or board.number in numbers):
             own = self.out / each.directory
             firmware = own / "lib" / "tinysplit_firmware" / "src"
             start = [*(firmware / f"{name}.c" for name in _START), C / "hal" / "hal.c"]
