@@ -36,6 +36,7 @@ static inline void uart_take_flags(uart_t *uart, uint32_t status) {
   if ((status & UART_LINE_ERRORS) && uart->line_errors < UINT8_MAX) uart->line_errors++;
 }
 
+#ifdef STOP_MODE
 /* Whether a byte is leaving. */
 static inline bool uart_is_sending(const uart_t *uart) { return !(uart_status(uart->registers) & UART_SENT); }
 
@@ -44,5 +45,6 @@ static inline void uart_listen(const uart_t *uart, bool does) {
   uint32_t others = uart->registers->CR1 & ~USART_CR1_RE;
   uart->registers->CR1 = does ? others | USART_CR1_RE : others;
 }
+#endif
 
 #endif
