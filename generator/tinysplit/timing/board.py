@@ -252,9 +252,9 @@ class SimulatedBoard:
         if step.transfer in self._streamed_from:
             return
         waited_s = yield from self.wait(receiver.full, moves=is_blocking)
+        self._await_frames(receiver.cut.payload_bytes, wire_s, waited_s)
         self._end_rest(self._env.now - min(waited_s, wire_s))
         self._heard_s = self._env.now
-        self._await_frames(receiver.cut.payload_bytes, wire_s, waited_s)
         if is_blocking:
             if self._parts.overlaps:
                 self._hidden(step.tensor, waited_s, wire_s)
