@@ -30,7 +30,7 @@ from tinysplit.common.errors import CheckFailedError, InputError, ToolError, Usa
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.project_files import LIST_NAME, MANIFEST_NAME, VALIDATION_NAME
 from tinysplit.common.secret_key import SecretKey
-from tinysplit.explore.journal import Journal
+from tinysplit.explore.journal import SCHEMA_VERSION, Journal
 from tinysplit.explore.prices import read_prices
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.sample_files import SampleEnds, SampleFile
@@ -111,7 +111,7 @@ def _journal() -> bytes:
     point = {"latency_s": 0.1, "energy_j": 0.2, "period_s": 0.1, "assignment": [0, 1], "copies": [], "proved": True}
     outcome = {"model": "00", "bits": 8, "baud": 921600, "boards": [BOARD, BOARD]}
     lines = [
-        {"schema_version": 2, "tinysplit": "0.1.0"},
+        {"schema_version": SCHEMA_VERSION, "tinysplit": "0.1.0"},
         {**outcome, "points": [point, point], "why_not": "", "complete": True},
         {**outcome, "boards": [BOARD], "baud": 0, "points": [], "why_not": "it does not fit", "complete": False},
     ]
