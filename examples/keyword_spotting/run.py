@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tinysplit import api
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError
 from tinysplit.project.manifest import Project
+from tinysplit.split.report.figures import battery_text
 from tinysplit_hil.rig.project_rig import project_rig
 from virtual_stm32 import VirtualRig
 from virtual_stm32.symbols import load_program
@@ -38,6 +39,7 @@ MICROPHONE_FILES = (
 FUNCTIONS = ("begin", "input", "output", "failure", "idle")
 HOP_HANDLER = "application_DMA1_Channel1_IRQHandler"
 CLOCK_HZ = 80_000_000
+BATTERY_MAH = 2000.0
 TAIL_S = 0.3  # of silence behind the recording
 PS_PER_S = 10**12
 
@@ -148,6 +150,7 @@ def print_figures(project: Project, folder: Path, heard: Heard) -> None:
     shares = " and ".join(f"{100 * asleep:.0f} %" for asleep in heard.asleep)
     energy_mj = 1000 * sum(watts) * period_s
     print(f"mean power {1000 * sum(watts):.1f} mW, {energy_mj:.2f} mJ an inference (MCUs only; asleep {shares})")
+    print(battery_text(sum(watts), BATTERY_MAH))
     for built in api.build(folder).boards:
         print(f"board {built.number}: {built.flash_bytes} bytes of flash, {built.ram_bytes} of RAM")
 
