@@ -9,7 +9,7 @@
 
 #include "link.h"
 
-enum { UART_LINK_CHUNK_BYTES = 128 };
+enum { UART_LINK_CHUNK_BYTES = 64 };
 
 typedef struct {
   link_t *link;

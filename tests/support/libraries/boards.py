@@ -114,7 +114,8 @@ def _linker_script(board: Board, generated: Path) -> str:
 def _compiled(out: Path, flags: Iterable[str], includes: Iterable[Path], sources: Iterable[Path]) -> list[Path]:
     objects = []
     for source in sources:
-        objects.append(out / f"{source.parent.name}-{source.stem}.o")
+        objects.append(out / source.parent.name / f"{source.stem}.o")  # as linker scripts know layers, for code in RAM
+        objects[-1].parent.mkdir(exist_ok=True)
         command = [COMPILER, *flags, *(f"-I{path}" for path in includes), "-c", str(source), "-o", str(objects[-1])]
         subprocess.run(command, check=True)
     return objects
