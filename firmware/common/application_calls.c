@@ -19,16 +19,17 @@ void application_calls_leave(void) { kept_call = 0; }
 extern void (*const __init_array_start[])(void);
 extern void (*const __init_array_end[])(void);
 
-void application_calls_prepare(void) {
+bool application_calls_prepare(void) {
   for (void (*const *each)(void) = __init_array_start; each != __init_array_end; each++) (*each)();
   uint32_t call = kept_call ^ KEPT_KEY;
   application_calls_leave();
-  if (reset_cause != RESET_WATCHDOG || call == 0 || call > APPLICATION_CALL_IDLE) return;
+  if (reset_cause != RESET_WATCHDOG || call == 0 || call > APPLICATION_CALL_IDLE) return false;
   run_error = ERROR_APPLICATION_BLOCKED;
   run_error_detail = call;
   standalone_note_failure();
   host_tell_error(ERROR_APPLICATION_BLOCKED, call);
-  application_calls_failure();
+  if (call == APPLICATION_CALL_BEGIN) application_calls_failure(); /* it may never return */
+  return call != APPLICATION_CALL_BEGIN && call != APPLICATION_CALL_FAILURE;
 }
 
 #if APPLICATION_FAILURE

@@ -32,21 +32,32 @@ void application_calls_enter(application_call_t call);
 void application_calls_leave(void);
 
 /* Constructs static objects of C++, and says that the application has blocked the board until the watchdog reset it, if
- * it has. */
-void application_calls_prepare(void);
+ * it has. Returns whether the application is to be told, after it has begun: not where telling it has blocked the board,
+ * which would go on for ever.
+ */
+bool application_calls_prepare(void);
 
 /* Tells the application why a run has ended (run_error). */
 void application_calls_tell_failure(void);
 
+static inline void application_calls_failure(void) {
+#if APPLICATION_FAILURE
+  application_calls_tell_failure();
+#endif
+}
+
 /* To be called once, after all of the firmware has begun. */
 static inline void application_calls_begin(void) {
 #if APPLICATION_IS_CALLED
-  application_calls_prepare();
+  bool is_to_be_told = application_calls_prepare();
 #endif
 #if APPLICATION_BEGIN
   application_calls_enter(APPLICATION_CALL_BEGIN);
   application_begin();
   application_calls_leave();
+#endif
+#if APPLICATION_IS_CALLED
+  if (is_to_be_told) application_calls_failure();
 #endif
 }
 
@@ -70,12 +81,6 @@ static inline void application_calls_output(const void *output) {
   application_calls_leave();
 #else
   (void)output;
-#endif
-}
-
-static inline void application_calls_failure(void) {
-#if APPLICATION_FAILURE
-  application_calls_tell_failure();
 #endif
 }
 

@@ -101,6 +101,7 @@ void application_begin(void) {{
   *(volatile uint32_t *)0xE000E200 = 1;
 }}
 void application_failure(uint8_t why, uint8_t board) {{
+  while (!begun) continue; /* as one that needs what application_begin has switched on */
   failures++;
   reason = why;
   board_of_failure = board;
