@@ -42,6 +42,13 @@ static void drop_late(void) {
   }
 }
 
+/* The board has waited, for the application or for its neighbours: what was due meanwhile is neither late nor left out.
+ * Each time it waits, so that nobody has to count hours of it. */
+static void forget_due(void) {
+  uint64_t now = cycle_counter_now();
+  while (due + period() <= now) due += period();
+}
+
 static uint64_t left(void) {
   uint64_t now = cycle_counter_now();
   return now < due ? due - now : 0;
@@ -77,10 +84,12 @@ static void call(void) {
 
 /* While the board waits. It stays awake before an input that is due before the next tick. */
 static bool ask(void) {
-  if (!is_asking || is_there || !transfers_are_joined()) return true;
-  uint64_t ticks = STANDALONE_FRAME_US ? left() : 0;
+  if (!is_asking || is_there) return true;
+  bool is_joined = transfers_are_joined();
+  uint64_t ticks = STANDALONE_FRAME_US && is_joined ? left() : 0;
   if (ticks) return ticks > ticker_left();
-  call();
+  if (is_joined) call();
+  if (STANDALONE_FRAME_US && !is_there) forget_due();
   return true;
 }
 

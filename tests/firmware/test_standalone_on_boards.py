@@ -150,6 +150,16 @@ def test_inputs_come_at_their_rate_and_late_ones_are_counted(
         assert is_right(counters.inputs, counters.dropped), counters
 
 
+def test_inputs_that_the_application_does_not_have_are_not_left_out() -> None:
+    with opened(standalone=ProjectStandalone(frame_us=40_000)) as boards:
+        boards.run(100)
+        boards.set(boards.first, "is_silent", 1)
+        boards.run(500)
+        boards.set(boards.first, "is_silent", 0)
+        check_recovery(boards)
+        assert boards.counters(boards.first).dropped == 0
+
+
 @pytest.mark.parametrize("division", [DIVISIONS[0], DIVISIONS[5]], ids=lambda each: each.title)
 def test_an_interrupt_of_the_application_waits_for_short_critical_sections_only(division: Division) -> None:
     with standalone_boards(*standalone_project(division)) as boards:
