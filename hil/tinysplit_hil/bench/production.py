@@ -17,6 +17,7 @@ from rich.console import Console
 
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.project_files import LIST_NAME
 from tinysplit.project.manifest import Project
 from tinysplit.settings.measurement import PROGRAMMER
 from tinysplit.settings.result_files import FORCE
@@ -53,6 +54,10 @@ class ProductionLog:
     @classmethod
     def read(cls, path: Path, project: Project) -> Self:
         """Read a log, which need not be there yet. Raises InputError for other files, and logs of other projects."""
+        if folder := next((each for each in path.resolve().parents if (each / LIST_NAME).is_file()), None):
+            raise InputError(
+                f"{path} is inside the generated folder {folder}, which is replaced as a whole: name a file outside"
+            )
         try:
             with path.open("a+", encoding="utf-8") as file:  # it has to be writable before anything is flashed
                 file.seek(0)
@@ -60,7 +65,7 @@ class ProductionLog:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
             raise InputError(f"{path} cannot be used as a log ({reason}): name another file") from None
-        lines = tuple(_parsed(path, number, text) for number, text in enumerate(texts, 1))
+        lines = tuple(_parsed(path, number, text) for number, text in enumerate(texts, 1) if text.strip())
         own = f"{project.project_hash:08x}"
         if other := next((line.project_hash for line in lines if line.project_hash != own), None):
             raise InputError(f"{path} is the log of project {other}, this one is {own}: name another file")
@@ -80,7 +85,12 @@ class ProductionLog:
     def append(self, lines: list[LogLine]) -> None:
         """Add lines to the file."""
         with self.path.open("a", encoding="utf-8") as file:
-            file.writelines(f"{json.dumps(line.model_dump())}\n" for line in lines)
+            before = "" if self._is_whole() else "\n"
+            file.write(before + "".join(f"{json.dumps(line.model_dump())}\n" for line in lines))
+
+    def _is_whole(self) -> bool:
+        """Whether the last line has an end, which an editor may have taken away."""
+        return self.path.read_bytes()[-1:] in {b"", b"\n"}
 
 
 def _parsed(path: Path, number: int, text: str) -> LogLine:
@@ -88,7 +98,7 @@ def _parsed(path: Path, number: int, text: str) -> LogLine:
         return LogLine.model_validate_json(text)
     except ValidationError as error:
         mistake = first_mistake(error)
-        raise InputError(f"{path} is no log of flashing: line {number}: {mistake}: name another file") from None
+        raise InputError(f"{path} is no log of flashing: line {number}: {mistake}: mend the line, or name another file") from None
 
 
 def flash_unit(

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from commands.command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from rigs.bench import ACR, IDCODE, OPTIONS, SERIALS, Desk, desk_in
 from tinysplit.cli.app import app
+from tinysplit.common.project_files import LIST_NAME
 from tinysplit_hil.bench import flash
 
 FIRST, SECOND = SERIALS
@@ -131,6 +132,25 @@ def test_another_file_is_no_log(desk: Desk, content: str | bytes, message: str) 
     log_of(desk).write_bytes(data)
     assert message in flash_unit(desk, expect=BAD_INPUT)
     assert log_of(desk).read_bytes() == data
+    assert desk.calls == []
+
+
+def test_a_log_that_was_edited_goes_on(desk: Desk) -> None:
+    flash_unit(desk)
+    log_of(desk).write_text("\n" + log_of(desk).read_text().rstrip("\n"))
+    for ids in (G0_UNITS[1], (5, 6)):
+        plug_in(desk, ids)
+        flash_unit(desk)
+    texts = filter(None, log_of(desk).read_text().splitlines())
+    assert [json.loads(text)["unit"] for text in texts] == [1, 1, 2, 2, 3, 3]
+
+
+def test_a_log_in_a_generated_folder_is_refused(desk: Desk) -> None:
+    (desk.out / LIST_NAME).touch()
+    log = desk.out / "production.jsonl"
+    line = run("flash", str(desk.out), "--rig", str(desk.rig), "--production", str(log), expect=BAD_INPUT)
+    assert "is inside the generated folder" in line
+    assert not log.exists()
     assert desk.calls == []
 
 
