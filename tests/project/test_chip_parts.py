@@ -48,6 +48,9 @@ def test_what_is_free_may_be_used(tmp_path: Path) -> None:
         ('interrupts = ["USART1"]', "interrupt USART1 is used by the firmware: USART1"),
         ('interrupts = ["TIM33"]', "TIM33 is no interrupt of this device: src/vectors.c has all names"),
         ('pins = ["A8"]', 'has to be the name of a pin, as "PA5"'),
+        ('pins = ["PA09"]', 'has to be the name of a pin, as "PA5"'),
+        ('pins = ["PA16"]', 'has to be the name of a pin, as "PA5"'),
+        ('peripherals = ["tim2"]', 'has to be the name of a peripheral, as "TIM3"'),
         ('pin = ["PA8"]', "pin"),
         ("pins = [", "not a TOML file"),
     ],
@@ -55,3 +58,9 @@ def test_what_is_free_may_be_used(tmp_path: Path) -> None:
 def test_what_the_firmware_has_and_mistakes_are_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=f"application.toml: .*{message}|application.toml: {message}"):
         check(tmp_path, text)
+
+
+def test_a_file_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path) -> None:
+    (tmp_path / "application.toml").symlink_to(tmp_path / "nowhere.toml")
+    with pytest.raises(InputError, match="application.toml cannot be read"):
+        check_application_parts(tmp_path, PARTS, DEVICE)

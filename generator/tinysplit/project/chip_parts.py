@@ -11,7 +11,9 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, matching
 from tinysplit.common.project_files import APPLICATION_PARTS
 
-Pin = Annotated[str, AfterValidator(matching(r"P[A-K]\d{1,2}", 'the name of a pin, as "PA5"'))]
+Pin = Annotated[str, AfterValidator(matching(r"P[A-K](\d|1[0-5])", 'the name of a pin, as "PA5"'))]
+
+Peripheral = Annotated[str, AfterValidator(matching(r"[A-Z][A-Za-z0-9_]*", 'the name of a peripheral, as "TIM3"'))]
 
 
 class FirmwarePart(FileModel):
@@ -43,7 +45,7 @@ class ApplicationParts(FileModel):
     """`application.toml` of a board's project: what the application uses beside the firmware."""
 
     pins: tuple[Pin, ...] = ()
-    peripherals: tuple[str, ...] = ()
+    peripherals: tuple[Peripheral, ...] = ()
     interrupts: tuple[str, ...] = ()
 
     def conflicts(self, parts: Sequence[FirmwarePart]) -> Iterator[str]:
@@ -63,7 +65,7 @@ def check_application_parts(directory: Path, parts: Sequence[FirmwarePart], inte
     Raises InputError for what the firmware has, too, and for interrupts that are none of the device's `interrupts`.
     """
     path = directory / APPLICATION_PARTS
-    if not path.is_file():
+    if not (path.exists() or path.is_symlink()):
         return
     wanted = read_toml(path, ApplicationParts)
     for name in wanted.interrupts:
