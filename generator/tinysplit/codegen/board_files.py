@@ -153,6 +153,8 @@ def firmware_parts(firmware: BoardFirmware) -> Iterator[FirmwarePart]:
     yield FirmwarePart(name=counter, note="counts cycles")
     yield FirmwarePart(name="IWDG")
     yield FirmwarePart(name="MPU")
+    if firmware.weights:
+        yield FirmwarePart(name="CRC", note="checks weights")
     pins = (host.tx.name, host.rx.name)
     yield FirmwarePart(name=host.name, pins=pins, interrupts=(host.irq_name,), priority=HOST_PRIORITY)
     for port in _link_ports(firmware):
