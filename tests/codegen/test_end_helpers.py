@@ -80,7 +80,7 @@ def stepped(values: np.ndarray, form: ValueFormat, scale: float, zero: int) -> n
 
 @pytest.mark.parametrize("language", [0, 1], ids=["C", "C++"])
 @pytest.mark.parametrize("form", FORMATS, ids=str)
-@pytest.mark.parametrize(("scale", "zero"), [(1 / 255, 0), (0.58470, 83), (40.0, -7)])
+@pytest.mark.parametrize(("scale", "zero"), [(1 / 255, 0), (0.58470, 83), (40.0, -7), (-1 / 255, 255)])
 def test_inputs_are_those_of_the_reference(
     form: ValueFormat, scale: float, zero: int, language: int, tmp_path: Path
 ) -> None:
