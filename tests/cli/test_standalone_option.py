@@ -171,6 +171,16 @@ MISTAKES: tuple[tuple[str, Change, str], ...] = (
     ("src/application_more.c", lambda _text: "void application_idle(void) {}\n", "defines application_idle twice"),
     (
         "include/application.h",
+        lambda text: text.replace("#define APPLICATION_OUTPUT", "#define NO_OUTPUT"),
+        "does not say whether it has application_output",
+    ),
+    (
+        "include/application.h",
+        lambda text: text.replace("#define APPLICATION_IDLE", "#define APPLICATION_INPUT 1\n#define APPLICATION_IDLE"),
+        "has application_input, and another board has the input",
+    ),
+    (
+        "include/application.h",
         lambda text: text.replace("APPLICATION_IDLE 1", "APPLICATION_IDLE 0"),
         "",
     ),

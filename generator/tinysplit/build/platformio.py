@@ -48,6 +48,15 @@ _APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the lin
         re.compile(r"#error \W+application_(\w+) is needed"),
         "has no application_{0}, but its board begins runs: set APPLICATION_{1} to 1 in application.h, and define it",
     ),
+    (
+        re.compile(r"#error \W+APPLICATION_(\w+) is not defined"),
+        "does not say whether it has application_{0}, and its board has the {0}: define APPLICATION_{1} in "
+        "application.h, as 1 or 0",
+    ),
+    (
+        re.compile(r"#error \W+application_(\w+) is of another board"),
+        "has application_{0}, and another board has the {0}: leave the function and APPLICATION_{1} out here",
+    ),
 )
 _ERRORS = (  # of the compiler, the linker and SCons; then of PlatformIO and Python
     re.compile(r"error: (?!ld returned)|undefined reference|/ld: (?!.*: in function )|^\*\*\* "),
@@ -181,7 +190,7 @@ def _failure(directory: Path, output: str) -> TinysplitError:
     for pattern, text in _APPLICATION_MISTAKES:
         if mistake := pattern.search(output):
             name = mistake.group(1)
-            return InputError(f"the application of {directory.name} {text.format(name, name.upper())}")
+            return InputError(f"the application of {directory.name} {text.format(name.lower(), name.upper())}")
     return ToolError(f"building {directory} failed: {first_error(output)} (log: {directory / LOG_IN_PROJECT})")
 
 
