@@ -7,6 +7,7 @@ import typer
 from tinysplit.cli.basic_options import Folder, Json, emit, messages
 from tinysplit.cli.options import Rig
 from tinysplit.common.choices import VIRTUAL
+from tinysplit.common.errors import ToolError
 from tinysplit.project.manifest import Project
 
 
@@ -26,3 +27,5 @@ def monitor(
     note_outdated(project, folder, messages)
     boards = watch_folder(project, folder, rig, seconds)
     emit(as_json, watched_to_json(boards), lambda console: print_watched(boards, console))
+    if silent := [board for board in boards if board.error]:
+        raise ToolError(f"{len(silent)} of {len(boards)} boards cannot be watched: {silent[0].error}")

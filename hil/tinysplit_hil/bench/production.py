@@ -98,7 +98,9 @@ def _parsed(path: Path, number: int, text: str) -> LogLine:
         return LogLine.model_validate_json(text)
     except ValidationError as error:
         mistake = first_mistake(error)
-        raise InputError(f"{path} is no log of flashing: line {number}: {mistake}: mend the line, or name another file") from None
+        raise InputError(
+            f"{path} is no log of flashing: line {number}: {mistake}: mend the line, or name another file"
+        ) from None
 
 
 def flash_unit(
