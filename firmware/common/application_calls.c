@@ -7,6 +7,9 @@
 #include "standalone.h"
 #include "transfers.h"
 
+/* Nothing in this file runs for each byte: its size counts. */
+#pragma GCC optimize("Os")
+
 #define KEPT_KEY 0x7E57A991u
 
 static uint32_t kept_call __attribute__((section(".noinit")));

@@ -11,6 +11,9 @@
 #include "ticker.h"
 #include "transfers.h"
 
+/* Nothing in this file runs for each byte: its size counts. */
+#pragma GCC optimize("Os")
+
 #define HZ_PER_MHZ 1000000u
 
 enum { GUARD_BYTES = 8, GUARD_BYTE = 0xA5 };

@@ -130,10 +130,10 @@ static void obey(const run_request_t *request) {
     stop();
   } else if (request->run != run_number) {
     code = begin(request->run, &detail);
-  } else if (run_state == RUN_STOPPED) {
+  } else if (run_state == RUN_STOPPED || standalone_is_own()) {
     code = ERROR_BUSY;
   }
-  standalone_yield();
+  if (code != ERROR_BUSY) standalone_yield();
   host_tell_obeyed(request->type, request->sequence, code, detail);
 }
 

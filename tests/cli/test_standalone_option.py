@@ -231,5 +231,7 @@ def test_mistakes_of_an_application_are_one_line_each(split_file: Path, tmp_path
             path.unlink()
         elif text:
             path.write_text(before)
+    with (project / "src" / "application.c").open("a") as source:
+        source.write("/* changed */\n")
     watched = CliRunner().invoke(app, ("monitor", str(built), "--seconds", "0.01"))
     assert f"board 2 ({G071}) runs what was built from other files" in watched.stderr

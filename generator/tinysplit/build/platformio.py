@@ -33,6 +33,12 @@ _APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the lin
         "has no include/application.h: `tinysplit generate` writes one where there is none",
     ),
     (
+        re.compile(
+            r"undefined reference to \W+(operator (?:new|delete)|__cxa_\w+|std::|__gxx_\w+|vtable for __cxxabi)"
+        ),
+        "needs the library of C++, without which boards do ({0}): leave out new, delete, virtual destructors and exceptions",
+    ),
+    (
         re.compile(r"undefined reference to \W+application_(\w+)"),
         "does not define application_{0}: define it, or set APPLICATION_{1} to 0 in application.h",
     ),
@@ -50,8 +56,7 @@ _APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the lin
     ),
     (
         re.compile(r"#error \W+APPLICATION_(\w+) is not defined"),
-        "does not say whether it has application_{0}, and its board has the {0}: define APPLICATION_{1} in "
-        "application.h, as 1 or 0",
+        "does not say whether it has application_{0} for its board's {0}: define APPLICATION_{1} in application.h as 1 or 0",
     ),
     (
         re.compile(r"#error \W+application_(\w+) is of another board"),
