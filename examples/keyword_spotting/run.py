@@ -80,9 +80,11 @@ def generate(network: Path, out: Path) -> Path:
     calibration = np.load(HERE / "calibration.npz")["x"].reshape(-1, *graph.sample_shape)
     programs = api.ProgramSettings(is_standalone=True)
     made = api.generate(network, found, calibration, out, programs=programs)
-    for board in made.project.boards:
-        add_application(out / board.directory, "input" if board.takes_input else "output")
-    (out / made.project.boards[0].directory / "include" / "application_tables.h").write_text(tables())
+    table_file = out / made.project.boards[0].directory / "include" / "application_tables.h"
+    if not table_file.exists():  # else the applications are there, and the user's
+        for board in made.project.boards:
+            add_application(out / board.directory, "input" if board.takes_input else "output")
+        table_file.write_text(tables())
     api.build(out).check()
     return out
 

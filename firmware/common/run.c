@@ -4,7 +4,6 @@
 #include "host_events.h"
 #include "interrupts.h"
 #include "network.h"
-#include "standalone.h"
 #include "ticker.h"
 #include "times.h"
 #include "watchdog.h"
@@ -14,6 +13,7 @@ volatile uint32_t run_number;
 uint32_t run_inference;
 volatile uint8_t run_error;
 volatile uint32_t run_error_detail;
+bool run_keeps_times;
 
 static run_request_t pending;
 static volatile uint8_t pending_type; /* of `pending` */
@@ -117,7 +117,7 @@ bool run_is_waiting(void) { return is_waiting; }
 static void leave_rest(void) {
   if (run_state != RUN_READY) return;
   run_state = RUN_RUNNING;
-  if (!standalone_is_own()) times_clear(); /* else a host may look at any time: each step keeps its last one */
+  if (!run_keeps_times) times_clear();
 }
 
 static __attribute__((noinline)) bool do_tasks(void) {

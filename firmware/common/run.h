@@ -20,6 +20,7 @@ extern uint32_t run_inference;       /* number of the one under way, from 0 */
 /* Why the last run has ended, or does not go on. */
 extern volatile uint8_t run_error;
 extern volatile uint32_t run_error_detail;
+extern bool run_keeps_times; /* each step the last one: a host may look at any time */
 
 /* A request of the host that is executed between two steps, or while waiting; `type` 0: none. */
 typedef struct {

@@ -71,6 +71,7 @@ RUN_TASK task = end_host;
 
 void standalone_note_run(uint32_t run) {
   is_hosts = begins_runs() && run != own_run;
+  run_keeps_times = !is_hosts;
   heard_ms = ticker_ms;
   patience_ms = STANDALONE_JOIN_MS;
   standalone_counters.runs++;

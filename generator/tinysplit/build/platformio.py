@@ -33,10 +33,8 @@ _APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the lin
         "has no include/application.h: `tinysplit generate` writes one where there is none",
     ),
     (
-        re.compile(
-            r"undefined reference to \W+(operator (?:new|delete)|__cxa_\w+|std::|__gxx_\w+|vtable for __cxxabi)"
-        ),
-        "needs the library of C++, without which boards do ({0}): leave out new, delete, virtual destructors and exceptions",
+        re.compile(r"undefined reference to \W+(operator (?:new|delete)|__cxa_\w+|std::|__gxx_\w+|vtable for __cxx)"),
+        "needs the library of C++ ({0}): leave new, delete, virtual destructors and exceptions out",
     ),
     (
         re.compile(r"undefined reference to \W+application_(\w+)"),
@@ -56,7 +54,7 @@ _APPLICATION_MISTAKES = (  # of src/application.c: what the compiler and the lin
     ),
     (
         re.compile(r"#error \W+APPLICATION_(\w+) is not defined"),
-        "does not say whether it has application_{0} for its board's {0}: define APPLICATION_{1} in application.h as 1 or 0",
+        "does not say whether it has application_{0} for its {0}: define APPLICATION_{1} in application.h as 1 or 0",
     ),
     (
         re.compile(r"#error \W+application_(\w+) is of another board"),

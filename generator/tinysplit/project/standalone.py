@@ -80,6 +80,6 @@ class ProjectStandalone(FileModel):
         period_s = self.estimated.period_s if self.estimated else 0.0
         if self.frame_us and period_s > self.frame_s:
             raise InputError(
-                f"{FRAME_RATE} asks for an input each {self.frame_us} us, and the boards need {1e6 * period_s:.0f} us, as "
-                f"estimated: give at most {1 / period_s:.4g} a second"
+                f"{FRAME_RATE}: an input each {self.frame_us} us, and the boards need {1e6 * period_s:.0f} us by the "
+                f"estimate: give at most {1 / period_s:.4g} a second"
             )

@@ -302,9 +302,8 @@ class Usart(Peripheral):
         is_new = cr1 & receives == receives and self.cr1 & receives != receives
         self.cr1 = cr1
         self.clock_changed()
-        if is_new:
-            self._listens_since_ps = self._ports.clock.ps(now)
         if is_new:  # an idle frame sets IDLE also before the first byte
+            self._listens_since_ps = self._ports.clock.ps(now)
             self.idle_at_ps = self._ports.clock.ps(now) + self._times()[1]
         elif cr1 & receives != receives:
             self.idle_at_ps = None
