@@ -17,6 +17,7 @@ from rich.console import Console
 
 from tinysplit.common.errors import CheckFailedError, InputError, TinysplitError, ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
+from tinysplit.common.folder_lock import locked_file
 from tinysplit.common.project_files import LIST_NAME
 from tinysplit.project.manifest import Project
 from tinysplit.settings.measurement import PROGRAMMER
@@ -116,8 +117,22 @@ def flash_unit(
     """Flash the boards of a unit, as `flash_project` does, and log a line for each, whether it passes or not.
 
     Raises CheckFailedError for a board of a unit that has passed already, unless `force`, InputError for a log that
-    cannot be used, and the errors of `flash_project`, which are logged.
+    cannot be used, ToolError while another command uses it, and the errors of `flash_project`, which are logged.
     """
+    with locked_file(log):
+        return _flash_unit(project, folder, rig_file, programmer, messages, log, force=force)
+
+
+def _flash_unit(
+    project: Project,
+    folder: Path,
+    rig_file: Path,
+    programmer: Programmer,
+    messages: Console,
+    log: Path,
+    *,
+    force: bool,
+) -> FlashReport:
     targets = targets_of(project, folder, rig_file)
     programmer = programmer_of(rig_file, read_rig_file(rig_file), programmer)
     programmer.require([target.port for target in targets], [target.probe for target in targets])
@@ -126,7 +141,7 @@ def flash_unit(
     try:
         unique_ids = {target.board.number: unique_id_of(target, programmer) for target in targets}
     except TinysplitError as error:
-        known.append(unit.failed(error, {}))
+        known.append(unit.failed(error.message, {}))
         raise
     for target in () if force else targets:
         if line := known.passed(unique_ids[target.board.number]):
@@ -137,7 +152,10 @@ def flash_unit(
     try:
         report = flash_project(project, folder, rig_file, programmer, messages, force=force)
     except TinysplitError as error:
-        known.append(unit.failed(error, unique_ids))
+        known.append(unit.failed(error.message, unique_ids))
+        raise
+    except (KeyboardInterrupt, SystemExit):  # a signal
+        known.append(unit.failed("interrupted", unique_ids))
         raise
     known.append(unit.flashed(report, unique_ids))
     return report
@@ -163,9 +181,9 @@ class _Unit:
     number: int
     targets: tuple[FlashTarget, ...]
 
-    def failed(self, error: TinysplitError, unique_ids: Mapping[int, str]) -> list[LogLine]:
+    def failed(self, problem: str, unique_ids: Mapping[int, str]) -> list[LogLine]:
         return [
-            self._line(target, unique_ids.get(target.board.number), str(error), seconds=0.0) for target in self.targets
+            self._line(target, unique_ids.get(target.board.number), problem, seconds=0.0) for target in self.targets
         ]
 
     def flashed(self, report: FlashReport, unique_ids: Mapping[int, str]) -> list[LogLine]:

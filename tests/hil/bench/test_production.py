@@ -10,8 +10,9 @@ from typer.testing import CliRunner
 from commands.command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from rigs.bench import ACR, IDCODE, OPTIONS, SERIALS, Desk, desk_in
 from tinysplit.cli.app import app
+from tinysplit.common.folder_lock import locked_file
 from tinysplit.common.project_files import LIST_NAME
-from tinysplit_hil.bench import flash
+from tinysplit_hil.bench import flash, production
 
 FIRST, SECOND = SERIALS
 PART = {"0x40015800": IDCODE, "0x40022020": OPTIONS, "0x40022000": ACR}
@@ -170,3 +171,18 @@ def test_a_log_that_cannot_be_written_is_named_before_anything_is_flashed(desk: 
 @pytest.mark.parametrize("option", ["--dry-run", "--weights-only"])
 def test_only_whole_images_are_logged(desk: Desk, option: str) -> None:
     assert f"leave {option} out" in flash_unit(desk, option, expect=USAGE)
+
+
+def test_one_command_at_a_time_has_a_log(desk: Desk) -> None:
+    with locked_file(log_of(desk)):
+        assert "is in use by another tinysplit command" in flash_unit(desk, expect=TOOL)
+    assert not desk.flashed
+
+
+def test_an_interrupted_unit_has_failed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_arguments: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(production, "flash_project", interrupted)
+    CliRunner().invoke(app, ("flash", str(desk.out), "--rig", str(desk.rig), "--production", str(log_of(desk))))
+    assert [(line["result"], line["problem"]) for line in lines_of(desk)] == [("fail", "interrupted")] * 2
