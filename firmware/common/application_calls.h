@@ -32,8 +32,8 @@ void application_calls_enter(application_call_t call);
 void application_calls_leave(void);
 
 /* Constructs static objects of C++, and says that the application has blocked the board until the watchdog reset it, if
- * it has. Returns whether the application is to be told, after it has begun: not where telling it has blocked the board,
- * which would go on for ever.
+ * it has. Returns whether the application is to be told, after it has begun: not where telling it has blocked the
+ * board, which would go on for ever.
  */
 bool application_calls_prepare(void);
 

@@ -49,7 +49,9 @@ static inline const link_channel_t *channel_of(const link_t *link, uint8_t chann
   return link_at(link, in != LINK_NO_CHANNEL ? in : link_index(link, channel, true));
 }
 
-link_channel_state_t link_channel_state(const link_t *link, uint8_t channel) { return channel_of(link, channel)->state; }
+link_channel_state_t link_channel_state(const link_t *link, uint8_t channel) {
+  return channel_of(link, channel)->state;
+}
 
 bool link_has(const link_t *link, uint8_t channel, uint8_t number) {
   const link_channel_t *own = channel_of(link, channel);

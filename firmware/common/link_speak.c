@@ -86,7 +86,8 @@ uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
 }
 
 bool link_is_busy(const link_t *link) {
-  return link_awake_is_on(link) || link->hello_ms || link->ahead || link->may_be_due || !link_parser_is_hunting(&link->parser);
+  return link_awake_is_on(link) || link->hello_ms || link->ahead || link->may_be_due ||
+         !link_parser_is_hunting(&link->parser);
 }
 
 static void grow(uint16_t *ms) {

@@ -72,8 +72,8 @@ bool run_wait(bool (*is_over)(const void *), const void *what);
  */
 typedef bool (*run_task_t)(void);
 
-/* Waits of the firmware block. In a library (firmware/library/split) they may return false at once instead, and the step
- * that waits is taken again from its beginning, unless run_may_block; it does without tasks.
+/* Waits of the firmware block. In a library (firmware/library/split) they may return false at once instead, and the
+ * step that waits is taken again from its beginning, unless run_may_block; it does without tasks.
  */
 #ifndef RUN_IS_STEPWISE
 #define RUN_IS_STEPWISE 0
