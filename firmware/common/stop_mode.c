@@ -107,7 +107,8 @@ static void stop_timer(void) {
   rtc_clear_timer();
 }
 
-/* The application may have enabled some of these interrupts for lines of its own. Returns the lines that had an edge. */
+/* The application may have enabled some of these interrupts for lines of its own. Returns the lines that had an edge.
+ */
 static uint32_t stop_core(uint32_t lines) {
   uint32_t others[STOP_INTERRUPT_WORDS];
   for (uint32_t i = 0; i < STOP_INTERRUPT_WORDS; i++) {

@@ -1,5 +1,5 @@
-/* Stop mode with the regulator in low-power mode and the flash in deep power-down: RM0368 and RM0390, sections Stop mode
- * and EXTI line mapping. HSI is the clock behind it, and over-drive is off. */
+/* Stop mode with the regulator in low-power mode and the flash in deep power-down: RM0368 and RM0390, sections Stop
+ * mode and EXTI line mapping. HSI is the clock behind it, and over-drive is off. */
 #ifndef STOP_FAMILY_H
 #define STOP_FAMILY_H
 
