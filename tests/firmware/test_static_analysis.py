@@ -15,6 +15,7 @@ import pytest
 from example_folders.example import generate_example
 from session.shared_folder import made_once
 from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.choices import LowPower
 from tinysplit.project.standalone import ProjectStandalone
 
 HERE = Path(__file__).parent
@@ -46,7 +47,8 @@ class Program:
 
 
 def a_project() -> Path:
-    programs = ProgramOptions(standalone=ProjectStandalone(frame_us=10**6))  # which have every file
+    standalone = ProjectStandalone(frame_us=10**6, low_power=LowPower.STOP)
+    programs = ProgramOptions(standalone=standalone)  # which have every file
     return made_once("analyzed", lambda out: generate_example(out, *BOARDS.values(), programs=programs))
 
 
