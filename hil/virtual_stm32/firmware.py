@@ -6,10 +6,11 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board
 from virtual_stm32.core.blocks import BlockTable
-from virtual_stm32.core.cores import CORES
+from virtual_stm32.core.cores import Core
 from virtual_stm32.core.divisions import Operands, find_all_divisions
 from virtual_stm32.peripherals.reset import ResetCause
 from virtual_stm32.symbols import LoadedProgram, load_program
+from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
 _ERASED = b"\xff"
 
@@ -20,9 +21,11 @@ class LoadedFirmware:
     A board with a debug port (`is_debuggable`) may get other code at any time, also in RAM; it may start without any.
     """
 
-    def __init__(self, board: Board, elf: Path | None, *, is_debuggable: bool = False) -> None:
+    def __init__(
+        self, board: Board, elf: Path | None, *, is_debuggable: bool = False, timing: TimingFile = SHIPPED
+    ) -> None:
         self._board = board
-        self._core = CORES[board.device.core]
+        self._core = Core.of(board, timing)
         self.is_debuggable = is_debuggable
         self.program = LoadedProgram((), (), ()) if elf is None else load_program(elf)
         flash = board.device.flash
@@ -57,7 +60,7 @@ class LoadedFirmware:
 
     def divisions(self) -> dict[int, Operands]:
         """Return the divisions in the code that is known; what a debugger brings into RAM is not."""
-        if not self._core.has_mainline:
+        if not self._core.facts.has_mainline:
             return {}
         if not self.is_debuggable:
             return find_all_divisions({**dict(self.program.segments), **self._ram_code})

@@ -5,7 +5,7 @@ from functools import partial
 
 from tinysplit.boards.board import Board
 from virtual_stm32.clock import FOREVER, BoardClock
-from virtual_stm32.core.cores import CORES
+from virtual_stm32.core.cores import Core
 from virtual_stm32.core.data_cache import DataCache
 from virtual_stm32.core.emulator import Emulator
 from virtual_stm32.core.faults import explain, no_stack
@@ -23,6 +23,7 @@ from virtual_stm32.peripherals.dma.builder import DmaPorts
 from virtual_stm32.peripherals.dma.memories import dma_memories
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.reset import BoardResetError, ResetCause
+from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
@@ -45,19 +46,20 @@ class Machine:
         clock_error_ppm: int = 0,
         finds_loops: bool = True,
         has_ideal_memory: bool = False,
+        timing: TimingFile = SHIPPED,
     ) -> None:
         self._name = f"board {number} ({board.name})"
-        self.core = CORES[board.device.core]
+        self.core = Core.of(board, timing)
         self._program = firmware.program
         self.flash_start = board.device.flash.start
         self._blocks = firmware.blocks
         self._run_control = run_control
         images = (bytes(firmware.image), start.ram, firmware.ram_code, firmware.external)
-        self.emulator = Emulator(board, self.core.unicorn_model, *images)
+        self.emulator = Emulator(board, self.core.facts.unicorn_model, *images)
         self.state = self.emulator.state
         self.clock = BoardClock(1, start.ps, clock_error_ppm)
-        self.nvic = Nvic(self.core.priority_bits)
-        self._memory = memory_timing(board, is_ideal=has_ideal_memory)
+        self.nvic = Nvic(self.core.facts.priority_bits)
+        self._memory = memory_timing(board, timing, is_ideal=has_ideal_memory)
         self.chip = self._plug_in(board, firmware)
         self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
         self._uarts = tuple(self.chip.uarts.values())
@@ -109,7 +111,7 @@ class Machine:
         for base, peripheral in self.chip.peripherals:
             self.bus.add(base, _PERIPHERAL_BYTES, peripheral)
         self.bus.add(_SYSTEM_CONTROL, _PAGE, self.control)
-        if self.core.has_mainline:
+        if self.core.facts.has_mainline:
             self.bus.add(_DWT, _PAGE, Dwt(self.control, lambda: self.slept_cycles))
         self._protection = Protection(self.control.mpu, self.emulator, self.code)
         self.emulator.connect(self.bus.pages(), self._describe, self._read, self._write)
@@ -396,7 +398,7 @@ class Machine:
         if number is None or not self._may_enter(number):
             return
         link = _TO_HANDLER if self.nvic.active else _TO_THREAD
-        if not self.emulator.enter_exception(self._handler(number), link, has_fpu=self.core.has_fpu):
+        if not self.emulator.enter_exception(self._handler(number), link, has_fpu=self.core.facts.has_fpu):
             raise self._stopped(no_stack("written by an exception", self.state, self._protection))
         self.nvic.enter(number)
         self.state.cycles += self.core.entry_cycles

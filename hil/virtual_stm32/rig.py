@@ -13,7 +13,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import ToolError, UsageError
 from tinysplit.common.interrupts.aside import run_aside
 from virtual_stm32.clock import FOREVER, PS_PER_S
-from virtual_stm32.core.cores import CORES
+from virtual_stm32.core.cores import Core
 from virtual_stm32.core.memory_timing import Stalls
 from virtual_stm32.core.run_control import RunControl
 from virtual_stm32.debug.part import DebuggedPart
@@ -26,6 +26,7 @@ from virtual_stm32.peripherals.adc import PINS, AnalogSource
 from virtual_stm32.peripherals.reset import ResetCause
 from virtual_stm32.peripherals.usart import Sink, Usart
 from virtual_stm32.pin_trace import PinTrace
+from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
 DEFAULT_BAUD = 115200
 _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
@@ -47,6 +48,7 @@ class VirtualBoard:
     elf: Path | None
     clock_error_ppm: int = 0
     starts: bool = True
+    timing: TimingFile = SHIPPED
 
     @classmethod
     def of(cls, name: str, elf: Path | None) -> Self:
@@ -111,7 +113,8 @@ class VirtualRig:
         self._is_debuggable = is_debuggable
         self.stopped: Callable[[str], None] = lambda _why: None  # a board with a debug port is in lockup
         self._firmware = tuple(
-            LoadedFirmware(each.board, each.elf, is_debuggable=is_debuggable) for each in self._boards
+            LoadedFirmware(each.board, each.elf, is_debuggable=is_debuggable, timing=each.timing)
+            for each in self._boards
         )
         self._parts = tuple(
             DebuggedPart(each.board, partial(self.reset_board, index), lambda: self.time_ps, index + 1)
@@ -162,6 +165,7 @@ class VirtualRig:
             clock_error_ppm=each.clock_error_ppm,
             finds_loops=self._finds_loops,
             has_ideal_memory=self._has_ideal_memory,
+            timing=each.timing,
         )
         self._watch(index, machine)
         self._connect_sources(index, machine)
@@ -239,7 +243,7 @@ class VirtualRig:
     @property
     def model_note(self) -> str:
         """Description of the cycle models in use, for the captions of tables."""
-        notes = dict.fromkeys(CORES[each.board.device.core].model_note for each in self._boards)
+        notes = dict.fromkeys(Core.of(each.board).facts.model_note for each in self._boards)
         memory = "no flash wait states" if self._has_ideal_memory else "flash, caches and buses of the boards"
         return f"virtual boards: {'; '.join(notes)}; {memory}"
 

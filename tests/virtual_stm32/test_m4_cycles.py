@@ -1,4 +1,4 @@
-"""Cycles of Cortex-M4, counted by hand from Arm DDI 0439 and the measurements that m4_cycles.py names."""
+"""Cycles of Cortex-M4, counted by hand from Arm DDI 0439 and the measurements that timing/cortex-m4.toml names."""
 
 import pytest
 
@@ -42,20 +42,30 @@ LOADS = {
     "ldr r0, [r4]; ldr r1, [r4, #4]; ldr r2, [r5]; ldr r3, [r5, r6]": 2 + 1 + 1 + 1,
     "ldrb r0, [r4]; ldrh r1, [r4]; ldrsb r2, [r4, #3]; ldrsh r3, [r4, #2]": 2 + 1 + 1 + 1,
     "ldr r0, [r4]; nop; ldr r1, [r4, #4]": 2 + 1 + 2,
-    "str r4, [r5]; ldr r0, [r5]; ldr r1, [r0]": 1 + 2 + 2,  # the first gives the address of the second
-    # Write-back: not with the same base, yes with another one (measured on Cortex-M4).
-    "ldr r0, [r4], #4; ldr r1, [r4], #4": 2 + 2,
-    "ldr r0, [r4, #4]!; ldr r1, [r4]": 2 + 2,
+    "str r4, [r5]; ldr r0, [r5]; ldr r1, [r0]": 1 + (1 + 2) + 2,  # the first gives the address of the second
+    # With write-back, too, also of the same base.
+    "ldr r0, [r4], #4; ldr r1, [r4], #4": 2 + 1,
+    "ldr r0, [r4, #4]!; ldr r1, [r4]": 2 + 1,
     "ldr r0, [r4], #4; ldr r1, [r5], #4; ldr r2, [r4], #4; ldr r3, [r5], #4": 2 + 1 + 1 + 1,
     "ldr r0, [r4], #4; ldr r1, [r5]": 2 + 1,
-    # Stores take 1, with a register offset 2 unless they follow a load; nothing pipelines behind them.
+    # A 32-bit load at an address 2 modulo 4 does not pipeline, a 16-bit one does.
+    "ldr.w r0, [r4]; ldr.w r1, [r4, #4]": 2 + 1,
+    "nop; ldr.w r0, [r4]; ldr.w r1, [r4, #4]": 1 + 2 + 2,
+    "ldr.w r0, [r4]; ldr r1, [r4, #4]; ldr.w r2, [r4, #8]": 2 + 1 + 2,
+    "nop; ldr.w r0, [r4]; ldr r1, [r4, #4]": 1 + 2 + 1,
+    # The third 32-bit instruction in a row at such addresses takes one more.
+    "nop; add.w r0, r1, r2; add.w r0, r1, r2": 1 + 1 + 1,
+    "nop; add.w r0, r1, r2; add.w r0, r1, r2; add.w r0, r1, r2": 1 + 1 + 1 + (1 + 1),
+    "nop; add.w r0, r1, r2; add.w r0, r1, r2; add.w r0, r1, r2; add.w r0, r1, r2": 1 + 1 + 1 + (1 + 1) + 1,
+    "add.w r0, r1, r2; add.w r0, r1, r2; add.w r0, r1, r2": 1 + 1 + 1,
+    # Stores take 1, with a register offset 2 unless they follow a load; a load behind a store takes one more.
     "str r0, [r4]; str r1, [r4, #4]": 1 + 1,
     "ldr r0, [r4]; str r0, [r5, #20]": 2 + 1,
     "ldr r0, [r4, r6]; str r1, [r5, r6]": 2 + 1,
     "nop; str r0, [r4, r6]": 1 + 2,
     "str r0, [r4, r6]; str r1, [r5, r6]": 2 + 2,
-    "str r0, [r4]; ldr r1, [r4]": 1 + 2,
-    "ldr r0, [r4]; str r0, [r5]; ldr r0, [r4, #4]; str r0, [r5, #4]": 2 + 1 + 2 + 1,
+    "str r0, [r4]; ldr r1, [r4]": 1 + (1 + 2),
+    "ldr r0, [r4]; str r0, [r5]; ldr r0, [r4, #4]; str r0, [r5, #4]": 2 + 1 + (1 + 2) + 1,
     "str r0, [r4], #4; str r1, [r5], #4": 1 + 1,
     "str r0, [r4], #4; str r1, [r4], #4": 1 + 1 + 1,  # the base is not written yet
     # An address from a data processing instruction directly before: 1 more.
@@ -82,9 +92,10 @@ UNALIGNED = {  # a halfword-aligned word 1 more, a byte-aligned one 2, a byte-al
     "ldr r0, [r4, #2]": 2 + 1,
     "ldrh r0, [r4, #1]; ldrh r1, [r4, #2]": (2 + 1) + 1,
     "str r0, [r4, #1]; strh r0, [r4, #1]": 1 + 1,
-    "adds r4, #2; nop; ldr r0, [r4]; ldr r1, [r4, #2]": 1 + 1 + (2 + 1) + 1,
+    "adds r4, #2; nop; ldr r0, [r4]; ldr r1, [r4, #2]": 1 + 1 + (2 + 1) + 2,  # the last is a 32-bit one
     "mov r0, r4; nop; ldr r1, [r0, #1]": 1 + 1 + (2 + 2),
-    "str r4, [r5]; ldr r0, [r5]; nop; ldr r1, [r0, #1]": 1 + 2 + 1 + 2,  # through a loaded address: taken as aligned
+    # Through a loaded address: taken as aligned.
+    "str r4, [r5]; ldr r0, [r5]; nop; ldr r1, [r0, #1]": 1 + (1 + 2) + 1 + 2,
     "movs r6, #3; nop; b 1f; nop; 1: ldr r0, [r4, r6]": 1 + 1 + 2 + (2 + 2),
     "adds r4, #1; movs r0, #3; 1: ldr r1, [r4], #1; subs r0, #1; bne 1b": (
         1 + 1 + (2 + 2) + (2 + 1) + (2 + 2) + 3 * 1 + 2 * 2 + 1  # at 1, 2 and 3 modulo 4; ADDS is not directly before
@@ -109,7 +120,8 @@ BRANCHES = {
     "movs r0, #0; nop; tbb [pc, r0]; .byte 1, 0; 1: nop": 1 + 1 + (2 + 1 + 3) + 1,
     "movs r0, #5; 1: subs r0, #1; bne 1b": 1 + 5 + 4 * 2 + 1,
     "movs r0, #3; 1: ldr r1, [r4], #4; ldr r2, [r5], #4; mla r3, r1, r2, r3; subs r0, #1; bne 1b": (
-        1 + 3 * (2 + 1 + 1 + 1) + 2 * 2 + 1 + 2 * 1  # the loop begins at 2 modulo 4 with a 32-bit instruction
+        # The loop begins at 2 modulo 4 with three 32-bit instructions.
+        1 + 3 * (2 + 2 + (1 + 1) + 1) + 2 * 2 + 1 + 2 * 1
     ),
 }
 FPU = {

@@ -1,4 +1,4 @@
-"""Cycles of Cortex-M7, counted by hand from the rules that m7_cycles.py and m7_rules.py state with their sources."""
+"""Cycles of Cortex-M7, counted by hand from the rules that timing/cortex-m7.toml has with their sources."""
 
 import pytest
 
@@ -63,7 +63,7 @@ MEMORY = {
     "ldr r0, [r4]": 1,
     "ldr r0, [r4]; ldr r1, [r4, #4]": 1,  # an even and an odd word
     "ldr r0, [r4]; ldr r1, [r4, #8]": 1 + 1,
-    "ldr r0, [r4]; ldr r1, [r5, #4]": 1 + 1,  # other bases: assumed to collide
+    "ldr r0, [r4]; ldr r1, [r5, #4]": 1,  # other bases: taken as another bank
     "ldrh r0, [r4]; ldrh r1, [r4, #2]": 1 + 1,
     "ldrb r0, [r4]; ldrb r1, [r4, #12]": 1,
     "ldr r0, [r4]; ldr r1, [r4, #4]; ldr r2, [r4, #8]; ldr r3, [r4, #12]": 1 + 1,

@@ -93,8 +93,14 @@ def test_g0_reads_constants_without_a_cache(tmp_path: Path, lines: tuple[str, ..
         (4 | PREFETCH, ("nop",) * 16, 4 + 4 * 1),  # a read takes five cycles, its four instructions four
         (5 | PREFETCH, ("nop",) * 16, 5 + 4 * 2),
         (5 | PREFETCH, ("add.w r0, r1, r2",) * 4, 5 + 2 * 4),  # two instructions a read
-        (4 | CODE, loop(3, 128), 4 * 2 + 32 * 4 + 4),
-        (4 | CODE, loop(3, 512 - 8), 4 * 2 + 126 * 4 + 4),  # 32 lines of 32 bytes, with the 16 bytes before the loop
+        # A taken branch into another line that is in the cache waits a cycle.
+        (4 | CODE, loop(3, 128), 4 * 2 + 32 * 4 + 4 + 2 * 1),
+        (4 | CODE, loop(3, 8), 4 * 2 + 2 * 4 + 4),
+        (
+            4 | CODE,
+            loop(3, 512 - 8),
+            4 * 2 + 126 * 4 + 4 + 2 * 1,
+        ),  # 32 lines of 32 bytes, with the 16 bytes before the loop
         (4 | CODE, loop(3, 512 + 8), 4 * 2 + 3 * 130 * 4 + 4),  # LRU forgets each of 33 lines
         (4, loop(3, 128), 4 * 2 + 3 * 32 * 4 + 4),
     ],
@@ -158,8 +164,9 @@ AXI, DTCM, D2 = "ldr r3, =0x24001000", "ldr r3, =0x20001000", "ldr r3, =0x300010
         ((AXI, *["dsb"] * 5, "ldr r1, [r3]", "ldr r1, [r3, #28]"), Stalls(10, 0, 5)),
         ((AXI, *["dsb"] * 5, "str r1, [r3]", "str r1, [r3, #28]", "ldr r1, [r3, #4]"), Stalls(10, 0, 0)),
         ((D2, *["dsb"] * 5, "ldr r1, [r3]", "ldr r1, [r3, #28]"), Stalls(10, 0, 4 + 2 + 1)),
-        # The second read wants the bus in the next cycle, when the first line takes it for three more.
-        ((AXI, *["dsb"] * 5, "ldr r1, [r3]", "ldr r1, [r3, #32]"), Stalls(10, 0, 5 + 2 + 5)),
+        # The second read begins in the next cycle, when the first line takes the bus for two more; its first beat comes
+        # 4 cycles behind it.
+        ((AXI, *["dsb"] * 5, "ldr r1, [r3]", "ldr r1, [r3, #32]"), Stalls(10, 0, 5 + 2 + 4)),
     ],
 )
 def test_h7_fills_lines_over_axi(tmp_path: Path, lines: tuple[str, ...], expected: Stalls) -> None:

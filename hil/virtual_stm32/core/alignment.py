@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from capstone import arm
 
 from virtual_stm32.core.instructions import Instruction
+from virtual_stm32.timing_rules import Values
 
 _WORD_BYTES = 4
-Waits = Mapping[int, tuple[int, int, int, int]]  # additional cycles of a load by address modulo 4, by instruction
+Waits = Mapping[int, tuple[int, ...]]  # additional cycles of a load by address modulo 4, by instruction
 
 _WORDS = (arm.ARM_INS_LDR,)
 _HALVES = (arm.ARM_INS_LDRH, arm.ARM_INS_LDRSH)
-# Arm DDI 0439, Load/store timings: a halfword-aligned word takes one cycle more, a byte-aligned one two, a byte-aligned
-# halfword one. "A STR or STRH cannot delay the processor because of the store buffer."
-M4_WAITS: Waits = {**dict.fromkeys(_WORDS, (0, 2, 1, 2)), **dict.fromkeys(_HALVES, (0, 1, 0, 1))}
-# github.com/jnk0le/random, cortex_m7.md, measured: 3 cycles more for the older instruction of a pair, 4 for the younger
-# one: the longer. Stores do not wait while the store buffer has room.
-M7_WAITS: Waits = {**dict.fromkeys(_WORDS, (0, 4, 4, 4)), **dict.fromkeys(_HALVES, (0, 4, 0, 4))}
+
+
+def waits(rules: Values) -> Waits:
+    """Return the additional cycles of unaligned loads of a core."""
+    return {
+        **dict.fromkeys(_WORDS, rules.row("unaligned_word")),
+        **dict.fromkeys(_HALVES, rules.row("unaligned_halfword")),
+    }
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class BlockTable:
         if not self._memories and memory != self._bytes_at(address, size):
             raise NotModelledError(f"the code at 0x{address:08x} is not that of the ELF file")
         instructions = decode(memory, address)
-        if any(each.is_floating for each in instructions) and not (self._core.has_fpu and fpu_is_on):
+        if any(each.is_floating for each in instructions) and not (self._core.facts.has_fpu and fpu_is_on):
             raise NotModelledError("a floating point instruction with the FPU disabled in CPACR")
         block = CBlock(
             address,

@@ -35,6 +35,7 @@ typedef struct {
   sets_t data;
   region_t regions[REGIONS_MOST];
   uint32_t region_count;
+  uint32_t overlapping_cycles; /* from the last beat of a line to the first of one that was asked for meanwhile */
   uint64_t bus_free_at;
   uint32_t fills;
 } buses_t;
@@ -68,7 +69,7 @@ static bool replace(sets_t *cache, uint32_t line, bool is_dirty) {
 /* Begins to fill a line; returns the cycle of its first beat. */
 static uint64_t begin_fill(buses_t *buses, sets_t *cache, const region_t *region, uint32_t line, uint64_t cycle,
                            bool is_dirty) {
-  uint64_t first = later_of(cycle, buses->bus_free_at) + region->first_cycles;
+  uint64_t first = later_of(cycle + region->first_cycles, buses->bus_free_at + buses->overlapping_cycles);
   buses->bus_free_at = first + region->line_cycles;
   if (replace(cache, line, is_dirty)) buses->bus_free_at += region->line_cycles;
   buses->fills++;
@@ -146,9 +147,11 @@ static void forget(sets_t *cache) {
 
 size_t buses_bytes(void) { return sizeof(buses_t); }
 
-void buses_begin(buses_t *buses, uint32_t code_sets, uint32_t code_ways, uint32_t data_sets, uint32_t data_ways) {
+void buses_begin(buses_t *buses, uint32_t code_sets, uint32_t code_ways, uint32_t data_sets, uint32_t data_ways,
+                 uint32_t overlapping_cycles) {
   memset(buses, 0, sizeof *buses);
   buses->memory = (memory_t){.fetch = fetch, .read = read, .write = write, .state = state, .fetch_bytes = LINE_BYTES};
+  buses->overlapping_cycles = overlapping_cycles;
   buses->code.sets = code_sets;
   buses->code.ways = code_ways;
   buses->data.sets = data_sets;

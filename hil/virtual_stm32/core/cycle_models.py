@@ -1,7 +1,8 @@
 """What a cycle model says of a basic block: cycles in ideal memory, without flash wait states."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from virtual_stm32.core.instructions import Instruction
 
@@ -20,8 +21,19 @@ class BlockCost:
     mispredicted: int = 0
 
 
-# From the instructions that run directly before the block, if it is not entered by a branch, and those of the block.
-CostModel = Callable[[Sequence[Instruction], Sequence[Instruction]], BlockCost]
+class CycleModel(Protocol):
+    """The cycles of a core's instructions."""
+
+    def cost(self, context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
+        """Return the cycles of a block.
+
+        `context` are the instructions that run directly before it, if it is not entered by a branch.
+        """
+        ...
+
+    def refetch(self, target: Instruction) -> int:
+        """Return the cycles that a taken branch adds, by its target."""
+        ...
 
 
 def sum_up(costs: Sequence[int], last: Instruction, not_taken: int = 1) -> BlockCost:

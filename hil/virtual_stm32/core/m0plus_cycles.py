@@ -1,4 +1,4 @@
-"""Cycles of Cortex-M0+ (Arm DDI 0484C, Table 3-1), with the single-cycle multiplier."""
+"""Cycles of Cortex-M0+, by the rules of timing/cortex-m0plus.toml."""
 
 from collections.abc import Sequence
 
@@ -15,33 +15,41 @@ from virtual_stm32.core.instructions import (
     Instruction,
 )
 from virtual_stm32.errors import NotModelledError
+from virtual_stm32.timing_rules import Values
 
-_CYCLES = {
-    arm.ARM_INS_BL: 3,
-    arm.ARM_INS_MRS: 3,
-    arm.ARM_INS_MSR: 3,
-    **dict.fromkeys(BARRIERS, 3),
-    # 1 on the single-cycle I/O port, where the STM32G0 has GPIO: not modelled.
-    **dict.fromkeys(SINGLE_LOADS | SINGLE_STORES, 2),
-}
 _LACKS = DIVISIONS | {arm.ARM_INS_CBZ, arm.ARM_INS_CBNZ, arm.ARM_INS_IT}
 _WIDE = BARRIERS | {arm.ARM_INS_BL, arm.ARM_INS_MRS, arm.ARM_INS_MSR}
 _WIDE_BYTES = 4
 
 
-def m0plus_cost(_context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
-    """Return the cycles of a block, which do not depend on the instructions before it.
+class M0PlusCycles:
+    """The cycle model with the rules of cortex-m0plus.toml."""
 
-    Raises NotModelledError for an instruction of ARMv7-M.
-    """
-    return sum_up([_cycles(each) for each in block], block[-1])
+    def __init__(self, rules: Values) -> None:
+        self._multiple, self._multiple_to_pc = rules.cycles("multiple"), rules.cycles("multiple_to_pc")
+        self._taken_branch = rules.cycles("taken_branch")
+        self._cycles = {
+            arm.ARM_INS_BL: rules.cycles("call"),
+            **dict.fromkeys({arm.ARM_INS_MRS, arm.ARM_INS_MSR} | BARRIERS, rules.cycles("special")),
+            **dict.fromkeys(SINGLE_LOADS | SINGLE_STORES, rules.cycles("load")),
+        }
 
+    def cost(self, _context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
+        """Return the cycles of a block, which do not depend on the instructions before it.
 
-def _cycles(instruction: Instruction) -> int:
-    if instruction.id in _LACKS or (instruction.size == _WIDE_BYTES and instruction.id not in _WIDE):
-        raise NotModelledError(f"ARMv6-M has no instruction `{instruction.text}` (0x{instruction.address:08x})")
-    if instruction.id in MULTIPLE_LOADS | MULTIPLE_STORES:
-        return instruction.register_count + (3 if instruction.writes_pc else 1)
-    if instruction.id in _CYCLES:
-        return _CYCLES[instruction.id]
-    return 2 if instruction.writes_pc or instruction.text == "wfi" else 1
+        Raises NotModelledError for an instruction of ARMv7-M.
+        """
+        return sum_up([self._of(each) for each in block], block[-1])
+
+    def refetch(self, _target: Instruction) -> int:
+        """Return the cycles that a taken branch adds, by its target: none."""
+        return 0
+
+    def _of(self, instruction: Instruction) -> int:
+        if instruction.id in _LACKS or (instruction.size == _WIDE_BYTES and instruction.id not in _WIDE):
+            raise NotModelledError(f"ARMv6-M has no instruction `{instruction.text}` (0x{instruction.address:08x})")
+        if instruction.id in MULTIPLE_LOADS | MULTIPLE_STORES:
+            return instruction.register_count + (self._multiple_to_pc if instruction.writes_pc else self._multiple)
+        if instruction.id in self._cycles:
+            return self._cycles[instruction.id]
+        return self._taken_branch if instruction.writes_pc or instruction.text == "wfi" else 1

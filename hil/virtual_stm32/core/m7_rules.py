@@ -1,4 +1,4 @@
-"""Rules of Cortex-M7 for single instructions and for pairs; m7_cycles.py names the sources."""
+"""Rules of Cortex-M7 for single instructions and for pairs; timing/cortex-m7.toml has their numbers and sources."""
 
 import re
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ from virtual_stm32.core.instructions import (
     WORD_ACCESSES,
     Instruction,
 )
+from virtual_stm32.timing_rules import Values
 
 
 class PipelineStage(IntEnum):
@@ -45,19 +46,6 @@ class Results(NamedTuple):
         return Results(*(cycle + each for each in self))
 
 
-# [jnk0le] for integers: sections overall, multiplication, loads, stores; FPU: table of latencies.
-_ALU = Results(2, 1, 1, 0, 0)
-_EARLY_ALU = Results(1, 0, 0, 0, 0)
-_FLAGS = Results(1, 1, 1, 1, 1)
-_MULTIPLIER = Results(3, 2, 2, 1, 1)  # and saturating instructions: [LLVM], latency 2
-_WORD = Results(2, 1, 2, 1, 0)  # "can't consume LDR result from previous cycle": multiplications
-_PART = Results(3, 2, 2, 1, 0)  # bytes and halfwords
-_BASE = Results(1, 1, 1, 1, 1)  # written back by the address generation
-_FPU_ALU = Results(3, 3, 3, 3, 1)
-_FPU_FUSED = Results(5, 5, 5, 3, 3)
-_FPU_CHAINED = Results(6, 6, 6, 3, 4)
-_FPU_LOAD = Results(1, 1, 1, 3, 1)
-
 _MULTIPLY = re.compile(r"mul|ml[as]|sm[lmu]|um[ul]|umaal")
 # Bitfields and DSP except multiplications: only as the older of a pair, and not two of them.
 _OLDER_ONLY = re.compile(
@@ -71,31 +59,18 @@ _FUSED = frozenset(("vfma", "vfms", "vfnma", "vfnms"))
 _CHAINED = frozenset(("vmla", "vmls", "vnmla", "vnmls"))
 _LONG_FPU = {"vdiv": (16, 30), "vsqrt": (14, 30)}  # single, double; it stops the pipeline
 _DOUBLE_FPU = {"vadd": 2, "vsub": 2, "vmul": 5, "vnmul": 5, **dict.fromkeys(_FUSED, 8), **dict.fromkeys(_CHAINED, 9)}
-# [LLVM]: 3 for instructions that are not of general purpose. ISB refetches, like a misprediction: assumed.
-_SLOW = {
-    **dict.fromkeys((arm.ARM_INS_MRS, arm.ARM_INS_MSR, arm.ARM_INS_CPS), 3),
-    **dict.fromkeys(BARRIERS, 3),
-    arm.ARM_INS_ISB: 8,
-    **dict.fromkeys(TABLE_BRANCHES, 2),  # [LLVM]
-    **dict.fromkeys(DIVISIONS, 2),  # on_division() of accesses.c adds what the operands require
-}
+_SPECIAL = frozenset((arm.ARM_INS_MRS, arm.ARM_INS_MSR, arm.ARM_INS_CPS)) | BARRIERS
+_SLOW = _SPECIAL | TABLE_BRANCHES | DIVISIONS
 _MULTIPLE = MULTIPLE_LOADS | MULTIPLE_STORES
-_SINGLE = frozenset(_SLOW) | _MULTIPLE | PAIR_ACCESSES | EXCLUSIVE_STORES | {arm.ARM_INS_VMRS, arm.ARM_INS_VMSR}
+_SINGLE = _SLOW | _MULTIPLE | PAIR_ACCESSES | EXCLUSIVE_STORES | {arm.ARM_INS_VMRS, arm.ARM_INS_VMSR}
 _LONG_CONSTANTS = frozenset(("movw", "movt", "addw", "subw", "adr"))  # 12 or 16 bits in the instruction
+_LATENCIES = (
+    *("flags", "base", "part", "word", "multiplier", "early_alu", "alu"),
+    *("fpu_load", "fpu_fused", "fpu_chained", "fpu_alu"),
+)
 _BYTE = 0xFF
 _HALFWORD_BYTES = 2
 _WORD_BYTES, _BANKS_BYTES = 4, 8
-
-
-def issue_cycles(instruction: Instruction) -> int:
-    """Return for how many cycles nothing else issues. LDM, STM: two words a cycle, aligned to eight bytes: assumed."""
-    if instruction.id in _MULTIPLE:
-        return (instruction.register_count + 1) // 2
-    if instruction.is_floating:
-        if instruction.name in _LONG_FPU:
-            return _LONG_FPU[instruction.name][instruction.is_double]
-        return _DOUBLE_FPU.get(instruction.name, 1) if instruction.is_double else 1
-    return _SLOW.get(instruction.id, 1)
 
 
 def _is_multiply(instruction: Instruction) -> bool:
@@ -174,31 +149,6 @@ def _accumulators(instruction: Instruction) -> tuple[int, ...]:
     return tuple(register for register in sums if register not in factors)
 
 
-def results(instruction: Instruction, register: int, *, goes_early: bool) -> Results:
-    """Return when the register that an instruction writes can be used."""
-    if register == arm.ARM_REG_CPSR:
-        return _FLAGS
-    if instruction.is_floating:
-        return _fpu_results(instruction, register)
-    if register in instruction.address_registers and register != instruction.target:
-        return _BASE
-    if instruction.target or instruction.id in MULTIPLE_LOADS or instruction.id == arm.ARM_INS_LDRD:
-        return _PART if instruction.target and instruction.id not in WORD_ACCESSES else _WORD
-    if _is_multiply(instruction) or _SLOW_DSP.match(instruction.name):
-        return _MULTIPLIER
-    return _EARLY_ALU if goes_early else _ALU
-
-
-def _fpu_results(instruction: Instruction, register: int) -> Results:
-    if instruction.id == arm.ARM_INS_VLDR or instruction.id in MULTIPLE_LOADS:
-        return _BASE if register in instruction.address_registers else _FPU_LOAD
-    if instruction.name in _FUSED:
-        return _FPU_FUSED
-    if instruction.name in _CHAINED:
-        return _FPU_CHAINED
-    return _ALU if _is_integer(register) else _FPU_ALU
-
-
 def _is_integer(register: int) -> bool:
     return bool(arm.ARM_REG_R0 <= register <= arm.ARM_REG_R12) or register == arm.ARM_REG_LR
 
@@ -213,34 +163,90 @@ def _is_single(instruction: Instruction) -> bool:
     return instruction.id in _SINGLE or is_core_move or instruction.text == "wfi"
 
 
-def may_pair(older: Instruction, younger: Instruction) -> bool:
-    """Return whether two instructions may issue in the same cycle, if their operands are ready."""
-    if _is_single(older) or _is_single(younger) or older.writes & younger.writes - younger.reads - {arm.ARM_REG_CPSR}:
-        return False
-    if _OLDER_ONLY.match(younger.name) or (older.writes_pc and younger.writes_pc):
-        return False
-    if _uses_shifter(younger) and (_uses_shifter(older) or older.id in _SHIFTS):
-        return False
-    return not _is_unit_busy(older, younger)
-
-
-def _is_unit_busy(older: Instruction, younger: Instruction) -> bool:
-    """Return whether both need the multiplier, the store port, the FPU or the same bank of memory."""
-    pair = (older, younger)
-    if any(map(_is_multiply, pair)) and all(_is_multiply(each) or each.is_store for each in pair):
-        return True
-    if all(each.is_store for each in pair) or all(map(_is_fpu_arithmetic, pair)):
-        return True
-    if any(each.name in _FUSED | _CHAINED for each in pair) and all(each.is_floating for each in pair):
-        return True
-    return all(map(_is_load, pair)) and not _are_other_banks(older, younger)
-
-
-def _are_other_banks(older: Instruction, younger: Instruction) -> bool:
-    """Return whether two loads are known to read an even and an odd word; others are assumed to collide."""
+def _is_same_bank(older: Instruction, younger: Instruction) -> bool | None:
+    """Return whether two loads read two even or two odd words; None where registers decide."""
     if older.index or younger.index or older.base != younger.base:
-        return False
+        return None
     distance = younger.displacement - older.displacement
     if older.base == arm.ARM_REG_PC:
         distance += (younger.address & ~3) - (older.address & ~3)
-    return distance % _BANKS_BYTES == _WORD_BYTES
+    return distance % _BANKS_BYTES != _WORD_BYTES
+
+
+class M7Rules:
+    """What depends on the numbers of cortex-m7.toml."""
+
+    def __init__(self, rules: Values) -> None:
+        self._other_bases_pair = bool(rules.cycles("other_bases_pair"))
+        self._slow = {
+            **dict.fromkeys(_SPECIAL, rules.cycles("special")),
+            arm.ARM_INS_ISB: rules.cycles("barrier_refetch"),
+            **dict.fromkeys(TABLE_BRANCHES, rules.cycles("table_branch")),
+            **dict.fromkeys(DIVISIONS, rules.cycles("shortest_division")),  # on_division() of accesses.c adds the rest
+        }
+        self._latencies = {name: Results(*rules.row(name)) for name in _LATENCIES}
+
+    def issue_cycles(self, instruction: Instruction) -> int:
+        """Return for how many cycles nothing else issues. LDM, STM: two words a cycle, aligned to 8 bytes: assumed."""
+        if instruction.id in _MULTIPLE:
+            return (instruction.register_count + 1) // 2
+        if instruction.is_floating:
+            if instruction.name in _LONG_FPU:
+                return _LONG_FPU[instruction.name][instruction.is_double]
+            return _DOUBLE_FPU.get(instruction.name, 1) if instruction.is_double else 1
+        return self._slow.get(instruction.id, 1)
+
+    def results(self, instruction: Instruction, register: int, *, goes_early: bool) -> Results:
+        """Return when the register that an instruction writes can be used."""
+        return self._latencies[_latency(instruction, register, goes_early=goes_early)]
+
+    def may_pair(self, older: Instruction, younger: Instruction) -> bool:
+        """Return whether two instructions may issue in the same cycle, if their operands are ready."""
+        if _is_single(older) or _is_single(younger):
+            return False
+        if older.writes & younger.writes - younger.reads - {arm.ARM_REG_CPSR}:
+            return False
+        if _OLDER_ONLY.match(younger.name) or (older.writes_pc and younger.writes_pc):
+            return False
+        if _uses_shifter(younger) and (_uses_shifter(older) or older.id in _SHIFTS):
+            return False
+        return not self._is_unit_busy(older, younger)
+
+    def _is_unit_busy(self, older: Instruction, younger: Instruction) -> bool:
+        """Return whether both need the multiplier, the store port, the FPU or the same bank of memory."""
+        pair = (older, younger)
+        if any(map(_is_multiply, pair)) and all(_is_multiply(each) or each.is_store for each in pair):
+            return True
+        if all(each.is_store for each in pair) or all(map(_is_fpu_arithmetic, pair)):
+            return True
+        if any(each.name in _FUSED | _CHAINED for each in pair) and all(each.is_floating for each in pair):
+            return True
+        if not all(map(_is_load, pair)):
+            return False
+        is_same = _is_same_bank(older, younger)
+        return not self._other_bases_pair if is_same is None else is_same
+
+
+def _latency(instruction: Instruction, register: int, *, goes_early: bool) -> str:
+    """Return the name of the latency of a register that an instruction writes."""
+    if register == arm.ARM_REG_CPSR:
+        return "flags"
+    if instruction.is_floating:
+        return _fpu_latency(instruction, register)
+    if register in instruction.address_registers and register != instruction.target:
+        return "base"
+    if instruction.target or instruction.id in MULTIPLE_LOADS or instruction.id == arm.ARM_INS_LDRD:
+        return "part" if instruction.target and instruction.id not in WORD_ACCESSES else "word"
+    if _is_multiply(instruction) or _SLOW_DSP.match(instruction.name):
+        return "multiplier"
+    return "early_alu" if goes_early else "alu"
+
+
+def _fpu_latency(instruction: Instruction, register: int) -> str:
+    if instruction.id == arm.ARM_INS_VLDR or instruction.id in MULTIPLE_LOADS:
+        return "base" if register in instruction.address_registers else "fpu_load"
+    if instruction.name in _FUSED:
+        return "fpu_fused"
+    if instruction.name in _CHAINED:
+        return "fpu_chained"
+    return "alu" if _is_integer(register) else "fpu_alu"

@@ -13,6 +13,7 @@ from typing_extensions import override
 from tinysplit.boards.board import Board
 from tinysplit.boards.parts import Memory
 from virtual_stm32.core.native import MemoryModel, library
+from virtual_stm32.timing_rules import TimingFile, Values
 
 _PREFETCH, _CODE_CACHE, _DATA_CACHE, _LATENCY = 1 << 8, 1 << 9, 1 << 10, 0xF  # of FLASH_ACR
 _CODE, _CONSTANTS, _VALUES = range(3)  # stall_kind_t
@@ -71,14 +72,13 @@ class WaitStateFlash(IdealMemory):
     published figures, this one costs loops most that are a little longer than the cache. The G0 has no buffer for data.
     """
 
-    # RM0444, RM0368 and RM0394 (instruction cache memory) copy a line that was missed into the cache, and name only
-    # these. But figures published for F4 and L4 can be reached only if lines that were prefetched enter it, too.
-    _KEEPS_PREFETCHED = ("stm32f4", "stm32l4")
+    _LONG_LINE_READS = 2  # beyond which a branch into another line looks it up
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, core: Values, family: Values) -> None:
         self._flash = board.device.flash
         level = next(each for each in board.memory_levels if each.name == self._flash.name)
         line_bytes = board.caches.line_bytes
+        reads = line_bytes // level.access_bytes
         self._memory = ctypes.create_string_buffer(library().flash_bytes())
         self._places = ctypes.create_string_buffer(2 * (self._flash.size_bytes // line_bytes))
         library().flash_begin(
@@ -89,7 +89,9 @@ class WaitStateFlash(IdealMemory):
             line_bytes,
             board.caches.code_bytes // line_bytes,
             board.caches.data_bytes // line_bytes,
-            board.device.family in self._KEEPS_PREFETCHED,
+            bool(family.cycles("keeps_prefetched")),
+            core.cycles("system_bus_word"),
+            family.cycles("new_line_branch") if reads > self._LONG_LINE_READS else 0,
             self._places,
         )
         self.model = MemoryModel.from_buffer(self._memory)
@@ -114,19 +116,24 @@ class CachedBuses(IdealMemory):
 
     _LINE_BYTES = 32
     _BEAT_BYTES = 8  # of AXI
-    _CODE_WAYS, _DATA_WAYS = 2, 4  # Arm DDI 0489, Caches
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, core: Values) -> None:
         device = board.device
         self._levels = {level.name: level for level in board.memory_levels}
         self._flash = device.flash
         self._memories = [*(each for each in device.ram if self._levels[each.name].is_cached), device.flash]
+        code_ways, data_ways = core.cycles("code_ways"), core.cycles("data_ways")
         self._memory = ctypes.create_string_buffer(library().buses_bytes())
         code_lines, data_lines = (
             size // self._LINE_BYTES for size in (board.caches.code_bytes, board.caches.data_bytes)
         )
         library().buses_begin(
-            self._memory, code_lines // self._CODE_WAYS, self._CODE_WAYS, data_lines // self._DATA_WAYS, self._DATA_WAYS
+            self._memory,
+            code_lines // code_ways,
+            code_ways,
+            data_lines // data_ways,
+            data_ways,
+            core.cycles("overlapping_fill"),
         )
         self.model = MemoryModel.from_buffer(self._memory)
 
@@ -164,8 +171,11 @@ class CachedBuses(IdealMemory):
         library().buses_maintain(self._memory, address, cleans, invalidates)
 
 
-def memory_timing(board: Board, *, is_ideal: bool) -> IdealMemory:
+def memory_timing(board: Board, timing: TimingFile, *, is_ideal: bool) -> IdealMemory:
     """Return the memory of a board, or an ideal one."""
     if is_ideal:
         return IdealMemory()
-    return CachedBuses(board) if board.device.core == "cortex-m7" else WaitStateFlash(board)
+    core = timing.values(board, board.device.core)
+    if board.device.core == "cortex-m7":
+        return CachedBuses(board, core)
+    return WaitStateFlash(board, core, timing.values(board, board.device.family))

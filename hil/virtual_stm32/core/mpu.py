@@ -96,8 +96,8 @@ class Region:
     def check(self, core: Core) -> None:
         """Raise NotModelledError for settings that are unpredictable, or change how memory is accessed."""
         where = f"region {self.number} of the MPU, {self.size} bytes at 0x{self.base:08x},"
-        if self.size < core.least_mpu_bytes:
-            raise NotModelledError(f"{where} is smaller than {core.least_mpu_bytes} bytes")
+        if self.size < core.facts.least_mpu_bytes:
+            raise NotModelledError(f"{where} is smaller than {core.facts.least_mpu_bytes} bytes")
         if self.base % self.size:
             raise NotModelledError(f"{where} is not at a multiple of its size")
         if self.settings >> 8 & 0xFF and self.size < _LEAST_WITH_SUBREGIONS:
@@ -110,7 +110,7 @@ class Region:
         if not self.allowed:
             return
         tex, *cached = _DEFAULT_TYPES[areas[0]]
-        wanted = (tex if core.has_mainline else 0, 0, *cached)
+        wanted = (tex if core.facts.has_mainline else 0, 0, *cached)
         own = (self.settings >> 19 & 7, *(self.settings >> bit & 1 for bit in (18, 17, 16)))
         if own != wanted or len(areas) > 1:
             raise NotModelledError(f"{where} has other attributes than the default memory map")
@@ -127,14 +127,14 @@ class Mpu:
         self._core = core
         self._control = 0
         self._number = 0
-        self._bases = [0] * core.mpu_regions
-        self._settings = [0] * core.mpu_regions
+        self._bases = [0] * core.facts.mpu_regions
+        self._settings = [0] * core.facts.mpu_regions
         self.protected: tuple[Protected, ...] = ()  # in the order of their addresses
         self.has_changed = False
 
     def has(self, offset: int) -> bool:
         """Whether `offset` in the system control space is a register of the MPU."""
-        return TYPE <= offset < (_ALIASES_END if self._core.has_mainline else RASR + 4)
+        return TYPE <= offset < (_ALIASES_END if self._core.facts.has_mainline else RASR + 4)
 
     def read(self, offset: int) -> int:
         """Return a register."""

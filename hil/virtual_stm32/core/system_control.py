@@ -99,7 +99,7 @@ class SystemControl(Peripheral):
         self.systick = SysTick(lambda: nvic.pending.add(SYSTICK))
         self.mpu = Mpu(core)
         self._words = {_VTOR: 0, _SCR: 0, _CCR: 0, _SHPR1: 0, 0xD1C: 0, _SHPR3: 0}
-        if core.has_mainline:
+        if core.facts.has_mainline:
             self._words.update(dict.fromkeys(_PLAIN_MAINLINE, 0))
 
     @property
@@ -149,7 +149,7 @@ class SystemControl(Peripheral):
             return self.mpu.read(offset)
         if offset in self._words:
             return self._words[offset]
-        known = {_CPUID: self._core.cpuid, _ICSR: self._icsr, _AIRCR: 0xFA050000, _CCSIDR: _D_CACHE_16_KB}
+        known = {_CPUID: self._core.facts.cpuid, _ICSR: self._icsr, _AIRCR: 0xFA050000, _CCSIDR: _D_CACHE_16_KB}
         if offset not in known:
             raise self.unknown(offset)
         return known[offset]

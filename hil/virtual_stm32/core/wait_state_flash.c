@@ -35,6 +35,8 @@ typedef struct {
   uint32_t wait_states;
   bool prefetches;
   bool keeps_prefetched; /* in the cache, once they are used */
+  uint32_t system_bus_cycles; /* of a word of code at the system addresses of SRAM */
+  uint32_t new_line_cycles; /* more for a taken branch into another line that is in the cache */
   lines_t code;
   lines_t data;
   uint32_t current; /* number of the access that the last fetch took */
@@ -112,8 +114,13 @@ static void prefetch(flash_t *flash, uint64_t cycle) {
   flash->prefetched_at = read_port(flash, cycle);
 }
 
+static bool is_other_line(const flash_t *flash, uint32_t access) {
+  bool is_next = access == flash->current + 1;
+  return !is_next && access / flash->code.accesses != flash->current / flash->code.accesses;
+}
+
 static uint64_t fetched_at(flash_t *flash, uint32_t access, uint64_t cycle) {
-  if (holds(&flash->code, access)) return cycle;
+  if (holds(&flash->code, access)) return cycle + (is_other_line(flash, access) ? flash->new_line_cycles : 0);
   if (flash->prefetched == access) {
     if (flash->keeps_prefetched) fill(&flash->code, access);
     return flash->prefetched_at;
@@ -122,11 +129,10 @@ static uint64_t fetched_at(flash_t *flash, uint32_t access, uint64_t cycle) {
   return read_port(flash, cycle);
 }
 
-/* Fetches of Cortex-M4 from the addresses of SRAM go over the system bus, which registers them: two cycles a word. */
 static uint32_t fetch_from_ram(flash_t *flash, uint32_t address, uint64_t cycle) {
   if (address < FIRST_SYSTEM_ADDRESS) return 0;
   uint64_t ready = later_of(cycle, flash->system_bus_free_at);
-  flash->system_bus_free_at = ready + 2 * flash->access_bytes / 4;
+  flash->system_bus_free_at = ready + flash->system_bus_cycles * flash->access_bytes / 4;
   return stalled(&flash->memory, CODE, ready, cycle);
 }
 
@@ -192,13 +198,16 @@ size_t flash_bytes(void) { return sizeof(flash_t); }
 
 /* `places` has a byte for each line of the flash, for code and then for data, all 0. */
 void flash_begin(flash_t *flash, uint32_t start, uint32_t size, uint32_t access_bytes, uint32_t line_bytes,
-                 uint32_t code_lines, uint32_t data_lines, bool keeps_prefetched, uint8_t *places) {
+                 uint32_t code_lines, uint32_t data_lines, bool keeps_prefetched, uint32_t system_bus_cycles,
+                 uint32_t new_line_cycles, uint8_t *places) {
   memset(flash, 0, sizeof *flash);
   flash->memory = (memory_t){.fetch = fetch, .read = read, .write = write, .state = state, .fetch_bytes = access_bytes};
   flash->start = start;
   flash->size = size;
   flash->access_bytes = access_bytes;
   flash->keeps_prefetched = keeps_prefetched;
+  flash->system_bus_cycles = system_bus_cycles;
+  flash->new_line_cycles = new_line_cycles;
   flash->code.lines = code_lines;
   flash->data.lines = data_lines;
   flash->code.accesses = flash->data.accesses = line_bytes / access_bytes;
@@ -212,7 +221,7 @@ void flash_begin(flash_t *flash, uint32_t start, uint32_t size, uint32_t access_
 /* What FLASH_ACR sets. A cache that is off is empty when it is switched on again. */
 void flash_set(flash_t *flash, uint32_t wait_states, bool prefetches, bool code_is_on, bool data_is_on) {
   flash->wait_states = wait_states;
-  flash->memory.longest_stall = 2 * (wait_states + 1);
+  flash->memory.longest_stall = 2 * (wait_states + 1) + flash->new_line_cycles;
   flash->prefetches = prefetches;
   if (!code_is_on) forget(&flash->code);
   if (!data_is_on) forget(&flash->data);

@@ -174,4 +174,4 @@ class CoreDebug:
     @property
     def _special(self) -> tuple[int, ...]:
         """Return PRIMASK, and on ARMv7-M BASEPRI, FAULTMASK and CONTROL, in the order of their bytes."""
-        return _SPECIAL_REGISTERS if self._machine.core.has_mainline else _SPECIAL_REGISTERS[:1]
+        return _SPECIAL_REGISTERS if self._machine.core.facts.has_mainline else _SPECIAL_REGISTERS[:1]

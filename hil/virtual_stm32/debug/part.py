@@ -132,7 +132,7 @@ class DebuggedPart(MemoryBus):
         self._catch_up()
         if address in CoreDebug.REGISTERS:
             self.core.write(address, value)
-            if address == DEMCR and self.machine.core.has_mainline:
+            if address == DEMCR and self.machine.core.facts.has_mainline:
                 self._write_bus(address, size, value)
         elif BREAKPOINTS <= address < BREAKPOINTS + BREAKPOINTS_BYTES:
             before = self._breakpoints.addresses()

@@ -6,6 +6,7 @@ from pathlib import Path
 from programs.virtual_firmware import build, symbols
 from tinysplit.boards.catalog import load_board
 from virtual_stm32 import VirtualBoard, VirtualRig
+from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
 MS_PS = 10**9
 # Registers at the start of every piece: numbers in r0 to r3, aligned addresses of RAM in r4, r5 and r7, an index in r6.
@@ -27,9 +28,10 @@ class Snippets:
         self._elf = build(folder, self._board, "\n".join(functions))
         self._symbols = symbols(self._elf)
 
-    def cycles(self, piece: str, *, finds_loops: bool = True) -> int:
+    def cycles(self, piece: str, *, finds_loops: bool = True, timing: TimingFile = SHIPPED) -> int:
         """Return the cycles from the first line to the end of the WFI after the last."""
-        rig = VirtualRig([VirtualBoard(self._board, self._elf)], finds_loops=finds_loops, has_ideal_memory=True)
+        board = VirtualBoard(self._board, self._elf, timing=timing)
+        rig = VirtualRig([board], finds_loops=finds_loops, has_ideal_memory=True)
         rig.run_until(MS_PS)
         start = rig.cycles(0)
         rig.jump(0, self._symbols[self._names[piece]])
