@@ -7,7 +7,7 @@ values for boards of one part: docs/virtual_boards.md.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,7 @@ from tinysplit.common.errors import InputError
 
 VERSION = 1
 _FOLDER = Path(__file__).parent / "timing"
-_HEAD = ("version", "part", "cost_factors")
+_HEAD = ("version", "part")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,6 @@ class TimingFile:
 
     part: str
     changes: Mapping[str, Mapping[str, int]]
-    cost_factors: Mapping[str, float] = field(default_factory=dict)  # measured / estimated, by kind of layer
 
     def values(self, board: Board, name: str) -> "Values":
         """Return the values of a board's core or family, with those of this file if it is of the board's part."""
@@ -99,7 +98,7 @@ def read_timing_file(path: Path) -> TimingFile:
     changes = {name: table for name, table in tables.items() if name not in _HEAD}
     for name, table in changes.items():
         _check(f"{path}: {name}", table, Values.of(name).numbers)
-    return TimingFile(tables["part"], changes, tables.get("cost_factors", {}))
+    return TimingFile(tables["part"], changes)
 
 
 def _check(where: str, table: object, known: Mapping[str, int]) -> None:

@@ -11,6 +11,7 @@ from tinysplit.calibration.conditions import read_calibration, with_currents, wr
 from tinysplit.calibration.fitted_kernels import calibration_to_json, print_calibration, print_currents
 from tinysplit.calibration.power_trace import fit_currents
 from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.measure_options import Timing
 from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, CostTableFile, ProgrammerOption, Rig, check_bits
 from tinysplit.common.choices import BIT_WIDTHS, VIRTUAL, ProgrammerName
@@ -18,7 +19,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.settings.boards_and_links import BOARD
-from tinysplit.settings.measurement import ONLY, RIG
+from tinysplit.settings.measurement import ONLY, RIG, TIMING
 from tinysplit.settings.result_files import OUT
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
@@ -58,6 +59,7 @@ def calibrate(
     cost_table: CostTableFile = None,
     power: PowerTrace = None,
     clock: Clock = ClockSource.HSI,
+    timing: Timing = None,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     parts: Parts = False,
     force: Force = False,
@@ -69,6 +71,8 @@ def calibrate(
     """
     if rig != VIRTUAL and not board:
         raise UsageError(f"{RIG} {rig} needs the name of its board: {BOARD}")
+    if rig != VIRTUAL and timing:
+        raise UsageError(f"{TIMING} is for virtual boards: leave {TIMING} out with {RIG} {rig}")
     check_output_file(out, force=force)
     base = read_calibration(cost_table, ()) if cost_table else None
     if power is not None:
@@ -78,7 +82,7 @@ def calibrate(
         return
     others = frozenset(map(OtherCosts, set(only or ()) & set(OtherCosts)))
     request = CalibrationRequest(
-        bench=CalibrationBench(rig, has_ideal_memory=rig == VIRTUAL, programmer=programmer),
+        bench=CalibrationBench(rig, has_ideal_memory=rig == VIRTUAL, timing=timing, programmer=programmer),
         boards=[each.with_clock(clock) for each in load_all(board or CORE_BOARDS)],
         networks=all_networks(),
         bits=tuple(map(check_bits, bits or BIT_WIDTHS)),

@@ -8,7 +8,7 @@ from tinysplit.cli.basic_options import Force
 from tinysplit.cli.option import option
 from tinysplit.cli.options import Rig
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
-from tinysplit.settings.measurement import FAIL_FAST, IDEAL_MEMORY, PIPELINED, SAMPLE_COUNT, TIMELINE
+from tinysplit.settings.measurement import FAIL_FAST, IDEAL_MEMORY, PIPELINED, SAMPLE_COUNT, TIMELINE, TIMING
 from tinysplit.settings.result_files import CSV, JUNIT, SAVE, TIMELINE_SVG, TIMELINE_TRACE, VCD
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ SampleCount = Annotated[int, option(SAMPLE_COUNT)]
 Pipelined = Annotated[bool, option(PIPELINED)]
 FailFast = Annotated[bool, option(FAIL_FAST)]
 IdealMemory = Annotated[bool, option(IDEAL_MEMORY)]
+Timing = Annotated[Path | None, option(TIMING)]
 Vcd = Annotated[Path | None, option(VCD)]
 SaveFile = Annotated[Path | None, option(SAVE)]
 CsvFile = Annotated[Path | None, option(CSV)]
@@ -37,6 +38,7 @@ class MeasureOptions:
     pipelined: Pipelined = False
     fail_fast: FailFast = False
     ideal_memory: IdealMemory = False
+    timing: Timing = None
     vcd: Vcd = None
     save: SaveFile = None
     csv: CsvFile = None
@@ -48,7 +50,7 @@ class MeasureOptions:
 
     @property
     def settings(self) -> "MeasureSettings":
-        """The settings. Raises UsageError for real boards with ideal memory."""
+        """The settings. Raises UsageError for real boards with what only virtual ones have."""
         from tinysplit_hil.measure.measure_folder import MeasureSettings
 
         settings = MeasureSettings(
@@ -57,6 +59,7 @@ class MeasureOptions:
             is_pipelined=self.pipelined,
             fail_fast=self.fail_fast,
             has_ideal_memory=self.ideal_memory,
+            timing=self.timing,
             vcd=self.vcd,
             has_timeline=bool(self.timeline or self.timeline_svg or self.timeline_trace),
         )

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.measure_options import Timing
 from tinysplit.cli.option import option
 from tinysplit.common.errors import UsageError
 from tinysplit.common.host_protocol import HostProtocol
@@ -57,6 +58,7 @@ def virtual(
             help="Never run faster than real time. By default only boards that wait are slowed down to it.",
         ),
     ] = False,
+    timing: Timing = None,
     debug: Debug = False,
     erased: Erased = False,
     out: Annotated[
@@ -72,7 +74,7 @@ def virtual(
     if erased and not debug:
         raise UsageError("--erased needs --debug, by which the boards can be flashed")
     check_output_file(out, force=force)
-    options = _Options(tcp, out, is_real_time=real_time, is_debuggable=debug, is_erased=erased, as_json=as_json)
+    options = _Options(tcp, out, timing, is_real_time=real_time, is_debuggable=debug, is_erased=erased, as_json=as_json)
     _serve(Project.read(folder), folder, options)
     messages.print("stopped")
 
@@ -81,6 +83,7 @@ def virtual(
 class _Options:
     tcp: int | None
     out: Path | None
+    timing: Path | None
     is_real_time: bool
     is_debuggable: bool
     is_erased: bool
@@ -95,7 +98,13 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
     from virtual_stm32.os_ports import open_ports
 
     with ExitStack() as stack:
-        rig = project_rig(project, folder, is_debuggable=options.is_debuggable, is_erased=options.is_erased)
+        rig = project_rig(
+            project,
+            folder,
+            timing=options.timing,
+            is_debuggable=options.is_debuggable,
+            is_erased=options.is_erased,
+        )
         rig.stopped = _print_lockup
         for index in range(rig.board_count):
             rig.set_baud(index, project.host_baud)

@@ -26,6 +26,11 @@ IDEAL_MEMORY = Setting(
     argument="has_ideal_memory",
     is_switch=True,
 )
+TIMING = Setting(
+    "timing",
+    "Timing file of `tinysplit bench report --adopt`: virtual boards of its part take the cycles that were measured.",
+    Heading.MEASUREMENT,
+)
 TIMELINE = Setting(
     "timeline",
     "Run up to three more inferences with aligned clocks, and print what boards and links do when, estimated "

@@ -24,7 +24,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.project.manifest import Project, ProjectLayer
 from tinysplit_hil.bench.flash import flash_rig
 from tinysplit_hil.measure.measure import measure
-from tinysplit_hil.rig.rig import open_rig
+from tinysplit_hil.rig.rig import VirtualSettings, open_rig
 
 RUNS = 3  # of the one input of a network
 LONG_FIRST_LAYER = 200_000  # cycles: the host takes about 1000 from the first layer of a Cortex-M0+
@@ -37,6 +37,7 @@ class CalibrationBench:
 
     rig: str = VIRTUAL
     has_ideal_memory: bool = True
+    timing: Path | None = None  # file with rules of virtual boards
     programmer: ProgrammerName = ProgrammerName.OPENOCD
 
 
@@ -86,7 +87,7 @@ def run_layers(project: Project, folder: Path, x: IntArray, bench: CalibrationBe
     A short first layer is left out: while it runs, the board still answers the host.
     """
     flash_rig(project, folder, bench.rig, bench.programmer, Console(quiet=True))
-    with open_rig(bench.rig, project, folder, has_ideal_memory=bench.has_ideal_memory) as rig:
+    with open_rig(bench.rig, project, folder, VirtualSettings(bench.has_ideal_memory, bench.timing)) as rig:
         times = measure(project, rig, np.repeat(x, RUNS, axis=0), fail_fast=True).layers
     board = project.boards[0].title
     for time in times:

@@ -24,7 +24,7 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.accuracy import FloatScores
 from tinysplit.quantize.sample_warnings import print_chance_warnings
-from tinysplit.settings.measurement import IDEAL_MEMORY, RIG, SAMPLE_COUNT
+from tinysplit.settings.measurement import IDEAL_MEMORY, RIG, SAMPLE_COUNT, TIMING
 from tinysplit.settings.result_files import VCD
 from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.measure.measure import check_sample_count, measure
@@ -33,7 +33,7 @@ from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.measure.stream import Stream, check_length, check_stream, stream
 from tinysplit_hil.measure.timeline.layer_parts import record_parts
 from tinysplit_hil.measure.timeline.report import record_timeline
-from tinysplit_hil.rig.rig import check_rig, open_rig
+from tinysplit_hil.rig.rig import VirtualSettings, check_rig, open_rig
 
 SAMPLES_BEFORE_STREAM = 3  # run one at a time, for the times of layers and cuts
 
@@ -52,13 +52,15 @@ class MeasureSettings:
     is_pipelined: bool = False
     fail_fast: bool = False
     has_ideal_memory: bool = False
+    timing: Path | None = None  # file with rules of virtual boards
     vcd: Path | None = None  # file for the levels of the virtual boards' markers
     has_timeline: bool = False
 
     def check(self) -> None:
         """Raise UsageError for real boards with what only virtual ones have."""
-        if self.has_ideal_memory and self.rig != VIRTUAL:
-            raise UsageError(f"{IDEAL_MEMORY} is for virtual boards: leave {IDEAL_MEMORY} out with {RIG} {self.rig}")
+        for is_given, setting in ((self.has_ideal_memory, IDEAL_MEMORY), (self.timing is not None, TIMING)):
+            if is_given and self.rig != VIRTUAL:
+                raise UsageError(f"{setting} is for virtual boards: leave {setting} out with {RIG} {self.rig}")
         if self.vcd and self.rig != VIRTUAL:
             raise UsageError(f"{VCD} is for virtual boards: a logic analyser sees the pins of real ones")
 
@@ -94,7 +96,8 @@ def measure_boards(
     inputs = quantize_input(quantized, samples.x[: settings.sample_count])
     alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
     streamed: Stream | None = None
-    with open_rig(settings.rig, project, folder, has_ideal_memory=settings.has_ideal_memory, vcd=settings.vcd) as rig:
+    virtual = VirtualSettings(settings.has_ideal_memory, settings.timing, settings.vcd)
+    with open_rig(settings.rig, project, folder, virtual) as rig:
         with steps(messages, f"running on {rig.kind} boards", len(alone)) as advance:
             measurement = measure(project, rig, alone, advance, fail_fast=settings.fail_fast)
         if settings.is_pipelined:

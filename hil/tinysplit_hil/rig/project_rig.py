@@ -11,6 +11,7 @@ from tinysplit.project.channels import channel_name
 from tinysplit.project.manifest import Project
 from tinysplit.settings.programs import MARKERS
 from virtual_stm32.rig import VirtualBoard, VirtualRig, Wire
+from virtual_stm32.timing_rules import SHIPPED, read_timing_file
 
 _TAIL_PS = 10**9  # of a trace behind the last change, which programs would drop
 
@@ -20,15 +21,18 @@ def project_rig(
     folder: Path,
     *,
     has_ideal_memory: bool = False,
+    timing: Path | None = None,
     is_debuggable: bool = False,
     is_erased: bool = False,
 ) -> VirtualRig:
     """Return the boards of `project` with the ELF files in `folder`, or with erased flash if `is_erased`.
 
-    Raises InputError where these files are missing.
+    `timing` is a file with rules for boards of a part. Raises InputError where these files are missing.
     """
+    rules = read_timing_file(timing) if timing else SHIPPED
     boards = [
-        VirtualBoard(load_board(board.name), None if is_erased else board.built_elf(folder)) for board in project.boards
+        VirtualBoard(load_board(board.name), None if is_erased else board.built_elf(folder), timing=rules)
+        for board in project.boards
     ]
     return VirtualRig(boards, project_wires(project), has_ideal_memory=has_ideal_memory, is_debuggable=is_debuggable)
 

@@ -52,25 +52,32 @@ def check_rig(spec: str) -> None:
     library()
 
 
+@dataclass(frozen=True)
+class VirtualSettings:
+    """What only virtual boards have: ideal memory, a timing file, and a file for the levels of their markers."""
+
+    has_ideal_memory: bool = False
+    timing: Path | None = None
+    vcd: Path | None = None
+
+
 @contextmanager
 def open_rig(
     spec: str,
     project: Project,
     folder: Path,
+    virtual: VirtualSettings = VirtualSettings(),
     *,
-    has_ideal_memory: bool = False,
     is_in_real_time: bool = False,
-    vcd: Path | None = None,
 ) -> Iterator[Rig]:
     """Open the rig `spec`: "virtual", or the path of a TOML file with a [[board]] for every board, in board order.
 
-    The virtual boards run the ELF files in `folder`, with the memory of the boards or with an ideal one, and write the
-    levels of their markers into the file `vcd`. Boards that another process serves run only while this one waits,
+    The virtual boards run the ELF files in `folder`. Boards that another process serves run only while this one waits,
     unless `is_in_real_time`: a programmer needs that. Raises InputError for an invalid rig file and for a folder that
     is not built, ToolError when a port is missing or cannot be opened.
     """
     if spec == VIRTUAL:
-        opened = _open_virtual(project, folder, has_ideal_memory, vcd)
+        opened = _open_virtual(project, folder, virtual)
     else:
         opened = _open_real(Path(spec), project, shares_time=not is_in_real_time)
     with opened as rig:
@@ -78,18 +85,18 @@ def open_rig(
 
 
 @contextmanager
-def _open_virtual(project: Project, folder: Path, has_ideal_memory: bool, vcd: Path | None) -> Iterator[Rig]:
+def _open_virtual(project: Project, folder: Path, settings: VirtualSettings) -> Iterator[Rig]:
     # Imported here because they require Unicorn, which real boards do not.
     from tinysplit_hil.rig.project_rig import marker_trace, project_rig  # noqa: PLC0415
     from tinysplit_hil.rig.virtual_clock import VirtualClock  # noqa: PLC0415
     from virtual_stm32 import open_registered  # noqa: PLC0415
 
     name = f"{project.project_hash:08x}"
-    rig = project_rig(project, folder, has_ideal_memory=has_ideal_memory)
-    with marker_trace(project, rig, vcd), open_registered(name, rig) as virtual:
+    rig = project_rig(project, folder, has_ideal_memory=settings.has_ideal_memory, timing=settings.timing)
+    with marker_trace(project, rig, settings.vcd), open_registered(name, rig) as virtual:
         urls = {board.number: f"virtual://{name}/{position}" for position, board in enumerate(project.boards)}
         with _open_ports(project, urls) as ports:
-            memory: Literal["real", "ideal"] = "ideal" if has_ideal_memory else "real"
+            memory: Literal["real", "ideal"] = "ideal" if settings.has_ideal_memory else "real"
             accounts = partial(_accounts, project, virtual)
             yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual), accounts)
 
