@@ -49,7 +49,12 @@ def handoff_of(
         ),
         reply_s=over_links(partial(reply_seconds, bits_per_byte=bits_per_byte)),
         latency_s=_latencies(table, out_bytes, boards, settings, bits_per_byte, driver),
-        copy_s=cpu_s((*out_bytes, in_bytes), lambda family, n_bytes: costs[family].copying * n_bytes),
+        copy_s=(
+            *cpu_s(out_bytes, lambda family, n_bytes: costs[family].copying * n_bytes),
+            *cpu_s(
+                (in_bytes,), lambda family, n_bytes: costs[family].copying * n_bytes + costs[family].started(n_bytes)
+            ),
+        ),
         send_s=(
             *cpu_s(out_bytes, lambda family, n_bytes: costs[family].sent(n_bytes, driver)),
             *cpu_s(out_bytes[-1:], lambda family, n_bytes: costs[family].read(n_bytes)),

@@ -112,7 +112,8 @@ class HandoffCosts(FileModel):
 
     Of each frame of a tensor on a link at either end, with its share of replies; of the network's input from the host
     and its output to the host, beside their bytes; of each byte of a tensor: copied between buffer and arena, sent and
-    received, by link driver, of the network's input (`feeding`) and of its output (`reading`). Of a core that sleeps
+    received, by link driver, of the network's input (`feeding`) and of its output (`reading`). Part of `input` and
+    `feeding` passes between START and the first layer: `starting`, and for each byte `checking`. Of a core that sleeps
     while it waits: of each millisecond (`tick`), and what a byte's interrupt takes beyond that of a computing core
     (`wake`).
     """
@@ -125,6 +126,8 @@ class HandoffCosts(FileModel):
     receiving: dict[str, NonNegativeFloat]
     feeding: NonNegativeFloat
     reading: NonNegativeFloat
+    starting: NonNegativeFloat
+    checking: NonNegativeFloat
     tick: NonNegativeFloat
     wake: NonNegativeFloat
 
@@ -140,8 +143,12 @@ class HandoffCosts(FileModel):
         return MessageCycles(frames_of(n_bytes) * self.frame, cycles_per_byte).of(n_bytes)
 
     def fed(self, n_bytes: int) -> float:
-        """Return the cycles of taking the network's input from the host."""
-        return self.input + self.feeding * n_bytes
+        """Return the cycles of taking the network's input from the host before it is there, or beside layers."""
+        return max(0.0, self.input + self.feeding * n_bytes - self.started(n_bytes))
+
+    def started(self, n_bytes: int) -> float:
+        """Return the cycles from START to the first layer beside the copy of the input: of START, and of the CRC."""
+        return self.starting + self.checking * n_bytes
 
     def read(self, n_bytes: int) -> float:
         """Return the cycles of giving the network's output to the host."""

@@ -18,8 +18,8 @@ class Handoff:
     knows that it has the tensor. The CPU copies a staged tensor between its buffer and
     the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one that sleeps meanwhile
     takes `wake_s` more. The host feeds and reads a device for `host_s`, and knows `taken_s` later that an input was
-    taken; the last entries of `receive_s` and `send_s` are those of the network's input and output. An input from the
-    board takes no time but that of its copy.
+    taken; the last entries of `receive_s` and `send_s` are those of the network's input and output, and that of
+    `copy_s` has all that passes between START and the first layer. An input from the board takes no time but that.
     """
 
     wire_s: Table

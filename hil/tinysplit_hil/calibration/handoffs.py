@@ -128,8 +128,17 @@ def _cycles_beside_layers(
     return (period_s - layers_s) * board.clock.core_hz, tick
 
 
-def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[tuple[int, float]]:
-    """Yield bytes of inputs, and the cycles beside layers and ticks of a board that sleeps while they come."""
+@dataclass(frozen=True)
+class FedAsleep:
+    """Cycles of a board that sleeps while an input comes, beside layers and ticks; `starting`: those from START on."""
+
+    in_bytes: int
+    cycles: float
+    starting: float
+
+
+def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[FedAsleep]:
+    """Yield the cycles of inputs of two sizes."""
     for channels in FED_ALONE:
         net = NetworkBuilder("waiting", Shape(SIDE, SIDE, channels)).conv(1)
         quantized, x = quantize_randomly(net.graph(), 8)
@@ -141,8 +150,9 @@ def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[tuple[int, f
                 measured = measure(project, rig, x[:1])
                 tick = _tick_cycles(rig)
         (activity,) = measured.activities
-        beside_s = activity.run_s - sum(layer.seconds.mean for layer in measured.layers)
-        yield channels * SIDE * SIDE, beside_s * board.clock.core_hz - tick * MS * activity.sleep_s
+        beside_s, starting_s = (each - measured.l_s.mean for each in (activity.run_s, measured.i_s.mean))
+        hz = board.clock.core_hz
+        yield FedAsleep(channels * SIDE * SIDE, beside_s * hz - tick * MS * activity.sleep_s, starting_s * hz)
 
 
 def _tick_cycles(rig: Rig) -> float:
@@ -156,7 +166,7 @@ def _tick_cycles(rig: Rig) -> float:
     return sum(ran) / len(ran) / IDLE_MS
 
 
-def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[int, float]]) -> HandoffCosts:
+def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsleep]) -> HandoffCosts:
     """Return the costs that fit the measurements of one core best."""
     handoffs = list(measured)
     names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in OVERLAPPING)]
@@ -176,6 +186,8 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[i
         beyond[number] = handoff.cycles - COPYING * (n_ends * handoff.cut_bytes + handoff.in_bytes + handoff.out_bytes)
     fitted, _ = nnls(rows, beyond)
     costs = {name: _rounded(cost) for name, cost in zip(names, fitted, strict=True)}
+    few, many = fed_asleep
+    of_byte, starting = (_per_byte(few, many, what) for what in ("cycles", "starting"))
     return HandoffCosts(
         frame=costs["frame"],
         input=costs["input"],
@@ -185,15 +197,15 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[tuple[i
         receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in OVERLAPPING},
         feeding=costs["feeding"],
         reading=costs["reading"],
+        starting=_rounded(few.starting - starting * few.in_bytes),
+        checking=_rounded(starting - COPYING),
         tick=_rounded(sum(handoff.tick for handoff in handoffs) / len(handoffs)),
-        wake=fit_wake(fed_asleep, costs["feeding"]),
+        wake=_rounded(of_byte - costs["feeding"] - COPYING),  # beyond what a byte takes while the board computes
     )
 
 
-def fit_wake(fed_asleep: Iterable[tuple[int, float]], feeding: float) -> float:
-    """Return what a byte takes beyond `feeding`, the cycles that it takes while the board computes."""
-    (few, of_few), (many, of_many) = fed_asleep
-    return _rounded((of_many - of_few) / (many - few) - feeding - COPYING)
+def _per_byte(few: FedAsleep, many: FedAsleep, what: str) -> float:
+    return float(getattr(many, what) - getattr(few, what)) / (many.in_bytes - few.in_bytes)
 
 
 def _rounded(cost: float) -> float:

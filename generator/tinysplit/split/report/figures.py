@@ -15,11 +15,11 @@ S_PER_DAY = 24 * S_PER_H
 
 
 def latency_text(l_s: float, t_s: float, i_s: float) -> str:
-    """Return L, T and I, and what passes at the same time, or is neither in L nor in T: copies of the input."""
+    """Return L, T and I, and what passes at the same time, or is neither in L nor in T: what the input takes."""
     overlapped_ms = (l_s + t_s - i_s) * MS
     more = ""
     if abs(overlapped_ms) >= SHOWN_MS:
-        copied = f" + {-overlapped_ms:.2f} ms to copy the input"
+        copied = f" + {-overlapped_ms:.2f} ms to take the input"
         more = f" - {overlapped_ms:.2f} ms at the same time" if overlapped_ms > 0 else copied
     return f"L {l_s * MS:.2f} ms + T {t_s * MS:.2f} ms{more} = I {i_s * MS:.2f} ms"
 
