@@ -23,6 +23,9 @@
 /* For functions with the hottest loops: Cortex-M7 fetches 64 bits at a time. */
 #define DSP_ALIGNED __attribute__((aligned(8)))
 
+/* In assembler, before loads of 4 bytes: on Cortex-M4 they pipeline only at addresses that are multiples of 4. */
+#define DSP_WORD_ALIGNED ".balign 4\n\t"
+
 #if DSP_HAS_INSTRUCTIONS
 #define DSP_ONE(name, instruction) \
   DSP_INLINE uint32_t dsp_##name(uint32_t word) { \

@@ -118,11 +118,11 @@
   "ldr r11, [sp, #24]\n\t" \
   "ldr r10, [r12, #52]\n\t" /* low */ \
   "cmp lr, #2\n\t" \
-  "beq 7f\n\t" limits
+  "beq.w 7f\n\t" limits
 #define DSP_CONV_WIDE_LIMITED_ONE DSP_CONV_WIDE_LIMITS(DSP_CONV_LIMIT("r2") DSP_CONV_LIMIT("r4"))
 #define DSP_CONV_WIDE_LIMITED_TWO \
   DSP_CONV_WIDE_LIMITS(DSP_CONV_LIMIT("r2") DSP_CONV_LIMIT("r4") DSP_CONV_LIMIT("r6") DSP_CONV_LIMIT("r8"))
-#define DSP_CONV_WIDE_STORE_SECOND "add r10, r12\n\tstr r6, [r10]\n\tstr r8, [r10, #4]\n\t"
+#define DSP_CONV_WIDE_STORE_SECOND "add.w r10, r12\n\tstr r6, [r10]\n\tstr r8, [r10, #4]\n\t"
 #define DSP_CONV_WIDE_STORE "str r2, [r12], #4\n\tstr r4, [r12], #4\n"
 
 #define DSP_CONV_BYTES_OF(a, b, c, d) \
@@ -135,21 +135,21 @@
   "ldr r12, [sp, #4]\n\t" /* y */ \
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
   "ldr lr, [sp, #12]\n\t" /* end */ \
-  "ldr r0, [sp]\n\t" /* x */
+  "ldr.w r0, [sp]\n\t" /* x */
 
 /* The outputs of a block, from its sums. */
 #define DSP_CONV_OUTPUTS(layout, count) \
-  "ldr r0, [sp, #20]\n\t" /* offset */ \
+  "ldr.w r0, [sp, #20]\n\t" /* offset */ \
   "ldr r10, [sp, #28]\n\t" /* tail */ \
   DSP_CONV_##layout##_MASK \
   "cmp r10, #1\n\t" \
-  "blt 4f\n\t" \
+  "blt.w 4f\n\t" \
   DSP_CONV_##layout##_TRUE_##count \
   "ldm r1!, {r10, r11, r12, lr}\n\t" \
   DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
   DSP_CONV_EACH_##count(DSP_CONV_##layout##_PAIRS("r2", "r3", "r4", "r5"), \
                         DSP_CONV_##layout##_PAIRS("r6", "r7", "r8", "r9")) \
-  "bne 5f\n\t" \
+  "bne.w 5f\n\t" \
   DSP_CONV_EACH_##count(DSP_CONV_##layout##_POSITIVE("r2", "r3", "r4", "r5"), \
                         DSP_CONV_##layout##_POSITIVE("r6", "r7", "r8", "r9")) \
   DSP_CONV_PLACES \
@@ -171,7 +171,7 @@
   "ldr r12, [sp, #4]\n\t" /* y */ \
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
   "ldr lr, [sp, #12]\n\t" /* end */ \
-  "ldr r0, [sp]\n\t" /* x */
+  "ldr.w r0, [sp]\n\t" /* x */
 #define DSP_CONV_PACKED_LATE_TWO ""
 #endif
 
@@ -273,7 +273,7 @@
     DSP_CONV_UPPER_##rounding(layout, "r2", "r3", "r4", "r5") \
     DSP_CONV_UPPER_##rounding(layout, "r6", "r7", "r8", "r9") \
     "ldm r1!, {r10, r11, r12, lr}\n\t" \
-    "ldr r0, [sp, #20]\n\t" /* offset */ \
+    "ldr.w r0, [sp, #20]\n\t" /* offset */ \
     DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r2", "r3", "r4", "r5") \
     DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r6", "r7", "r8", "r9") \
     DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5") DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9") \
@@ -291,17 +291,17 @@
   __asm( \
     ".syntax unified\n\t" \
     "ldr r12, [sp, #8]\n\t" /* run */ \
-    "push {lr}\n\t" \
+    "push.w {lr}\n\t" \
     "ldr r10, [r12, #56]\n\t" /* is_high */ \
     "cmp r10, #0\n\t" \
-    "beq 5f\n\t" \
+    "beq.w 5f\n\t" \
     DSP_CONV_##layout##_ODD_##count \
     "ldm r1!, {r10, r11, r12, lr}\n\t" \
     DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
-    "b 6f\n" \
+    "b.w 6f\n" \
     "5:\n\t" \
     DSP_CONV_##layout##_SHIFT_##count \
-    "mov r11, r0\n\t" \
+    "mov.w r11, r0\n\t" \
     "ldr r10, [r12, #64]\n\t" /* pre_shift */ \
     "ldr r12, [r12, #68]\n\t" /* post_shift */ \
     DSP_CONV_SHIFTED(DSP_CONV_EACH_##count, "r2", "r6") \
@@ -309,13 +309,13 @@
     DSP_CONV_SHIFTED(DSP_CONV_EACH_##count, "r4", "r8") \
     DSP_CONV_SHIFTED(DSP_CONV_EACH_##count, "r5", "r9") \
     "6:\n\t" \
-    "ldr r0, [sp, #8]\n\t" /* y */ \
+    "ldr.w r0, [sp, #8]\n\t" /* y */ \
     "ldr r12, [sp, #12]\n\t" /* run */ \
     "ldr r11, [sp, #28]\n\t" /* high */ \
     "ldr r10, [r12, #52]\n\t" /* low */ \
     "ldr lr, [r12, #60]\n\t" /* y_bytes */ \
     "cmp lr, #1\n\t" \
-    "bne 7f\n\t" \
+    "bne.w 7f\n\t" \
     DSP_CONV_EACH_##count(DSP_CONV_BYTES_OF("r2", "r3", "r4", "r5"), DSP_CONV_BYTES_OF("r6", "r7", "r8", "r9")) \
     DSP_CONV_EACH_##count("", "ldr r11, [sp, #20]\n\tstr r6, [r0, r11]\n\t") /* y_step */ \
     "str r2, [r0], #4\n\t" \
@@ -363,7 +363,7 @@
 #define DSP_CONV_ROUNDED_BODY(layout, count, rounding) \
   __asm( \
     ".syntax unified\n\t" \
-    "push {lr}\n\t" \
+    "push.w {lr}\n\t" \
     DSP_CONV_##layout##_ODD_##count \
     "ldm r1!, {r10, r11, r12, lr}\n\t" \
     DSP_CONV_EACH_##count(DSP_CONV_UPPER_##rounding(layout, "r2", "r3", "r4", "r5"), \
@@ -371,7 +371,7 @@
     "ldm r1!, {r10, r11, r12, lr}\n\t" \
     DSP_CONV_EACH_##count(DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r2", "r3", "r4", "r5"), \
                           DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r6", "r7", "r8", "r9")) \
-    "ldr r0, [sp, #8]\n\t" /* y */ \
+    "ldr.w r0, [sp, #8]\n\t" /* y */ \
     "ldr r12, [sp, #12]\n\t" /* run */ \
     "ldr r11, [sp, #28]\n\t" /* high */ \
     "ldr r10, [r12, #52]\n\t" /* low */ \

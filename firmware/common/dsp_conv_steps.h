@@ -1,6 +1,7 @@
 /* The loops over pairs of values of dsp_conv_pixels.h, for cores that issue one instruction a cycle.
  *
- * Loads stand together, because on Cortex-M4 the first of several takes a cycle more. All instructions have 4 bytes.
+ * Loads stand together, because on Cortex-M4 the first of several takes a cycle more. All instructions have 4 bytes and
+ * stand at multiples of 4, where loads pipeline.
  * Weights are read one after the other: a serial flash would begin a new command for any other address.
  */
 #ifndef DSP_CONV_STEPS_H
@@ -69,7 +70,7 @@
   ".balign 4\n" \
   "2:\n\t" steps \
   "ldr r12, [sp, #36]\n\t" /* end of the row */ \
-  "cmp r0, r12\n\t" \
+  "cmp.w r0, r12\n\t" \
   "bne 2b\n\t"
 
 /* of kernel rows; */
@@ -80,7 +81,7 @@
   ".balign 4\n" \
   "2:\n\t" steps \
   "ldr r12, [sp, #52]\n\t" \
-  "cmp r0, r12\n\t" \
+  "cmp.w r0, r12\n\t" \
   "bne 2b\n\t" \
   "ldr lr, [sp, #40]\n\t" /* end of the last one */ \
   "ldr r10, [sp, #8]\n\t" \
@@ -89,15 +90,15 @@
   "ldr r11, [r10, #36]\n\t" /* row_bytes */ \
   "ldr lr, [r10, #40]\n\t" /* gap_bytes */ \
   "add r12, r11\n\t" \
-  "str r12, [sp, #52]\n\t" \
   "add r0, lr\n\t" \
+  "str r12, [sp, #52]\n\t" \
   "ldr pc, [sp, #32]\n\t"
 
 /* or one step after the other. */
 #define DSP_CONV_STRAIGHT(steps) "2:\n\t" steps
 
-
-#define DSP_CONV_BIAS "mov r6, r2\n\tmov r7, r3\n\tmov r8, r4\n\tmov r9, r5\n\t" /* of the second pixel */
+#define DSP_CONV_BIAS \
+  "mov.w r6, r2\n\tmov r7, r3\n\tmov r8, r4\n\tmov r9, r5\n\t" /* of the second pixel; to a multiple of 4 */
 #define DSP_CONV_STEPS_ONE(layout) DSP_CONV_ROW(DSP_CONV_UNROLL(DSP_CONV_##layout##_ONE))
 #define DSP_CONV_STEPS_INTERLEAVED(layout) \
   DSP_CONV_BIAS DSP_CONV_ROW(DSP_CONV_UNROLL(DSP_CONV_##layout##_TWO("4", "8")))

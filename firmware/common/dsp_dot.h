@@ -28,16 +28,16 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
 
 /* One pair of values. Loads stand together, because on Cortex-M4 the first of several takes a cycle more. */
 #define DSP_STEP \
-  "ldr %[x1], [%[x], %[distance]]\n\t" \
-  "ldr %[x0], [%[x]], #4\n\t" \
-  "ldr %[w1], [%[w], #4]\n\t" \
-  "ldr %[w0], [%[w]], #8\n\t" \
+  "ldr.w %[x1], [%[x], %[distance]]\n\t" \
+  "ldr.w %[x0], [%[x]], #4\n\t" \
+  "ldr.w %[w1], [%[w], #4]\n\t" \
+  "ldr.w %[w0], [%[w]], #8\n\t" \
   "smlad %[s0], %[w0], %[x0], %[s0]\n\t" \
   "smlad %[s4], %[w0], %[x1], %[s4]\n\t" \
   "smlad %[s1], %[w1], %[x0], %[s1]\n\t" \
   "smlad %[s5], %[w1], %[x1], %[s5]\n\t" \
-  "ldr %[w1], [%[w], #4]\n\t" \
-  "ldr %[w0], [%[w]], #8\n\t" \
+  "ldr.w %[w1], [%[w], #4]\n\t" \
+  "ldr.w %[w0], [%[w]], #8\n\t" \
   "smlad %[s2], %[w0], %[x0], %[s2]\n\t" \
   "smlad %[s6], %[w0], %[x1], %[s6]\n\t" \
   "smlad %[s3], %[w1], %[x0], %[s3]\n\t" \
@@ -55,23 +55,26 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
   do { \
     if (pairs >= 32 && pairs % 16 == 0) { \
       const uint8_t *end = (const uint8_t *)x + pairs * 4; \
-      __asm__ volatile("1:\n\t" DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) DSP_UNTIL_END \
+      __asm__ volatile(DSP_WORD_ALIGNED "1:\n\t" DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) DSP_UNTIL_END \
                        : DSP_OPERANDS \
                        : [end] "m"(end), [distance] "i"(distance) \
                        : "cc", "memory"); \
     } else if (pairs == 16) { \
-      __asm__ volatile(DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) : DSP_OPERANDS : [distance] "i"(distance) : "memory"); \
+      __asm__ volatile(DSP_WORD_ALIGNED DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) \
+                       : DSP_OPERANDS \
+                       : [distance] "i"(distance) \
+                       : "memory"); \
     } else if (pairs > 16) { \
       const uint8_t *end = (const uint8_t *)x + pairs / 8 * 32; \
-      __asm__ volatile("1:\n\t" DSP_EIGHT(DSP_STEP) DSP_UNTIL_END \
+      __asm__ volatile(DSP_WORD_ALIGNED "1:\n\t" DSP_EIGHT(DSP_STEP) DSP_UNTIL_END \
                        : DSP_OPERANDS \
                        : [end] "m"(end), [distance] "i"(distance) \
                        : "cc", "memory"); \
     } else if (pairs >= 8) { \
-      __asm__ volatile(DSP_EIGHT(DSP_STEP) : DSP_OPERANDS : [distance] "i"(distance) : "memory"); \
+      __asm__ volatile(DSP_WORD_ALIGNED DSP_EIGHT(DSP_STEP) : DSP_OPERANDS : [distance] "i"(distance) : "memory"); \
     } \
     _Pragma("GCC unroll 8") for (int32_t pair = 0; pair < pairs % 8; pair++) { \
-      __asm__ volatile(DSP_STEP : DSP_OPERANDS : [distance] "i"(distance) : "memory"); \
+      __asm__ volatile(DSP_WORD_ALIGNED DSP_STEP : DSP_OPERANDS : [distance] "i"(distance) : "memory"); \
     } \
   } while (0)
 

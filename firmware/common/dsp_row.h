@@ -18,9 +18,9 @@ static inline void dsp_twin_row_four(int32_t *sums, const int16_t *x, int32_t st
   }
 }
 
-static inline void dsp_twin_rows_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride,
+static inline void dsp_twin_rows_four(int32_t *sums, const int32_t *start, const int16_t *x, int32_t stride,
                                       const uint32_t *w, int32_t rows, int32_t pitch) {
-  sums[0] = sums[1] = sums[2] = sums[3] = start;
+  sums[0] = sums[1] = sums[2] = sums[3] = *start;
   for (int32_t row = 0; row < rows; row++) {
     dsp_twin_row_four(sums, x + row * pitch, stride, w + 2 * row);
   }
@@ -31,15 +31,18 @@ static inline void dsp_twin_rows_four(int32_t *sums, int32_t start, const int16_
 #else
 #if DSP_HAS_INSTRUCTIONS
 
-#define DSP_ROW_LOADS \
-  "ldr %[x0], [%[x], %[x_row]]\n\t" \
-  "ldr %[x1], [%[x], %[x_row] + 4]\n\t" \
-  "ldr %[x2], [%[x], %[x_row] + 8]\n\t" \
-  "ldr %[w0], [%[w], %[w_row]]\n\t" \
-  "ldr %[w1], [%[w], %[w_row] + 4]\n\t"
+/* `start` loads what the sums begin at into that of the fourth. */
+#define DSP_ROW_LOADS(start) \
+  DSP_WORD_ALIGNED \
+  "ldr.w %[x0], [%[x], %[x_row]]\n\t" \
+  "ldr.w %[x1], [%[x], %[x_row] + 4]\n\t" \
+  "ldr.w %[x2], [%[x], %[x_row] + 8]\n\t" \
+  "ldr.w %[w0], %[w]\n\t" \
+  "ldr.w %[w1], %[w_next]\n\t" \
+  start
 
-#define DSP_ROW_STRIDE_1(a0, a1, a2, a3) \
-  DSP_ROW_LOADS \
+#define DSP_ROW_STRIDE_1(start, a0, a1, a2, a3) \
+  DSP_ROW_LOADS(start) \
   "smlad %[s0], %[x0], %[w0], %[" a0 "]\n\t" \
   "smlabt %[s0], %[x1], %[w1], %[s0]\n\t" \
   "smlatb %[s1], %[x0], %[w0], %[" a1 "]\n\t" \
@@ -49,14 +52,14 @@ static inline void dsp_twin_rows_four(int32_t *sums, int32_t start, const int16_
   "smlatb %[s3], %[x1], %[w0], %[" a3 "]\n\t" \
   "smlad %[s3], %[x2], %[w1], %[s3]"
 
-#define DSP_ROW_STRIDE_2(a0, a1, a2, a3) \
-  DSP_ROW_LOADS \
+#define DSP_ROW_STRIDE_2(start, a0, a1, a2, a3) \
+  DSP_ROW_LOADS(start) \
   "smlad %[s0], %[x0], %[w0], %[" a0 "]\n\t" \
   "smlabt %[s0], %[x1], %[w1], %[s0]\n\t" \
   "smlad %[s1], %[x1], %[w0], %[" a1 "]\n\t" \
   "smlabt %[s1], %[x2], %[w1], %[s1]\n\t" \
-  "ldr %[x0], [%[x], %[x_row] + 12]\n\t" \
-  "ldr %[x1], [%[x], %[x_row] + 16]\n\t" \
+  "ldr.w %[x0], [%[x], %[x_row] + 12]\n\t" \
+  "ldr.w %[x1], [%[x], %[x_row] + 16]\n\t" \
   "smlad %[s2], %[x2], %[w0], %[" a2 "]\n\t" \
   "smlabt %[s2], %[x0], %[w1], %[s2]\n\t" \
   "smlad %[s3], %[x0], %[w0], %[" a3 "]\n\t" \
@@ -65,20 +68,24 @@ static inline void dsp_twin_rows_four(int32_t *sums, int32_t start, const int16_
 #define DSP_ROW_TEMPORARIES \
   [x0] "=&r"(x0), [x1] "=&r"(x1), [x2] "=&r"(x2), [w0] "=&r"(w0), [w1] "=&r"(w1)
 
+/* In memory, because no register is left, not even for the address where they lie on the stack. */
+#define DSP_ROW_WEIGHTS(row) [w] "m"(w[2 * (row)]), [w_next] "m"(w[2 * (row) + 1])
+
 #define DSP_FIRST_ROW(text) \
-  __asm__ volatile(text("start", "start", "start", "start") \
+  __asm__ volatile(text("ldr.w %[s3], %[start]\n\t", "s3", "s3", "s3", "s3") \
                    : [s0] "=&r"(s0), [s1] "=&r"(s1), [s2] "=&r"(s2), [s3] "=&r"(s3), DSP_ROW_TEMPORARIES \
-                   : [x] "r"(x), [w] "r"(w), [start] "r"(start), [x_row] "i"(0), [w_row] "i"(0) \
+                   : [x] "r"(x), [start] "m"(*start), [x_row] "i"(0), DSP_ROW_WEIGHTS(0) \
                    : "memory")
 
 #define DSP_NEXT_ROW(text) \
-  __asm__ volatile(text("s0", "s1", "s2", "s3") \
+  __asm__ volatile(text("", "s0", "s1", "s2", "s3") \
                    : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), DSP_ROW_TEMPORARIES \
-                   : [x] "r"(x), [w] "r"(w), [x_row] "i"(2 * row * pitch), [w_row] "i"(8 * row) \
+                   : [x] "r"(x), [x_row] "i"(2 * row * pitch), DSP_ROW_WEIGHTS(row) \
                    : "memory")
 
 /* The first kernel row of sums that begin at `start`. */
-DSP_INLINE void dsp_first_row_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride, const uint32_t *w) {
+DSP_INLINE void dsp_first_row_four(int32_t *sums, const int32_t *start, const int16_t *x, int32_t stride,
+                                   const uint32_t *w) {
   int32_t s0, s1, s2, s3;
   uint32_t x0, x1, x2, w0, w1;
   if (stride == 1) {
@@ -107,7 +114,7 @@ DSP_INLINE void dsp_row_four(int32_t *sums, const int16_t *x, int32_t stride, co
 /* Sums that begin at `start` over `rows` kernel rows, 1 to 5: their values are `pitch` apart, their weights two words.
  * All numbers must be constants, `stride` 1 or 2.
  */
-DSP_INLINE void dsp_rows_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride, const uint32_t *w,
+DSP_INLINE void dsp_rows_four(int32_t *sums, const int32_t *start, const int16_t *x, int32_t stride, const uint32_t *w,
                               int32_t rows, int32_t pitch) {
 #if DSP_HAS_INSTRUCTIONS
   dsp_first_row_four(sums, start, x, stride, w);
@@ -130,4 +137,52 @@ DSP_INLINE void dsp_rows_four(int32_t *sums, int32_t start, const int16_t *x, in
 }
 
 #endif
+
+#if DSP_HAS_INSTRUCTIONS && !defined(DSP_DUAL_ISSUE)
+
+#define DSP_ROW_ONE(row, load, sum) \
+  __asm__ volatile(DSP_WORD_ALIGNED \
+                   "ldr.w %[x0], [%[x], %[x_row]]\n\t" \
+                   "ldrh.w %[x1], [%[x], %[x_row] + 4]\n\t" \
+                   "ldr.w %[w0], %[w]\n\t" \
+                   "ldr.w %[w1], %[w_next]\n\t" load \
+                   "smlad %[s], %[x0], %[w0], %[s]\n\t" \
+                   "smlabt %[s], %[x1], %[w1], %[s]" \
+                   : [s] sum(s), [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1) \
+                   : [x] "r"(x), [start] "m"(*start), [x_row] "i"(2 * (row) * pitch), DSP_ROW_WEIGHTS(row) \
+                   : "memory")
+
+#else
+
+#define DSP_ROW_ONE(row, load, sum) \
+  do { \
+    s = dsp_dual(dsp_load(x + (row) * pitch), w[2 * (row)], (row) ? s : *start); \
+    s = dsp_low_high(dsp_load_half(x + (row) * pitch + 2), w[2 * (row) + 1], s); \
+  } while (0)
+
+#endif
+
+/* The first sum of dsp_rows_four() alone, at any stride. */
+DSP_INLINE int32_t dsp_rows_one(const int32_t *start, const int16_t *x, const uint32_t *w, int32_t rows,
+                                int32_t pitch) {
+  int32_t s;
+#if DSP_HAS_INSTRUCTIONS && !defined(DSP_DUAL_ISSUE)
+  uint32_t x0, x1, w0, w1;
+#endif
+  DSP_ROW_ONE(0, "ldr.w %[s], %[start]\n\t", "=&r");
+  if (rows > 1) {
+    DSP_ROW_ONE(1, "", "+&r");
+  }
+  if (rows > 2) {
+    DSP_ROW_ONE(2, "", "+&r");
+  }
+  if (rows > 3) {
+    DSP_ROW_ONE(3, "", "+&r");
+  }
+  if (rows > 4) {
+    DSP_ROW_ONE(4, "", "+&r");
+  }
+  return s;
+}
+
 #endif

@@ -47,7 +47,7 @@
   __asm__ volatile(text \
                    : [s0] sum(s0), [s1] sum(s1), [s2] sum(s2), [s3] sum(s3), [x0] "+&r"(x0), [x1] "+&r"(x1), \
                      [x2] "+&r"(x2), [w0] "+&r"(w0), [w1] "=&r"(w1) \
-                   : [x] "r"(x), [w] "r"(w), [start] "r"(start), [x_row] "i"(2 * (row) * pitch), \
+                   : [x] "r"(x), [w] "r"(w), [start] "r"(*start), [x_row] "i"(2 * (row) * pitch), \
                      [x_next] "i"(2 * ((row) + 1) * pitch), [w_row] "i"(8 * (row)) \
                    : "memory")
 
@@ -76,7 +76,7 @@
     DSP_ROW_OTHER(4, text); \
   } while (0)
 
-DSP_INLINE void dsp_rows_four(int32_t *sums, int32_t start, const int16_t *x, int32_t stride, const uint32_t *w,
+DSP_INLINE void dsp_rows_four(int32_t *sums, const int32_t *start, const int16_t *x, int32_t stride, const uint32_t *w,
                               int32_t rows, int32_t pitch) {
   int32_t s0, s1, s2, s3;
   uint32_t x0, x1, x2, w0, w1;

@@ -29,7 +29,7 @@ static inline void dsp_twin_wide_rows_four(int32_t *sums, int32_t start, const i
 
 /* Two words. Compilers would pull the loads apart, and the first of several takes a cycle more. */
 #define DSP_LOAD_TWO(first, second, at_first, at_second) \
-  __asm__ volatile("ldr %0, %2\n\tldr %1, %3" \
+  __asm__ volatile(DSP_WORD_ALIGNED "ldr.w %0, %2\n\tldr.w %1, %3" \
                    : "=&r"(first), "=r"(second) \
                    : "m"(*(const dsp_any_word *)(at_first)), "m"(*(const dsp_any_word *)(at_second)))
 typedef uint32_t __attribute__((may_alias, aligned(2))) dsp_any_word;

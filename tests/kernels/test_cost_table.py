@@ -108,21 +108,29 @@ def test_long_windows_are_loops_over_rows_and_pairs() -> None:
 
 
 def test_four_outputs_of_a_plane_and_the_rest() -> None:
-    layer = network(Shape(4, 6, 2)).depthwise(activation=NO_ACTIVATION).graph().layers[0]
+    layer = network(Shape(6, 6, 2)).depthwise(activation=NO_ACTIVATION).graph().layers[0]
     found = work("planes", layer)
     assert found == {
-        "four_rows": 4 * 2 * 1 * 3,
-        "looped_one_rows": 4 * 2 * 2 * 3,
-        "row": 8,
-        "gathered": 4 * 2,  # of five columns behind the first one
-        "last": 4 * 2,
-        "gathered_rows": 4,
+        "four_rows": 6 * 2 * 1 * 3,
+        "looped_one_rows": 6 * 2 * 2 * 3,
+        "row": 12,
+        "gathered": 6 * 2,  # of five columns behind the first one
+        "last": 6 * 2,
+        "gathered_rows": 6,
         "band": 1,
-        "four": 8,
-        "free_four": 8,
-        "looped_one": 16,
-        "free_looped_one": 16,
+        "four": 12,
+        "free_four": 12,
+        "looped_one": 24,
+        "free_looped_one": 24,
     }
+
+
+def test_planes_are_turned_where_fewer_outputs_are_left_beside_the_fours() -> None:
+    high, wide = (network(shape).depthwise().graph().layers[0] for shape in (Shape(8, 5, 2), Shape(5, 8, 2)))
+    assert work("planes", high) == work("planes", wide)
+    assert work("planes", high)["four_rows"] == 5 * 2 * 2 * 3
+    oblong = network(Shape(8, 5, 2)).depthwise((5, 3)).graph().layers[0]
+    assert work("planes", oblong)["one_rows"] == 8 * 2 * 5
 
 
 def test_windows_are_copied_by_rows_or_by_positions() -> None:

@@ -65,9 +65,10 @@ static void begin(void) {
   for (int i = 0; i < 2 * (rows); i += 2) { /* the weight in the middle stands in both words */ \\
     words[i + 1] = (words[i + 1] & 0xffff0000u) | words[i] >> 16; \\
   } \\
-  dsp_rows_four(actual, sum, values[0], stride, words, rows, 20); \\
-  dsp_twin_rows_four(expected, sum, values[0], stride, words, rows, 20); \\
+  dsp_rows_four(actual, &sum, values[0], stride, words, rows, 20); \\
+  dsp_twin_rows_four(expected, &sum, values[0], stride, words, rows, 20); \\
   check_sums(number); \\
+  check(number, dsp_rows_one(&sum, values[0], words, rows, 20) == expected[0]); \\
 } while (0)
 
 #define CHECK_WIDE_ROWS(number, stride, rows, width) do { \\

@@ -23,11 +23,13 @@ from kernel_cases.layer_cases import as_tflite, with_zero_points
 from session.profiles import cases
 from tinysplit.kernels import candidates, choose
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import (
     Activation,
     Conv,
     DepthwiseConv,
+    Pads,
     Shape,
     Window,
 )
@@ -97,6 +99,27 @@ def test_a_row_of_one_output_more_than_four_has_a_cap(tmp_path: Path) -> None:
     each = quantized(rng, layer, 8)
     assert each.clamp[1] < 127
     assert_c_equals_the_reference(tmp_path, rng, [each])
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_turned_planes_equal_the_integer_reference(bits: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(bits)
+    layers = []
+    for size, stride, pads in ((3, 1, Pads(1, 1, 1, 1)), (3, 2, Pads(0, 1, 1, 0)), (5, 1, Pads(2, 1, 2, 2))):
+        layer = DepthwiseConv(
+            name="case",
+            inputs=("x",),
+            output="y",
+            in_shape=Shape(8 * stride + size - stride - pads.top - pads.bottom, 7, 4),
+            weights=rng.normal(size=(size, size, 4)).astype(np.float32),
+            bias=rng.normal(size=4).astype(np.float32),
+            window=Window((size, size), (stride, stride), pads=pads),
+            activation=Activation(0.0, 1.0) if stride == 1 else Activation(),
+        )
+        assert layer.out_shape.height == 8
+        layers.append(quantized(rng, layer, bits))
+    assert all(Planes().context(each).is_turned for each in layers)
+    assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
 def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:

@@ -23,9 +23,9 @@ from tinysplit.kernels.row_order import RowOrder
 from tinysplit.kernels.scheme import Scheme
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
-from tinysplit.network.layers.window import Window
+from tinysplit.network.layers.window import Pads, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 SHARED_CODE = "dsp_planes_"
@@ -40,9 +40,11 @@ TILE_BYTES = 1600  # of the rows in the scratch buffer, unless one row of output
 
 @dataclass(frozen=True)
 class PlanesContext(KernelContext):
-    """Template context."""
+    """Template context. `plane` is the layer as its planes lie in the scratch buffer: `_plane()`."""
 
     epilogue: Epilogue
+    plane: DepthwiseConv
+    is_turned: bool
     shared: str  # prefix of the functions that layers of the same shape share
     tile_rows: int  # rows of outputs of a tile
     plane_rows: int  # rows of inputs under them
@@ -53,7 +55,8 @@ class PlanesContext(KernelContext):
 class Planes(Kernel):
     """Two planes are gathered into the scratch buffer, tile by tile of rows, with their padding; then computed by rows.
 
-    All inputs of a tile are gathered before its outputs are written, so that the output may replace the input.
+    All inputs of a tile are gathered before its outputs are written, so that the output may replace the input. Planes
+    that fit whole are turned, so that columns lie in rows, where that leaves fewer outputs beside the fours.
     """
 
     name: ClassVar[str] = "planes"
@@ -78,7 +81,8 @@ class Planes(Kernel):
     @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         # a tile of two planes
-        return _tile_bytes(layer, _tile_rows(layer))
+        plane = _plane(layer)
+        return _tile_bytes(plane, _tile_rows(plane))
 
     @override
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
@@ -86,7 +90,8 @@ class Planes(Kernel):
         # before its outputs are written, except the rows that it shares with the tile above
         if widths.x != widths.y:
             return None
-        window, (height, width, channels) = _window(layer), layer.out_shape
+        layer = _plane(layer)
+        window, (height, width, channels) = layer.window, layer.out_shape
         starts = np.arange(0, height, _tile_rows(layer))
         shared = np.where(starts > 0, window.kernel[0] - window.stride[0], 0)
         tops = np.maximum(starts * window.stride[0] - window.pads.top + shared, 0)
@@ -108,7 +113,8 @@ class Planes(Kernel):
         `gathered_rows` of two planes, the `last` ones in a loop that is not unrolled; `band`: tiles of two planes;
         `shared` elements are in two tiles, `zeroed` ones are padding.
         """
-        window, (height, width, channels) = _window(layer), layer.out_shape
+        layer = _plane(layer)
+        window, (height, width, channels) = layer.window, layer.out_shape
         tiles, rows, fours = -(-height // _tile_rows(layer)), height * channels, width // 4
         stride = "strided_" if window.stride[1] > 1 else ""
         last = "one" if width % 4 == 1 else "looped_one"  # the compiler makes no loop of a single one
@@ -145,6 +151,7 @@ class Planes(Kernel):
     @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         # four outputs take five words of a kernel row of three; weights are read once per tile
+        layer = _plane(layer)
         tiles = -(-layer.out_shape.height // _tile_rows(layer))
         gathered_bytes = layer.in_shape.size * widths.x // 8
         height, width = _window(layer).kernel
@@ -158,8 +165,9 @@ class Planes(Kernel):
 
     @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
-        # the weights as channels x kernel rows x kernel columns
-        weights = np.ascontiguousarray(np.moveaxis(quantized.constants["weights"], -1, 0))
+        # the weights as channels x rows x columns of the planes
+        axes = (2, 1, 0) if _is_turned(quantized.layer) else (2, 0, 1)
+        weights = np.ascontiguousarray(quantized.constants["weights"].transpose(axes))
         epilogue = Epilogue.of(quantized)
         constants = {"weights": weights, "bias": quantized.constants["bias"]}
         if len(epilogue.factors) > 1:
@@ -184,9 +192,11 @@ class Planes(Kernel):
 
     @override
     def context(self, quantized: QuantizedLayer) -> PlanesContext:
-        layer, epilogue = quantized.layer, _epilogue(quantized)
+        layer, epilogue = _plane(quantized.layer), _epilogue(quantized)
         return PlanesContext(
             epilogue=epilogue,
+            plane=layer,
+            is_turned=_is_turned(quantized.layer),
             shared=f"{SHARED_CODE}{_digest(quantized, epilogue)}",
             tile_rows=_tile_rows(layer),
             plane_rows=_rows(layer, _tile_rows(layer)),
@@ -202,7 +212,8 @@ def _code(layer: Layer, widths: Widths, name: str) -> Code:
     loops over `tiles`; kernel rows (`plane_rows`) and the words of one (`plane_words`); gathered `pairs`, and single
     columns before and after them.
     """
-    window, width = _window(layer), layer.out_shape.width
+    layer = _plane(layer)
+    window, width = layer.window, layer.out_shape.width
     fours, columns = width // 4, layer.in_shape.width - window.pads.left % 2
     own = {
         "fours": fours > 0,
@@ -243,10 +254,37 @@ def _epilogue(quantized: QuantizedLayer) -> Epilogue:
     return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)
 
 
-def _window(layer: Layer) -> Window:
+def _depthwise(layer: Layer) -> DepthwiseConv:
     if not isinstance(layer, DepthwiseConv):
         raise TypeError(f"{layer.kind} has no planes")
-    return layer.window
+    return layer
+
+
+def _window(layer: Layer) -> Window:
+    return _depthwise(layer).window
+
+
+def _plane(layer: Layer) -> DepthwiseConv:
+    """Return the layer as its planes lie in the scratch buffer: turned ones have columns for rows."""
+    return _turned(layer) if _is_turned(layer) else _depthwise(layer)
+
+
+def _is_turned(layer: Layer) -> bool:
+    window, (height, width, _) = _window(layer), layer.out_shape
+    is_square = window.kernel[0] == window.kernel[1] and window.stride[0] == window.stride[1]
+    if not is_square or height % 4 * width >= width % 4 * height:
+        return False
+    turned = _turned(layer)
+    return _tile_rows(turned) == width
+
+
+def _turned(layer: Layer) -> DepthwiseConv:
+    """Return the layer with height and width exchanged, without its weights, for its sizes alone."""
+    layer = _depthwise(layer)
+    window, (height, width, channels) = layer.window, layer.in_shape
+    pads = Pads(window.pads.left, window.pads.top, window.pads.right, window.pads.bottom)
+    turned = replace(window, kernel=window.kernel[::-1], stride=window.stride[::-1], pads=pads)
+    return replace(layer, in_shape=Shape(width, height, channels), window=turned)
 
 
 def _is_wide(layer: Layer) -> bool:
