@@ -7,20 +7,24 @@ import subprocess
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from common.bare_network import build_flags, set_memory, symbols_of
+from common.bare_network import BOARDS, build_flags, run_bare, set_memory, symbols_of
 from common.benchmark import JSON, benchmark, option
-from common.tables import Cell, MarkdownTable
+from common.networks import NETWORKS, calibrated
+from common.tables import Cell, MarkdownTable, percent
 from programs.virtual_firmware import build
 from tinysplit.boards.board import Board
-from tinysplit.boards.catalog import load_all, load_boards
+from tinysplit.boards.catalog import load_all, load_board, load_boards
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.integer_reference import quantize_input
 from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
+from virtual_stm32.timing_rules import SHIPPED, Rule, TimingFile, shipped_rules
 
 SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")
 ITERATIONS = 2
@@ -224,6 +228,70 @@ def _score_cells(each: Score) -> Sequence[Cell]:
     stalls = (f"{100 * share:.1f} %" for share in (each.code_stalls, each.constant_stalls, each.value_stalls))
     against = (f"{each.published:.2f}", f"{each.real / each.published:.2f}") if each.published else (None, None)
     return each.board, round(each.mhz), f"{each.ideal:.2f}", f"{each.real:.2f}", *stalls, *against
+
+
+@dataclass(frozen=True)
+class RuleRow:
+    """A rule of a core or family; `kws_cycles` are those of KWS in 8 bits with another value, 0 if it has none."""
+
+    of: str
+    name: str
+    rule: Rule
+    kws_cycles: int
+
+
+@benchmark("rules", "3 minutes")
+def rules(_options: Namespace) -> None:
+    """List the timing rules with their sources, and what KWS in 8 bits would take without each.
+
+    Without a rule, what it adds is 0; one that says that something happens says that it does not, and the other way.
+    Real memory of a board of each core, with constants in RAM, and code, too, where it is on the code buses.
+    """
+    for board_name in BOARDS.values():
+        board = load_board(board_name)
+        usual = _kws_cycles(board_name, SHIPPED)
+        print(f"\n{board_name}: KWS in 8 bits takes {usual} cycles\n")
+        MarkdownTable("rule of", "rule", "cycles", "meaning", "sources", "evidence", numbers=("KWS without it",)).print(
+            _rule_cells(row, usual) for row in _rule_rows(board)
+        )
+
+
+def _rule_rows(board: Board) -> Iterator[RuleRow]:
+    for of in (board.device.core, board.device.family):
+        for name, rule in shipped_rules(of).items():
+            other = _without(rule)
+            timing = TimingFile(board.device.name, {of: {name: other}}) if other is not None else None
+            yield RuleRow(of, name, rule, _kws_cycles(board.name, timing) if timing else 0)
+
+
+def _without(rule: Rule) -> int | None:
+    """Return the value of a rule that is switched off, None for one that nothing can do without."""
+    if rule.value == 0:
+        return 1
+    return 0 if rule.what.startswith(("more", "1:")) and isinstance(rule.value, int) else None
+
+
+def _kws_cycles(board_name: str, timing: TimingFile) -> int:
+    quantized, x = calibrated(NETWORKS["KWS"], NETWORKS["KWS"].graph(), 8)
+    values = quantize_input(quantized, x)
+    run = run_bare(
+        shipped_table(),
+        quantized,
+        board_name,
+        values,
+        has_real_memory=True,
+        copied=range(len(quantized.layers)),
+        has_ram_code=load_board(board_name).code_ram is not None,
+        timing=timing,
+    )
+    return sum(run.real.cycles) if run.real else 0
+
+
+def _rule_cells(row: RuleRow, usual: int) -> Sequence[Cell]:
+    value, rule = row.rule.value, row.rule
+    shown = str(value) if isinstance(value, int) else ", ".join(map(str, value))
+    change = percent(row.kws_cycles / usual - 1, 2) if row.kws_cycles else None
+    return row.of, f"`{row.name}`", shown, rule.what, "; ".join(rule.sources), rule.evidence, change
 
 
 ROUNDS = 2_000_000

@@ -38,6 +38,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.constants import with_constants_in_ram
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
+from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
 BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
 MEMORY_BYTES = 2 << 20
@@ -127,13 +128,15 @@ def run_bare(
     has_real_memory: bool = False,
     copied: Container[int] = (),
     has_ram_code: bool = False,
+    timing: TimingFile = SHIPPED,
 ) -> BareRun:
     """Build and run the network for a board with ideal memory, and again with its own if `has_real_memory`.
 
     The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted. With
     `has_ram_code` all code runs from the RAM on the code buses.
     `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it, of
-    each or of all. Raises CheckFailedError if the output is not that of the integer reference.
+    each or of all; `timing` has the rules of the virtual boards. Raises CheckFailedError if the output is not that of
+    the integer reference.
     """
     board = enlarged(load_board(board_name))
     names = repeat(named) if named is None or isinstance(named, str) else named
@@ -149,8 +152,9 @@ def run_bare(
         elf = _build(board, Path(name), texts, level, has_ram_code)
         rows = symbols_of(elf)
         symbols = {name: (address, size) for name, address, size in rows}
-        rig = _run(board, elf, symbols)
-        real = _run_with_real_memory(board, elf, symbols, len(kernels)) if has_real_memory else None
+        on_board = VirtualBoard(board, elf, timing=timing)
+        rig = _finish(VirtualRig([on_board], has_ideal_memory=True), symbols)
+        real = _run_with_real_memory(on_board, symbols, len(kernels)) if has_real_memory else None
     cycles = tuple(rig.read_word(0, symbols["cycles"][0] + 4 * i) for i in range(len(kernels)))
     in_flash = (row for row in rows if row[1] < board.near_memory.start and row[0] not in NO_KERNELS)
     code_bytes = sum(size for _, _, size in in_flash) - sum(source.weights_bytes for source in kernels)
@@ -172,19 +176,15 @@ def _with_copy(source: LayerSource) -> LayerSource:
     return replace(source, offsets=dict(zip(sizes, ends, strict=False)))
 
 
-def _run(board: Board, elf: Path, symbols: Mapping[str, tuple[int, int]]) -> VirtualRig:
-    return _finish(VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True), symbols)
-
-
 def _finish(rig: VirtualRig, symbols: Mapping[str, tuple[int, int]]) -> VirtualRig:
     while not rig.read_word(0, symbols["done"][0]) & 1 or rig.time_ps == 0:
         rig.run_until(rig.time_ps + TIME_LIMIT_PS)
     return rig
 
 
-def _run_with_real_memory(board: Board, elf: Path, symbols: Mapping[str, tuple[int, int]], count: int) -> RealMemory:
+def _run_with_real_memory(board: VirtualBoard, symbols: Mapping[str, tuple[int, int]], count: int) -> RealMemory:
     """Return the cycles and stalls from the begin of each layer to that of the next."""
-    rig = VirtualRig([VirtualBoard(board, elf)])
+    rig = VirtualRig([board])
     addresses = [symbols[name][0] & ~1 for name in (*map(function_name, range(1, count + 1)), "finished")]
     rig.mark(0, addresses)
     _finish(rig, symbols)
