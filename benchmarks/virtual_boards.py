@@ -1,4 +1,4 @@
-"""Virtual boards themselves: CoreMark beside the scores that ST publishes, and the speed of the simulation.
+"""Virtual boards themselves: beside what others measured on hardware, and the speed of the simulation.
 
 Takes some minutes in all.
 """
@@ -7,14 +7,16 @@ import subprocess
 import tempfile
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 from common.bare_network import BOARDS, build_flags, run_bare, set_memory, symbols_of
-from common.benchmark import JSON, benchmark, option
+from common.benchmark import JSON, ONLY, benchmark, option
 from common.networks import NETWORKS, calibrated
+from common.published import Comparison, Images, compare, figures, geometric_mean
 from common.tables import Cell, MarkdownTable, percent
 from programs.virtual_firmware import build
 from tinysplit.boards.board import Board
@@ -26,6 +28,7 @@ from tinysplit.network.integer_reference import quantize_input
 from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
 from virtual_stm32.timing_rules import SHIPPED, Rule, TimingFile, shipped_rules
 
+PUBLISHED_NUMBERS = ("published ms", "virtual ms", "virtual / published")
 SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")
 ITERATIONS = 2
 ENDED = 0x600D  # RAM is random at first
@@ -228,6 +231,42 @@ def _score_cells(each: Score) -> Sequence[Cell]:
     stalls = (f"{100 * share:.1f} %" for share in (each.code_stalls, each.constant_stalls, each.value_stalls))
     against = (f"{each.published:.2f}", f"{each.real / each.published:.2f}") if each.published else (None, None)
     return each.board, round(each.mhz), f"{each.ideal:.2f}", f"{each.real:.2f}", *stalls, *against
+
+
+@benchmark(
+    "published",
+    "1 minute",
+    option("folder", type=Path, metavar="FOLDER", help="repositories with images, as checkouts or git directories"),
+    ONLY,
+    JSON,
+)
+def published(options: Namespace) -> None:
+    """Run firmware images that others measured on hardware, and compare the times of an inference.
+
+    FOLDER has clones of github.com/mlcommons/tiny_results_v1.1 and tiny_results_v1.2 (MLPerf Tiny), which are no part
+    of this project. Core and memories are those of virtual boards, the peripherals stand-ins; no compiler lies between.
+    """
+    images = Images(options.folder)
+    wanted = (each for each in figures() if options.only in each.title)
+    table = MarkdownTable("image", numbers=PUBLISHED_NUMBERS)
+    rows = table.print_rows((compare(each, images) for each in wanted), _comparison_cells, as_json=options.json)
+    if options.json:
+        return
+    for core in dict.fromkeys(row.core for row in rows):
+        ratios = [row.ratio for row in rows if row.core == core and row.ratio]
+        if ratios:
+            print(
+                f"\n{core}: {len(ratios)} images, geometric mean {geometric_mean(ratios):.3f}, "
+                f"from {min(ratios):.3f} to {max(ratios):.3f}"
+            )
+    for why_not, count in Counter(row.why_not for row in rows if row.why_not).items():
+        print(f"\n{count} not run: {why_not}")
+
+
+def _comparison_cells(row: Comparison) -> Sequence[Cell]:
+    if row.ratio is None:
+        return row.figure.title, f"{row.figure.ms:.2f}", "not run", None
+    return row.figure.title, f"{row.figure.ms:.2f}", f"{row.virtual_ms:.2f}", f"{row.ratio:.3f}"
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Machine:
         forget = partial(self.code.forget_in, board.device.flash.start)
         cells = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget)
         dma = self._dma_ports(board)
-        changed = (self._forget_event, self._memory.clock_changed)
+        changed = (self._forget_event, self.memory_changed)
         chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
         chip.flash.launch = self._load_options
         chip.flash.nmi_changed = lambda: self.nvic.look(NMI)
@@ -95,6 +95,10 @@ class Machine:
         for position, line in chip.interrupts:
             self.nvic.connect(FIRST_INTERRUPT + position, line)
         return chip
+
+    def memory_changed(self, access_control: int, ahb_divider: int) -> None:
+        """Let memory follow FLASH_ACR and the divider from the core to AHB."""
+        self._memory.clock_changed(access_control, ahb_divider)
 
     def _dma_ports(self, board: Board) -> DmaPorts:
         self._cache = DataCache.of(board.device, self.emulator.ram)
@@ -106,10 +110,15 @@ class Machine:
         if not self.is_asleep:
             self.state.cycles += self.core.dma_wait_cycles
 
-    def _connect_bus(self) -> None:
-        self.bus = Bus(self.chip.rcc.is_clocked)
+    def connected(self) -> Bus:
+        """Return the peripherals by their addresses; a subclass may have others."""
+        bus = Bus(self.chip.rcc.is_clocked)
         for base, peripheral in self.chip.peripherals:
-            self.bus.add(base, _PERIPHERAL_BYTES, peripheral)
+            bus.add(base, _PERIPHERAL_BYTES, peripheral)
+        return bus
+
+    def _connect_bus(self) -> None:
+        self.bus = self.connected()
         self.bus.add(_SYSTEM_CONTROL, _PAGE, self.control)
         if self.core.facts.has_mainline:
             self.bus.add(_DWT, _PAGE, Dwt(self.control, lambda: self.slept_cycles))

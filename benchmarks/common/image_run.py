@@ -1,0 +1,117 @@
+"""Runs firmware images of MLPerf Tiny submissions, as others measured them on hardware, on virtual boards.
+
+The images are raw contents of flash. They answer the commands of the benchmark's runner (mlcommons/tiny):
+`infer N W` runs N inferences after W more, and prints `m-lap-us-` with the time before and after them.
+"""
+
+import random
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from common.stand_ins import Console, Registers, StandIns
+from tinysplit.boards.board import Board
+from tinysplit.common.errors import CheckFailedError
+from virtual_stm32.core.nvic import FIRST_INTERRUPT
+from virtual_stm32.core.run_control import RunControl
+from virtual_stm32.firmware import LoadedFirmware, Start
+from virtual_stm32.machine import Machine
+from virtual_stm32.peripherals.bus import Bus
+from virtual_stm32.peripherals.reset import ResetCause
+
+_SLICE_PS = 10**9  # in which a byte may be given to the program
+_LIMIT_PS = 120 * 10**12
+_READY, _LAP = "m-ready", "m-lap-us"
+_COUNT = 1
+_COMMAND = f"infer {_COUNT} 1%"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part on which images run: the board with its core and memories, its clock, and its registers."""
+
+    board: Board
+    core_hz: int
+    ahb_divider: int  # from the core to the bus that flash and RAM are on
+    registers: Registers
+
+
+class ImageMachine(Machine):
+    """A virtual board with stand-ins for its peripherals, which runs an image and talks to it."""
+
+    def __init__(self, part: Part, image: bytes) -> None:
+        self._part = part
+        self.lines: list[tuple[str, int, int]] = []  # with the cycle of its last byte, and that of the timer before it
+        self._line = ""
+        self._timer_read = 0
+        firmware = LoadedFirmware(part.board, None, is_debuggable=True)
+        firmware.image[: len(image)] = image
+        firmware.begin()
+        numbers = random.Random(0)  # noqa: S311 (no secret)
+        ram = {memory.name: numbers.randbytes(memory.size_bytes) for memory in part.board.device.ram}
+        super().__init__(1, part.board, firmware, Start(0, ResetCause.POWER_UP, ram), RunControl(), finds_loops=False)
+        self.clock.change(part.core_hz, 0)
+        self._flash_changed(part.registers.access_control)
+
+    @override
+    def connected(self) -> Bus:
+        self._stand_ins = StandIns(
+            self._part.registers,
+            flash_changed=self._flash_changed,
+            timer_read=self._note_timer,
+            send=self._take,
+            look=self._look,
+        )
+        for position, console in self._stand_ins.consoles.items():
+            self.nvic.connect(FIRST_INTERRUPT + position, console.has_interrupt)
+        return self._stand_ins
+
+    def _look(self, position: int) -> None:
+        self.nvic.look(FIRST_INTERRUPT + position)
+
+    def _flash_changed(self, access_control: int) -> None:
+        self.memory_changed(access_control, self._part.ahb_divider)
+
+    def _note_timer(self, now: int) -> None:
+        self._timer_read = now
+
+    def _take(self, byte: int, now: int) -> None:
+        character = chr(byte & 0x7F)
+        if character not in "\r\n":
+            self._line += character
+        elif self._line:
+            self.lines.append((self._line, now, self._timer_read))
+            self._line = ""
+
+    def say(self, text: str) -> None:
+        """Send a command, and run until the image is ready again."""
+        queue = list(text.encode())
+        before = self._ready_count
+        while self._ready_count == before:
+            ps = self.clock.ps(self.cycles) + _SLICE_PS
+            if ps > _LIMIT_PS:
+                raise CheckFailedError(f"the image did not answer {text!r} in {_LIMIT_PS // 10**12} s of the board")
+            if queue and (console := self._listening()):
+                console.receive(queue.pop(0))
+                self.disturb()
+            self.run(ps, ps)
+            self.wait_until(ps)
+
+    def _listening(self) -> Console | None:
+        """Return the UART that waits for a byte."""
+        listening = [each for each in self._stand_ins.consoles.values() if each.listens]
+        return next((each for each in listening if each.has_receive_interrupt), listening[0] if listening else None)
+
+    @property
+    def _ready_count(self) -> int:
+        return sum(_READY in line for line, _, _ in self.lines)
+
+
+def inference_cycles(part: Part, image: bytes) -> int:
+    """Return the cycles of an inference of an image. Raises CheckFailedError if it does not answer."""
+    machine = ImageMachine(part, image)
+    machine.say("")
+    machine.say(_COMMAND)
+    laps = [(end, read) for line, end, read in machine.lines if line.startswith(_LAP)]
+    (begin, _), (_, end) = laps[-2:]
+    return (end - begin) // _COUNT
