@@ -20,6 +20,7 @@ LOAD_BYTES = 1016  # of the input in one LOAD
 START_BYTES = 8  # payload of START
 DONE_BYTES = 8  # payload of DONE
 TAKEN_BYTES = 4  # payload of TAKEN
+ERROR_BYTES = 8  # payload of ERROR
 READ_REQUEST_BYTES = 10  # payload of READ_OUTPUT
 READ_BYTES = 1024  # of the output in one READ_OUTPUT
 

@@ -12,6 +12,7 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import (
     BITS_PER_BYTE,
     DONE_BYTES,
+    ERROR_BYTES,
     FRAME_OVERHEAD_BYTES,
     LINK_REPLY_BYTES,
     LOAD_BYTES,
@@ -85,15 +86,16 @@ def host_seconds(
 def host_line_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: int) -> tuple[float, float]:
     """Return the seconds for which an input and an output keep the line between host and `board` busy.
 
-    Requests follow each other without waiting for the replies, which go the other way (docs/protocol.md, Host ports).
+    LOAD requests follow each other without waiting for the replies, which go the other way; START waits for the last of
+    them. What is read is then freed by a request that is answered by an error (docs/protocol.md, Host ports).
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
     load_bytes = in_bytes + loads * (LOAD_OFFSET_BYTES + FRAME_OVERHEAD_BYTES) + START_BYTES + FRAME_OVERHEAD_BYTES
-    read_bytes = out_bytes + DONE_BYTES + (reads + 1) * FRAME_OVERHEAD_BYTES  # DONE goes first
-    request_bytes = READ_REQUEST_BYTES + FRAME_OVERHEAD_BYTES
+    read_bytes = out_bytes + DONE_BYTES + ERROR_BYTES + (reads + 2) * FRAME_OVERHEAD_BYTES  # DONE goes first
+    request_bytes = (reads + 1) * (READ_REQUEST_BYTES + FRAME_OVERHEAD_BYTES)
     board_baud = board.host_uart.actual_baud(host_baud)
     return (
-        BITS_PER_BYTE * load_bytes / host_baud,
+        BITS_PER_BYTE * (load_bytes / host_baud + FRAME_OVERHEAD_BYTES / board_baud),
         BITS_PER_BYTE * (request_bytes / host_baud + read_bytes / board_baud),
     )
 
