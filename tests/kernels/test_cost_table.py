@@ -223,3 +223,20 @@ def test_sums_in_lanes_count_operations_on_words() -> None:
     assert work("lanes", layer) == {"words": 20, "halvings": 20, "sums": 20, "clamps": 20}
     halves = work("lanes", layer, Widths.all(16))
     assert halves == {"words": 40, "halvings": 40, "sums": 40, "clamps": 40}
+
+
+def test_channels_of_concatenations_are_copied_in_loops_or_straight() -> None:
+    net = network(Shape(3, 4, 2)).conv(8)
+    first = net.value
+    few = net.after(first).conv(1).value
+    many = net.after(first).conv(12).value
+    layer = net.after(few).concat(many).graph().layers[-1]
+    assert work("direct", layer) == {"pixel": 12, "run": 12, "output": 144, "straight": 12}
+    words = net.after(first).concat(many).graph().layers[-1]
+    assert work("lanes", words) == {"pixel": 12, "run": 12, "output": 144, "straight": 96}
+
+
+def test_windows_of_groups_have_loops_over_columns() -> None:
+    layer = network(Shape(3, 3, 4)).conv(12, (3, 3), groups=4).graph().layers[0]
+    assert work("direct", layer)["column"] == 4 * 2 * (7 * 7)  # three outputs of each group are two and one
+    assert "looped_column" in work("direct", network(Shape(3, 3, 4)).conv(4, (3, 3), groups=2).graph().layers[0])

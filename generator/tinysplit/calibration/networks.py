@@ -46,6 +46,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         _summed(),
         _scaled(16),
         _scaled(24),
+        *_concatenated(),
         *shape_networks(),
     )
 
@@ -57,6 +58,8 @@ def shape_networks() -> tuple[Graph, ...]:
     strided = NetworkBuilder("strided", Shape(19, 23, 8)).depthwise((7, 7), 2).conv(24).depthwise((2, 4), 2)
     grouped = NetworkBuilder("grouped", Shape(11, 12, 16)).conv(24, (3, 3), groups=4).conv(32, (3, 3), groups=2)
     grouped.conv(24, groups=4).conv(12, (5, 5), 2, groups=2).conv(16, (1, 3), groups=2)
+    multiplied = NetworkBuilder("multiplied", Shape(11, 12, 4)).conv(8, (3, 3), groups=4).conv(24, (5, 5), groups=8)
+    multiplied.conv(12).conv(36, (3, 3), 2, groups=12).conv(9).conv(9, (3, 3), groups=9).conv(15).conv(45, groups=15)
     pooled = NetworkBuilder("pooled", Shape(36, 40, 4)).conv(8).average_pool(2).tanh().conv(12).average_pool(3)
     pooled.conv(20).average_pool(2).conv(30)
     averaged = NetworkBuilder("averaged", Shape(45, 35, 3)).conv(6).average_pool(5).tanh().conv(18).average_pool(3)
@@ -65,6 +68,7 @@ def shape_networks() -> tuple[Graph, ...]:
         wide.average_pool().graph(),
         strided.depthwise((5, 5)).graph(),
         grouped.graph(),
+        multiplied.graph(),
         pooled.dense(5).graph(),
         averaged.dense(5).graph(),
         large.dense(5).graph(),
@@ -131,6 +135,18 @@ def _scaled(channels: int) -> Graph:
     rng = np.random.default_rng(channels)
     scales = {name: rng.uniform(*LARGEST_VALUES) / LARGEST_BYTE for name in graph.value_names}
     return replace(graph, qdq_formats={name: ValueFormat(BYTE_BITS, scale) for name, scale in scales.items()})
+
+
+def _concatenated() -> tuple[Graph, ...]:
+    """Return networks that concatenate maps of few and many channels, which fill words or do not."""
+    networks = []
+    for sizes in ((1, 1), (2, 3, 1), (2, 2), (5, 7), (4, 4, 8), (8, 24), (12, 12), (32, 6, 16, 33), (64, 4), (3, 40)):
+        net = NetworkBuilder(f"concatenated {sizes}", Shape(9, 8, 4))
+        first = net.conv(4).value
+        parts = [net.after(first).conv(size).value for size in sizes]
+        net.after(parts[0]).concat(*parts[1:]).average_pool().concat(net.value)
+        networks.append(net.dense(5).graph())
+    return tuple(networks)
 
 
 def _separable_networks() -> tuple[Graph, ...]:

@@ -1,7 +1,7 @@
 """The cost table: calibrated cycles of the parts of each kernel and bytes of code; cycles.json is the one shipped."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -15,6 +15,8 @@ from tinysplit.kernels.messages import MessageCycles
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.matmul import MatMul
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.permute import LONG_LOOP, Permute
@@ -27,6 +29,7 @@ Work = Mapping[str, float]  # executions of each part of a kernel, by the part's
 
 TABLE_NAME = "cycles.json"
 VIEW = "view"  # the kind of what is not computed: it costs nothing
+STRAIGHT_WORDS = 2  # of an input's pixel: the compiler copies as few without a loop
 PEELED_COLUMNS = 7  # of a window: loops over them, of which the compiler makes four iterations one, run once
 IDEAL_MEMORY = "ideal"  # of a target: never makes the core wait
 ONCE = "layer"  # the part that runs once per call: its overhead
@@ -249,7 +252,8 @@ def plain_work(layer: Layer) -> Work:
     Parts: `macc`: products, comparisons or elements, `border_macc` of windows that extend beyond the input, `mixed` of
     the others where there are such, which share registers with their loops, `far_macc` of factors that lie apart;
     `row`: kernel rows of each output; `border`: outputs of such windows; `pixel`; `signed`: outputs of inputs that may
-    be negative; `group` of values that are normalized together; `masked` elements of a softmax.
+    be negative; `group` of values that are normalized together; `masked` elements of a softmax; `column`s of windows
+    whose inputs do not lie together, for two outputs each, `looped_column`s of several inputs.
     """
     if isinstance(layer, Permute):
         return _copy_work(layer)
@@ -281,7 +285,16 @@ def plain_work(layer: Layer) -> Work:
         "mixed": pixel_macc * whole * (whole < height * width),
         "row": channels * float(rows.sum() * columns.size),
         "border": channels * (height * width - whole),
+        **_column_work(layer, window, float(rows.sum() * columns.sum())),
     }
+
+
+def _column_work(layer: Layer, window: Window, positions: float) -> Work:
+    """Return the columns of all windows, which have `positions` inside the input, in loops of their own."""
+    if not isinstance(layer, Conv) or (layer.groups == 1 and window.dilation[1] == 1):
+        return {}
+    part = "looped_column" if layer.in_shape.channels > layer.groups else "column"
+    return {part: layer.groups * -(-layer.out_shape.channels // layer.groups // 2) * positions}
 
 
 def rounded_work(layer: Layer, part: str, count: float) -> dict[str, float]:
@@ -321,6 +334,50 @@ def _copy_work(layer: Permute) -> Work:
     neighbours = ("line" if layer.copies_lines else "block") if is_long else "near"
     kind = "offset" if offsets else neighbours if stride == 1 else "far"
     return {kind: size, "run" if is_long else "peeled": size / turns}
+
+
+def concat_work(layer: Concat, lanes: int, shifts: Sequence[int | None] = ()) -> Work:
+    """Return the work of a concatenation that copies words of `lanes` values.
+
+    Parts: `pixel`; `run`s of loops over an input's words in a pixel, and the `output` values that they copy; `straight`
+    values of inputs of so few words that the compiler needs no loop; `element`s of inputs whose shift is None, which
+    are copied one by one, in loops (`element_run`).
+    """
+    pixels = layer.out_shape.height * layer.out_shape.width
+    work = dict.fromkeys(("run", "output", "straight", "element", "element_run"), 0.0)
+    for shape, shift in zip(layer.in_shapes, shifts or (0,) * len(layer.in_shapes), strict=True):
+        channels, is_looped = shape.channels, shape.channels > STRAIGHT_WORDS * (1 if shift is None else lanes)
+        if shift is None:
+            work["element"] += pixels * channels
+            work["element_run"] += pixels * is_looped
+        elif is_looped:
+            work["output"] += pixels * channels
+            work["run"] += pixels
+        else:
+            work["straight"] += pixels * channels
+    return {"pixel": float(pixels)} | work
+
+
+def exact_concat_parts(quantized: QuantizedLayer, layer: Concat, shifts: Sequence[int | None] = ()) -> Work:
+    """Return the parts of a concatenation that depend on formats.
+
+    Of values that are copied one by one, all without `shifts`: those of `exact_sum_parts`. Of words, `halved` ones, a
+    value for each bit.
+    """
+    y, (low, high) = quantized.formats.y, quantized.clamp
+    alignments = layer.alignments(quantized.formats)
+    inputs = list(zip(layer.in_shapes, alignments, shifts or (None,) * len(alignments), strict=True))
+    apart = [(shape.size, alignment) for shape, alignment, shift in inputs if shift is None]
+    size = sum(each for each, _ in apart)
+    return {
+        "scaled": sum(each * (abs(factors[0]) != 1) for each, (factors, _, _) in apart),
+        "multiplied": sum(each * (abs(factors[0]).bit_count() > 1) for each, (factors, _, _) in apart),
+        "shifted": sum(each * (shift > 0) for each, (_, _, shift) in apart),
+        "offset": sum(each * (offset != 0) for each, (_, offset, _) in apart),
+        "lower": size * (low > y.low),
+        "upper": size * (high < y.high),
+        "halved": sum(shape.size * abs(shift) for shape, _, shift in inputs if shift is not None),
+    }
 
 
 def pool_work(layer: Layer, window: Window, straight: int) -> Work:

@@ -6,14 +6,17 @@ from typing_extensions import override
 
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.copy_maps import copies_lead
+from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts
 from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead, window_lead
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.recurrent import Recurrent
+from tinysplit.network.quantized_graph import QuantizedLayer
 
 
 class Direct(Kernel):
@@ -43,6 +46,16 @@ class Direct(Kernel):
         if copied is not None:
             return copied
         return super().lead(layer, k, widths)
+
+    @override
+    def work(self, layer: Layer, widths: Widths) -> Work:
+        return concat_work(layer, 1) if isinstance(layer, Concat) else super().work(layer, widths)
+
+    @override
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        if isinstance(quantized.layer, Concat):
+            return {**work, **exact_concat_parts(quantized, quantized.layer)}
+        return super().exact_work(work, quantized)
 
     @override
     def template(self, layer: Layer) -> str:

@@ -7,7 +7,6 @@ A sum y = round(a / 2^j + b / 2^i) with i <= j then needs no 32-bit arithmetic:
 - i > 0: the bits of a below the step of b are dropped first; rounding the sum would drop them anyway.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from tinysplit.kernels.cost_table import Work
@@ -40,13 +39,6 @@ def concat_shifts(quantized: QuantizedLayer) -> tuple[int | None, ...]:
         bits = [0] if is_same else shift_bits(alignment)
         shifts.append(bits[0] if bits and x.bits == formats.y.bits and abs(bits[0]) < x.bits else None)
     return tuple(shifts)
-
-
-def exact_concat_work(layer: Concat, shifts: Sequence[int | None]) -> Work:
-    """Return the values that words copy, the `output`, and those that take a product each: `element`."""
-    sizes = [shape.size for shape in layer.in_shapes]
-    products = sum(size for size, bits in zip(sizes, shifts, strict=True) if bits is None)
-    return {"output": sum(sizes) - products, "element": products}
 
 
 def sum_work(layer: Add, lanes: int) -> Work:

@@ -12,14 +12,13 @@ from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import CORTEX_M0PLUS
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts
 from tinysplit.kernels.in_place import Lead, channelwise_lead
 from tinysplit.kernels.lane_sums import (
     BYTES_IN_WORD,
     LARGEST_BYTE_WINDOW,
     LaneSum,
     concat_shifts,
-    exact_concat_work,
     exact_sum_work,
     sum_work,
 )
@@ -70,6 +69,8 @@ class Swar(Kernel):
 
     @override
     def work(self, layer: Layer, widths: Widths) -> Work:
+        if isinstance(layer, Concat):
+            return concat_work(layer, BYTES_IN_WORD)
         return sum_work(layer, BYTES_IN_WORD) if isinstance(layer, Add) else super().work(layer, widths)
 
     @override
@@ -78,7 +79,9 @@ class Swar(Kernel):
         if isinstance(quantized.layer, Add):
             return exact_sum_work(quantized, BYTES_IN_WORD, _sum(quantized))
         if isinstance(quantized.layer, Concat):
-            return {**work, **exact_concat_work(quantized.layer, self.context(quantized).shifts)}
+            shifts = self.context(quantized).shifts
+            parts = exact_concat_parts(quantized, quantized.layer, shifts)
+            return {**concat_work(quantized.layer, BYTES_IN_WORD, shifts), **parts}
         return super().exact_work(work, quantized)
 
     @override

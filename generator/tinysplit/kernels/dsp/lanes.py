@@ -12,9 +12,9 @@ from typing_extensions import override
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import DSP_CORES
-from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts
 from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead
-from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_concat_work, exact_sum_work, sum_work
+from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_sum_work, sum_work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.base import Layer
@@ -78,6 +78,8 @@ class Lanes(Kernel):
 
     @override
     def work(self, layer: Layer, widths: Widths) -> Work:
+        if isinstance(layer, Concat):
+            return concat_work(layer, WORD_BITS // widths.x)
         return sum_work(layer, WORD_BITS // widths.x) if isinstance(layer, Add) else super().work(layer, widths)
 
     @override
@@ -86,7 +88,9 @@ class Lanes(Kernel):
         if isinstance(quantized.layer, Add):
             return exact_sum_work(quantized, WORD_BITS // quantized.formats.y.bits, LaneSum.of(quantized))
         if isinstance(quantized.layer, Concat):
-            return {**work, **exact_concat_work(quantized.layer, concat_shifts(quantized))}
+            shifts = concat_shifts(quantized)
+            parts = exact_concat_parts(quantized, quantized.layer, shifts)
+            return {**concat_work(quantized.layer, WORD_BITS // quantized.formats.y.bits, shifts), **parts}
         return super().exact_work(work, quantized)
 
     @override
