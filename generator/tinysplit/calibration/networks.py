@@ -60,6 +60,8 @@ def shape_networks() -> tuple[Graph, ...]:
     grouped.conv(24, groups=4).conv(12, (5, 5), 2, groups=2).conv(16, (1, 3), groups=2)
     multiplied = NetworkBuilder("multiplied", Shape(11, 12, 4)).conv(8, (3, 3), groups=4).conv(24, (5, 5), groups=8)
     multiplied.conv(12).conv(36, (3, 3), 2, groups=12).conv(9).conv(9, (3, 3), groups=9).conv(15).conv(45, groups=15)
+    few = NetworkBuilder("few channels", Shape(12, 14, 3)).conv(2).conv(8, (3, 3)).conv(1).conv(4, (3, 3)).conv(3)
+    few.conv(12, (3, 3)).conv(2).conv(6, (5, 5)).conv(8, (3, 3), 2).conv(1).conv(4, (5, 5)).conv(2).conv(8, (2, 3))
     pooled = NetworkBuilder("pooled", Shape(36, 40, 4)).conv(8).average_pool(2).tanh().conv(12).average_pool(3)
     pooled.conv(20).average_pool(2).conv(30)
     averaged = NetworkBuilder("averaged", Shape(45, 35, 3)).conv(6).average_pool(5).tanh().conv(18).average_pool(3)
@@ -69,6 +71,7 @@ def shape_networks() -> tuple[Graph, ...]:
         strided.depthwise((5, 5)).graph(),
         grouped.graph(),
         multiplied.graph(),
+        few.graph(),
         pooled.dense(5).graph(),
         averaged.dense(5).graph(),
         large.dense(5).graph(),
