@@ -20,7 +20,7 @@ from virtual_stm32.peripherals.bus import Bus
 from virtual_stm32.peripherals.reset import ResetCause
 
 _SLICE_PS = 10**9  # in which a byte may be given to the program
-_LIMIT_PS = 120 * 10**12
+_LIMIT_PS = 20 * 10**12  # for an answer
 _READY, _LAP = "m-ready", "m-lap-us"
 _COUNT = 1
 _COMMAND = f"infer {_COUNT} 1%"
@@ -32,7 +32,6 @@ class Part:
 
     board: Board
     core_hz: int
-    ahb_divider: int  # from the core to the bus that flash and RAM are on
     registers: Registers
 
 
@@ -51,13 +50,13 @@ class ImageMachine(Machine):
         ram = {memory.name: numbers.randbytes(memory.size_bytes) for memory in part.board.device.ram}
         super().__init__(1, part.board, firmware, Start(0, ResetCause.POWER_UP, ram), RunControl(), finds_loops=False)
         self.clock.change(part.core_hz, 0)
-        self._flash_changed(part.registers.access_control)
+        self._stand_ins.set_memory()
 
     @override
     def connected(self) -> Bus:
         self._stand_ins = StandIns(
             self._part.registers,
-            flash_changed=self._flash_changed,
+            memory_changed=self.memory_changed,
             timer_read=self._note_timer,
             send=self._take,
             look=self._look,
@@ -68,9 +67,6 @@ class ImageMachine(Machine):
 
     def _look(self, position: int) -> None:
         self.nvic.look(FIRST_INTERRUPT + position)
-
-    def _flash_changed(self, access_control: int) -> None:
-        self.memory_changed(access_control, self._part.ahb_divider)
 
     def _note_timer(self, now: int) -> None:
         self._timer_read = now
@@ -86,11 +82,11 @@ class ImageMachine(Machine):
     def say(self, text: str) -> None:
         """Send a command, and run until the image is ready again."""
         queue = list(text.encode())
-        before = self._ready_count
+        before, begin = self._ready_count, self.clock.ps(self.cycles)
         while self._ready_count == before:
             ps = self.clock.ps(self.cycles) + _SLICE_PS
-            if ps > _LIMIT_PS:
-                raise CheckFailedError(f"the image did not answer {text!r} in {_LIMIT_PS // 10**12} s of the board")
+            if ps > begin + _LIMIT_PS:
+                raise CheckFailedError(f"the image did not answer {text!r} in {_LIMIT_PS / 10**12:g} s of the board")
             if queue and (console := self._listening()):
                 console.receive(queue.pop(0))
                 self.disturb()

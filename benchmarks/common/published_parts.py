@@ -27,7 +27,7 @@ def _g0b1() -> Part:
         uarts={0x40013800: 27, 0x40004400: 28, 0x40004800: 29, 0x40008000: 29, 0x40004C00: 29},
         crc=0x40023000,
     )
-    return Part(_with_sizes(load_board("nucleo_g071rb"), 512, {"sram": 144}), 64 * _MHZ, 1, registers)
+    return Part(_with_sizes(load_board("nucleo_g071rb"), 512, {"sram": 144}), 64 * _MHZ, registers)
 
 
 def _l4r5() -> Part:
@@ -40,7 +40,7 @@ def _l4r5() -> Part:
         uarts={0x40008000: 70, 0x40013800: 37, 0x40004400: 38, 0x40004800: 39},
         crc=0x40023000,
     )
-    return Part(load_board("nucleo_l4r5zi"), 120 * _MHZ, 1, registers)
+    return Part(load_board("nucleo_l4r5zi"), 120 * _MHZ, registers)
 
 
 def _l4r5_single_bank() -> Part:
@@ -51,8 +51,8 @@ def _l4r5_single_bank() -> Part:
 
 
 def _h7a3() -> Part:
-    # RM0455, memory map and sections RCC_CR, RCC_CFGR and FLASH_ACR. Flash and buses are those of the H743, but AXI and
-    # AHB of the H7A3 run at the clock of the core
+    # RM0455, memory map and sections RCC_CR, RCC_CFGR, RCC_CDCFGR1 and FLASH_ACR. Flash and buses are those of the
+    # H743, but AXI may have the clock of the core
     registers = Registers(
         flash=0x52002000,
         access_control=0x37,
@@ -61,15 +61,17 @@ def _h7a3() -> Part:
             0x58024400: ((0, 2), (7, 8), (12, 13), (16, 17), (24, 25), (26, 27), (28, 29)),
             0x58024410: _SWS_3,
         },
+        bus_divider=0x58024418,
         ones={0x58024400: 0xC000, 0x58024804: 1 << 13, 0x58024818: 1 << 13},  # domain clocks, ACTVOSRDY, VOSRDY
         uarts={0x40004800: 39, 0x40011000: 37, 0x58000C00: 142, 0x40004400: 38},
         crc=0x58024C00,
     )
-    return Part(_with_sizes(load_board("nucleo_h743zi"), 2048, {"d1_sram": 1024}), 280 * _MHZ, 1, registers)
+    return Part(_with_sizes(load_board("nucleo_h743zi"), 2048, {"d1_sram": 1024}), 280 * _MHZ, registers)
 
 
 def _f746() -> Part:
-    # RM0385, memory map and sections RCC_CR, RCC_CFGR and PWR_CSR1; DS10916 (320 KB of RAM, caches of 4 KB)
+    # RM0385, memory map and sections RCC_CR, RCC_CFGR and PWR_CSR1; DS10916 (320 KB of RAM, caches of 4 KB). SRAM1 and
+    # SRAM2 are behind a bridge to AHB, as those of domain 2 of the H743, and all buses have the clock of the core
     registers = Registers(
         flash=0x40023C00,
         access_control=0,
@@ -79,8 +81,10 @@ def _f746() -> Part:
         uarts={0x40011000: 37, 0x40011400: 71, 0x40004800: 39},
         crc=0x40023000,
     )
-    board = _with_sizes(load_board("nucleo_h743zi"), 1024, {"dtcm": 320})
-    return Part(replace(board, caches=Caches(32, 4 * _KB, 4 * _KB)), 216 * _MHZ, 1, registers)
+    board = _with_sizes(load_board("nucleo_h743zi"), 1024, {"dtcm": 64, "d2_sram": 256})
+    ram = (replace(each, start=0x20010000) if each.name == "d2_sram" else each for each in board.device.ram)
+    board = replace(board, device=replace(board.device, ram=tuple(ram)), caches=Caches(32, 4 * _KB, 4 * _KB))
+    return Part(board, 216 * _MHZ, registers)
 
 
 def _with_sizes(board: Board, flash_kb: int, ram_kb: Mapping[str, int]) -> Board:

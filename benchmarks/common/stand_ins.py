@@ -34,6 +34,7 @@ _TIMERS = (
     *range(0x40000000, 0x40002400, 0x400),
     *(0x40010000, 0x40010400, 0x40012C00, 0x40013400, 0x40014000, 0x40014400, 0x40014800),
 )
+_DIVIDERS = {8: 2, 9: 4, 10: 8, 11: 16}  # of HPRE
 _LSI_CONTROL = (0x5C, 0x60, 0x70, 0x74, 0x90, 0x94, 0x98)  # CSR and BDCR of RCC: an oscillator on, and ready
 
 
@@ -50,16 +51,17 @@ class Registers:
     same: Mapping[int, tuple[tuple[int, int], ...]]
     uarts: Mapping[int, int]  # positions of their interrupts, by address
     crc: int
+    bus_divider: int | None = None  # address of HPRE (bits 0 to 3) where memories are on a bus that it slows down
     ones: Mapping[int, int] = field(default_factory=dict)
 
 
 class Words(Peripheral):
     """All registers that nothing else stands in for: they keep what is written."""
 
-    def __init__(self, registers: Registers, flash_changed: Callable[[int], None]) -> None:
+    def __init__(self, registers: Registers, memory_changed: Callable[[int, int], None]) -> None:
         super().__init__("a stand-in")
         self._registers = registers
-        self._flash_changed = flash_changed
+        self._memory_changed = memory_changed
         self._words = {registers.flash: registers.access_control}
         self._same = dict(registers.same) | {registers.rcc + each: ((0, 1),) for each in _LSI_CONTROL}
         self._never_busy = {registers.flash + each for each in (0x0C, 0x10)}  # FLASH_SR of the families
@@ -76,8 +78,13 @@ class Words(Peripheral):
     @override
     def write(self, offset: int, value: int, now: int) -> None:
         self._words[offset] = value
-        if offset == self._registers.flash:
-            self._flash_changed(value)
+        if offset in (self._registers.flash, self._registers.bus_divider):
+            self.set_memory()
+
+    def set_memory(self) -> None:
+        """Tell how memory is accessed: FLASH_ACR, and the divider from the core to its bus."""
+        divider = self._words.get(self._registers.bus_divider or 0, 0) & 0xF
+        self._memory_changed(self._words[self._registers.flash], _DIVIDERS.get(divider, 1))
 
     @override
     def is_steady(self, offset: int) -> bool:
@@ -245,14 +252,14 @@ class StandIns(Bus):
         self,
         registers: Registers,
         *,
-        flash_changed: Callable[[int], None],
+        memory_changed: Callable[[int, int], None],
         timer_read: Callable[[int], None],
         send: Callable[[int, int], None],
         look: Callable[[int], None],
     ) -> None:
         """`look` gets the position of an interrupt that may have changed, `send` each byte and its cycle."""
         super().__init__(lambda _name: True)
-        self._others = Words(registers, flash_changed)
+        self._others = Words(registers, memory_changed)
         for base in _TIMERS:
             self.add(base, 0x400, Counter(timer_read))
         self.consoles = {position: Console(send, partial(look, position)) for position in registers.uarts.values()}
@@ -260,6 +267,10 @@ class StandIns(Bus):
             self.add(base, 0x400, self.consoles[position])
         self._timer_read = timer_read
         self.add(registers.crc, 0x400, Tolerant(CrcUnit()))
+
+    def set_memory(self) -> None:
+        """Tell how memory is accessed after reset."""
+        self._others.set_memory()
 
     @override
     def add(self, base: int, size: int, peripheral: Peripheral) -> None:
