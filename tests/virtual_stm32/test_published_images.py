@@ -1,4 +1,4 @@
-"""Firmware images that others measured: how they run, by a program of ours that speaks their protocol, and are found."""
+"""Firmware images that others measured: run by the protocol that they speak, and found in repositories."""
 
 import subprocess
 from pathlib import Path
