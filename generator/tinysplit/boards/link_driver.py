@@ -100,8 +100,13 @@ class LinkDriving:
         if self.driver.facts.uses_dma:
             room = self.ring_bytes // 2
         else:
-            room = _FIFO_BYTES.get(board.device.family, 8) // 2 if uart.has_fifo else 1
+            room = max(1, room_bytes(board, uart) // 2)
         return room * BITS_PER_BYTE * board.clock.core_hz // _LONGEST_CYCLES[board.device.core]
+
+
+def room_bytes(board: Board, uart: Uart) -> int:
+    """Return the bytes that a UART keeps until the core takes them."""
+    return _FIFO_BYTES.get(board.device.family, 8) if uart.has_fifo else 1
 
 
 DRIVINGS = tuple(  # by preference: the last ones where RAM is short

@@ -7,7 +7,7 @@ from math import inf
 from typing import TypeVar
 
 from tinysplit.boards.board import Board, Power, Uart
-from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver
+from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, room_bytes
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_PAYLOAD_BYTES, line_bytes_of
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import (
@@ -70,6 +70,9 @@ def handoff_of(
             (*(n_bytes * driver.facts.has_byte_interrupts for n_bytes in out_bytes), in_bytes),
             lambda family, n_bytes: costs[family].wake * n_bytes,
         ),
+        polled_room_bytes=tuple(room_bytes(board, board.link_uarts[0]) for board in boards)
+        if driver.facts.polls
+        else (),
         tick_shares=tuple(costs[board.device.family].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
     )
 

@@ -19,6 +19,7 @@ class ChannelEnd(ABC):
         self.env, self.line, self.cut, self.order = env, line, cut, order
         self.n_blocks = max(1, -(-cut.payload_bytes // LINK_BLOCK_BYTES))
         self.hear: Hearing = lambda _: None  # of the other end
+        self.is_heard: Callable[[], bool] = lambda: True  # whether the other end hears the note that has just left
         self._said_s: dict[Say, float] = {}
         line.speakers.append(self)
 
@@ -39,7 +40,7 @@ class ChannelEnd(ABC):
         note, said_s = self._note(what), self._said_s.pop(what)
 
         def arrive(is_whole: bool) -> None:
-            if is_whole:
+            if is_whole and self.is_heard():
                 self.hear(note)
             self._left(what)
 

@@ -35,6 +35,9 @@ class Handoff:
     tick_shares: tuple[float, ...] = ()  # [device]: of the time asleep that the millisecond interrupt takes
     input_source: InputSource = InputSource.HOST
     wake_up_s: tuple[float, ...] = ()  # [device]: from stop mode; empty: boards do not stop
+    polled_room_bytes: tuple[
+        int, ...
+    ] = ()  # [device]: that a UART keeps while its board computes; empty: it is not polled
 
     @classmethod
     def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> Self:

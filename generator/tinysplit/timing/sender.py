@@ -41,8 +41,8 @@ class _State(Enum):
 class Sender(ChannelEnd):
     """Sends tensor after tensor as they are granted; `free` is open while none is under way.
 
-    `on_sent` takes when the first bit of a tensor left, when it was acknowledged, and its number. Without losses it
-    asks nothing. The blocks of a tensor that is streamed leave as they become ready.
+    `on_sent` takes when the first bit of a tensor left, when it was acknowledged, and its number. Where nothing
+    is lost it asks nothing. The blocks of a tensor that is streamed leave as they become ready.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class Sender(ChannelEnd):
         super().__init__(env, line, cut, order)
         self.free = Gate(env, is_open=True)
         self.on_sent: OnSent = lambda *_: None
+        self.asks = False  # what may have been lost
         self.repeated_frames = 0
         self.left_s = self.sent_s = 0.0  # when the last tensor had left, and when it was acknowledged
         self._receiver, self._stream = receiver, stream
@@ -235,7 +236,7 @@ class Sender(ChannelEnd):
 
     def _ask_after(self, ms: int) -> None:
         self._stop_asking()
-        if self.line.losses.are_possible:
+        if self.asks:
             self.env.process(self._ask(self._timer, (ms + self.line.ms_of(4) + 1) / 1000))
 
     def _ask(self, timer: int, seconds: float) -> Process:
@@ -244,6 +245,6 @@ class Sender(ChannelEnd):
             yield self.env.timeout(TICK_S)
         if timer == self._timer:
             self._attempts += 1
-            if self._attempts > MOST_QUESTIONS:
+            if self._attempts > MOST_QUESTIONS and self.line.losses.are_possible:
                 raise CheckFailedError("too many bytes are lost: a link fails with LINK_NO_ANSWER")
             self.say(Say.OFFER if self._state is _State.QUEUED else Say.QUERY)

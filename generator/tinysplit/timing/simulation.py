@@ -8,7 +8,9 @@ from simpy import Environment, Resource
 
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.timing.board import SimulatedBoard
+from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
+from tinysplit.timing.board import TICK_S, SimulatedBoard
+from tinysplit.timing.channel_end import ChannelEnd
 from tinysplit.timing.host import Feed, Inbox, Reader, deal
 from tinysplit.timing.line import Line
 from tinysplit.timing.loss import Loss, Losses
@@ -122,6 +124,9 @@ class _Pipeline:
             receiver = Receiver(self.env, back, cut, number, forth, stream.latency_s if stream else until_known_s)
             sender = Sender(self.env, forth, cut, number, wire_s, receiver, stream)
             sender.hear, receiver.hear = receiver.hear_note, sender.hear_note
+            self._let_miss(sender, cut.sender, cut.receiver)
+            self._let_miss(receiver, cut.receiver, cut.sender)
+            sender.asks = forth.losses.are_possible or self._misses(cut.sender, cut.receiver)
             if (Kind.RECEIVE, number) in staged:
                 receiver.accept_first()
                 sender.grant_first()
@@ -132,6 +137,18 @@ class _Pipeline:
             sender.on_sent = self._on_sent(number, is_staged=(Kind.SEND, number) in staged)
             if (Kind.RECEIVE, number) in staged:
                 receiver.on_full = self._on_full(cut.receiver)
+
+    def _misses(self, listener: int, speaker: int) -> bool:
+        """Return whether a board loses bytes of notes while it computes: it looks at a polled UART at every tick."""
+        room = self.handoff.polled_room_bytes
+        byte_s = self.handoff.reply_s[speaker][listener] / LINK_REPLY_BYTES
+        return bool(room) and room[listener] * byte_s < TICK_S
+
+    def _let_miss(self, end: ChannelEnd, speaker: int, listener: int) -> None:
+        """Let the notes of an end go unheard while the other board computes, if it loses them then."""
+        if self._misses(listener, speaker):
+            board, note_s = self.boards[listener], self.handoff.reply_s[speaker][listener]
+            end.is_heard = lambda: not board.has_computed_since(self.env.now - note_s)
 
     def _line(self, sender: int, receiver: int) -> Line:
         """Return the line from one board to another, made when it is first asked for."""
