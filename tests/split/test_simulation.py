@@ -46,6 +46,20 @@ def without_receiving(problem: Problem) -> Problem:
     return with_handoff(problem, receive_s=((0.0,) * len(problem.devices),) * (len(problem.layers) + 1))
 
 
+@pytest.mark.parametrize(("room_bytes", "asked_s"), [(1, 0.009 + 2 * 0.0055), (2, 0.0)])
+def test_a_board_that_polls_asks_for_grants_that_it_missed(room_bytes: int, asked_s: float) -> None:
+    # A byte of a reply takes 0.5 ms, and the board looks once a ms: with room for two it misses none. Else it asks,
+    # 6 + 2 + 1 ms (a reply, four bytes, a tick) after its layer of 10 s, and is granted what y had granted meanwhile.
+    problem = with_handoff(
+        pipeline(ROOMY, 2.0),
+        overlaps=False,
+        reply_s=((0.0, 0.0055), (0.0055, 0.0)),
+        polled_room_bytes=(room_bytes,) * 2,
+    )
+    period_s = Timing((program_of(problem, (0, 1)),)).period_s
+    assert period_s == pytest.approx(0.75 + 10 + asked_s + 2 + 0.0055, abs=ROUNDING_S)
+
+
 def test_one_inference_by_hand() -> None:
     # 3 to feed, 0.25 to copy, 10, 0.25, 2 on the line, 0.25, 8, 0.25, 1 to read. Both receiving drivers work while
     # their boards wait; x sends for 0.5 while the tensor crosses.
