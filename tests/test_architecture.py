@@ -52,6 +52,7 @@ HARNESS_PACKAGES = (
     "rig",
     "measure",
     "bench",
+    "board_report",
     "calibration",
     "results",
     "html_report",

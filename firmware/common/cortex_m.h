@@ -47,6 +47,8 @@ typedef struct {
   volatile uint32_t DCISW;
   volatile uint32_t reserved_6;
   volatile uint32_t DCCMVAC; /* 0xF68 */
+  volatile uint32_t reserved_7[2];
+  volatile uint32_t DCCISW; /* 0xF74 */
 #endif
 } SCB_Type;
 
@@ -74,6 +76,7 @@ typedef struct {
 #define SysTick ((SysTick_Type *)SysTick_BASE)
 #define MPU ((MPU_Type *)MPU_BASE)
 
+#define SCB_ICSR_PENDSTCLR_Msk 0x02000000u
 #define SCB_ICSR_PENDSTSET_Msk 0x04000000u
 #define SCB_ICSR_PENDSVSET_Msk 0x10000000u
 #define SCB_AIRCR_SYSRESETREQ_Msk 0x00000004u
@@ -174,8 +177,17 @@ static inline void SCB_EnableICache(void) {
   __ISB();
 }
 
-/* Invalidates all lines by set and way (Arm DDI 0403, B2.2.7), then enables the cache; CCSIDR has its geometry. */
-static inline void SCB_EnableDCache(void) {
+static inline void SCB_DisableICache(void) {
+  __DSB();
+  __ISB();
+  SCB->CCR &= ~SCB_CCR_IC_Msk;
+  SCB->ICIALLU = 0;
+  __DSB();
+  __ISB();
+}
+
+/* An operation on all lines of the data cache by set and way (Arm DDI 0403, B2.2.7); CCSIDR has its geometry. */
+static inline void cortex_m_all_lines(volatile uint32_t *operation) {
   SCB->CSSELR = 0; /* level 1, data */
   __DSB();
   uint32_t geometry = SCB->CCSIDR;
@@ -184,11 +196,25 @@ static inline void SCB_EnableDCache(void) {
   uint32_t last_set = (geometry >> 13) & 0x7FFFu;
   uint32_t way_shift = last_way ? (uint32_t)__builtin_clz(last_way) : 0u;
   for (uint32_t set = 0; set <= last_set; set++) {
-    for (uint32_t way = 0; way <= last_way; way++) SCB->DCISW = way << way_shift | set << line_shift;
+    for (uint32_t way = 0; way <= last_way; way++) *operation = way << way_shift | set << line_shift;
   }
   __DSB();
+}
+
+/* Invalidates all lines before. */
+static inline void SCB_EnableDCache(void) {
+  cortex_m_all_lines(&SCB->DCISW);
   SCB->CCR |= SCB_CCR_DC_Msk;
   __DSB();
+  __ISB();
+}
+
+/* Writes all lines back behind that. */
+static inline void SCB_DisableDCache(void) {
+  __DSB();
+  SCB->CCR &= ~SCB_CCR_DC_Msk;
+  __DSB();
+  cortex_m_all_lines(&SCB->DCCISW);
   __ISB();
 }
 

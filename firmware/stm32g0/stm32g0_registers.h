@@ -161,6 +161,7 @@ typedef struct {
 #define RCC_APBENR1_TIM2EN (1u << 0)
 #define RCC_APBENR1_RTCAPBEN (1u << 10)
 #define RCC_APBENR1_USART2EN (1u << 17)
+#define RCC_APBENR1_DBGEN (1u << 27)
 #define RCC_APBENR1_PWREN (1u << 28)
 #define RCC_APBENR1_USART3EN (1u << 18)
 #define RCC_APBENR1_USART4EN (1u << 19)

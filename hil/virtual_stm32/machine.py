@@ -19,6 +19,7 @@ from virtual_stm32.errors import BoardStoppedError, NotModelledError
 from virtual_stm32.firmware import LoadedFirmware, Start
 from virtual_stm32.peripherals.bus import Bus
 from virtual_stm32.peripherals.chips import Chip
+from virtual_stm32.peripherals.dbgmcu import Dbgmcu
 from virtual_stm32.peripherals.dma.builder import DmaPorts
 from virtual_stm32.peripherals.dma.memories import dma_memories
 from virtual_stm32.peripherals.flash.cells import FlashCells
@@ -62,6 +63,7 @@ class Machine:
         self._memory = memory_timing(board, timing, is_ideal=has_ideal_memory)
         self.chip = self._plug_in(board, firmware)
         self.control = SystemControl(self.core, self.nvic, self._cache, self._memory, self._system_reset)
+        self._board = board
         self._uarts = tuple(self.chip.uarts.values())
         self.chip.rcc.was_reset(start.cause, start.flags)
         self.chip.flash.was_reset(is_empty=start.is_empty)
@@ -115,6 +117,8 @@ class Machine:
         bus = Bus(self.chip.rcc.is_clocked)
         for base, peripheral in self.chip.peripherals:
             bus.add(base, _PERIPHERAL_BYTES, peripheral)
+        dbgmcu = Dbgmcu(self._board)
+        bus.add(dbgmcu.base, _PERIPHERAL_BYTES, dbgmcu)
         return bus
 
     def _connect_bus(self) -> None:

@@ -17,7 +17,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.flash_sectors import FlashSlots
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.boards.parts import Memory
-from tinysplit.codegen.board_files import firmware_sources, wiring_test_sources
+from tinysplit.codegen.board_files import firmware_sources, report_sources, wiring_test_sources
 from tinysplit.codegen.platformio_ini import COMPILER, Parts, macros
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.plan.wake_up import WakeUp
@@ -67,7 +67,10 @@ def symbols(path: Path) -> Symbols:
 def compiled(folder: Path, board: Board, sources: Iterable[Path]) -> None:
     folder.mkdir()
     (folder / "standalone_settings.h").write_text(SETTINGS)
-    includes = [f"-I{folder}", *(f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring"))]
+    includes = [
+        f"-I{folder}",
+        *(f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring", "report")),
+    ]
     parts = macros(board, Parts(is_standalone=True, has_stop_mode=True))
     flags = (f"-mcpu={board.device.core}", "-mthumb", "-std=c11", "-O1", *(f"-D{each}" for each in parts))
     for source in sources:
@@ -77,7 +80,9 @@ def compiled(folder: Path, board: Board, sources: Iterable[Path]) -> None:
 
 def all_symbols(board: Board) -> dict[str, Symbols]:
     """Return the symbols of all files of firmware that are for the board, by their names without suffix."""
-    sources = [path for name in ("common", board.device.family, "wiring") for path in FIRMWARE.glob(f"{name}/*.c")]
+    sources = [
+        path for name in ("common", board.device.family, "wiring", "report") for path in FIRMWARE.glob(f"{name}/*.c")
+    ]
     used = [path for path in sources if path.stem != "external_memory" or board.external]
     folder = made_once(f"objects-{board.name}", lambda folder: compiled(folder, board, used))
     return {path.stem: symbols(path) for path in folder.glob("*.o")}
@@ -103,6 +108,7 @@ def programs(board: Board) -> dict[str, Sequence[tuple[str, Path]]]:
         "with nothing": firmware_sources(replace(firmware_of(board), has_diagnostics=False)),
         "that speaks MLPerf's protocol": firmware_sources(replace(linked, host=HostProtocol.MLPERF, weights=plain)),
         "that tests wires": wiring_test_sources(linked),
+        "of a board report": report_sources(firmware_of(board)),
     }
 
 

@@ -70,6 +70,7 @@ ORDER = (
     "row_stream",
     "wiring_frames",
     "wiring",
+    "report",
     "mlperf_infer",
     "host",
     "idle_stop",

@@ -1,5 +1,6 @@
 """What a debug probe has to know of a board: its part, and the registers that tell part and protection."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -43,6 +44,7 @@ class DebugPort:
     idcode_address: int
     protection_address: int
     protection_shift: int
+    registers: Mapping[str, int]  # addresses of option register, flash and clock settings by their names
     openocd_target: str  # "stm32g0x": target/stm32g0x.cfg
     openocd_flash_driver: str
     flash_start: int
@@ -78,6 +80,7 @@ def load_debug_port(name: str) -> DebugPort:
         idcode_address=registers.idcode_address,
         protection_address=registers.protection_address,
         protection_shift=registers.protection_shift,
+        registers={registers.protection_register: registers.protection_address, **registers.registers},
         openocd_target=registers.openocd_target,
         openocd_flash_driver=registers.openocd_flash_driver,
         flash_start=device.flash.start,

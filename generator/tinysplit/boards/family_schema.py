@@ -71,6 +71,8 @@ class DebugRegisters(FileModel):
     idcode_address: PositiveInt
     protection_address: PositiveInt
     protection_shift: Literal[0, 8]  # lowest bit of RDP
+    protection_register: str  # the option register that has it
+    registers: dict[str, PositiveInt]  # addresses of what tells the settings of flash and clocks
     empty_check: EmptyCheck | None = None
     words: DebugWords
     source: Source

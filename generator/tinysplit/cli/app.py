@@ -137,6 +137,7 @@ _EXAMPLES = {
     "bench": ("bench discover -o rig.toml",),
     "bench discover": ("bench discover -o rig.toml",),
     "bench check": ("bench check --rig rig.toml -o rig.toml",),
+    "bench report": ("bench report --rig virtual -b nucleo_g071rb -o report.json",),
     "bench reset": ("bench reset --rig rig.toml --board 1",),
     "bench udev": ("bench udev",),
 }

@@ -11,6 +11,7 @@ from rich.console import Console
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.cli.basic_options import CheckedCommand, Folder, Force, Json, emit, messages
+from tinysplit.cli.bench_report import report
 from tinysplit.cli.config.command import ConfiguredCommand
 from tinysplit.cli.option import option
 from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
@@ -122,6 +123,9 @@ def _names(rig: str, names: Sequence[str] | None) -> Sequence[str]:
     if len(names) < 2:  # noqa: PLR2004 (a link has two ends)
         raise UsageError("a test of wires needs at least two boards")
     return names
+
+
+bench.command(cls=ConfiguredCommand)(report)
 
 
 @bench.command(cls=ConfiguredCommand)

@@ -25,7 +25,8 @@ SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed: 
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
 _APPLICATION = "application_"  # before names of handlers: ST's start-up file has the others as weak symbols
-_LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")  # generated layers and what they share; CMake calls objects *.obj
+# Generated layers, what they share, and pieces of a board report; CMake calls objects *.obj.
+_LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*", "*/pieces_in_ram.*o*")
 
 # Vectors 2 to 15 (Arm DDI 0403, B1.5.2).
 _CORE_EXCEPTIONS = (
@@ -280,6 +281,12 @@ def wiring_test_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
     wiring = package_files.firmware() / "wiring"
     used = (each for each in firmware_sources(firmware) if not each[1].name.startswith(_TRANSFER_SOURCES))
     return [*used, *((f"src/{path.name}", path) for path in sorted(wiring.glob("*.[ch]")))]
+
+
+def report_sources(firmware: BoardFirmware) -> list[tuple[str, Path]]:
+    """Return the files of the firmware library of a board report: path in the library and file to copy."""
+    report = package_files.firmware() / "report"
+    return [*firmware_sources(firmware), *((f"src/{path.name}", path) for path in sorted(report.glob("*.[ch]")))]
 
 
 def _handlers(firmware: BoardFirmware, links: Sequence[LinkPort]) -> Handlers:

@@ -1,6 +1,6 @@
-"""Measures the clocks of boards that run the wiring test against that of the host."""
+"""Measures the clocks of boards against that of the host."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tinysplit_hil.measure.wiring_client import Stamp, WiringClient
@@ -27,27 +27,32 @@ class ClockError:
 
 
 def measure_clocks(client: WiringClient) -> Mapping[int, ClockError]:
-    """Return the clock error of each board, by number.
+    """Return the clock error of each board of a wiring test, as `clock_errors`."""
+    return clock_errors(client.read_clocks, client.pause)
+
+
+def clock_errors(read: Callable[[], Mapping[int, Stamp]], pause: Callable[[float], None]) -> Mapping[int, ClockError]:
+    """Return the clock error of each board, by number, from what `read` returns of their clocks.
 
     Takes STEP_S, or more where that does not suffice for WANTED_PPM, at most LONGEST_S. A board whose clock could not
     be read is missing. Raises ToolError when a board fails.
     """
-    first = _read(client)
+    first = _best(read)
     elapsed_s = 0.0
     while True:
-        client.pause(STEP_S)
+        pause(STEP_S)
         elapsed_s += STEP_S
-        last = _read(client)
+        last = _best(read)
         errors = {number: ClockError.between(first[number], last[number]) for number in sorted(first.keys() & last)}
         if elapsed_s >= LONGEST_S or all(each.uncertainty_ppm <= WANTED_PPM for each in errors.values()):
             return errors
 
 
-def _read(client: WiringClient) -> Mapping[int, Stamp]:
+def _best(read: Callable[[], Mapping[int, Stamp]]) -> Mapping[int, Stamp]:
     """Return the best of some readings of each clock."""
     best: dict[int, Stamp] = {}
     for _ in range(READS):
-        for number, stamp in client.read_clocks().items():
+        for number, stamp in read().items():
             if number not in best or stamp.width_s < best[number].width_s:
                 best[number] = stamp
     return best

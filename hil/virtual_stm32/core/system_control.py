@@ -242,13 +242,14 @@ class SystemControl(Peripheral):
 
 _DWT_CTRL, _CYCCNT, _LAR = 0x000, 0x004, 0xFB0
 _CYCCNTENA = 1
+_WITHOUT = 0xD << 24  # NOTRCPKT, NOEXTTRIG and NOPRFCNT of DWT_CTRL: no trace, no counters of CPI, LSU and FOLD
 
 
 class Dwt(Registers):
     """The cycle counter of ARMv7-M, which does not count while the core sleeps."""
 
     def __init__(self, control: SystemControl, slept: Callable[[], int]) -> None:
-        super().__init__("the DWT", {_DWT_CTRL: 0, _CYCCNT: 0, _LAR: 0})
+        super().__init__("the DWT", {_DWT_CTRL: _WITHOUT, _CYCCNT: 0, _LAR: 0})
         self._control = control
         self._slept = slept  # cycles in WFI until now
         self._since = 0
@@ -270,4 +271,4 @@ class Dwt(Registers):
     def store(self, offset: int, value: int, now: int) -> None:
         self.words[_CYCCNT] = self._count(now)
         self._since = now - self._slept()
-        self.words[offset] = value
+        self.words[offset] = value | (_WITHOUT if offset == _DWT_CTRL else 0)

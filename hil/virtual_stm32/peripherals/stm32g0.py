@@ -87,6 +87,7 @@ class RccG0(Rcc):
         "LPUART1": ClockGate(0x3C, 20),
         "RTC": ClockGate(0x3C, 10),
         "PWR": ClockGate(0x3C, 28),
+        "DBGMCU": ClockGate(0x3C, 27),
         "SYSCFG": ClockGate(0x40, 0),
         "USART1": ClockGate(0x40, 14),
     }

@@ -1,0 +1,210 @@
+/* The image of a board report (docs/contributing_a_board.md): a program whose only layer reads registers, or counts the
+ * cycles of a piece of code. Requests come as the network's input, answers leave as its output.
+ */
+#include "report.h"
+
+#include <string.h>
+
+#include "cycle_counter.h"
+#include "interrupts.h"
+#include "network.h"
+#include "ticker.h"
+#include "watchdog.h"
+
+enum { WORDS = 16 };
+
+/* What is asked. */
+enum {
+  READ_WORDS, /* at the addresses in `words` */
+  RUN_PIECE,  /* number `piece`, with each memory setting in `words` */
+  WAKE_UP,    /* from the interrupt of SysTick to the instruction behind WFI */
+  SEND_BYTES, /* of a UART */
+  READ_TIME   /* milliseconds, and cycles of the core beyond them */
+};
+
+typedef struct {
+  uint32_t what;
+  uint32_t piece;
+  uint32_t loops;
+  uint32_t count; /* of words */
+  uint32_t words[WORDS];
+} request_t;
+
+typedef struct {
+  uint32_t words[WORDS]; /* what was read, or cycles of all loops */
+} answer_t;
+
+uint8_t network_arena[sizeof(request_t) + sizeof(answer_t)] __attribute__((section(".arena"), aligned(32)));
+const network_tensor_t network_input = {.offset = 0, .stage = 0, .bytes = sizeof(request_t)};
+const network_tensor_t network_output = {
+    .offset = sizeof(request_t), .stage = sizeof(request_t), .bytes = sizeof(answer_t)};
+const uint16_t network_watchdog_ms = 4000;
+const bool network_has_long_layers = true; /* keeps the ticker on */
+
+#define FLASH_START 0x08000000u
+#define NEAR_WORDS 64u
+#define WAKE_PERIOD 1000u
+
+static uint32_t near[NEAR_WORDS] __attribute__((aligned(32)));
+
+/* A memory setting: wait states, prefetch and caches, at the bits that FLASH_ACR of G0, F4 and L4 has for them. */
+#define LATENCY 0x00Fu
+#define CODE_CACHE 0x200u
+#define DATA_CACHE 0x400u
+
+#if __CORTEX_M == 7
+#define ACR_MASK LATENCY
+
+static uint32_t memory_setting(void) {
+  uint32_t control = SCB->CCR;
+  return (FLASH->ACR & LATENCY) | (control & SCB_CCR_IC_Msk ? CODE_CACHE : 0) |
+         (control & SCB_CCR_DC_Msk ? DATA_CACHE : 0);
+}
+
+static void switch_caches(uint32_t setting) {
+  uint32_t changed = setting ^ memory_setting();
+  if (changed & CODE_CACHE) {
+    if (setting & CODE_CACHE) {
+      SCB_EnableICache();
+    } else {
+      SCB_DisableICache();
+    }
+  }
+  if (changed & DATA_CACHE) {
+    if (setting & DATA_CACHE) {
+      SCB_EnableDCache();
+    } else {
+      SCB_DisableDCache();
+    }
+  }
+}
+#else
+#define ACR_MASK 0x70Fu
+
+static uint32_t memory_setting(void) { return FLASH->ACR & ACR_MASK; }
+
+static void switch_caches(uint32_t setting) { (void)setting; /* bits of FLASH_ACR */ }
+#endif
+
+static void set_memory(uint32_t setting) {
+  FLASH->ACR = (FLASH->ACR & ~ACR_MASK) | (setting & ACR_MASK);
+  while ((FLASH->ACR & ACR_MASK) != (setting & ACR_MASK)) {
+  }
+  switch_caches(setting);
+  __DSB();
+  __ISB();
+}
+
+static uint32_t cycles_of(report_piece_t piece, uint32_t loops) {
+  uint32_t start = cycle_counter_low();
+  piece(near, report_other, (const void *)FLASH_START, loops);
+  return cycle_counter_low() - start;
+}
+
+/* The second of two runs counts. The pieces follow pointers at the beginning of both memories, which lead to themselves. */
+static uint32_t measure(const request_t *request, uint32_t setting) {
+  if (request->piece >= report_piece_count) return 0;
+  report_piece_t piece = report_pieces[request->piece];
+  uint32_t before = memory_setting();
+  set_memory(setting);
+  near[0] = (uint32_t)(uintptr_t)near;
+  report_other[0] = (uint32_t)(uintptr_t)report_other;
+  (void)cycles_of(piece, request->loops);
+  uint32_t cycles = cycles_of(piece, request->loops);
+  set_memory(before);
+  return cycles;
+}
+
+/* SysTick goes on while the core sleeps; the first interrupt may be that of the ticker. */
+static uint32_t wake_up(uint32_t loops) {
+  uint32_t cycles = 0;
+  ticker_stop();
+  for (uint32_t i = 0; i <= loops; i++) {
+    SCB->ICSR = SCB_ICSR_PENDSTCLR_Msk;
+    SysTick->LOAD = WAKE_PERIOD - 1u;
+    SysTick->VAL = 0;
+    SysTick->CTRL = SysTick_CTRL_CLKSOURCE_Msk | SysTick_CTRL_TICKINT_Msk | SysTick_CTRL_ENABLE_Msk;
+    __DSB();
+    __WFI();
+    uint32_t left = SysTick->VAL;
+    SysTick->CTRL = 0;
+    if (i && left) cycles += WAKE_PERIOD - left;
+  }
+  ticker_start();
+  return cycles;
+}
+
+static void wait_until_sent(void) {
+  while (!(uart_status(report_uart.registers) & UART_SENT)) {
+  }
+}
+
+static uint32_t send_bytes(uint32_t loops) {
+  report_begin_uart();
+  uart_begin(&report_uart, report_uart.clock_hz, 0, 0);
+  wait_until_sent();
+  uint32_t start = cycle_counter_low();
+  for (uint32_t i = 0; i < loops; i++) {
+    uart_put(report_uart.registers, 0);
+    wait_until_sent();
+  }
+  uint32_t cycles = cycle_counter_low() - start;
+  report_uart.registers->CR1 = 0;
+  return cycles;
+}
+
+/* Its interrupt follows each of its reloads at once. */
+static void take_time(uint32_t time[]) {
+  ticker_start();
+  do {
+    time[0] = ticker_ms;
+    time[1] = SysTick->LOAD - SysTick->VAL;
+  } while (time[0] != ticker_ms);
+}
+
+static uint32_t answer_to(const request_t *request, uint32_t word) {
+  switch (request->what) {
+    case READ_WORDS: return *(volatile uint32_t *)(uintptr_t)word;
+    case RUN_PIECE: return measure(request, word);
+    case WAKE_UP: return wake_up(request->loops);
+    case SEND_BYTES: return send_bytes(request->loops);
+    default: return 0;
+  }
+}
+
+/* Pieces lie in RAM, too, where the MPU allows no code. */
+static void begin_pieces(void) {
+  MPU->CTRL = 0;
+  __DSB();
+  __ISB();
+#ifdef RCC_APBENR1_DBGEN
+  RCC->APBENR1 |= RCC_APBENR1_DBGEN; /* of DBGMCU */
+#endif
+  NVIC_EnableIRQ((IRQn_Type)report_interrupt);
+}
+
+static void answer(void) {
+  static request_t request;
+  static answer_t found;
+  memcpy(&request, network_arena, sizeof request);
+  begin_pieces();
+  if (request.what == READ_TIME) take_time(found.words);
+  for (uint32_t i = 0; request.what != READ_TIME && i < request.count && i < WORDS; i++) {
+    watchdog_refresh();
+    uint32_t lock = interrupts_lock();
+    found.words[i] = answer_to(&request, request.words[i]);
+    interrupts_unlock(lock);
+  }
+  memcpy(network_arena + network_output.offset, &found, sizeof found);
+}
+
+void network_begin_run(void) {}
+const network_step_t network_steps[] = {
+    {.kind = NETWORK_INPUT},
+    {.kind = NETWORK_RUN, .index = 1, .what.run = answer},
+    {.kind = NETWORK_OUTPUT},
+};
+const uint16_t network_step_count = sizeof network_steps / sizeof network_steps[0];
+network_time_t network_times[sizeof network_steps / sizeof network_steps[0]];
+uint32_t network_ended[sizeof network_steps / sizeof network_steps[0]];
+uint32_t network_link_ticks[sizeof network_steps / sizeof network_steps[0]];

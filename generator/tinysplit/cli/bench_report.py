@@ -1,0 +1,98 @@
+"""`tinysplit bench report`: how true the virtual boards are to boards that somebody has."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tinysplit.boards.board import ClockSource
+from tinysplit.boards.catalog import load_all
+from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.option import option
+from tinysplit.cli.options import Clock, ProgrammerOption
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
+from tinysplit.common.errors import UsageError
+from tinysplit.common.folder_lock import locked_folder
+from tinysplit.common.output_file import check_output_file
+from tinysplit.settings.boards_and_links import BOARD
+from tinysplit.settings.measurement import RIG, TIMING
+from tinysplit.settings.result_files import OUT
+from tinysplit_hil.board_report.file import read_report, write_report
+from tinysplit_hil.board_report.report import ReportSettings, make_report
+from tinysplit_hil.board_report.tables import DEFAULT_THRESHOLD_PERCENT, check_report, print_report
+from tinysplit_hil.board_report.timing_file import adopt as adopt_report
+from tinysplit_hil.rig.rig_file import names_in
+
+FOLDER = Path("board_report")
+_TIMING = "Timing file with the rules that virtual boards have in the comparison; by default the shipped ones."
+
+
+def report(
+    rig: Annotated[
+        str | None,
+        typer.Option("--rig", help="TOML file with the boards (`bench discover`), or `virtual` with --board."),
+    ] = None,
+    board: Annotated[
+        list[str] | None,
+        typer.Option("--board", "-b", help="The boards in their order; by default the names in the rig file."),
+    ] = None,
+    out: Annotated[Path | None, option(OUT, "Report to write; with --adopt the timing file.")] = None,
+    adopt: Annotated[
+        Path | None,
+        typer.Option(
+            "--adopt", metavar="REPORT", help="Measure nothing, and write a timing file from this report of one part."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(help="Percent by which cycles of a virtual board may differ; more ends with exit code 1.", min=0),
+    ] = DEFAULT_THRESHOLD_PERCENT,
+    timing: Annotated[Path | None, option(TIMING, _TIMING)] = None,
+    programmer: ProgrammerOption = ProgrammerName.OPENOCD,
+    clock: Clock = ClockSource.HSI,
+    folder: Annotated[Path, typer.Option(help="Folder for the programs of the boards.")] = FOLDER,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Measure pieces of code on boards, and say which rules of virtual boards are confirmed. Flashes a program.
+
+    Needs no wires but those of the host ports.
+    """
+    check_output_file(out, force=force)
+    if adopt:
+        _adopt(adopt, out, as_json=as_json)
+        return
+    boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
+    settings = ReportSettings(str(rig), programmer, timing)
+    with locked_folder(folder):
+        made = make_report(boards, folder, settings, messages, force=force)
+    emit(as_json, made.model_dump(mode="json"), lambda console: print_report(made, console))
+    if out:
+        write_report(out, made)
+        messages.print(f"wrote {out}", highlight=False, markup=False, soft_wrap=True)
+    check_report(made, threshold)
+
+
+def _names(rig: str | None, names: list[str] | None) -> tuple[str, ...]:
+    """Return the names of the boards. Raises UsageError or InputError where they are not known."""
+    if rig is None:
+        raise UsageError(f"give {RIG} for the boards to measure, or --adopt for a report that is there")
+    if rig == VIRTUAL and not names:
+        raise UsageError(f"{RIG} {rig}: repeat {BOARD} for each board of the report")
+    return tuple(names or names_in(Path(rig)))
+
+
+def _adopt(path: Path, out: Path | None, *, as_json: bool) -> None:
+    """Write a timing file. Raises UsageError without a name for it, and the errors of a report."""
+    if out is None:
+        raise UsageError(f"--adopt {path}: name the timing file to write with {OUT}")
+    found = adopt_report(path, read_report(path), out)
+
+    def show(console: Console) -> None:
+        for table, rules in found.items():
+            for rule, value in rules.items():
+                console.print(f"{table}.{rule} = {value}", highlight=False, markup=False)
+
+    emit(as_json, {"timing": str(out), "rules": found}, show)
+    messages.print(f"wrote {out}", highlight=False, markup=False, soft_wrap=True)

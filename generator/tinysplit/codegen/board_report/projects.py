@@ -1,0 +1,192 @@
+"""The projects of a board report: for each board a program that measures the pieces of code of its core."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinysplit import __version__
+from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.link_driver import LinkDriver, usual_driving
+from tinysplit.boards.link_rates import host_baud_of
+from tinysplit.boards.parts import Memory
+from tinysplit.codegen.board_files import render_board_files, report_sources, write_files
+from tinysplit.codegen.board_firmware import BoardFirmware
+from tinysplit.codegen.board_report.piece import Place, Variant
+from tinysplit.codegen.board_report.pieces import facts_of, other_bytes, variants_of
+from tinysplit.codegen.note import BoardNote, write_project_hash
+from tinysplit.codegen.platformio_ini import render_platformio_ini
+from tinysplit.codegen.projects import build_scripts
+from tinysplit.common.output_folder import whole_folder
+from tinysplit.common.templates import render
+from tinysplit.memory.code_in_ram import RamCode
+from tinysplit.plan.code_placement import CodePlacement
+from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel
+
+MODEL = ProjectModel(name="board report", sha256="", copy_sha256="", parameters_sha256="")  # there is none
+UART_BAUD = 115_200
+
+
+@dataclass(frozen=True)
+class ReportBoardContext:
+    """The names of `project/report_board.c.j2`: the board, a UART without a wire, an interrupt that nobody raises."""
+
+    number: int
+    board: Board
+    uart: Uart
+    uart_baud: int
+    interrupt: int
+    interrupt_name: str
+    other_words: int
+    variants: Sequence[Variant]
+
+
+@dataclass(frozen=True)
+class NumberedVariant:
+    """A variant with the number of its function, and the lines of its assembler text."""
+
+    number: int
+    title: str
+    section: str
+    flags: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ReportPiecesContext:
+    """The names of `project/report_pieces.c.j2`."""
+
+    variants: Sequence[NumberedVariant]
+    has_fpu: bool
+
+
+def generate_report(boards: Sequence[Board], out: Path, *, force: bool = False) -> Project:
+    """Write the folder `out` completely or not at all, and return its manifest, which has no layers.
+
+    Raises the errors of `whole_folder`.
+    """
+    host_baud = host_baud_of(boards)
+    with whole_folder(out, force=force) as folder:
+        notes = {}
+        for number, board in enumerate(boards, 1):
+            directory = folder / _directory(number, board)
+            _write_board(directory, number, report_firmware(board, host_baud))
+            notes[directory] = BoardNote(number=number, board=board, model=MODEL, host_baud=host_baud, link_bauds=[])
+        project = _manifest(boards, host_baud, write_project_hash(notes))
+        project.write(folder)
+    return project
+
+
+def report_firmware(board: Board, host_baud: int) -> BoardFirmware:
+    """Return the firmware of a board: without links, with an arena away from the core where there is such a memory."""
+    code = CodePlacement(RamCode.ALL) if board.code_ram else CodePlacement(RamCode.NONE)
+    return BoardFirmware(
+        board=board,
+        host_baud=host_baud,
+        driving=usual_driving(LinkDriver.INTERRUPT),
+        arena=_other_memory(board),
+        code=code,
+    )
+
+
+def _other_memory(board: Board) -> Memory:
+    """Return a RAM behind the caches of a Cortex-M7, on other boards that next to the core."""
+    cached = {level.name for level in board.memory_levels if level.is_cached}
+    others = [memory for memory in board.device.ram if memory.name in cached]
+    return others[0] if others else board.near_memory
+
+
+def _directory(number: int, board: Board) -> str:
+    return f"board{number}_{board.name}"
+
+
+def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
+    board, variants = firmware.board, variants_of(firmware.board)
+    interrupt = next(each for each in board.device.interrupts if each.name != board.host_uart.irq_name)
+    facts = facts_of(board, interrupt.position)
+    context = ReportBoardContext(
+        number=number,
+        board=board,
+        uart=board.link_uarts[0],
+        uart_baud=UART_BAUD,
+        interrupt=interrupt.position,
+        interrupt_name=interrupt.name,
+        other_words=other_bytes(board) // 4,
+        variants=variants,
+    )
+    numbered = [
+        (variant.place, _numbered(index, variant, facts, board.device.core)) for index, variant in enumerate(variants)
+    ]
+    has_fpu = board.device.core != "cortex-m0plus"
+    in_code_ram = [each for place, each in numbered if place is Place.CODE_RAM]
+    others = [each for place, each in numbered if place is not Place.CODE_RAM]
+    texts = {
+        "platformio.ini": render_platformio_ini(board),
+        **build_scripts(),
+        "src/report_board.c": render("project/report_board.c.j2", context),
+        "src/report_pieces.c": render("project/report_pieces.c.j2", ReportPiecesContext(others, has_fpu)),
+        "src/pieces_in_ram.c": render("project/report_pieces.c.j2", ReportPiecesContext(in_code_ram, has_fpu)),
+        **render_board_files(firmware),
+    }
+    write_files(directory, texts, report_sources(firmware))
+
+
+def _numbered(number: int, variant: Variant, facts: Mapping[str, str], core: str) -> NumberedVariant:
+    piece = variant.piece
+    saved = "r4-r7, lr" if core == "cortex-m0plus" else "r4-r11, lr"
+    lines = [
+        f"push {{{saved}}}",
+        *piece.setup.strip().splitlines(),
+        "b 1f",
+        ".balign 32",
+        *(["nop"] if variant.offset else []),
+        "1:",
+        f".rept {piece.repeats}",
+        *piece.body.strip().splitlines(),
+        ".endr",
+        "subs r3, #1",
+        "bne 1b",
+        "cpsid i",
+        f"pop {{{saved.replace('lr', 'pc')}}}",
+    ]
+    for name, fact in facts.items():
+        lines = [line.replace(name, fact) for line in lines]
+    in_data = variant.place is Place.RAM
+    return NumberedVariant(
+        number=number,
+        title=f"{piece.name}, {variant.place}, {variant.offset} modulo 4",
+        section=f"{'.code_in_data' if in_data else '.text'}.report_{number}",
+        flags="awx" if in_data else "ax",
+        lines=lines,
+    )
+
+
+def _manifest(boards: Sequence[Board], host_baud: int, project_hash: int) -> Project:
+    return Project(
+        tinysplit_version=__version__,
+        model=MODEL,
+        bits=8,
+        baud=UART_BAUD,
+        host_baud=host_baud,
+        calibration_samples=0,
+        project_hash=project_hash,
+        estimated_period_s=0.0,
+        estimated_t_s=0.0,
+        estimated_i_s=0.0,
+        one_board_period_s=None,
+        copies=(),
+        boards=tuple(_board(number, board) for number, board in enumerate(boards, 1)),
+        links=(),
+        layers=(),
+        cuts=(),
+    )
+
+
+def _board(number: int, board: Board) -> ProjectBoard:
+    return ProjectBoard(
+        number=number,
+        name=board.name,
+        directory=_directory(number, board),
+        weights_bytes=0,
+        arena_bytes=0,
+        core_hz=board.clock.core_hz,
+    )

@@ -1,0 +1,110 @@
+"""The file of a board report, JSON: what was measured, what virtual boards take, and what follows for their rules."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tinysplit import __version__
+from tinysplit.common.errors import InputError
+from tinysplit.common.file_schema import Count, Figure, FileModel, Hertz, Number, read_json, validate
+from tinysplit.common.output_file import write_whole_file
+
+SCHEMA_VERSION = 1
+_REMEDY = "write it anew with `tinysplit bench report`"
+Word = Annotated[int, Field(ge=0, lt=1 << 32)]
+
+
+class Verdict(StrEnum):
+    """What a report says of a rule: its value holds, another one does, or none that was tried."""
+
+    CONFIRMED = "confirmed"
+    CORRECTED = "corrected"
+    UNKNOWN = "unknown"
+
+
+class Identity(FileModel):
+    """What a board is: its registers by name, the clock against that of the host, and the program that ran."""
+
+    device_id: Word
+    revision: Word
+    registers: Mapping[str, Word]
+    core_hz: Hertz
+    clock_ppm: Figure | None  # None where it could not be read
+    clock_uncertainty_ppm: Figure | None
+    compiler: str
+    project_hash: str
+    elf_sha256: str
+
+
+class Setting(FileModel):
+    """A setting of the flash: wait states, with the prefetch and the caches of the firmware, or without."""
+
+    wait_states: Count
+    has_caches: bool
+
+
+class PieceCycles(FileModel):
+    """Cycles of a piece at one place, with each setting: measured, and of the virtual board.
+
+    `repeats` of the body in each of `loops`.
+    """
+
+    piece: str
+    place: str
+    offset: Count  # of its first instruction, modulo 4
+    loops: Number
+    repeats: Count
+    settings: tuple[Setting, ...]
+    measured: tuple[Count, ...]
+    virtual: tuple[Count, ...]
+
+
+class RuleResult(FileModel):
+    """A rule of time: the value that virtual boards had, the value that fits, and the piece that tells it."""
+
+    table: str  # core or family
+    rule: str
+    value: Count
+    verdict: Verdict
+    fits: Count | None = None
+    piece: str = ""
+
+
+class BoardResult(FileModel):
+    """All of one board."""
+
+    name: str
+    part: str
+    core: str
+    family: str
+    identity: Identity
+    pieces: tuple[PieceCycles, ...]
+    left_out: Mapping[str, str]
+    rules: tuple[RuleResult, ...]
+
+
+class ReportFile(FileModel):
+    """The whole file; `rig` tells real boards from virtual ones."""
+
+    schema_version: Literal[1] = 1
+    tinysplit_version: str = __version__
+    rig: Literal["virtual", "real"]
+    note: str
+    boards: tuple[BoardResult, ...] = Field(min_length=1)
+
+
+def write_report(path: Path, report: ReportFile) -> None:
+    """Write the file atomically. Raises InputError when it cannot be written."""
+    write_whole_file(path, report.model_dump_json() + "\n")
+
+
+def read_report(path: Path) -> ReportFile:
+    """Read a report. Raises InputError where it is missing, of another version, or no report."""
+    data = read_json(path, _REMEDY)
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if version != SCHEMA_VERSION:
+        raise InputError(f"{path}: schema_version is {version}, not {SCHEMA_VERSION}: {_REMEDY}")
+    return validate(path, data, ReportFile, _REMEDY)

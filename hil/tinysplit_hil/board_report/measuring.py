@@ -1,0 +1,117 @@
+"""Runs the pieces of a report on the boards of a rig."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import read_board_file
+from tinysplit.boards.debug_port import DEVICE_ID_MASK, load_debug_port
+from tinysplit.boards.devices import wait_state_limits
+from tinysplit.build.compiler import compiler_version
+from tinysplit.codegen.board_report.piece import OFFSETS, Piece, Place, Special, Variant
+from tinysplit.codegen.board_report.pieces import pieces_of, variants_of
+from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.clocks import ClockError
+from tinysplit_hil.board_report.client import MOST_WORDS, ReportClient, Request, What
+from tinysplit_hil.board_report.file import Identity, Setting
+
+_CPUID, _DWT_CTRL = 0xE000ED00, 0xE0001000
+_SPECIAL = {Special.WAKE_UP: What.WAKE_UP, Special.UART_BYTE: What.SEND_BYTES}
+_CACHE_BITS = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32h7": 0x600}  # report.c: prefetch and caches
+_LATENCY = 0xF
+
+
+@dataclass(frozen=True)
+class Run:
+    """A piece at one place: its number in the image, None for what is no loop of code, and its settings."""
+
+    piece: Piece
+    place: Place
+    offset: int
+    number: int | None
+    settings: tuple[Setting, ...]
+
+    def request(self, family: str) -> Request:
+        """Return what is asked of a board."""
+        if self.piece.special:
+            return Request(_SPECIAL[self.piece.special], (0,), loops=self.piece.loops)
+        words = tuple(each.wait_states | (_CACHE_BITS[family] if each.has_caches else 0) for each in self.settings)
+        return Request(What.RUN_PIECE, words, self.number or 0, self.piece.loops)
+
+
+def runs_of(board: Board) -> tuple[Run, ...]:
+    """Return what a report measures on a board, in the order of its pieces."""
+    variants = {variant: number for number, variant in enumerate(variants_of(board))}
+    settings = _settings(board)
+    return tuple(run for piece in pieces_of(board) for run in _runs(piece, variants, settings))
+
+
+def _runs(piece: Piece, variants: Mapping[Variant, int], settings: Sequence[Setting]) -> Iterator[Run]:
+    usual = tuple(settings[:1])
+    if piece.special:
+        yield Run(piece, Place.FLASH, 0, None, usual)
+        return
+    for place in piece.places:
+        for offset in OFFSETS:
+            number = variants.get(Variant(piece, place, offset))
+            if number is not None:
+                yield Run(piece, place, offset, number, tuple(settings) if place is Place.FLASH else usual)
+
+
+def _settings(board: Board) -> tuple[Setting, ...]:
+    """Return the settings of the flash: the firmware's first, then without caches, then with more wait states."""
+    file = read_board_file(board.name)
+    most = len(wait_state_limits(file.part, file.corrections)) - 1
+    least = board.clock.flash_wait_states
+    every = [
+        Setting(wait_states=wait_states, has_caches=has_caches)
+        for wait_states in range(least, max(least, most) + 1)
+        for has_caches in (True, False)
+    ]
+    return tuple(every[:MOST_WORDS])
+
+
+Cycles = tuple[int, ...]  # of all loops, with each setting
+
+
+def measure_pieces(
+    client: ReportClient, runs: Mapping[int, Sequence[Run]], boards: Mapping[int, Board]
+) -> Mapping[int, Sequence[Cycles]]:
+    """Return the cycles of each run with each setting, by board. Raises ToolError when a board fails."""
+    return client.ask(
+        {number: [run.request(boards[number].device.family) for run in own] for number, own in runs.items()}
+    )
+
+
+def read_registers(client: ReportClient, boards: Mapping[int, Board]) -> Mapping[int, Mapping[str, int]]:
+    """Return what tells device, options, flash and clocks of each board, by name. Raises ToolError."""
+    addresses = {number: _registers(board) for number, board in boards.items()}
+    answers = client.ask({number: [Request(What.READ_WORDS, tuple(own.values()))] for number, own in addresses.items()})
+    return {number: dict(zip(addresses[number], words[0], strict=True)) for number, words in answers.items()}
+
+
+def _registers(board: Board) -> Mapping[str, int]:
+    port = load_debug_port(board.name)
+    dwt = {} if board.device.core == "cortex-m0plus" else {"DWT_CTRL": _DWT_CTRL}
+    return {"DBGMCU_IDCODE": port.idcode_address, "CPUID": _CPUID, **dwt, **port.registers}
+
+
+def identity_of(
+    project: Project, folder: Path, number: int, registers: Mapping[str, int], clock: ClockError | None
+) -> Identity:
+    """Return what a board is, and the program that it ran."""
+    board = project.board(number)
+    idcode = registers["DBGMCU_IDCODE"]
+    return Identity(
+        device_id=idcode & DEVICE_ID_MASK,
+        revision=idcode >> 16,
+        registers=registers,
+        core_hz=board.core_hz,
+        clock_ppm=round(clock.ppm, 1) if clock else None,
+        clock_uncertainty_ppm=round(clock.uncertainty_ppm, 1) if clock else None,
+        compiler=compiler_version(),
+        project_hash=f"{project.project_hash:08x}",
+        elf_sha256=hashlib.sha256(board.built_elf(folder).read_bytes()).hexdigest(),
+    )

@@ -1,0 +1,152 @@
+"""Makes the report of the boards of a rig: measured, compared with virtual boards of the same program, and judged."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from tinysplit.boards.board import Board
+from tinysplit.build.folder import build_folder
+from tinysplit.codegen.board_report.piece import Piece
+from tinysplit.codegen.board_report.pieces import left_out, pieces_of
+from tinysplit.codegen.board_report.projects import generate_report
+from tinysplit.common.choices import VIRTUAL, ProgrammerName
+from tinysplit.common.progress import steps
+from tinysplit.common.tables import counted
+from tinysplit.project.manifest import Project
+from tinysplit_hil.bench.clocks import ClockError
+from tinysplit_hil.bench.flash import flash_rig
+from tinysplit_hil.board_report.client import ReportClient
+from tinysplit_hil.board_report.file import BoardResult, PieceCycles, ReportFile
+from tinysplit_hil.board_report.measuring import Cycles, Run, identity_of, measure_pieces, read_registers, runs_of
+from tinysplit_hil.board_report.rules import BASE, Bodies, Judge, Tables, TryOut, bodies_of
+from tinysplit_hil.board_report.timing_file import timing_text
+from tinysplit_hil.rig.rig import VirtualSettings, open_rig
+
+
+@dataclass(frozen=True)
+class ReportSettings:
+    """Where boards are measured, and the rules of the virtual boards that they are compared with."""
+
+    rig: str = VIRTUAL
+    programmer: ProgrammerName = ProgrammerName.OPENOCD
+    timing: Path | None = None  # None: the shipped rules
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """The program of a report, and what is measured on each board, by number."""
+
+    project: Project
+    folder: Path
+    boards: Mapping[int, Board]
+    runs: Mapping[int, Sequence[Run]]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What boards have measured, by number: registers by name, clock errors, and the cycles of all runs."""
+
+    kind: str
+    note: str
+    registers: Mapping[int, Mapping[str, int]]
+    clocks: Mapping[int, ClockError]
+    cycles: Mapping[int, Sequence[Cycles]]
+
+
+def make_report(
+    boards: Sequence[Board], folder: Path, settings: ReportSettings, messages: Console, *, force: bool = False
+) -> ReportFile:
+    """Generate and build the program of a report in `folder`, flash it where boards do not run it, and measure.
+
+    Raises InputError for a rig file, folder or timing file that cannot be used, ToolError where flashing or a board
+    fails.
+    """
+    from tinysplit_hil.board_report.virtual_values import rules_of  # noqa: PLC0415 (requires Unicorn)
+
+    numbered = dict(enumerate(boards, 1))
+    tables = {number: rules_of(board, settings.timing) for number, board in numbered.items()}
+    project = generate_report(boards, folder, force=force)
+    build_folder(project, folder, messages)
+    flash_rig(project, folder, settings.rig, settings.programmer, messages)
+    bench = _Bench(project, folder, numbered, {number: runs_of(board) for number, board in numbered.items()})
+    measured = _measure(bench, settings.rig, messages)
+    virtual = measured.cycles
+    if settings.rig != VIRTUAL or settings.timing:
+        with steps(messages, "running the same program on virtual boards"):
+            virtual = _cycles(bench, VirtualSettings(timing=settings.timing))
+    with steps(messages, "comparing rules"):
+        results = tuple(_result(bench, number, measured, virtual[number], tables[number]) for number in numbered)
+    return ReportFile(rig="virtual" if measured.kind == "virtual" else "real", note=measured.note, boards=results)
+
+
+def _measure(bench: _Bench, rig: str, messages: Console) -> _Measured:
+    with open_rig(rig, bench.project, bench.folder) as opened:
+        client = ReportClient(bench.project, opened)
+        client.begin()
+        registers = read_registers(client, bench.boards)
+        with steps(messages, f"measuring pieces of code on {counted(len(bench.boards), f'{opened.kind} board')}"):
+            cycles = measure_pieces(client, bench.runs, bench.boards)
+        with steps(messages, "measuring clocks"):
+            clocks = client.clock_errors()
+        return _Measured(opened.kind, opened.note, registers, clocks, cycles)
+
+
+def _cycles(bench: _Bench, virtual: VirtualSettings) -> Mapping[int, Sequence[Cycles]]:
+    """Return the cycles of all runs on virtual boards."""
+    with open_rig(VIRTUAL, bench.project, bench.folder, virtual) as opened:
+        client = ReportClient(bench.project, opened)
+        client.begin()
+        return measure_pieces(client, bench.runs, bench.boards)
+
+
+def _result(bench: _Bench, number: int, measured: _Measured, virtual: Sequence[Cycles], tables: Tables) -> BoardResult:
+    board, runs = bench.boards[number], bench.runs[number]
+    pieces = tuple(
+        _piece_cycles(run, own, there) for run, own, there in zip(runs, measured.cycles[number], virtual, strict=True)
+    )
+    return BoardResult(
+        name=board.name,
+        part=board.device.name,
+        core=board.device.core,
+        family=board.device.family,
+        identity=identity_of(
+            bench.project, bench.folder, number, measured.registers[number], measured.clocks.get(number)
+        ),
+        pieces=pieces,
+        left_out=left_out(board),
+        rules=Judge(board, pieces_of(board), tables, pieces, _trier(bench, number)).verdicts(),
+    )
+
+
+def _piece_cycles(run: Run, measured: Cycles, virtual: Cycles) -> PieceCycles:
+    return PieceCycles(
+        piece=run.piece.name,
+        place=run.place,
+        offset=run.offset,
+        loops=run.piece.loops,
+        repeats=run.piece.repeats,
+        settings=run.settings,
+        measured=measured,
+        virtual=virtual,
+    )
+
+
+def _trier(bench: _Bench, number: int) -> TryOut:
+    """Return what runs a piece on the virtual board with other values of its rules."""
+
+    def try_out(tables: Tables, piece: Piece) -> Bodies:
+        runs = tuple(
+            replace(run, settings=run.settings[:1])
+            for run in bench.runs[number]
+            if run.piece.name in (BASE, piece.name)
+        )
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "timing.toml"
+            path.write_text(timing_text(bench.boards[number].device.name, tables), encoding="utf-8")
+            cycles = _cycles(replace(bench, runs={number: runs}), VirtualSettings(timing=path))[number]
+        return bodies_of([_piece_cycles(run, own, own) for run, own in zip(runs, cycles, strict=True)])
+
+    return try_out

@@ -1,0 +1,47 @@
+"""The timing file of a part, as virtual boards read it, from the report of a real board."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tinysplit.common.errors import CheckFailedError, InputError
+from tinysplit.common.output_file import write_whole_file
+from tinysplit_hil.board_report.file import BoardResult, ReportFile, Verdict
+
+_VERSION = 1  # of timing files: virtual_stm32.timing_rules
+
+
+def timing_text(part: str, tables: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the text of a timing file."""
+    lines = [f"version = {_VERSION}", f'part = "{part}"']
+    for name, rules in tables.items():
+        if rules:
+            lines += ["", f"[{name}]", *(f"{rule} = {value}" for rule, value in rules.items())]
+    return "\n".join(lines) + "\n"
+
+
+def corrections(board: BoardResult) -> Mapping[str, Mapping[str, int]]:
+    """Return the values that a board has and virtual boards had not, by core or family and by rule."""
+    found: dict[str, dict[str, int]] = {}
+    for rule in board.rules:
+        if rule.verdict is Verdict.CORRECTED and rule.fits is not None:
+            found.setdefault(rule.table, {})[rule.rule] = rule.fits
+    return found
+
+
+def adopt(path: Path, report: ReportFile, out: Path, part: str | None = None) -> Mapping[str, Mapping[str, int]]:
+    """Write the timing file of the only part of a report, or of `part`, and return what it corrects.
+
+    Raises InputError where the report is of other parts, CheckFailedError where nothing is corrected.
+    """
+    parts = sorted({board.part for board in report.boards})
+    if part is None and len(parts) > 1:
+        raise InputError(f"{path} is of {', '.join(parts)}: report one of them alone (-b)")
+    wanted = part or parts[0]
+    boards = [board for board in report.boards if board.part == wanted]
+    if not boards:
+        raise InputError(f"{path} is of {', '.join(parts)}, not of {wanted}: make a report of a {wanted}")
+    found = corrections(boards[0])
+    if not found:
+        raise CheckFailedError(f"{path} corrects no rule of {wanted}: there is nothing to adopt")
+    write_whole_file(out, timing_text(wanted, found))
+    return found

@@ -1,0 +1,36 @@
+"""The program of a board report: compiles without a warning, and has its pieces where they say."""
+
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from programs.firmware_build import link_project
+from tinysplit.boards.catalog import load_all
+from tinysplit.codegen.board_report.piece import Place
+from tinysplit.codegen.board_report.pieces import variants_of
+from tinysplit.codegen.board_report.projects import generate_report
+
+ONE_A_FAMILY = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
+FIRST = {Place.FLASH: 0x08000000, Place.RAM: 0x20000000, Place.CODE_RAM: 0x10000000}
+
+
+def functions(elf: Path) -> dict[str, int]:
+    with elf.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        assert table is not None
+        return {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()}
+
+
+@pytest.mark.parametrize("name", ONE_A_FAMILY)
+def test_each_piece_is_in_its_memory(name: str, tmp_path: Path) -> None:
+    (board,) = load_all([name])
+    project = generate_report([board], tmp_path / "out")
+    linked = link_project(tmp_path / "out" / project.boards[0].directory, board)
+    assert linked.returncode == 0, linked.stderr
+    addresses = functions(tmp_path / "out" / project.boards[0].directory / "firmware.elf")
+    variants = variants_of(board)
+    assert len(variants) > 100
+    for number, variant in enumerate(variants):
+        start = FIRST[variant.place]
+        assert start <= addresses[f"report_{number}"] < start + 0x08000000, variant
