@@ -29,6 +29,7 @@ from tinysplit_hil.rig.rig import VirtualSettings, open_rig
 RUNS = 3  # of the one input of a network
 LONG_FIRST_LAYER = 200_000  # cycles: the host takes about 1000 from the first layer of a Cortex-M0+
 MOST_SPREAD = 0.05  # of the times of one layer with one input, relative to the shortest
+HOST_CYCLES = 1000  # of interrupts, which hit one of the first layers or another
 
 
 @dataclass(frozen=True)
@@ -99,11 +100,14 @@ def run_layers(project: Project, folder: Path, x: IntArray, bench: CalibrationBe
 
 
 def check_plausible(title: str, cycles: Sequence[float]) -> None:
-    """Raise ToolError unless all times of a layer with one input are positive, and nearly the same."""
+    """Raise ToolError unless all times of a layer with one input are positive, and nearly the same.
+
+    They may differ by the interrupts of the host, to which the board still answers when an inference begins.
+    """
     shown = ", ".join(f"{each:g}" for each in cycles)
     if min(cycles) <= 0:
         raise ToolError(f"{title} took {shown} cycles: times have to be positive; check the board's clock and timer")
-    if max(cycles) > (1 + MOST_SPREAD) * min(cycles):
+    if max(cycles) > (1 + MOST_SPREAD) * min(cycles) + HOST_CYCLES:
         raise ToolError(
             f"{title} took {shown} cycles with the same input: they differ by more than {MOST_SPREAD:.0%}; check the "
             "board's clock, and that nothing else runs on it"
