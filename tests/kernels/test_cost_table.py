@@ -131,6 +131,8 @@ def test_planes_are_turned_where_fewer_outputs_are_left_beside_the_fours() -> No
     assert work("planes", high)["four_rows"] == 5 * 2 * 2 * 3
     oblong = network(Shape(8, 5, 2)).depthwise((5, 3)).graph().layers[0]
     assert work("planes", oblong)["one_rows"] == 8 * 2 * 5
+    too_long = network(Shape(400, 1, 2)).depthwise().graph().layers[0]
+    assert work("planes", too_long)["one_rows"] == 400 * 2 * 3
 
 
 def test_windows_are_copied_by_rows_or_by_positions() -> None:

@@ -272,10 +272,8 @@ def _plane(layer: Layer) -> DepthwiseConv:
 def _is_turned(layer: Layer) -> bool:
     window, (height, width, _) = _window(layer), layer.out_shape
     is_square = window.kernel[0] == window.kernel[1] and window.stride[0] == window.stride[1]
-    if not is_square or height % 4 * width >= width % 4 * height:
-        return False
-    turned = _turned(layer)
-    return _tile_rows(turned) == width
+    leaves_fewer = height % 4 * width < width % 4 * height
+    return is_square and leaves_fewer and _tile_bytes(_turned(layer), width) <= TILE_BYTES
 
 
 def _turned(layer: Layer) -> DepthwiseConv:
