@@ -97,10 +97,7 @@ class LinkDriving:
         The firmware looks at a ring or FIFO when half of it is full: the other half takes what comes meanwhile. Without
         both there is room for one byte.
         """
-        if self.driver.facts.uses_dma:
-            room = self.ring_bytes // 2
-        else:
-            room = max(1, room_bytes(board, uart) // 2)
+        room = self.ring_bytes // 2 if self.driver.facts.uses_dma else max(1, room_bytes(board, uart) // 2)
         return room * BITS_PER_BYTE * board.clock.core_hz // _LONGEST_CYCLES[board.device.core]
 
 
