@@ -5,6 +5,7 @@ A part that no board file describes has the memory model of its relative, with t
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from common.image_run import Part
 from common.stand_ins import Registers
@@ -30,7 +31,7 @@ def _g0b1() -> Part:
     return Part(_with_sizes(load_board("nucleo_g071rb"), 512, {"sram": 144}), 64 * _MHZ, registers)
 
 
-def _l4r5() -> Part:
+def _l4r5(board: str) -> Part:
     # RM0432, memory map and sections RCC_CR, RCC_CFGR and FLASH_ACR
     registers = Registers(
         flash=0x40022000,
@@ -40,14 +41,7 @@ def _l4r5() -> Part:
         uarts={0x40008000: 70, 0x40013800: 37, 0x40004400: 38, 0x40004800: 39},
         crc=0x40023000,
     )
-    return Part(load_board("nucleo_l4r5zi"), 120 * _MHZ, registers)
-
-
-def _l4r5_single_bank() -> Part:
-    # ST's submission sets DBANK = 0: one bank, which is read by 128 bits (RM0432, FLASH_OPTR)
-    part = _l4r5()
-    levels = (replace(each, access_bytes=16) if each.name == "flash" else each for each in part.board.memory_levels)
-    return replace(part, board=replace(part.board, memory_levels=tuple(levels)))
+    return Part(load_board(board), 120 * _MHZ, registers)
 
 
 def _h7a3() -> Part:
@@ -97,8 +91,8 @@ def _with_sizes(board: Board, flash_kb: int, ram_kb: Mapping[str, int]) -> Board
 
 PARTS: Mapping[str, Callable[[], Part]] = {
     "stm32g0b1": _g0b1,
-    "stm32l4r5": _l4r5,
-    "stm32l4r5_single_bank": _l4r5_single_bank,
+    "stm32l4r5": partial(_l4r5, "nucleo_l4r5zi"),
+    "stm32l4r5_dbank0": partial(_l4r5, "nucleo_l4r5zi_dbank0"),
     "stm32h7a3": _h7a3,
     "stm32f746": _f746,
 }

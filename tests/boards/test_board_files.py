@@ -1,5 +1,6 @@
 """Boards of the user's own: files that are named by their paths, and folders of them."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,38 @@ def test_a_file_that_is_named_by_its_path(tmp_path: Path, monkeypatch: pytest.Mo
     check_probe_baud("my_board", 115200)
     with pytest.raises(UsageError, match="my_board has no published cycles: leave --paper out"):
         _ = published_of(board)
+
+
+SINGLE_BANK = 'extends = "nucleo_l4r5zi"\ntitle = "one bank"\n[flash]\nbanks = 1\nsource = "RM0432 DBANK"\n'
+
+
+def test_a_file_that_extends_another_has_its_tables(tmp_path: Path) -> None:
+    path = tmp_path / "one_bank.toml"
+    path.write_text(SINGLE_BANK, encoding="utf-8")
+    own, extended, shipped = map(load_board, (str(path), "nucleo_l4r5zi", "nucleo_l4r5zi_dbank0"))
+    assert own.title == "one bank"
+    assert (own.flash_level.access_bytes, extended.flash_level.access_bytes) == (16, 8)
+    assert dataclasses.replace(own, name=shipped.name, title=shipped.title) == shipped
+    renamed = dataclasses.replace(extended, name=own.name, title=own.title)
+    assert dataclasses.replace(renamed, memory_levels=own.memory_levels) == own
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("nucleo_l4r5zi", "nucleo_l4r5", "extends has to be the name of a board that comes with tinysplit"),
+        ('"nucleo_l4r5zi"', "3", "extends has to be the name of a board that comes with tinysplit"),
+        ("banks = 1", "banks = 3", "flash.banks has to be 1 or 2"),
+        ("banks = 1", "", "flash.banks is missing"),
+        ("nucleo_l4r5zi", "nucleo_l452re", "flash.banks: no option bit of stm32l452ret6 changes its banks"),
+    ],
+)
+def test_a_file_that_extends_another_wrongly(tmp_path: Path, before: str, after: str, message: str) -> None:
+    path = tmp_path / "one_bank.toml"
+    path.write_text(SINGLE_BANK.replace(before, after), encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        load_board(str(path))
+    assert str(refused.value).startswith(f"{path}: {message}")
 
 
 def test_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,12 +30,14 @@ TABLE_3 = {
     "nucleo_f401re": (512, 96, 84, 9),
     "stm32f401rb": (128, 64, 84, 9),
     "nucleo_l4r5zi": (2048, 640, 120, 9),
+    "nucleo_l4r5zi_dbank0": (2048, 640, 120, 9),
     "nucleo_l452re": (512, 128, 80, 9),
     "nucleo_l433rc_p": (256, 64, 80, 9),
     "nucleo_l412kb": (128, 40, 80, 9),
     "nucleo_g071rb": (128, 36, 64, 307),
     "disco_l496ag": (1024, 320, 80, 9),  # not in the table: DS11585, and the CpM of other L4
 }
+L4R5 = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 # Virtual COM port of the ST-LINK: ST's user manual of each board.
 HOST_UARTS = {
     "nucleo_h743zi": ("USART3", "PD8", "PD9"),  # UM2407
@@ -43,6 +45,7 @@ HOST_UARTS = {
     "nucleo_f446re": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f401re": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_l4r5zi": ("LPUART1", "PG7", "PG8"),  # UM2179
+    "nucleo_l4r5zi_dbank0": ("LPUART1", "PG7", "PG8"),  # UM2179
     "nucleo_l452re": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_l433rc_p": ("LPUART1", "PA2", "PA3"),  # UM2206
     "nucleo_l412kb": ("USART2", "PA2", "PA15"),  # UM1956
@@ -57,6 +60,7 @@ BUSES = {
     "nucleo_f401re": (84, 42, 84, 2),
     "stm32f401rb": (84, 42, 84, 2),
     "nucleo_l4r5zi": (120, 120, 120, 5),
+    "nucleo_l4r5zi_dbank0": (120, 120, 120, 5),
     "nucleo_l452re": (80, 80, 80, 4),
     "nucleo_l433rc_p": (80, 80, 80, 4),
     "nucleo_l412kb": (80, 80, 80, 4),
@@ -83,6 +87,7 @@ FLASHES = {
     "nucleo_f401re": (3, 2, 16),
     "stm32f401rb": (3, 2, 16),
     "nucleo_l4r5zi": (3, 5, 8),
+    "nucleo_l4r5zi_dbank0": (3, 5, 16),
     "nucleo_l452re": (3, 4, 8),
     "nucleo_l433rc_p": (3, 4, 8),
     "nucleo_l412kb": (3, 4, 8),
@@ -157,8 +162,8 @@ def test_a_family_has_all_its_settings(board: Board) -> None:
     ("setting", "names"),
     [
         (("overdrive", 1), {"nucleo_f446re", "nucleo_h743zi"}),  # RM0390: above 168 MHz; RM0433: VOS0
-        (("boost", 1), {"nucleo_h723zg", "nucleo_l4r5zi"}),  # DS13313: above 520 MHz; RM0432: above 80 MHz
-        (("vddio2", 1), {"nucleo_l4r5zi", "disco_l496ag"}),  # RM0432, RM0351: PG2..PG15
+        (("boost", 1), {"nucleo_h723zg", *L4R5}),  # DS13313: above 520 MHz; RM0432: above 80 MHz
+        (("vddio2", 1), {*L4R5, "disco_l496ag"}),  # RM0432, RM0351: PG2..PG15
     ],
 )
 def test_settings_of_single_devices(setting: tuple[str, int], names: set[str]) -> None:
@@ -314,7 +319,7 @@ def test_the_table_fits_120_columns() -> None:
     print_boards(load_boards(), Console(file=output, width=120))
     lines = output.getvalue().splitlines()
     assert len(lines) == len(TABLE_3) + 1
-    (row,) = (line for line in lines if "nucleo_l4r5zi" in line)
+    (row,) = (line for line in lines if "nucleo_l4r5zi " in line)
     assert row.split()[:10] == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "9", "44", "12", "LPUART1", "PG7/PG8"]
 
 

@@ -34,6 +34,7 @@ from virtual_stm32 import VirtualRig
 from virtual_stm32.peripherals.reset import ResetCause
 
 G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"
+L4PLUS = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 QUIET = Console(quiet=True)
 RELOAD = 0x08  # offset of a register of the watchdog
 SMALL = 1  # index of the board with a weights file of 700 bytes
@@ -185,7 +186,7 @@ def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, m
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "board",
-    [G0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (F4, L4, "nucleo_l4r5zi", "nucleo_h743zi"))],
+    [G0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (F4, L4, *L4PLUS, "nucleo_h743zi"))],
 )
 def test_supplies_may_fail_at_any_change_of_the_flash(board: str, tmp_path: Path) -> None:
     """The board comes back with the old weights or the new ones, whole, says which, and takes the new ones then."""

@@ -11,7 +11,7 @@ from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController
 from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
 from virtual_stm32.peripherals.flash.stm32h7 import FlashH743
-from virtual_stm32.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4TwoBanks
+from virtual_stm32.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4PlusOneBank, FlashL4TwoBanks
 
 KB = 1024
 LOCKED = 1 << 31  # CR of F4, G0 and L4
@@ -61,6 +61,7 @@ class Chip:
 # STM32G0 and L4: KEYR, OPTKEYR, SR, CR, OPTR, WRP1AR
 
 KEYR, OPTKEYR, SR, CR, OPTR, WRP1AR = 0x08, 0x0C, 0x10, 0x14, 0x20, 0x2C
+WRP2AR, DBANK = 0x4C, 1 << 22  # of the L4+
 PG, PER, STRT, OPTSTRT, MER1, MER2, BKER = 1, 2, 1 << 16, 1 << 17, 1 << 2, 1 << 15, 1 << 11
 PROGERR, WRPERR, PGAERR, SIZERR, PGSERR, BSY = 1 << 3, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 16
 
@@ -175,6 +176,44 @@ def test_both_banks_of_the_l4_plus() -> None:
     assert not any(chip.flash[start + 4 * KB :])
 
 
+def test_the_one_bank_of_the_l4_plus() -> None:
+    """Pages of 8 KB from the first to the last, and all four areas of write protection are of the one bank."""
+    chip = Chip(FlashL4PlusOneBank, 2048 * KB)
+    chip.write(KEYR, *KEYS)
+    chip.write(OPTKEYR, *OPTION_KEYS)
+    chip.write(WRP2AR, 201 << 16 | 201)
+    chip.write(CR, OPTSTRT)
+    chip.wait()
+    for page in (200, 201):
+        chip.write(CR, PER | page << 3 | STRT)
+        chip.wait()
+    assert chip.read(SR) & WRPERR
+    start = 1600 * KB
+    assert set(chip.flash[start : start + 8 * KB]) == {0xFF}
+    assert not any(chip.flash[:start] + chip.flash[start + 8 * KB :])
+    chip.write(SR, WRPERR)
+    chip.write(WRP2AR, 0xFF)
+    chip.write(CR, OPTSTRT)
+    chip.wait()
+    chip.write(CR, MER1 | STRT)
+    chip.wait()
+    assert set(chip.flash) == {0xFF}
+
+
+@pytest.mark.parametrize(("make", "dbank"), [(FlashL4Plus, DBANK), (FlashL4PlusOneBank, 0)])
+def test_the_banks_of_the_l4_plus_stay(
+    make: Callable[[FlashCells, Callable[[int, int], int]], FlashController], dbank: int
+) -> None:
+    chip = Chip(make, 2048 * KB)
+    chip.write(KEYR, *KEYS)
+    chip.write(OPTKEYR, *OPTION_KEYS)
+    assert chip.read(OPTR) & DBANK == dbank
+    chip.write(OPTR, chip.read(OPTR) ^ DBANK)
+    chip.write(CR, OPTSTRT)
+    with pytest.raises(NotModelledError, match="DBANK is not modelled"):
+        chip.wait()
+
+
 def test_removing_read_out_protection_erases_everything(g0: Chip) -> None:
     g0.flash[0:8] = b"a secret"
     g0.write(OPTKEYR, *OPTION_KEYS)
@@ -191,7 +230,7 @@ def test_removing_read_out_protection_erases_everything(g0: Chip) -> None:
 ACR, PEMPTY, PROGEMPTY = 0x00, 1 << 17, 1 << 16
 
 
-@pytest.mark.parametrize("make", [FlashL4, FlashL4TwoBanks, FlashL4Plus])
+@pytest.mark.parametrize("make", [FlashL4, FlashL4TwoBanks, FlashL4Plus, FlashL4PlusOneBank])
 def test_writing_1_toggles_the_empty_check_of_the_l4(
     make: Callable[[FlashCells, Callable[[int, int], int]], FlashController],
 ) -> None:
@@ -343,6 +382,7 @@ SR_H7, CCR_H7, DBECCERR, BANK_2_H7 = 0x10, 0x14, 1 << 26, 0x100
         (FlashL4, 512 * KB, 0x10004, 0x10000),
         (FlashL4TwoBanks, 1024 * KB, 0x90004, 0x10000 | 1 << 19),
         (FlashL4Plus, 2048 * KB, 0x110004, 0x10000 | 1 << 21),
+        (FlashL4PlusOneBank, 2048 * KB, 0x110004, 0x110000),
     ],
 )
 def test_the_first_error_asks_for_an_nmi_until_it_is_cleared(

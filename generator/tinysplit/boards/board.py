@@ -345,6 +345,11 @@ class Board:
         """Return how far kernels may read behind the arena: firmware/common/dsp_conv_steps_dual.h on Cortex-M7."""
         return 8 if self.device.core == "cortex-m7" else 0
 
+    @property
+    def flash_level(self) -> MemoryLevel:
+        """The level of the flash."""
+        return next(level for level in self.memory_levels if level.name == self.device.flash.name)
+
     def arena_memory(self, arena_bytes: int, firmware_bytes: int) -> Memory:
         """Return the memory of an arena: level 1 if it fits there with the firmware's RAM, else the largest RAM."""
         fits = arena_bytes + self.read_ahead_bytes + firmware_bytes <= self.near_memory.size_bytes

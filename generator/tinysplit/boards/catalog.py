@@ -13,12 +13,12 @@ from tinysplit.boards.board_files import board_name, board_names, board_path, fo
 from tinysplit.boards.clocks import check_limits, clock_tree
 from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
 from tinysplit.boards.external_memory import ExternalMemory
-from tinysplit.boards.family_schema import FamilyFile
+from tinysplit.boards.family_schema import FamilyFile, MemorySystem
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.boards.qspi import external_memory
-from tinysplit.boards.schema import BoardFile, Currents, UartWiring, read_toml
+from tinysplit.boards.schema import BoardFile, Currents, UartWiring, read_board, read_toml
 from tinysplit.boards.schema import PublishedTable as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
@@ -51,13 +51,13 @@ def load_board(name: str) -> Board:
 
 def read_board_file(name: str) -> BoardFile:
     """Return what the file of a board says. Raises UsageError for an unknown name, InputError for a mistake."""
-    return read_toml(board_path(name), BoardFile)
+    return read_board(board_path(name))
 
 
 @lru_cache
 def load_file(name: str, path: Path) -> Board:
     """Return the board of a file. Raises InputError if the file contradicts the device."""
-    file = read_toml(path, BoardFile)
+    file = read_board(path)
     try:
         return make_board(name, file)
     except InputError as error:
@@ -77,7 +77,7 @@ def make_board(name: str, file: BoardFile) -> Board:
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
     clock = clock_tree(pll, file.clock, device.max_hz, limits)
-    levels = memory_levels(family.memory_system, device, clock)
+    levels = memory_levels(memory_system_of(file, family), device, clock)
     fifos = file.fifos or family.fifos
     with_fifo = fifos.uarts if fifos else ()
     return Board(
@@ -97,6 +97,31 @@ def make_board(name: str, file: BoardFile) -> Board:
         platformio_board=file.platformio_board,
         published=_published(file.published) if file.published else None,
     )
+
+
+def flash_banks(file: BoardFile) -> int:
+    """Return the number of banks of a board's flash."""
+    line = load_family(file.part).line_of(file.part)
+    if file.flash:
+        return file.flash.banks
+    return line.flash_banks if line else 1
+
+
+def memory_system_of(file: BoardFile, family: FamilyFile) -> MemorySystem:
+    """Return the memory system of a board: with one bank in place of two, an access to its flash reads more bytes.
+
+    Raises InputError for banks of a part without such an option bit.
+    """
+    if file.flash is None:
+        return family.memory_system
+    line = family.line_of(file.part)
+    option = line.bank_option if line else None
+    if option is None:
+        raise InputError(f"flash.banks: no option bit of {file.part} changes its banks: leave [flash] out")
+    if file.flash.banks > 1:
+        return family.memory_system
+    access = family.memory_system.access_bytes | {"flash": option.one_bank_access_bytes}
+    return family.memory_system.model_copy(update={"access_bytes": access})
 
 
 def load_family(part: str) -> FamilyFile:

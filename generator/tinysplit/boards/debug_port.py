@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tinysplit.boards.catalog import load_board, load_family, read_board_file
+from tinysplit.boards.catalog import flash_banks, load_board, load_family, read_board_file
 from tinysplit.boards.family_schema import DebugWords
+from tinysplit.boards.schema import BoardFile
 
 DEVICE_ID_MASK = 0xFFF  # DEV_ID in DBGMCU_IDCODE
 # RDP: RM0368 and RM0390 section FLASH_OPTCR, RM0394, RM0432 and RM0444 section FLASH_OPTR, RM0433 and RM0468 section
@@ -35,6 +36,24 @@ class EmptyFlag:
 
 
 @dataclass(frozen=True)
+class BankFlag:
+    """The option bit that makes two banks of the flash, and how the board has it."""
+
+    name: str
+    mask: int
+    banks: int
+
+    @property
+    def value(self) -> int:
+        """The bit."""
+        return self.banks - 1
+
+    def is_right(self, options: int) -> bool:
+        """Whether the option register has it as the board."""
+        return bool(options & self.mask) == bool(self.value)
+
+
+@dataclass(frozen=True)
 class DebugPort:
     """The debug port of a board. It is not part of `Board`, as no split depends on it."""
 
@@ -49,6 +68,7 @@ class DebugPort:
     openocd_flash_driver: str
     flash_start: int
     empty_flag: EmptyFlag | None  # of parts that have the check
+    bank_flag: BankFlag | None  # of parts whose flash is one bank or two
     words: DebugWords
 
     @property
@@ -85,5 +105,13 @@ def load_debug_port(name: str) -> DebugPort:
         openocd_flash_driver=registers.openocd_flash_driver,
         flash_start=device.flash.start,
         empty_flag=EmptyFlag(check.address, 1 << check.bit, check.is_toggled) if check else None,
+        bank_flag=_bank_flag(file),
         words=registers.words,
     )
+
+
+def _bank_flag(file: BoardFile) -> BankFlag | None:
+    line = load_family(file.part).line_of(file.part)
+    if not line or not line.bank_option:
+        return None
+    return BankFlag(line.bank_option.name, 1 << line.bank_option.bit, flash_banks(file))

@@ -94,6 +94,15 @@ class UartPeripheral(FileModel):
     enable_register: str
 
 
+class BankOption(FileModel):
+    """The option bit that makes two banks of the flash, as parts are delivered; in one, an access reads more bytes."""
+
+    name: str
+    bit: Annotated[int, Field(ge=0, lt=32)]  # of the register that has RDP, too
+    one_bank_access_bytes: PositiveInt
+    source: Source
+
+
 class DeviceLine(FileModel):
     """What the board files of a line of devices have in common."""
 
@@ -107,6 +116,7 @@ class DeviceLine(FileModel):
     fifos: Fifos | None = None
     sectors_kb: tuple[PositiveInt, ...] = ()  # of the flash; by default those of the family
     flash_banks: Literal[1, 2] = 1
+    bank_option: BankOption | None = None
 
 
 class QuadSpiFacts(FileModel):

@@ -4,12 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from tinysplit.boards.board import Device
-from tinysplit.boards.catalog import load_board
-from tinysplit.boards.family_schema import DeviceLine, FamilyFile
+from tinysplit.boards.catalog import flash_banks, load_board, load_family, read_board_file
 from tinysplit.boards.parts import Memory
-from tinysplit.boards.schema import read_toml
-from tinysplit.common import package_files
 
 
 @lru_cache
@@ -19,7 +15,8 @@ def sector_starts(board: str) -> tuple[int, ...]:
     Raises UsageError for an unknown name.
     """
     device = load_board(board).device
-    family, line = _facts(device)
+    family = load_family(device.name)
+    line = family.line_of(device.name)
     sizes_kb = (line.sectors_kb if line else ()) or family.memory_system.sectors_kb
     starts = [device.flash.start]
     while starts[-1] < device.flash.end:
@@ -41,11 +38,6 @@ class FlashSlots:
     bank_bytes: int
 
 
-def _facts(device: Device) -> tuple[FamilyFile, DeviceLine | None]:
-    family = read_toml(package_files.boards() / "families" / f"{device.family}.toml", FamilyFile)
-    return family, family.line_of(device.name)
-
-
 def last_slots(board: str, size_bytes: int) -> FlashSlots | None:
     """Return the slots at the end of a board's flash for `size_bytes`; None if all the flash is too small."""
     starts = sector_starts(board)
@@ -55,8 +47,7 @@ def last_slots(board: str, size_bytes: int) -> FlashSlots | None:
     active = Memory("weights", begin, starts[-1] - begin)
     before = active.start - active.size_bytes
     sizes = _sizes(starts, active.start, active.end)
-    _, line = _facts(load_board(board).device)
-    bank_bytes = (starts[-1] - starts[0]) // (line.flash_banks if line else 1)
+    bank_bytes = (starts[-1] - starts[0]) // flash_banks(read_board_file(board))
     if len(sizes) > 1:
         return FlashSlots(active, None, None, bank_bytes)
     has_room = before > starts[0] and before in starts and _sizes(starts, before, active.start) == sizes

@@ -1,9 +1,9 @@
 """Schema of boards/*.toml, and what that of families shares with it. Every fact requires a source."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake, matching
 from tinysplit.common.input_files.texts import read_toml_file
@@ -187,6 +188,13 @@ class CacheSizes(FileModel):
     source: Source
 
 
+class FlashBanks(FileModel):
+    """The banks of a flash, where an option bit of the part makes one or two of it."""
+
+    banks: Literal[1, 2]
+    source: Source
+
+
 class DebugId(FileModel):
     """DEV_ID of the part, which its debug port answers; several parts of a family have the same."""
 
@@ -271,6 +279,7 @@ class BoardFile(FileModel):
     hse: HseInput | None = None
     caches: CacheSizes | None = None
     fifos: Fifos | None = None  # where devices of a family differ
+    flash: FlashBanks | None = None  # by default those of the part as delivered
     external_memory: ExternalFlash | None = None
 
     @model_validator(mode="after")
@@ -308,13 +317,13 @@ def _check_one_use(uses: Iterable[tuple[str, str]]) -> None:
         use_of[name] = use
 
 
-def read_toml(path: Path, model: type[FileT]) -> FileT:
+def read_toml(path: Path, model: type[FileT], read: Callable[[Path], dict[str, Any]] = read_toml_file) -> FileT:
     """Return the contents of `path`; raise InputError where it cannot be read, or with its first mistake.
 
     Values have exactly the types of the schema: "3" and true are no numbers.
     """
     try:
-        data = json.dumps(read_toml_file(path), default=str)
+        data = json.dumps(read(path), default=str)
         return model.model_validate_json(data, strict=True)  # JSON: lists may be tuples
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror})") from None
@@ -323,3 +332,23 @@ def read_toml(path: Path, model: type[FileT]) -> FileT:
     except ValueError as error:
         reason = "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else error
         raise InputError(f"{path}: not a TOML file: {reason}") from None
+
+
+def read_board(path: Path) -> BoardFile:
+    """Return a board file, with the tables of the board that it `extends` where it has none of its own.
+
+    Raises the errors of `read_toml`, and InputError for a board to extend that does not come with tinysplit.
+    """
+    return read_toml(path, BoardFile, _with_extended)
+
+
+def _with_extended(path: Path) -> dict[str, Any]:
+    own = read_toml_file(path)
+    if "extends" not in own:
+        return own
+    extended = {each.stem: each for each in package_files.boards().glob("*.toml")}.get(str(own.pop("extends")))
+    if extended is None:
+        raise InputError(
+            f"{path}: extends has to be the name of a board that comes with tinysplit (`tinysplit boards`)"
+        )
+    return read_toml_file(extended) | own

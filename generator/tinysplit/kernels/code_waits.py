@@ -59,8 +59,7 @@ def _waits_of_pass(code: StraightCode, board: Board, costs: PartCycles) -> float
 
     The prefetch reads ahead all the time, so that a pass takes as long as its reads. Code begins anywhere in a line.
     """
-    flash = next(level for level in board.memory_levels if level.name == board.device.flash.name)
     if code.size_bytes + board.caches.line_bytes - THUMB_BYTES <= board.caches.code_bytes:
         return 0.0
-    read_cycles = (1 + board.clock.flash_wait_states) * code.size_bytes / flash.access_bytes
+    read_cycles = (1 + board.clock.flash_wait_states) * code.size_bytes / board.flash_level.access_bytes
     return max(0.0, read_cycles - (costs.of(code.work) - costs.of({})))

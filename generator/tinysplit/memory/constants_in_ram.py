@@ -77,8 +77,7 @@ class FlashWaits:
     @classmethod
     def of(cls, board: Board) -> "FlashWaits":
         """Return the waits of a board at its clock, without those of other accesses to its flash."""
-        flash = next(level for level in board.memory_levels if level.name == board.device.flash.name)
-        caches = board.caches
+        flash, caches = board.flash_level, board.caches
         load_bytes = flash.access_bytes if caches.data_bytes else LOAD_BYTES
         return cls(flash.wait_cycles, load_bytes, max(0, caches.data_bytes - caches.line_bytes))
 

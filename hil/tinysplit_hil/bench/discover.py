@@ -89,25 +89,34 @@ def _found(probe: Probe, programmer: Programmer) -> FoundBoard:
         return FoundBoard(probe, None, (), _NAMELESS)
     ports = [load_debug_port(name) for name in board_names()]
     note = "its part is none that is known"
-    device_id = None
+    device_id, choice = None, ProbeChoice(probe.serial_number)
     for address in sorted({port.idcode_address for port in ports}):
         try:
-            word = programmer.read_words(ProbeChoice(probe.serial_number), [address]).get(address)
+            word = programmer.read_words(choice, [address]).get(address)
         except ToolError as error:
             return FoundBoard(probe, None, (), str(error))
         if word:
             device_id = word & DEVICE_ID_MASK
-            if boards := tuple(_boards_of(ports, address, device_id, programmer)):
-                return FoundBoard(probe, device_id, boards, "")
+            if found := _ports_of(ports, address, device_id, programmer):
+                boards = tuple(port.board for port in found if _has_banks(port, choice, programmer))
+                return FoundBoard(probe, device_id, boards, "" if boards else note)
     return FoundBoard(probe, device_id, (), note)
 
 
-def _boards_of(ports: Iterable[DebugPort], address: int, device_id: int, programmer: Programmer) -> list[str]:
+def _has_banks(port: DebugPort, choice: ProbeChoice, programmer: Programmer) -> bool:
+    """Whether the flash has the banks of a board; also where the programmer does not read option bytes."""
+    if port.bank_flag is None:
+        return True
+    options = programmer.read_words(choice, [port.protection_address]).get(port.protection_address)
+    return options is None or port.bank_flag.is_right(options)
+
+
+def _ports_of(ports: Iterable[DebugPort], address: int, device_id: int, programmer: Programmer) -> list[DebugPort]:
     """Return the known boards with a device id; st-info does not tell where it has read it."""
     at_address = [
         port for port in ports if port.idcode_address == address or programmer.name is ProgrammerName.ST_FLASH
     ]
-    return [port.board for port in at_address if port.device_id == device_id]
+    return [port for port in at_address if port.device_id == device_id]
 
 
 def _block(board: FoundBoard) -> str:

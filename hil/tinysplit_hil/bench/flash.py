@@ -34,6 +34,7 @@ from tinysplit_hil.rig.programmers import (
     PROGRAMMERS,
     ProbeChoice,
     Programmer,
+    bank_command,
     failure,
     loader_command,
     unlock_command,
@@ -349,11 +350,22 @@ def _reason_against(target: FlashTarget, programmer: Programmer) -> str | None:
             f"the part has device id {idcode & 0xFFF:#x}, a {port.board} has {port.device_id:#x}:"
             " put the [[board]]s of the rig file in the order of the project"
         )
-    protection = UNPROTECTED if options is None else port.protection(options)
+    return None if options is None else reason_in_options(target, options)
+
+
+def reason_in_options(target: FlashTarget, options: int) -> str | None:
+    """Return what the option bytes of a part have against its image."""
+    port, flag = target.port, target.port.bank_flag
+    protection = port.protection(options)
     if protection == FOR_EVER:
         return "read-out protection level 2 is on, for ever: use another board"
     if protection != UNPROTECTED:
         return f"read-out protection is on: remove it, which erases the flash: {unlock_command(port, target.probe)}"
+    if flag and not flag.is_right(options):
+        return (
+            f"its option bit {flag.name} is {1 - flag.value}, that of a {port.board} is {flag.value}: set it, after"
+            f" which the flash has to be written anew: {bank_command(port, flag, target.probe)}"
+        )
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.debug_port import DebugPort
+from tinysplit.boards.debug_port import BankFlag, DebugPort
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError
@@ -212,6 +212,16 @@ def unlock_command(port: DebugPort, probe: ProbeChoice) -> str:
     return shell_line(openocd_command(probe, f"{port.openocd_target}.cfg", script))
 
 
+def bank_command(port: DebugPort, flag: BankFlag, probe: ProbeChoice) -> str:
+    """Return the line for a shell that sets the option bit of the banks: STM32CubeProgrammer's for an ST-LINK."""
+    if not probe.openocd_adapter:
+        return shell_line((_CUBE, "-c", "port=SWD", f"sn={probe.serial_number}", "-ob", f"{flag.name}={flag.value}"))
+    offset = port.protection_address & _OPTION_OFFSET
+    driver, value = port.openocd_flash_driver, flag.mask * flag.value
+    write = f"{driver} option_write 0 {offset:#x} {value:#x} {flag.mask:#x}; {driver} option_load 0"
+    return shell_line(openocd_command(probe, f"{port.openocd_target}.cfg", f"init; reset halt; {write}; shutdown"))
+
+
 def gdb_server(port: DebugPort, openocd_adapter: str, gdb_port: int) -> str:
     """Return the line for a shell that lets gdb connect by `target extended-remote :PORT`."""
     others = "telnet_port disabled; tcl_port disabled"
@@ -292,6 +302,7 @@ def _chip_id(output: str, serial_number: str, addresses: Sequence[int]) -> dict[
 # STM32CubeProgrammer
 
 _CUBE = "STM32_Programmer_CLI"
+_OPTION_OFFSET = 0x3FF  # of the option register, from the flash controller
 
 
 def _cube_flash(_port: DebugPort, elf: Path, probe: ProbeChoice) -> tuple[Command, ...]:

@@ -76,16 +76,15 @@ class WaitStateFlash(IdealMemory):
 
     def __init__(self, board: Board, core: Values, family: Values) -> None:
         self._flash = board.device.flash
-        level = next(each for each in board.memory_levels if each.name == self._flash.name)
         line_bytes = board.caches.line_bytes
-        reads = line_bytes // level.access_bytes
+        reads = line_bytes // board.flash_level.access_bytes
         self._memory = ctypes.create_string_buffer(library().flash_bytes())
         self._places = ctypes.create_string_buffer(2 * (self._flash.size_bytes // line_bytes))
         library().flash_begin(
             self._memory,
             self._flash.start,
             self._flash.size_bytes,
-            level.access_bytes,
+            board.flash_level.access_bytes,
             line_bytes,
             board.caches.code_bytes // line_bytes,
             board.caches.data_bytes // line_bytes,

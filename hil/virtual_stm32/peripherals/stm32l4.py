@@ -19,7 +19,7 @@ from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
 from virtual_stm32.peripherals.exti import Exti, ExtiLayout
 from virtual_stm32.peripherals.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
-from virtual_stm32.peripherals.flash.stm32l4 import FlashL4, FlashL4Plus, FlashL4TwoBanks
+from virtual_stm32.peripherals.flash.stm32l4 import FlashL4, FlashL4Plus, FlashL4PlusOneBank, FlashL4TwoBanks
 from virtual_stm32.peripherals.rcc import (
     ClockGate,
     ClockLimits,
@@ -67,6 +67,7 @@ _PLLREN = 24
 _STOPWUCK = 15
 
 BANKED_BYTES = 1 << 20  # of a flash that has two banks (RM0351)
+ONE_BANK_BYTES = 16  # of a read of the L4+ where its flash is one bank (RM0432, FLASH main features)
 
 
 class RccL4(Rcc):
@@ -196,6 +197,12 @@ def _dma(builder: DmaBuilder, *, has_dmamux: bool) -> DmaSystem:
     return builder.system(*peripherals)
 
 
+def _flash(board: Board, *, is_plus: bool) -> type[FlashL4]:
+    if is_plus:
+        return FlashL4PlusOneBank if board.flash_level.access_bytes == ONE_BANK_BYTES else FlashL4Plus
+    return FlashL4TwoBanks if board.device.flash.size_bytes >= BANKED_BYTES else FlashL4
+
+
 _EXTI = ExtiLayout(mask=0x00, rising=0x08, falling=0x0C, pending=0x14, timer_line=20, mask_after_reset=0xFF820000)
 
 
@@ -204,8 +211,7 @@ def stm32l4(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
     is_plus = board.device.max_hz > MAX_HZ
     cycle_after = clock.cycle_after
     rcc = RccL4(cycle_after, board.hse_hz, is_plus=is_plus)
-    has_banks = cells.size_bytes >= BANKED_BYTES
-    flash = (FlashL4Plus if is_plus else FlashL4TwoBanks if has_banks else FlashL4)(cells, cycle_after)
+    flash = _flash(board, is_plus=is_plus)(cells, cycle_after)
     pwr = PwrL4(is_plus=is_plus)
     syscfg = Registers("SYSCFG", dict.fromkeys((0x00, *range(0x08, 0x18, 4)), 0))
     rtc = RtcV2(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)

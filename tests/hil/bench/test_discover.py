@@ -57,6 +57,20 @@ def test_boards_are_listed_and_written_as_a_rig_file(desk: Desk, tmp_path: Path)
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "boards"),
+    [
+        ({"0x40022020": 0xFFFFF8AA}, ["nucleo_l4r5zi"]),
+        ({"0x40022020": 0xFFBFF8AA}, ["nucleo_l4r5zi_dbank0"]),
+        ({}, ["nucleo_l4r5zi", "nucleo_l4r5zi_dbank0"]),
+    ],
+)
+def test_banks_of_the_flash_tell_boards_apart(desk: Desk, options: dict[str, int], boards: list[str]) -> None:
+    desk.set(FIRST, words={"0xe0042000": 0x1001_6470} | options)
+    found = json.loads(run("bench", "discover", "--json"))["boards"]
+    assert found[0]["boards"] == boards
+
+
 @pytest.mark.usefixtures("desk")
 def test_a_port_of_several_is_written_by_a_name_that_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "by-id").mkdir()

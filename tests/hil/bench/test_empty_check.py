@@ -20,6 +20,7 @@ L4_SR, G0_ACR = EmptyFlag(0x40022010, 1 << 17, is_toggled=True), EmptyFlag(0x400
 FLAGS = {
     "nucleo_g071rb": G0_ACR,
     "nucleo_l4r5zi": L4_SR,
+    "nucleo_l4r5zi_dbank0": L4_SR,
     "nucleo_l412kb": L4_SR,
     "nucleo_l433rc_p": L4_SR,
     "nucleo_l452re": L4_SR,

@@ -17,11 +17,13 @@ from programs.virtual_firmware import build
 from rigs.bench import ACR, EMPTY, IDCODE, OPTIONS, OTHER_HASH, SERIALS, Desk, desk_in
 from rigs.fake_rig import HASH
 from tinysplit.boards.catalog import load_board
+from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.build.report import BuildReport
 from tinysplit.cli.app import app
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
 from tinysplit_hil.bench.empty_check import UNPLUG
+from tinysplit_hil.rig.programmers import ProbeChoice
 from tinysplit_hil.rig.rig_file import read_rig_file
 
 FIRST, SECOND = SERIALS
@@ -216,6 +218,16 @@ def test_another_or_a_protected_part_is_named_before_anything_is_written(
     line = run("flash", str(desk.out), "--rig", str(desk.rig), expect=TOOL)
     assert line.startswith(f"error: no board was flashed: board 2 (nucleo_g071rb) at probe {SECOND}: {text}")
     assert desk.flashed == []
+
+
+def test_a_flash_with_other_banks_is_named_with_the_command_that_sets_them(desk: Desk) -> None:
+    board, port = desk.project.board(1), load_debug_port("nucleo_l4r5zi_dbank0")
+    target = flash.FlashTarget(board, board.elf(desk.out), ProbeChoice(FIRST), port)
+    reason = flash.reason_in_options(target, 0xFFFFF8AA)
+    assert reason
+    assert reason.startswith("its option bit DBANK is 1, that of a nucleo_l4r5zi_dbank0 is 0: set it, after which")
+    assert reason.endswith(f"sn={FIRST} -ob DBANK=0")
+    assert flash.reason_in_options(target, 0xFFBFF8AA) is None
 
 
 def test_a_probe_that_vanished_is_named_before_anything_is_written(desk: Desk) -> None:

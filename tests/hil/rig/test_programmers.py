@@ -13,7 +13,7 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit_hil.rig import mass_storage
 from tinysplit_hil.rig.commands import run_command
-from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, failure, pyocd_target
+from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice, bank_command, failure, pyocd_target
 
 SERIAL = "066EFF01"
 PROBE, NO_SUCH_PROBE = ProbeChoice(SERIAL), ProbeChoice("NO_SUCH_PROBE")
@@ -43,9 +43,21 @@ def test_every_programmer_is_chosen_by_its_name() -> None:
 
 def test_device_ids_tell_the_known_boards_apart() -> None:
     ports = [load_debug_port(name) for name in board_names()]
-    assert len({port.device_id for port in ports}) == len(load_boards())
+    assert len({(port.device_id, port.bank_flag) for port in ports}) == len(load_boards())
     assert G0.is_part(0x2000_6460)
     assert not G0.is_part(0x2000_6466)
+
+
+@pytest.mark.parametrize(("board", "value"), [("nucleo_l4r5zi", 1), ("nucleo_l4r5zi_dbank0", 0)])
+def test_the_banks_of_a_flash_are_an_option_bit(board: str, value: int) -> None:
+    port = load_debug_port(board)
+    flag = port.bank_flag
+    assert flag
+    assert [flag.is_right(options) for options in (0xFFBFF8AA, 0xFFFFF8AA)] == [not value, bool(value)]
+    assert bank_command(port, flag, PROBE).endswith(f"-ob DBANK={value}")
+    other = bank_command(port, flag, ProbeChoice(None, "adapter driver dummy"))
+    assert f"stm32l4x option_write 0 0x20 {value << 22:#x} 0x400000; stm32l4x option_load 0; shutdown" in other
+    assert G0.bank_flag is None
 
 
 @pytest.mark.parametrize("name", [ProgrammerName.PYOCD, ProgrammerName.CUBEPROGRAMMER, ProgrammerName.OPENOCD])

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.flash.cells import Change, FlashCells
 from virtual_stm32.peripherals.flash.controller import ACR, KEYS, OPTION_KEYS, FlashController, Lock
 
@@ -39,6 +40,7 @@ class FlashL4(FlashController):
     }
     protection_register, protection_shift = _OPTR, 0
     page_bytes, banks, corrected_bytes = 2 * _KB, 1, _DOUBLE_WORD
+    protected_areas: ClassVar[Sequence[Sequence[int]]] = _WRP  # registers, by bank
     failed_bytes, failed_bank_bit = 1, 1 << 19  # of ECCR: the unit of its address, and the bit of bank 2
     empty_flag = (_SR, _PEMPTY)
     toggled = _PEMPTY  # bits of SR, by writing 1
@@ -130,7 +132,7 @@ class FlashL4(FlashController):
         self.occupy(now, us, changes, end)
 
     def _is_write_protected(self, bank: int, page: int) -> bool:
-        areas = [self.cells.options.get(offset, _NO_AREA) for offset in _WRP[bank]]
+        areas = [self.cells.options.get(offset, _NO_AREA) for offset in self.protected_areas[bank]]
         return any(area & 0xFF <= page <= area >> 16 & 0xFF for area in areas)
 
     @property
@@ -201,10 +203,27 @@ class FlashG0(FlashL4):
 
 
 class FlashL4Plus(FlashL4TwoBanks):
-    """The L4+ with 2 MB in two banks (DBANK)."""
+    """The L4+ with 2 MB in two banks (DBANK), as delivered."""
 
     option_defaults: ClassVar[Mapping[int, int]] = {
         **FlashL4TwoBanks.option_defaults,
         _OPTR: FlashL4.option_defaults[_OPTR] | _DBANK,
     }
     page_bytes, failed_bank_bit = 4 * _KB, 1 << 21
+
+    @override
+    def _options_changed(self) -> None:
+        if (self.words[_OPTR] ^ self.option_defaults[_OPTR]) & _DBANK:
+            raise NotModelledError("a board that changes its option bit DBANK is not modelled: use the other board")
+        super()._options_changed()
+
+
+class FlashL4PlusOneBank(FlashL4Plus):
+    """The L4+ with 2 MB in one bank, whose option bit DBANK was cleared."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {
+        **FlashL4Plus.option_defaults,
+        _OPTR: FlashL4Plus.option_defaults[_OPTR] & ~_DBANK,
+    }
+    page_bytes, banks = 8 * _KB, 1
+    protected_areas: ClassVar[Sequence[Sequence[int]]] = ((*_WRP[0], *_WRP[1]),)
