@@ -21,10 +21,15 @@ from common.tables import Cell, MarkdownTable, percent
 from programs.virtual_firmware import build
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_all, load_board, load_boards
+from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input
+from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
+from tinysplit.network.quantized_graph import QuantizedGraph
 from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
 from virtual_stm32.timing_rules import SHIPPED, Rule, TimingFile, shipped_rules
 
@@ -331,6 +336,54 @@ def _rule_cells(row: RuleRow, usual: int) -> Sequence[Cell]:
     shown = str(value) if isinstance(value, int) else ", ".join(map(str, value))
     change = percent(row.kws_cycles / usual - 1, 2) if row.kws_cycles else None
     return row.of, f"`{row.name}`", shown, rule.what, "; ".join(rule.sources), rule.evidence, change
+
+
+BANK_BOARDS = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
+AUTOENCODER = (128, 128, 128, 128, 8, 128, 128, 128, 128, 640)  # outputs of the layers of MLPerf Tiny's
+
+
+@benchmark("banks", "1 minute")
+def banks(_options: Namespace) -> None:
+    """Measure what the option bit DBANK = 0 of the L4R5 gains: its flash in one bank is read by 128 bits.
+
+    KWS, and a network with the layers of MLPerf Tiny's autoencoder and random weights, in 8 bits; code in flash, and in
+    SRAM2 on the code buses, weights in flash, and copied to RAM by each layer.
+    """
+    places = product(_bank_networks(), (False, True), (False, True))
+    MarkdownTable("network", "code", "weights", numbers=(*BANK_BOARDS, "difference")).print(
+        _bank_cells(name, *quantized, has_ram_code=has_ram_code, copies=copies)
+        for (name, quantized), has_ram_code, copies in places
+    )
+
+
+def _bank_networks() -> Iterator[tuple[str, tuple[QuantizedGraph, IntArray]]]:
+    quantized, x = calibrated(NETWORKS["KWS"], NETWORKS["KWS"].graph(), 8)
+    yield "KWS", (quantized, quantize_input(quantized, x))
+    net = NetworkBuilder("autoencoder", Shape(1, 1, 640))
+    for outputs in AUTOENCODER:
+        net.dense(outputs)
+    yield "autoencoder", quantize_randomly(net.graph(), 8)
+
+
+def _bank_cells(
+    name: str, quantized: QuantizedGraph, x: IntArray, *, has_ram_code: bool, copies: bool
+) -> Sequence[Cell]:
+    copied = range(len(quantized.layers) if copies else 0)
+    runs = [
+        run_bare(
+            shipped_table(),
+            quantized,
+            board,
+            x,
+            has_real_memory=True,
+            copied=copied,
+            has_ram_code=has_ram_code,
+        ).real
+        for board in BANK_BOARDS
+    ]
+    two, one = (sum(run.cycles) if run else 0 for run in runs)
+    places = ("SRAM2" if has_ram_code else "flash", "copied" if copies else "flash")
+    return name, *places, two, one, percent(one / two - 1)
 
 
 ROUNDS = 2_000_000

@@ -10,6 +10,7 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 THUMB_BYTES = 4  # of the longest instruction
+_MEASURED_BYTES = {"stm32l4": 8}  # of a read, on boards with waits that were measured, where it may be another
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ def code_waits(
     """Return the waits of `kernel` for `layer` on `board`, run `times` times; `quantized` as for `kernel_cycles`.
 
     Loops that fit the cache, and all code of a board without one, wait for a number of cycles for each execution of
-    each part that grows with the wait states. It is measured for each family of boards (`CycleTable.code_waits`).
+    each part that grows with the wait states, and with the reads. It is measured for each family of boards
+    (`CycleTable.code_waits`).
     """
     bits, kind = max(widths.x, widths.w), kernel.cost_kind(layer)
     per_wait_state = table.code_waits.get(board.device.family, {}).get(str(bits), {}).get(kind)
@@ -51,7 +53,13 @@ def code_waits(
     )
     costs, code = table.measured(board.device.core, bits, kind), kernel.straight_code(layer, widths)
     straight = times * code.passes * _waits_of_pass(code, board, costs) if code and costs else 0.0
-    return CodeWaits(straight, others * board.clock.flash_wait_states)
+    return CodeWaits(straight, others * board.clock.flash_wait_states * _share_of_reads(board))
+
+
+def _share_of_reads(board: Board) -> float:
+    """Return how many reads the same code takes, of those on the board of the family that was measured."""
+    n_bytes = board.flash_level.access_bytes
+    return _MEASURED_BYTES.get(board.device.family, n_bytes) / n_bytes
 
 
 def _waits_of_pass(code: StraightCode, board: Board, costs: PartCycles) -> float:
