@@ -16,7 +16,7 @@ from pathlib import Path
 from common.bare_network import BOARDS, build_flags, run_bare, set_memory, symbols_of
 from common.benchmark import JSON, ONLY, benchmark, option
 from common.networks import NETWORKS, calibrated
-from common.published import Comparison, Images, compare, figures, geometric_mean
+from common.published import Comparison, Images, code_figures, compare, figures, geometric_mean
 from common.tables import Cell, MarkdownTable, percent
 from programs.virtual_firmware import build
 from tinysplit.boards.board import Board
@@ -266,6 +266,10 @@ def published(options: Namespace) -> None:
             )
     for why_not, count in Counter(row.why_not for row in rows if row.why_not).items():
         print(f"\n{count} not run: {why_not}")
+    print("\nNot run, because their sources are no part of this project:\n")
+    MarkdownTable("code", numbers=("published cycles",), last=("source",)).print(
+        (each.title, each.cycles, each.source) for each in code_figures()
+    )
 
 
 def _comparison_cells(row: Comparison) -> Sequence[Cell]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
+from typing import Any
 
 from common.image_run import inference_cycles
 from common.published_parts import PARTS
@@ -43,9 +44,27 @@ class Comparison:
         return None if self.virtual_ms is None else self.virtual_ms / self.figure.ms
 
 
+@dataclass(frozen=True)
+class CodeFigure:
+    """The cycles that code took on hardware which is no part of this project."""
+
+    title: str
+    cycles: int
+    source: str
+
+
+def code_figures() -> list[CodeFigure]:
+    """Return the published figures of code that has to be compiled."""
+    return [CodeFigure(**each) for each in _published()["code"]]
+
+
+def _published() -> dict[str, Any]:
+    return tomllib.loads(_FIGURES.read_text(encoding="utf-8"))
+
+
 def figures() -> Iterator[Figure]:
-    """Yield the published figures, in the order of their file."""
-    for each in tomllib.loads(_FIGURES.read_text(encoding="utf-8"))["submissions"]:
+    """Yield the published figures of images, in the order of their file."""
+    for each in _published()["submissions"]:
         for image in each["images"]:
             title = f"{each['title']} {each['part']} {image['network']}"
             path = f"{each['folder']}/{image['path']}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from common.image_run import ImageMachine, inference_cycles
-from common.published import Images, compare, figures
+from common.published import Images, code_figures, compare, figures
 from common.published_parts import PARTS
 from programs.virtual_firmware import address_of, build
 from themes import main
@@ -149,3 +149,4 @@ def test_every_figure_has_a_part_a_time_and_an_image_of_its_own() -> None:
     found = list(figures())
     assert all(each.part in PARTS and each.ms > 0 for each in found)
     assert len({(each.repository, each.path) for each in found}) == len(found)
+    assert all(each.cycles > 0 and each.source for each in code_figures())
