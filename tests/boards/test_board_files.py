@@ -70,7 +70,8 @@ def test_a_file_that_extends_another_has_its_tables(tmp_path: Path) -> None:
         ('"nucleo_l4r5zi"', "3", "extends has to be the name of a board that comes with tinysplit"),
         ("banks = 1", "banks = 3", "flash.banks has to be 1 or 2"),
         ("banks = 1", "", "flash.banks is missing"),
-        ("nucleo_l4r5zi", "nucleo_l452re", "flash.banks: no option bit of stm32l452ret6 changes its banks"),
+        ("[flash]", 'part = "stm32l4r5zgt6"\n[flash]', "flash.banks: no option bit of stm32l4r5zgt6 is known"),  # DB1M
+        ("nucleo_l4r5zi", "nucleo_l452re", "flash.banks: no option bit of stm32l452ret6 is known"),
     ],
 )
 def test_a_file_that_extends_another_wrongly(tmp_path: Path, before: str, after: str, message: str) -> None:

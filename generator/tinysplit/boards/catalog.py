@@ -13,7 +13,7 @@ from tinysplit.boards.board_files import board_name, board_names, board_path, fo
 from tinysplit.boards.clocks import check_limits, clock_tree
 from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
 from tinysplit.boards.external_memory import ExternalMemory
-from tinysplit.boards.family_schema import FamilyFile, MemorySystem
+from tinysplit.boards.family_schema import BankOption, FamilyFile, MemorySystem
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
@@ -107,6 +107,14 @@ def flash_banks(file: BoardFile) -> int:
     return line.flash_banks if line else 1
 
 
+def bank_option(file: BoardFile) -> BankOption | None:
+    """Return the option bit that makes one bank or two of a board's flash, None if its part has none that is known."""
+    line = load_family(file.part).line_of(file.part)
+    option = line.bank_option if line else None
+    has_it = option and option.flash_kb * KB == load_device(file.part, file.corrections).flash.size_bytes
+    return option if has_it else None
+
+
 def memory_system_of(file: BoardFile, family: FamilyFile) -> MemorySystem:
     """Return the memory system of a board: with one bank in place of two, an access to its flash reads more bytes.
 
@@ -114,10 +122,11 @@ def memory_system_of(file: BoardFile, family: FamilyFile) -> MemorySystem:
     """
     if file.flash is None:
         return family.memory_system
-    line = family.line_of(file.part)
-    option = line.bank_option if line else None
+    option = bank_option(file)
     if option is None:
-        raise InputError(f"flash.banks: no option bit of {file.part} changes its banks: leave [flash] out")
+        raise InputError(
+            f"flash.banks: no option bit of {file.part} is known that changes its banks: leave [flash] out"
+        )
     if file.flash.banks > 1:
         return family.memory_system
     access = family.memory_system.access_bytes | {"flash": option.one_bank_access_bytes}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tinysplit.boards.catalog import flash_banks, load_board, load_family, read_board_file
+from tinysplit.boards.catalog import bank_option, flash_banks, load_board, load_family, read_board_file
 from tinysplit.boards.family_schema import DebugWords
 from tinysplit.boards.schema import BoardFile
 
@@ -111,7 +111,5 @@ def load_debug_port(name: str) -> DebugPort:
 
 
 def _bank_flag(file: BoardFile) -> BankFlag | None:
-    line = load_family(file.part).line_of(file.part)
-    if not line or not line.bank_option:
-        return None
-    return BankFlag(line.bank_option.name, 1 << line.bank_option.bit, flash_banks(file))
+    option = bank_option(file)
+    return BankFlag(option.name, 1 << option.bit, flash_banks(file)) if option else None

@@ -95,9 +95,13 @@ class UartPeripheral(FileModel):
 
 
 class BankOption(FileModel):
-    """The option bit that makes two banks of the flash, as parts are delivered; in one, an access reads more bytes."""
+    """The option bit that makes two banks of the flash, as parts are delivered; in one, an access reads more bytes.
+
+    It is that of the parts of a line with `flash_kb`: others have none, or another bit.
+    """
 
     name: str
+    flash_kb: PositiveInt
     bit: Annotated[int, Field(ge=0, lt=32)]  # of the register that has RDP, too
     one_bank_access_bytes: PositiveInt
     source: Source
