@@ -33,7 +33,7 @@ from tinysplit.network.quantized_graph import QuantizedGraph
 from virtual_stm32 import BoardStoppedError, Stalls, VirtualBoard, VirtualRig
 from virtual_stm32.timing_rules import SHIPPED, Rule, TimingFile, shipped_rules
 
-PUBLISHED_NUMBERS = ("published ms", "virtual ms", "virtual / published")
+PUBLISHED_NUMBERS = ("published ms", "virtual ms", "waits", "virtual / published")
 SOURCES = ("core_list_join.c", "core_main.c", "core_matrix.c", "core_state.c", "core_util.c")
 ITERATIONS = 2
 ENDED = 0x600D  # RAM is random at first
@@ -273,9 +273,10 @@ def published(options: Namespace) -> None:
 
 
 def _comparison_cells(row: Comparison) -> Sequence[Cell]:
-    if row.ratio is None:
-        return row.figure.title, f"{row.figure.ms:.2f}", "not run", None
-    return row.figure.title, f"{row.figure.ms:.2f}", f"{row.virtual_ms:.2f}", f"{row.ratio:.3f}"
+    if row.ratio is None or row.stall_share is None:
+        return row.figure.title, f"{row.figure.ms:.2f}", "not run", None, None
+    waits = f"{100 * row.stall_share:.1f} %"
+    return row.figure.title, f"{row.figure.ms:.2f}", f"{row.virtual_ms:.2f}", waits, f"{row.ratio:.3f}"
 
 
 @dataclass(frozen=True)

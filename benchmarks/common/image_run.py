@@ -12,6 +12,7 @@ from typing_extensions import override
 from common.stand_ins import Console, Registers, StandIns
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import CheckFailedError
+from virtual_stm32 import Stalls
 from virtual_stm32.core.nvic import FIRST_INTERRUPT
 from virtual_stm32.core.run_control import RunControl
 from virtual_stm32.firmware import LoadedFirmware, Start
@@ -22,8 +23,7 @@ from virtual_stm32.peripherals.reset import ResetCause
 _SLICE_PS = 10**9  # in which a byte may be given to the program
 _LIMIT_PS = 20 * 10**12  # for an answer
 _READY, _LAP = "m-ready", "m-lap-us"
-_COUNT = 1
-_COMMAND = f"infer {_COUNT} 1%"
+_COMMAND = "infer 1 1%"
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,34 @@ class Part:
     registers: Registers
 
 
+@dataclass(frozen=True)
+class Moment:
+    """A cycle, and the cycles for which memory has made the core wait until then."""
+
+    cycle: int
+    stalls: Stalls
+
+    def __sub__(self, before: "Moment") -> "Moment":
+        return Moment(self.cycle - before.cycle, self.stalls - before.stalls)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that an image has printed: the moments of its last byte, and of the last read of a timer before it."""
+
+    text: str
+    end: Moment
+    timer: Moment
+
+
 class ImageMachine(Machine):
     """A virtual board with stand-ins for its peripherals, which runs an image and talks to it."""
 
     def __init__(self, part: Part, image: bytes) -> None:
         self._part = part
-        self.lines: list[tuple[str, int, int]] = []  # with the cycle of its last byte, and that of the timer before it
+        self.lines: list[Line] = []
         self._line = ""
-        self._timer_read = 0
+        self._timer = Moment(0, Stalls(0, 0, 0))
         firmware = LoadedFirmware(part.board, None, is_debuggable=True)
         firmware.image[: len(image)] = image
         firmware.begin()
@@ -69,14 +89,14 @@ class ImageMachine(Machine):
         self.nvic.look(FIRST_INTERRUPT + position)
 
     def _note_timer(self, now: int) -> None:
-        self._timer_read = now
+        self._timer = Moment(now, self.stalls)
 
     def _take(self, byte: int, now: int) -> None:
         character = chr(byte & 0x7F)
         if character not in "\r\n":
             self._line += character
         elif self._line:
-            self.lines.append((self._line, now, self._timer_read))
+            self.lines.append(Line(self._line, Moment(now, self.stalls), self._timer))
             self._line = ""
 
     def say(self, text: str) -> None:
@@ -100,14 +120,17 @@ class ImageMachine(Machine):
 
     @property
     def _ready_count(self) -> int:
-        return sum(_READY in line for line, _, _ in self.lines)
+        return sum(_READY in line.text for line in self.lines)
 
 
-def inference_cycles(part: Part, image: bytes) -> int:
-    """Return the cycles of an inference of an image. Raises CheckFailedError if it does not answer."""
+def infer(part: Part, image: bytes) -> Moment:
+    """Return cycles and stalls of an inference of an image. Raises CheckFailedError if it does not answer."""
     machine = ImageMachine(part, image)
     machine.say("")
     machine.say(_COMMAND)
-    laps = [(end, read) for line, end, read in machine.lines if line.startswith(_LAP)]
-    (begin, _), (_, end) = laps[-2:]
-    return (end - begin) // _COUNT
+    laps = [line for line in machine.lines if line.text.startswith(_LAP)]
+    try:
+        begin, end = laps[-2:]
+    except ValueError:
+        raise CheckFailedError(f"the image does not print `{_LAP}` before and after an inference") from None
+    return end.timer - begin.end

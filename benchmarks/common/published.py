@@ -8,7 +8,7 @@ from math import exp, log
 from pathlib import Path
 from typing import Any
 
-from common.image_run import inference_cycles
+from common.image_run import infer
 from common.published_parts import PARTS
 from tinysplit.common.errors import CheckFailedError, UsageError
 from virtual_stm32 import BoardStoppedError
@@ -35,7 +35,8 @@ class Comparison:
 
     figure: Figure
     core: str
-    virtual_ms: float | None
+    virtual_ms: float | None = None
+    stall_share: float | None = None  # of the virtual time: waits for memory
     why_not: str = ""
 
     @property
@@ -105,12 +106,13 @@ def compare(figure: Figure, images: Images) -> Comparison:
     core = part.board.device.core
     image = images.find(figure.path)
     if image is None:
-        return Comparison(figure, core, None, f"{figure.repository} is not in the folder, or without the image")
+        return Comparison(figure, core, why_not=f"{figure.repository} is not in the folder, or without the image")
     try:
-        cycles = inference_cycles(part, image)
+        run = infer(part, image)
     except (BoardStoppedError, CheckFailedError) as error:
-        return Comparison(figure, core, None, str(error))
-    return Comparison(figure, core, _MS * cycles / part.core_hz)
+        return Comparison(figure, core, why_not=str(error))
+    stalls = run.stalls.code + run.stalls.constants + run.stalls.values
+    return Comparison(figure, core, _MS * run.cycle / part.core_hz, stalls / run.cycle)
 
 
 def geometric_mean(ratios: list[float]) -> float:

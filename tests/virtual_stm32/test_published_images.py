@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common.image_run import ImageMachine, inference_cycles
+from common.image_run import ImageMachine, infer
 from common.published import Images, code_figures, compare, figures
 from common.published_parts import PARTS
 from programs.virtual_firmware import address_of, build
@@ -91,22 +91,23 @@ def test_an_image_takes_as_long_as_on_a_virtual_board(elf: Path, image: bytes) -
     rig.mark(0, [address_of("first", elf), address_of("last", elf)])
     rig.run_until(10**11, lambda: len(rig.marks(0)) > 1)
     (_, begin, _), (_, end, _) = rig.marks(0)[:2]
-    assert 0 <= inference_cycles(PARTS[PART](), image) - (end - begin) < OVERHEAD
+    assert 0 <= infer(PARTS[PART](), image).cycle - (end - begin) < OVERHEAD
 
 
 def test_an_image_prints_the_times_of_its_timer(image: bytes) -> None:
     machine = ImageMachine(PARTS[PART](), image)
     machine.say("")
     machine.say("infer 3 1%")
-    (first, _, first_read), (last, _, last_read) = (line for line in machine.lines if "m-lap-us" in line[0])
-    assert int(last.split("-")[-1]) - int(first.split("-")[-1]) == last_read - first_read
+    first, last = (line for line in machine.lines if "m-lap-us" in line.text)
+    before, after = (int(line.text.split("-")[-1]) for line in (first, last))
+    assert after - before == last.timer.cycle - first.timer.cycle
 
 
 def test_an_image_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("common.image_run._LIMIT_PS", 10**10)
     stack_and_loop = b"\x00\x80\x00\x20" + b"\x09\x00\x00\x08" + b"\xfe\xe7"
     with pytest.raises(CheckFailedError, match="did not answer"):
-        inference_cycles(PARTS[PART](), stack_and_loop)
+        infer(PARTS[PART](), stack_and_loop)
 
 
 def test_images_are_found_in_checkouts_and_git_directories(tmp_path: Path) -> None:
