@@ -65,6 +65,9 @@ MEMORY = {
     "ldr r0, [r4]; ldr r1, [r4, #8]": 1 + 1,
     "ldr r0, [r4]; ldr r1, [r5, #4]": 1,  # other bases: taken as another bank
     "ldrh r0, [r4]; ldrh r1, [r4, #2]": 1 + 1,
+    # An operand that is shifted is read a cycle earlier, one that is rotated and extended is not.
+    "ldr r0, [r4]; add.w r1, r2, r0, lsl #1": 1 + 1 + 1,
+    "ldr r0, [r4]; sxtb16 r1, r0, ror #8": 1 + 1,
     "ldrb r0, [r4]; ldrb r1, [r4, #12]": 1,
     "ldr r0, [r4]; ldr r1, [r4, #4]; ldr r2, [r4, #8]; ldr r3, [r4, #12]": 1 + 1,
     "ldr r0, [r4]; eor r3, r0, r1": 1 + 1,  # load-use

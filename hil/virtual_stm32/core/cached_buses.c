@@ -1,7 +1,7 @@
 /* Memories of Cortex-M7 behind its caches: lines come over AXI; TCM is as fast as the core.
  *
  * A miss waits until the bus is free, for the first beat of its line if it reads data (critical word first), and for the
- * whole line if it fetches code. Two loads that miss one behind the other overlap. A write that misses fetches its line (write-allocate) while the core goes on, but the
+ * whole line if it fetches code. A write that misses fetches its line (write-allocate) while the core goes on, but the
  * bus has to be free. Lines are replaced in turn. A line that was written goes back over the bus when it is replaced.
  */
 #include <stdbool.h>
@@ -35,10 +35,6 @@ typedef struct {
   sets_t data;
   region_t regions[REGIONS_MOST];
   uint32_t region_count;
-  uint32_t overlapping_cycles; /* behind the wait for a line, in which a load of another was asked for meanwhile */
-  uint64_t asked_at; /* the last load that missed */
-  uint64_t loaded_at; /* its first beat */
-  bool is_second; /* it was asked for while another line came */
   uint64_t bus_free_at;
   uint32_t fills;
 } buses_t;
@@ -69,32 +65,14 @@ static bool replace(sets_t *cache, uint32_t line, bool is_dirty) {
   return writes;
 }
 
-/* Fills a line, of which the first beat comes at `first`; returns that. */
-static uint64_t fill(buses_t *buses, sets_t *cache, const region_t *region, uint32_t line, uint64_t first,
-                     bool is_dirty) {
+/* Begins to fill a line; returns the cycle of its first beat. */
+static uint64_t begin_fill(buses_t *buses, sets_t *cache, const region_t *region, uint32_t line, uint64_t cycle,
+                           bool is_dirty) {
+  uint64_t first = later_of(cycle, buses->bus_free_at) + region->first_cycles;
   buses->bus_free_at = first + region->line_cycles;
   if (replace(cache, line, is_dirty)) buses->bus_free_at += region->line_cycles;
   buses->fills++;
   return first;
-}
-
-/* Begins to fill a line; returns the cycle of its first beat. */
-static uint64_t begin_fill(buses_t *buses, sets_t *cache, const region_t *region, uint32_t line, uint64_t cycle,
-                           bool is_dirty) {
-  return fill(buses, cache, region, line, later_of(cycle, buses->bus_free_at) + region->first_cycles, is_dirty);
-}
-
-/* As begin_fill, for a load. One that comes soon after the wait for another line was asked for behind that one, while
- * the core waited: there are two buffers for lines.
- */
-static uint64_t begin_load(buses_t *buses, const region_t *region, uint32_t line, uint64_t cycle) {
-  bool overlaps = !buses->is_second && cycle - buses->loaded_at <= buses->overlapping_cycles;
-  uint64_t asked = overlaps ? buses->asked_at + (cycle - buses->loaded_at) : later_of(cycle, buses->bus_free_at);
-  uint64_t first = later_of(asked + region->first_cycles, buses->bus_free_at);
-  buses->is_second = overlaps;
-  buses->asked_at = asked;
-  buses->loaded_at = fill(buses, &buses->data, region, line, first, false);
-  return buses->loaded_at;
 }
 
 static uint64_t access_directly(buses_t *buses, const region_t *region, uint64_t cycle) {
@@ -102,6 +80,13 @@ static uint64_t access_directly(buses_t *buses, const region_t *region, uint64_t
   buses->bus_free_at = first;
   buses->fills++;
   return first;
+}
+
+/* Returns the cycle of the first beat of a line that is not in the cache. */
+static uint64_t reach(buses_t *buses, sets_t *cache, const region_t *region, uint32_t line, uint64_t cycle,
+                      bool is_dirty) {
+  if (cache->is_on) return begin_fill(buses, cache, region, line, cycle, is_dirty);
+  return access_directly(buses, region, cycle);
 }
 
 static uint32_t fetch(memory_t *memory, uint32_t address, uint64_t cycle) {
@@ -125,7 +110,7 @@ static uint32_t read(memory_t *memory, uint32_t address, uint64_t cycle) {
   if (find_way(&buses->data, line) >= 0) return 0;
   const region_t *region = find_region(buses, address);
   if (!region) return 0;
-  uint64_t first = buses->data.is_on ? begin_load(buses, region, line, cycle) : access_directly(buses, region, cycle);
+  uint64_t first = reach(buses, &buses->data, region, line, cycle, false);
   return stalled(memory, region->is_constant ? CONSTANTS : VALUES, first, cycle);
 }
 
@@ -140,8 +125,7 @@ static uint32_t write(memory_t *memory, uint32_t address, uint64_t cycle) {
   const region_t *region = find_region(buses, address);
   if (!region) return 0;
   uint64_t free_at = buses->bus_free_at;
-  if (buses->data.is_on) begin_fill(buses, &buses->data, region, line, cycle, true);
-  if (!buses->data.is_on) access_directly(buses, region, cycle);
+  reach(buses, &buses->data, region, line, cycle, true);
   return stalled(memory, VALUES, free_at, cycle);
 }
 
@@ -162,11 +146,9 @@ static void forget(sets_t *cache) {
 
 size_t buses_bytes(void) { return sizeof(buses_t); }
 
-void buses_begin(buses_t *buses, uint32_t code_sets, uint32_t code_ways, uint32_t data_sets, uint32_t data_ways,
-                 uint32_t overlapping_cycles) {
+void buses_begin(buses_t *buses, uint32_t code_sets, uint32_t code_ways, uint32_t data_sets, uint32_t data_ways) {
   memset(buses, 0, sizeof *buses);
   buses->memory = (memory_t){.fetch = fetch, .read = read, .write = write, .state = state, .fetch_bytes = LINE_BYTES};
-  buses->overlapping_cycles = overlapping_cycles;
   buses->code.sets = code_sets;
   buses->code.ways = code_ways;
   buses->data.sets = data_sets;

@@ -132,7 +132,6 @@ class CachedBuses(IdealMemory):
             code_ways,
             data_lines // data_ways,
             data_ways,
-            core.cycles("overlapping_fill"),
         )
         self.model = MemoryModel.from_buffer(self._memory)
 

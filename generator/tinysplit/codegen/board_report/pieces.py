@@ -208,7 +208,6 @@ def _line_fills(streams: int) -> Piece:
         loops=2048,
         cores=(M7,),
         places=IN_FLASH,
-        decides={f"{M7}.overlapping_fill": 0} if streams > 1 else {},
     )
 
 
