@@ -53,7 +53,7 @@ _OLDER_ONLY = re.compile(
 )
 _SLOW_DSP = re.compile(r"[su]sat|usada?8|u?q(add|sub|asx|sax|dadd|dsub)")
 _SHIFTING = re.compile(r"[su]xta|pkh|[su]bfx|bf[ci]|rev|rbit")  # uses the early shifter
-# jnk0le names as early readers only the extensions that also add. Bosch's images on H7A3 and F746, which extend all their
+# jnk0le names as early readers only extensions that also add. Bosch's images on H7A3 and F746, which extend all their
 # weights, take 0.96 to 1.03 of their published times so, and up to 1.19 if rotated operands are read early.
 _EXTENSION = re.compile(r"[su]xt(b16|b|h)")
 _SHIFTS = frozenset((arm.ARM_INS_LSL, arm.ARM_INS_LSR, arm.ARM_INS_ASR, arm.ARM_INS_ROR))
