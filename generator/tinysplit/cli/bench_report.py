@@ -1,6 +1,9 @@
 """`tinysplit bench report`: how true the virtual boards are to boards that somebody has."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -11,20 +14,28 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, ProgrammerOption
+from tinysplit.common import package_files
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
+from tinysplit.costs.settings import CostSettings
+from tinysplit.pipeline import RunRequest, run
 from tinysplit.settings.boards_and_links import BOARD
 from tinysplit.settings.measurement import RIG, TIMING
 from tinysplit.settings.result_files import OUT
-from tinysplit_hil.board_report.file import read_report, write_report
+from tinysplit.settings.samples import SAMPLES
+from tinysplit_hil.board_report.file import LayerCycles, NetworkCycles, ReportFile, read_report, write_report
 from tinysplit_hil.board_report.report import ReportSettings, make_report
 from tinysplit_hil.board_report.tables import DEFAULT_THRESHOLD_PERCENT, check_report, print_report
 from tinysplit_hil.board_report.timing_file import adopt as adopt_report
-from tinysplit_hil.rig.rig_file import names_in
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+from tinysplit_hil.rig.rig_file import names_in, read_rig_file, rig_text_of
 
 FOLDER = Path("board_report")
+_SAMPLE_COUNT = 3  # whose layers take the same cycles, but for interrupts
+_EXAMPLE = package_files.examples() / "tiny_cnn"
+_TINY_CNN = (_EXAMPLE / "tiny_cnn.onnx", _EXAMPLE / "samples.npz")
 _TIMING = "Timing file with the rules that virtual boards have in the comparison; by default the shipped ones."
 
 
@@ -51,6 +62,10 @@ def report(
     timing: Annotated[Path | None, option(TIMING, _TIMING)] = None,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     clock: Clock = ClockSource.HSI,
+    model: Annotated[
+        Path | None, typer.Option(help="ONNX file of a network to measure beside Tiny-CNN, layer by layer.")
+    ] = None,
+    samples: Annotated[Path | None, option(SAMPLES, "Samples of this network.")] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the boards.")] = FOLDER,
     force: Force = False,
     as_json: Json = False,
@@ -63,15 +78,93 @@ def report(
     if adopt:
         _adopt(adopt, out, as_json=as_json)
         return
+    if (model is None) != (samples is None):
+        raise UsageError(f"--model and {SAMPLES} belong together: give both, or none")
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
     settings = ReportSettings(str(rig), programmer, timing)
+    networks = [_TINY_CNN, *([(model, samples)] if model and samples else [])]
     with locked_folder(folder):
         made = make_report(boards, folder, settings, messages, force=force)
+    made = _with_networks(made, networks, settings, clock, folder, force=force)
     emit(as_json, made.model_dump(mode="json"), lambda console: print_report(made, console))
     if out:
         write_report(out, made)
         messages.print(f"wrote {out}", highlight=False, markup=False, soft_wrap=True)
     check_report(made, threshold)
+
+
+def _with_networks(
+    made: ReportFile,
+    networks: Sequence[tuple[Path, Path]],
+    settings: ReportSettings,
+    clock: ClockSource,
+    folder: Path,
+    *,
+    force: bool,
+) -> ReportFile:
+    """Return a report with the cycles of networks; boards that cannot be flashed with them do without."""
+    if settings.rig != VIRTUAL and read_rig_file(Path(settings.rig)).runs_without_flashing:
+        return made
+    boards = []
+    for number, board in enumerate(made.boards, 1):
+        with TemporaryDirectory() as temporary:
+            rig = settings.rig
+            if rig != VIRTUAL:
+                alone = Path(temporary) / "rig.toml"
+                alone.write_text(rig_text_of(Path(rig), number), encoding="utf-8")
+                rig = str(alone)
+            own = replace(settings, rig=rig)
+            measured = tuple(
+                _network(
+                    board.name,
+                    model,
+                    samples,
+                    own,
+                    clock,
+                    folder.with_name(f"{folder.name}_{number}_{model.stem}"),
+                    force=force,
+                )
+                for model, samples in networks
+            )
+        boards.append(board.model_copy(update={"networks": measured}))
+    return made.model_copy(update={"boards": tuple(boards)})
+
+
+def _network(
+    board: str, model: Path, samples: Path, settings: ReportSettings, clock: ClockSource, out: Path, *, force: bool
+) -> NetworkCycles:
+    """Return the cycles of a network on one board, which is flashed with it, and on its virtual board."""
+    measuring = MeasureSettings(rig=settings.rig, sample_count=_SAMPLE_COUNT)
+    request = RunRequest(
+        model=model,
+        boards=(board,),
+        samples=samples,
+        out=out,
+        settings=CostSettings(),
+        clock=clock,
+        measuring=measuring,
+        programmer=settings.programmer,
+        force=force,
+    )
+    measured = run(request, messages).measurement
+    virtual = measured
+    if settings.rig != VIRTUAL or settings.timing:
+        there = replace(measuring, rig=VIRTUAL, timing=settings.timing)
+        virtual = measure_folder(measured.project, out, samples, there, messages)
+    pairs = zip(measured.measurement.layers, virtual.measurement.layers, strict=True)
+    return NetworkCycles(
+        name=measured.project.model.name,
+        sha256=measured.project.model.sha256,
+        layers=tuple(
+            LayerCycles(
+                number=here.layer.number,
+                name=here.layer.name,
+                measured=round(here.cycles.median),
+                virtual=round(there.cycles.median),
+            )
+            for here, there in pairs
+        ),
+    )
 
 
 def _names(rig: str | None, names: list[str] | None) -> tuple[str, ...]:

@@ -73,6 +73,33 @@ class RuleResult(FileModel):
     piece: str = ""
 
 
+class LayerCycles(FileModel):
+    """Median cycles of a layer: measured, and of the virtual board."""
+
+    number: Number
+    name: str
+    measured: Count
+    virtual: Count
+
+
+class NetworkCycles(FileModel):
+    """A network of generated firmware, layer by layer."""
+
+    name: str
+    sha256: str
+    layers: tuple[LayerCycles, ...] = Field(min_length=1)
+
+    @property
+    def measured(self) -> int:
+        """Cycles of all layers on the board."""
+        return sum(layer.measured for layer in self.layers)
+
+    @property
+    def virtual(self) -> int:
+        """Cycles of all layers on the virtual board."""
+        return sum(layer.virtual for layer in self.layers)
+
+
 class BoardResult(FileModel):
     """All of one board."""
 
@@ -84,6 +111,7 @@ class BoardResult(FileModel):
     pieces: tuple[PieceCycles, ...]
     left_out: Mapping[str, str]
     rules: tuple[RuleResult, ...]
+    networks: tuple[NetworkCycles, ...] = ()
 
 
 class ReportFile(FileModel):

@@ -25,7 +25,7 @@ class Row:
     @property
     def percent(self) -> float:
         """By how much the virtual board takes more."""
-        return 100 * (self.virtual / self.measured - 1) if self.measured else 0.0
+        return _percent(self.measured, self.virtual)
 
 
 def rows_of(board: BoardResult) -> list[Row]:
@@ -51,12 +51,16 @@ def off_by_more(board: BoardResult, threshold_percent: float) -> list[Row]:
 
 
 def check_report(report: ReportFile, threshold_percent: float) -> None:
-    """Raise CheckFailedError where pieces of a board differ by more than the threshold."""
-    found = [
-        f"{board_title(number, board.name)}: {len(off)} of {len(rows_of(board))} pieces"
-        for number, board in enumerate(report.boards, 1)
-        if (off := off_by_more(board, threshold_percent))
-    ]
+    """Raise CheckFailedError where pieces or networks of a board differ by more than the threshold."""
+    found = []
+    for number, board in enumerate(report.boards, 1):
+        if off := off_by_more(board, threshold_percent):
+            found.append(f"{board_title(number, board.name)}: {len(off)} of {len(rows_of(board))} pieces")
+        found += [
+            f"{board_title(number, board.name)}: {network.name}, {percent:+.1f} %"
+            for network in board.networks
+            if abs(percent := _percent(network.measured, network.virtual)) > threshold_percent
+        ]
     if found:
         raise CheckFailedError(f"virtual boards are off by more than {threshold_percent:g} %: {'; '.join(found)}")
 
@@ -74,6 +78,7 @@ def print_report(report: ReportFile, console: Console) -> None:
         for what, reason in board.left_out.items():
             console.print(f"left out: {what} ({reason})", highlight=False, markup=False)
         console.print()
+        _print_networks(board, console)
         _print_rules(board, console)
 
 
@@ -93,6 +98,21 @@ def _print_identity(number: int, board: BoardResult, rig: str, console: Console)
     )
     for line in lines:
         console.print(line, highlight=False, markup=False)
+
+
+def _print_networks(board: BoardResult, console: Console) -> None:
+    for network in board.networks:
+        console.print(f"cycles of {network.name}, layer by layer:", highlight=False, markup=False)
+        table = plain_table("layer", numbers=("measured", "virtual", "+ %"))
+        every = [(f"{layer.number} {layer.name}", layer.measured, layer.virtual) for layer in network.layers]
+        for name, measured, virtual in (*every, ("all", network.measured, network.virtual)):
+            table.add_row(name, str(measured), str(virtual), f"{_percent(measured, virtual):+.1f}")
+        console.print(table, "")
+
+
+def _percent(measured: float, virtual: float) -> float:
+    """Return by how much the virtual board takes more."""
+    return 100 * (virtual / measured - 1) if measured else 0.0
 
 
 def _deciding(board: BoardResult) -> dict[str, str]:

@@ -192,6 +192,26 @@ def served_rig_text(boards: Sequence[ServedBoard], time_file: Path, note: str) -
     return f"[virtual]\n{served}{tables}"
 
 
+def rig_text_of(path: Path, number: int) -> str:
+    """Return the text of a rig file with one board of that at `path`, by its number. Raises InputError for the file."""
+    file = read_rig_file(path)
+    tables = {"[[board]]": file.board[number - 1].model_dump(exclude_none=True)}
+    if file.virtual:
+        tables["[virtual]"] = file.virtual.model_dump()
+    if file.labgrid:
+        tables["[labgrid]"] = {"environment": str((path.parent / file.labgrid.environment).resolve())}
+    lines = []
+    for heading, values in tables.items():
+        lines += [heading, *(f"{key} = {_toml_value(value)}" for key, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    return toml_string(str(value))
+
+
 def read_rig_file(path: Path) -> RigFile:
     """Read a rig file. Raises InputError where it is missing, not valid, or names a probe or port twice."""
     try:

@@ -66,7 +66,6 @@ _PLAIN = (
         "branch, other line",
         "b 9f\n.balign 32\n9:\nnop",
         repeats=4,
-        decides={"stm32l4.new_line_branch": 0},
     ),
     Piece("call and return", "bl 8b", _CALLED, repeats=4, decides={f"{M0}.call": 0}),
     Piece(
@@ -90,6 +89,9 @@ _PLAIN = (
 )
 
 
+_LINE = ["nop"] * 15  # of a line of 32 bytes, beside the branch at its end
+
+
 def _wide(count: int) -> Piece:
     group = [f"add.w r{4 + number}, r{4 + number}, #1" for number in range(count)]
     narrow = ["adds r4, #1"] * 2
@@ -106,6 +108,13 @@ _OF_MAINLINE = (
         repeats=4,
         cores=WITH_MAINLINE,
         decides={f"{M4}.unaligned_wide_load": 2},
+    ),
+    Piece(
+        "branches among lines",
+        _lines(".balign 32", *_LINE, "b 3f", "2:", *_LINE, "b 4f", "3:", *_LINE, "b 2b", "4:", *_LINE),
+        repeats=2,
+        cores=WITH_MAINLINE,
+        decides={"stm32l4.new_line_branch": 0, "stm32f4.keeps_prefetched": 2},
     ),
     Piece(
         "branch to a wide one",
@@ -234,7 +243,8 @@ def _stream(count: int, kinds: tuple[str, ...]) -> Piece:
 
 def _cache_loop(board: Board, percent: int) -> Piece:
     """Return a loop of NOPs that is as large as a part of the code cache."""
-    decides = {f"{board.device.family}.keeps_prefetched": 0} if percent == 50 else {}  # noqa: PLR2004
+    telling = {"stm32g0": 125, "stm32l4": 50}.get(board.device.family)  # by what the cache keeps
+    decides = {f"{board.device.family}.keeps_prefetched": 0} if percent == telling else {}
     return Piece(
         f"loop, {percent} % of cache",
         "nop",
