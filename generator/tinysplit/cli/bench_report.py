@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
-from tinysplit.boards.catalog import load_all
+from tinysplit.boards.catalog import load_all, load_board
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, ProgrammerOption
@@ -76,7 +76,7 @@ def report(
     """
     check_output_file(out, force=force)
     if adopt:
-        _adopt(adopt, out, as_json=as_json)
+        _adopt(adopt, out, board or [], as_json=as_json)
         return
     if (model is None) != (samples is None):
         raise UsageError(f"--model and {SAMPLES} belong together: give both, or none")
@@ -176,11 +176,14 @@ def _names(rig: str | None, names: list[str] | None) -> tuple[str, ...]:
     return tuple(names or names_in(Path(rig)))
 
 
-def _adopt(path: Path, out: Path | None, *, as_json: bool) -> None:
-    """Write a timing file. Raises UsageError without a name for it, and the errors of a report."""
+def _adopt(path: Path, out: Path | None, names: list[str], *, as_json: bool) -> None:
+    """Write the timing file of a board. Raises UsageError without a name for it, and the errors of a report."""
     if out is None:
         raise UsageError(f"--adopt {path}: name the timing file to write with {OUT}")
-    found = adopt_report(path, read_report(path), out)
+    if len(names) > 1:
+        raise UsageError(f"--adopt {path}: a timing file is of one part: give {BOARD} once, or not at all")
+    part = load_board(names[0]).device.name if names else None
+    found = adopt_report(path, read_report(path), out, part)
 
     def show(console: Console) -> None:
         for table, rules in found.items():

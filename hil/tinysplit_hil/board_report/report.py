@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 from rich.console import Console
 
@@ -36,13 +37,21 @@ class ReportSettings:
 
 
 @dataclass(frozen=True)
-class _Bench:
+class Bench:
     """The program of a report, and what is measured on each board, by number."""
 
     project: Project
     folder: Path
     boards: Mapping[int, Board]
     runs: Mapping[int, Sequence[Run]]
+
+    @classmethod
+    def built(cls, boards: Sequence[Board], folder: Path, messages: Console, *, force: bool = False) -> Self:
+        """Generate and build the program in `folder`. Raises the errors of both."""
+        project = generate_report(boards, folder, force=force)
+        build_folder(project, folder, messages)
+        numbered = dict(enumerate(boards, 1))
+        return cls(project, folder, numbered, {number: runs_of(board) for number, board in numbered.items()})
 
 
 @dataclass(frozen=True)
@@ -66,23 +75,20 @@ def make_report(
     """
     from tinysplit_hil.board_report.virtual_values import rules_of  # noqa: PLC0415 (requires Unicorn)
 
-    numbered = dict(enumerate(boards, 1))
-    tables = {number: rules_of(board, settings.timing) for number, board in numbered.items()}
-    project = generate_report(boards, folder, force=force)
-    build_folder(project, folder, messages)
-    flash_rig(project, folder, settings.rig, settings.programmer, messages)
-    bench = _Bench(project, folder, numbered, {number: runs_of(board) for number, board in numbered.items()})
+    tables = dict(enumerate(rules_of(boards, settings.timing), 1))
+    bench = Bench.built(boards, folder, messages, force=force)
+    flash_rig(bench.project, folder, settings.rig, settings.programmer, messages)
     measured = _measure(bench, settings.rig, messages)
     virtual = measured.cycles
     if settings.rig != VIRTUAL or settings.timing:
         with steps(messages, "running the same program on virtual boards"):
-            virtual = _cycles(bench, VirtualSettings(timing=settings.timing))
+            virtual = virtual_cycles(bench, VirtualSettings(timing=settings.timing))
     with steps(messages, "comparing rules"):
-        results = tuple(_result(bench, number, measured, virtual[number], tables[number]) for number in numbered)
+        results = tuple(_result(bench, number, measured, virtual[number], tables[number]) for number in bench.boards)
     return ReportFile(rig="virtual" if measured.kind == "virtual" else "real", note=measured.note, boards=results)
 
 
-def _measure(bench: _Bench, rig: str, messages: Console) -> _Measured:
+def _measure(bench: Bench, rig: str, messages: Console) -> _Measured:
     with open_rig(rig, bench.project, bench.folder) as opened:
         client = ReportClient(bench.project, opened)
         client.begin()
@@ -94,7 +100,7 @@ def _measure(bench: _Bench, rig: str, messages: Console) -> _Measured:
         return _Measured(opened.kind, opened.note, registers, clocks, cycles)
 
 
-def _cycles(bench: _Bench, virtual: VirtualSettings) -> Mapping[int, Sequence[Cycles]]:
+def virtual_cycles(bench: Bench, virtual: VirtualSettings) -> Mapping[int, Sequence[Cycles]]:
     """Return the cycles of all runs on virtual boards."""
     with open_rig(VIRTUAL, bench.project, bench.folder, virtual) as opened:
         client = ReportClient(bench.project, opened)
@@ -102,7 +108,7 @@ def _cycles(bench: _Bench, virtual: VirtualSettings) -> Mapping[int, Sequence[Cy
         return measure_pieces(client, bench.runs, bench.boards)
 
 
-def _result(bench: _Bench, number: int, measured: _Measured, virtual: Sequence[Cycles], tables: Tables) -> BoardResult:
+def _result(bench: Bench, number: int, measured: _Measured, virtual: Sequence[Cycles], tables: Tables) -> BoardResult:
     board, runs = bench.boards[number], bench.runs[number]
     pieces = tuple(
         _piece_cycles(run, own, there) for run, own, there in zip(runs, measured.cycles[number], virtual, strict=True)
@@ -134,7 +140,7 @@ def _piece_cycles(run: Run, measured: Cycles, virtual: Cycles) -> PieceCycles:
     )
 
 
-def _trier(bench: _Bench, number: int) -> TryOut:
+def _trier(bench: Bench, number: int) -> TryOut:
     """Return what runs a piece on the virtual board with other values of its rules."""
 
     def try_out(tables: Tables, piece: Piece) -> Bodies:
@@ -146,7 +152,7 @@ def _trier(bench: _Bench, number: int) -> TryOut:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "timing.toml"
             path.write_text(timing_text(bench.boards[number].device.name, tables), encoding="utf-8")
-            cycles = _cycles(replace(bench, runs={number: runs}), VirtualSettings(timing=path))[number]
+            cycles = virtual_cycles(replace(bench, runs={number: runs}), VirtualSettings(timing=path))[number]
         return bodies_of([_piece_cycles(run, own, own) for run, own in zip(runs, cycles, strict=True)])
 
     return try_out

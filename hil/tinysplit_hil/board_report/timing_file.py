@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tinysplit.common.errors import CheckFailedError, InputError
 from tinysplit.common.output_file import write_whole_file
+from tinysplit.settings.boards_and_links import BOARD
 from tinysplit_hil.board_report.file import BoardResult, ReportFile, Verdict
 
 _VERSION = 1  # of timing files: virtual_stm32.timing_rules
@@ -35,7 +36,7 @@ def adopt(path: Path, report: ReportFile, out: Path, part: str | None = None) ->
     """
     parts = sorted({board.part for board in report.boards})
     if part is None and len(parts) > 1:
-        raise InputError(f"{path} is of {', '.join(parts)}: report one of them alone (-b)")
+        raise InputError(f"{path} is of {', '.join(parts)}: name the board ({BOARD})")
     wanted = part or parts[0]
     boards = [board for board in report.boards if board.part == wanted]
     if not boards:

@@ -1,0 +1,203 @@
+"""`tinysplit bench report`: other rules stand for those of a real board, and wrong input is named in one line."""
+
+import json
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
+from tinysplit.boards.catalog import load_board
+from tinysplit.common.errors import CheckFailedError
+from tinysplit_hil.board_report.file import (
+    BoardResult,
+    Identity,
+    LayerCycles,
+    NetworkCycles,
+    PieceCycles,
+    ReportFile,
+    RuleResult,
+    Setting,
+    Verdict,
+    read_report,
+    write_report,
+)
+from tinysplit_hil.board_report.tables import check_report, print_report
+from virtual_stm32.timing_rules import read_timing_file
+
+G0, M0 = "stm32g071rbt6", "cortex-m0plus"
+LONGEST_LINE = 80
+
+
+def board_result(name: str = "nucleo_g071rb", fits: int = 3, measured: int = 128, layer: int = 1000) -> BoardResult:
+    """Return the result of a board whose load takes `fits` cycles in place of 2."""
+    board = load_board(name)
+    verdict = Verdict.CONFIRMED if fits == 2 else Verdict.CORRECTED
+    usual = (Setting(wait_states=2, has_caches=True),)
+    return BoardResult(
+        name=name,
+        part=board.device.name,
+        core=board.device.core,
+        family=board.device.family,
+        identity=Identity(
+            device_id=0x460,
+            revision=0x2000,
+            registers={"DBGMCU_IDCODE": 0x20000460},
+            core_hz=64_000_000,
+            clock_ppm=-12.5,
+            clock_uncertainty_ppm=3.0,
+            compiler="arm-none-eabi-gcc 12.2.1",
+            project_hash="0123abcd",
+            elf_sha256="0" * 64,
+        ),
+        pieces=(
+            PieceCycles(
+                piece="load",
+                place="flash",
+                offset=0,
+                loops=32,
+                repeats=8,
+                settings=usual,
+                measured=(measured,),
+                virtual=(128,),
+            ),
+        ),
+        left_out={"DMA beside the core": "not modelled"},
+        rules=(RuleResult(table=board.device.core, rule="load", value=2, verdict=verdict, fits=fits, piece="load"),),
+        networks=(
+            NetworkCycles(
+                name="tiny_cnn",
+                sha256="0" * 64,
+                layers=(LayerCycles(number=1, name="conv1", measured=layer, virtual=1000),),
+            ),
+        ),
+    )
+
+
+def report_of(*boards: BoardResult) -> ReportFile:
+    return ReportFile(rig="real", note="real boards on /dev/ttyACM0", boards=boards)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "report.json"
+    write_report(path, report_of(board_result()))
+    return path
+
+
+def test_a_report_reads_as_it_was_written(written: Path) -> None:
+    assert read_report(written) == report_of(board_result())
+
+
+def test_adopt_writes_what_the_board_has(written: Path, tmp_path: Path) -> None:
+    out = tmp_path / "timing.toml"
+    assert run("bench", "report", "--adopt", str(written), "-o", str(out)).strip() == f"{M0}.load = 3"
+    timing = read_timing_file(out)
+    assert (timing.part, timing.changes) == (G0, {M0: {"load": 3}})
+    assert timing.values(load_board("nucleo_g071rb"), M0).cycles("load") == 3
+
+
+def test_adopt_takes_the_named_board_of_several(tmp_path: Path) -> None:
+    path, out = tmp_path / "report.json", tmp_path / "timing.toml"
+    write_report(path, report_of(board_result("nucleo_f401re"), board_result(fits=4)))
+    line = run("bench", "report", "--adopt", str(path), "-o", str(out), expect=BAD_INPUT)
+    assert line == f"error: {path} is of stm32f401ret6, {G0}: name the board (--board)"
+    run("bench", "report", "--adopt", str(path), "-o", str(out), "-b", "nucleo_g071rb")
+    assert read_timing_file(out).changes == {M0: {"load": 4}}
+
+
+def test_nothing_to_adopt_is_a_failed_check(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    write_report(path, report_of(board_result(fits=2)))
+    line = run("bench", "report", "--adopt", str(path), "-o", str(tmp_path / "timing.toml"), expect=CHECK_FAILED)
+    assert line == f"error: {path} corrects no rule of {G0}: there is nothing to adopt"
+
+
+def test_a_report_of_another_part_or_version(written: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "timing.toml")
+    line = run("bench", "report", "--adopt", str(written), "-o", out, "-b", "nucleo_l452re", expect=BAD_INPUT)
+    assert line == f"error: {written} is of {G0}, not of stm32l452ret6: make a report of a stm32l452ret6"
+    written.write_text(json.dumps({**json.loads(written.read_text()), "schema_version": 9}))
+    line = run("bench", "report", "--adopt", str(written), "-o", out, expect=BAD_INPUT)
+    assert line == (f"error: {written}: schema_version is 9, not 1: write it anew with `tinysplit bench report`")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "words"),
+    [
+        ((), USAGE, "give --rig for the boards to measure, or --adopt for a report that is there"),
+        (("--rig", "virtual"), USAGE, "--rig virtual: repeat --board for each board of the report"),
+        (("--adopt", "missing.json"), USAGE, "--adopt missing.json: name the timing file to write with --out"),
+        (("--adopt", "missing.json", "-o", "t.toml"), BAD_INPUT, "missing.json cannot be read"),
+        (("--rig", "missing.toml"), BAD_INPUT, "rig missing.toml not found"),
+        (("--rig", "virtual", "-b", "nucleo_g071rb", "--model", "a.onnx"), USAGE, "--model and --samples belong"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: tuple[str, ...], exit_code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert words in run("bench", "report", *arguments, expect=exit_code)
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({M0: {"laod": 2}}, f"{M0}.laod: unknown rule: expected one of"),
+        ({"cortex-m3": {"load": 2}}, "cortex-m3: unknown core or family: expected one of"),
+    ],
+)
+def test_unknown_rules_end_the_report_before_anything_is_built(
+    rules: Mapping[str, Mapping[str, int]], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    timing = tmp_path / "timing.toml"
+    tables = "".join(
+        f"[{name}]\n" + "".join(f"{rule} = {value}\n" for rule, value in own.items()) for name, own in rules.items()
+    )
+    timing.write_text(f'version = 1\npart = "{G0}"\n{tables}')
+    command = ("bench", "report", "--rig", "virtual", "-b", "nucleo_g071rb", "--timing", str(timing))
+    assert words in run(*command, expect=BAD_INPUT)
+    timing.write_text('version = 1\npart = "stm32l452ret6"\n')
+    assert f"is of stm32l452ret6, not of {G0}" in run(*command, expect=BAD_INPUT)
+    assert not (tmp_path / "board_report").exists()
+
+
+def test_the_threshold_is_of_pieces_and_networks() -> None:
+    check_report(report_of(board_result(measured=130, layer=1050)), 8)
+    with pytest.raises(CheckFailedError, match=r"more than 8 %: board 1 \(nucleo_g071rb\): 1 of 1 pieces$"):
+        check_report(report_of(board_result(measured=160)), 8)
+    with pytest.raises(CheckFailedError, match=r"board 1 \(nucleo_g071rb\): tiny_cnn, -16\.7 %$"):
+        check_report(report_of(board_result(layer=1200)), 8)
+
+
+def test_the_tables_fit_80_columns() -> None:
+    text = StringIO()
+    print_report(report_of(board_result(measured=160)), Console(file=text, width=LONGEST_LINE))
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= LONGEST_LINE
+    assert any("load" in line and "-20.0" in line for line in lines)
+    assert "core 64 MHz, fast by -12 +- 3 ppm" in lines
+
+
+@pytest.mark.slow
+def test_other_rules_are_found_and_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The boards that measure have the shipped rules; those that they are compared with take 3 cycles for a load."""
+    monkeypatch.chdir(tmp_path)
+    Path("other.toml").write_text(f'version = 1\npart = "{G0}"\n[{M0}]\nload = 3\n')
+    run(
+        *("bench", "report", "--rig", "virtual", "-b", "nucleo_g071rb", "-o", "report.json"),
+        *("--timing", "other.toml", "--threshold", "1000"),
+    )
+    (board,) = read_report(Path("report.json")).boards
+    rules = {f"{rule.table}.{rule.rule}": rule for rule in board.rules}
+    assert (rules[f"{M0}.load"].verdict, rules[f"{M0}.load"].fits) == (Verdict.CORRECTED, 2)
+    others = [rule for name, rule in rules.items() if rule.piece and name != f"{M0}.load"]
+    assert {rule.verdict for rule in others} == {Verdict.CONFIRMED}
+    assert (board.identity.device_id, board.identity.registers["FLASH_ACR"] & 7) == (0x460, 2)
+    assert abs(board.identity.clock_ppm or 0) <= (board.identity.clock_uncertainty_ppm or 0)
+    assert board.networks[0].virtual > 1.02 * board.networks[0].measured
+    run("bench", "report", "--adopt", "report.json", "-o", "timing.toml")
+    assert read_timing_file(Path("timing.toml")).changes == {M0: {"load": 2}}
