@@ -233,9 +233,9 @@ def test_channels_of_concatenations_are_copied_in_loops_or_straight() -> None:
     few = net.after(first).conv(1).value
     many = net.after(first).conv(12).value
     layer = net.after(few).concat(many).graph().layers[-1]
-    assert work("direct", layer) == {"pixel": 12, "run": 12, "output": 144, "straight": 12}
+    assert work("direct", layer) == {"pixel": 12, "run": 12, "output": 144, "straight": 12, "scaled": 144}
     words = net.after(first).concat(many).graph().layers[-1]
-    assert work("lanes", words) == {"pixel": 12, "run": 12, "output": 144, "straight": 96}
+    assert work("lanes", words) == {"pixel": 12, "run": 12, "output": 144, "straight": 96, "halved": 144}
 
 
 def test_windows_of_groups_have_loops_over_columns() -> None:

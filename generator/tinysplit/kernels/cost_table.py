@@ -358,6 +358,12 @@ def concat_work(layer: Concat, lanes: int, shifts: Sequence[int | None] = ()) ->
     return {"pixel": float(pixels)} | work
 
 
+def expected_concat_work(layer: Concat, lanes: int) -> Work:
+    """Return the work of a concatenation before values have formats: all inputs but the first are taken as halved."""
+    halved = sum(shape.size for shape in layer.in_shapes[1:])
+    return {**concat_work(layer, lanes), "scaled" if lanes == 1 else "halved": float(halved)}
+
+
 def exact_concat_parts(quantized: QuantizedLayer, layer: Concat, shifts: Sequence[int | None] = ()) -> Work:
     """Return the parts of a concatenation that depend on formats.
 

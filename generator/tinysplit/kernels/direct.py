@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.copy_maps import copies_lead
-from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts
+from tinysplit.kernels.cost_table import Work, exact_concat_parts, expected_concat_work
 from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead, window_lead
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
@@ -49,7 +49,7 @@ class Direct(Kernel):
 
     @override
     def work(self, layer: Layer, widths: Widths) -> Work:
-        return concat_work(layer, 1) if isinstance(layer, Concat) else super().work(layer, widths)
+        return expected_concat_work(layer, 1) if isinstance(layer, Concat) else super().work(layer, widths)
 
     @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:

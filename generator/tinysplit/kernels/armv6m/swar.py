@@ -12,7 +12,7 @@ from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import CORTEX_M0PLUS
-from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts
+from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts, expected_concat_work
 from tinysplit.kernels.in_place import Lead, channelwise_lead
 from tinysplit.kernels.lane_sums import (
     BYTES_IN_WORD,
@@ -70,7 +70,7 @@ class Swar(Kernel):
     @override
     def work(self, layer: Layer, widths: Widths) -> Work:
         if isinstance(layer, Concat):
-            return concat_work(layer, BYTES_IN_WORD)
+            return expected_concat_work(layer, BYTES_IN_WORD)
         return sum_work(layer, BYTES_IN_WORD) if isinstance(layer, Add) else super().work(layer, widths)
 
     @override

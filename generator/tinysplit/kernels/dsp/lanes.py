@@ -12,7 +12,7 @@ from typing_extensions import override
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import DSP_CORES
-from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts
+from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts, expected_concat_work
 from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead
 from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_sum_work, sum_work
 from tinysplit.network.bit_widths import Widths
@@ -79,7 +79,7 @@ class Lanes(Kernel):
     @override
     def work(self, layer: Layer, widths: Widths) -> Work:
         if isinstance(layer, Concat):
-            return concat_work(layer, WORD_BITS // widths.x)
+            return expected_concat_work(layer, WORD_BITS // widths.x)
         return sum_work(layer, WORD_BITS // widths.x) if isinstance(layer, Add) else super().work(layer, widths)
 
     @override
