@@ -25,8 +25,8 @@ SPARE_STACK_BYTES = 256  # of the fault handler, when the stack has overflowed: 
 FIRMWARE_LIBRARY = Path("lib") / "tinysplit_firmware"
 FAULTS = "faults_handler"
 _APPLICATION = "application_"  # before names of handlers: ST's start-up file has the others as weak symbols
-# Generated layers, what they share, and pieces of a board report; CMake calls objects *.obj.
-_LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*", "*/pieces_in_ram.*o*")
+# Generated layers, or pieces of a board report, and what layers share; CMake calls objects *.obj.
+_LAYER_OBJECTS = ("*/layer_*.o*", "*/dsp_*.o*")
 
 # Vectors 2 to 15 (Arm DDI 0403, B1.5.2).
 _CORE_EXCEPTIONS = (

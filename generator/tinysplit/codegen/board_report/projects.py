@@ -124,7 +124,7 @@ def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
         **build_scripts(),
         "src/report_board.c": render("project/report_board.c.j2", context),
         "src/report_pieces.c": render("project/report_pieces.c.j2", ReportPiecesContext(others, has_fpu)),
-        "src/pieces_in_ram.c": render("project/report_pieces.c.j2", ReportPiecesContext(in_code_ram, has_fpu)),
+        "src/layer_pieces.c": render("project/report_pieces.c.j2", ReportPiecesContext(in_code_ram, has_fpu)),
         **render_board_files(firmware),
     }
     write_files(directory, texts, report_sources(firmware))
