@@ -39,7 +39,7 @@ def test_a_network_of_shapes() -> None:
     one, two = (api.predict(graph, [F4] * count, baud=2_000_000) for count in (1, 2))
     (board,) = one.boards
     assert (board.name, board.layers) == ("nucleo_f401re", (1, 2, 3, 4))
-    assert board.l_s == pytest.approx(one.latency_s, rel=0.01)  # which has the copy of the input
+    assert board.l_s == pytest.approx(one.latency_s, rel=0.02)  # which has what passes before the first layer
     assert 0 < board.flash_bytes <= F4.device.flash.size_bytes
     assert two.latency_s <= one.latency_s
     assert one.energy_j

@@ -62,7 +62,7 @@ def report(
     timing: Annotated[Path | None, option(TIMING, _TIMING)] = None,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     clock: Clock = ClockSource.HSI,
-    model: Annotated[
+    network: Annotated[
         Path | None, typer.Option(help="ONNX file of a network to measure beside Tiny-CNN, layer by layer.")
     ] = None,
     samples: Annotated[Path | None, option(SAMPLES, "Samples of this network.")] = None,
@@ -78,11 +78,11 @@ def report(
     if adopt:
         _adopt(adopt, out, board or [], as_json=as_json)
         return
-    if (model is None) != (samples is None):
-        raise UsageError(f"--model and {SAMPLES} belong together: give both, or none")
+    if (network is None) != (samples is None):
+        raise UsageError(f"--network and {SAMPLES} belong together: give both, or none")
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
     settings = ReportSettings(str(rig), programmer, timing)
-    networks = [_TINY_CNN, *([(model, samples)] if model and samples else [])]
+    networks = [_TINY_CNN, *([(network, samples)] if network and samples else [])]
     with locked_folder(folder):
         made = make_report(boards, folder, settings, messages, force=force)
     made = _with_networks(made, networks, settings, clock, folder, force=force)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tinysplit.boards.board import Board, Power, Uart
 from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, room_bytes
+from tinysplit.common.choices import InputSource
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_PAYLOAD_BYTES, line_bytes_of
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import (
@@ -35,6 +36,7 @@ def handoff_of(
     settings: LinkSettings,
     bits_per_byte: int,
     host_baud: int,
+    source: InputSource = InputSource.HOST,
 ) -> Handoff:
     """Return what the outputs of all layers and the network's input of `in_bytes` take from links and boards.
 
@@ -43,6 +45,11 @@ def handoff_of(
     check_bauds(boards, settings)
     driver, costs = settings.driver or USUAL_DRIVER, table.handoff
     over_links, cpu_s = partial(_by_pair, boards, settings), partial(_cpu_seconds, boards)
+
+    def taken(family: str, n_bytes: int) -> float:
+        started = costs[family].started(n_bytes) if source is InputSource.HOST else 0.0
+        return costs[family].copying * n_bytes + started
+
     return Handoff(
         wire_s=by_size(
             out_bytes, lambda n_bytes: over_links(partial(wire_seconds, n_bytes, bits_per_byte=bits_per_byte))
@@ -51,9 +58,7 @@ def handoff_of(
         latency_s=_latencies(table, out_bytes, boards, settings, bits_per_byte, driver),
         copy_s=(
             *cpu_s(out_bytes, lambda family, n_bytes: costs[family].copying * n_bytes),
-            *cpu_s(
-                (in_bytes,), lambda family, n_bytes: costs[family].copying * n_bytes + costs[family].started(n_bytes)
-            ),
+            *cpu_s((in_bytes,), taken),
         ),
         send_s=(
             *cpu_s(out_bytes, lambda family, n_bytes: costs[family].sent(n_bytes, driver)),

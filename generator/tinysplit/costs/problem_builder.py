@@ -118,7 +118,7 @@ def _measured_problem(
         check_baud(board, board.host_uart, host_baud, HOST_BAUD)
     in_bytes = widths.size_bytes(graph, NETWORK_INPUT)
     links_and_host = (link_settings, settings.bits_per_byte, host_baud)
-    handoff = handoff_of(table, out_bytes, in_bytes, boards, *links_and_host)
+    handoff = handoff_of(table, out_bytes, in_bytes, boards, *links_and_host, settings.input_source)
     if settings.low_power is not LowPower.SLEEP:
         handoff = handoff.without_host()
     elif settings.input_source is InputSource.BOARD:

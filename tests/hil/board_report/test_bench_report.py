@@ -132,7 +132,7 @@ def test_a_report_of_another_part_or_version(written: Path, tmp_path: Path) -> N
         (("--adopt", "missing.json"), USAGE, "--adopt missing.json: name the timing file to write with --out"),
         (("--adopt", "missing.json", "-o", "t.toml"), BAD_INPUT, "missing.json cannot be read"),
         (("--rig", "missing.toml"), BAD_INPUT, "rig missing.toml not found"),
-        (("--rig", "virtual", "-b", "nucleo_g071rb", "--model", "a.onnx"), USAGE, "--model and --samples belong"),
+        (("--rig", "virtual", "-b", "nucleo_g071rb", "--network", "a.onnx"), USAGE, "--network and --samples belong"),
     ],
 )
 def test_mistakes_are_one_line(

@@ -37,6 +37,7 @@ _OWN_MEANING = {
     "explore": {"baud", "bits", "board", "objective", "time-limit"},
     "generate": {"clock", "code-memory"},  # by default those of the split
     "quantize": {"board"},
+    "report": {"samples"},  # of a network that is measured beside another
     "reset": {"board"},
     "split": {"rig"},
     "validate": {"sample-count"},

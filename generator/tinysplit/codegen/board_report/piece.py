@@ -46,7 +46,6 @@ class Piece:
     repeats: int = 8
     loops: int = 32
     cores: tuple[str, ...] = ALL_CORES
-    families: tuple[str, ...] = ()  # () for all
     places: tuple[Place, ...] = EVERYWHERE
     decides: Mapping[str, int] = field(default_factory=dict, compare=False)
     decides_at: Place | None = None  # None: flash for rules of families, for others where code comes without waits
@@ -60,13 +59,9 @@ class Piece:
         body = sum(_LINE_BYTES if line.startswith(".balign") else 4 for line in lines)
         return 4 * _LINE_BYTES + self.repeats * body
 
-    def reason_against(self, core: str, family: str) -> str:
-        """Return why a board does without this piece, "" if it does not."""
-        if core not in self.cores:
-            return f"not on {core}"
-        if self.families and family not in self.families:
-            return f"not on {family}"
-        return ""
+    def reason_against(self, core: str) -> str:
+        """Return why a core does without this piece, "" if it does not."""
+        return "" if core in self.cores else f"not on {core}"
 
 
 @dataclass(frozen=True)

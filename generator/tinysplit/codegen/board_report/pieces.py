@@ -273,14 +273,14 @@ def pieces_of(board: Board) -> tuple[Piece, ...]:
     )
     loops = tuple(_cache_loop(board, percent) for percent in (50, 100, 125, 150, 200))
     every = (*_PLAIN, *_OF_MAINLINE, *_OF_M7, _line_fills(1), _line_fills(2), *_of_banks(board), *streams, *loops)
-    return tuple(piece for piece in every if not piece.reason_against(board.device.core, board.device.family))
+    return tuple(piece for piece in every if not piece.reason_against(board.device.core))
 
 
 def left_out(board: Board) -> Mapping[str, str]:
     """Return what a board does without, by name, with the reasons."""
-    core, family = board.device.core, board.device.family
+    core = board.device.core
     pieces = (*_PLAIN, *_OF_MAINLINE, *_OF_M7)
-    reasons = {piece.name: reason for piece in pieces if (reason := piece.reason_against(core, family))}
+    reasons = {piece.name: reason for piece in pieces if (reason := piece.reason_against(core))}
     reasons["DMA beside the core"] = "DMA from memory to memory is not modelled on virtual boards"
     if not _of_banks(board):
         reasons["SRAM banks in turn"] = f"{board.device.name} has one SRAM"
