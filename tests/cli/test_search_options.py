@@ -44,7 +44,7 @@ def test_limits_hold_for_explored_splits(tmp_path: Path) -> None:
 def test_all_boards_may_be_explored(tmp_path: Path) -> None:
     journal = ("--journal", str(tmp_path / "journal.jsonl"))
     every = ("explore", MODEL, "--board", "all", "--max-boards", "1", "--time-limit", "1", *journal, "--json")
-    assert json.loads(run(*every))["candidates"] == 11
+    assert json.loads(run(*every))["candidates"] == 12
 
 
 def test_what_an_exploration_refuses(tmp_path: Path) -> None:
