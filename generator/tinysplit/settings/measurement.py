@@ -28,7 +28,7 @@ IDEAL_MEMORY = Setting(
 )
 TIMING = Setting(
     "timing",
-    "Timing file from a report of `tinysplit bench report`: virtual boards of its part take the cycles that were measured.",
+    "Timing file of `tinysplit bench report`: virtual boards of its part take the cycles that were measured.",
     Heading.MEASUREMENT,
 )
 TIMELINE = Setting(
