@@ -58,7 +58,7 @@ class Sender(ChannelEnd):
         super().__init__(env, line, cut, order)
         self.free = Gate(env, is_open=True)
         self.on_sent: OnSent = lambda *_: None
-        self.asks = False  # what may have been lost
+        self.asks = line.losses.are_possible  # for what may have been lost
         self.repeated_frames = 0
         self.left_s = self.sent_s = 0.0  # when the last tensor had left, and when it was acknowledged
         self._receiver, self._stream = receiver, stream

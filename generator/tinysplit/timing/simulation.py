@@ -126,7 +126,7 @@ class _Pipeline:
             sender.hear, receiver.hear = receiver.hear_note, sender.hear_note
             self._let_miss(sender, cut.sender, cut.receiver)
             self._let_miss(receiver, cut.receiver, cut.sender)
-            sender.asks = forth.losses.are_possible or self._misses(cut.sender, cut.receiver)
+            sender.asks |= self._misses(cut.sender, cut.receiver)
             if (Kind.RECEIVE, number) in staged:
                 receiver.accept_first()
                 sender.grant_first()
