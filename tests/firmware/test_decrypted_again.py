@@ -132,9 +132,9 @@ def c_array(data: bytes, kind: str = "u1") -> str:
     [
         ("nucleo_g071rb", 16, 2357),  # 434 KB/s
         ("nucleo_g071rb", 32, 3245),  # 316 KB/s
-        ("nucleo_l4r5zi", 16, 1175),  # 1634 KB/s
-        ("nucleo_l4r5zi", 32, 1591),  # 1207 KB/s
-        ("nucleo_f446re", 16, 1170),  # 2461 KB/s
+        ("nucleo_l4r5zi", 16, 1279),  # 1501 KB/s
+        ("nucleo_l4r5zi", 32, 1731),  # 1109 KB/s
+        ("nucleo_f446re", 16, 1255),  # 2295 KB/s
         ("nucleo_h743zi", 16, 731),  # 10506 KB/s
         ("nucleo_h743zi", 32, 999),  # 7688 KB/s
     ],
