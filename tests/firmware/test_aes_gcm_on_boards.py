@@ -164,10 +164,10 @@ def with_changed_byte(message: Message, index: int) -> Message:
     [
         (G0, 16, 270),  # 237 KB/s
         (G0, 32, 330),  # 194 KB/s
-        (F4, 16, 150),  # 560 KB/s
-        (F4, 32, 178),  # 472 KB/s
-        (L4PLUS, 16, 150),  # 800 KB/s
-        (L4PLUS, 32, 178),  # 674 KB/s
+        (F4, 16, 151),  # 559 KB/s
+        (F4, 32, 180),  # 468 KB/s
+        (L4PLUS, 16, 155),  # 778 KB/s
+        (L4PLUS, 32, 184),  # 653 KB/s
         (H7, 16, 85),  # 5647 KB/s
         (H7, 32, 102),  # 4706 KB/s
     ],
