@@ -66,6 +66,10 @@ static void subtract(field_t *out, const field_t *a, const field_t *b) {
   fold(out, carry);
 }
 
+/* Loops that lie in one line of a code cache: on Cortex-M4 a branch into another line may wait. */
+#ifdef __ARM_ARCH_7EM__
+__attribute__((optimize("align-loops=16:5")))
+#endif
 static void multiply(field_t *out, const field_t *a, const field_t *b) {
   uint16_t product[2 * ED25519_LIMBS];
   uint64_t column = 0;

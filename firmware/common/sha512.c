@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+#ifdef __ARM_ARCH_7EM__
+#pragma GCC optimize("align-loops=16:5") /* on Cortex-M4 a branch into another line of a code cache may wait */
+#endif
+
 enum {
   ROUNDS = 80,
   BLOCK_BYTES = SHA512_BLOCK_WORDS * 8,
