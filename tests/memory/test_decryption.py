@@ -30,7 +30,7 @@ def test_cycles_are_those_of_blocks_and_rounds() -> None:
     """Of 16 bytes each; an array of 14 words lies in 4.25 blocks on average."""
     constants = LayerConstants({"weights": 64, "bias": 53}, 0)
     wait_cycles = 16 * 2
-    assert decrypt_cycles(constants, 10, L4) == 2 * 50 + (4.75 + 4.25) * (125 + 10 * 104)
+    assert decrypt_cycles(constants, 10, L4) == 2 * 50 + (4.75 + 4.25) * (131 + 10 * 113)
     assert decrypt_cycles(constants, 14, G0) == 2 * 50 + (4.75 + 4.25) * (114 + 14 * 222 + wait_cycles)
 
 
