@@ -24,6 +24,11 @@ from tinysplit.plan.wake_up import WakeUp
 from tinysplit.project.manifest import ProjectLayer
 
 
+def board_directory(number: int, board: Board) -> str:
+    """Return the name of the folder of a board's project."""
+    return f"board{number}_{board.name}"
+
+
 @dataclass(frozen=True, eq=False)
 class BoardProgram:
     """The program of a board that computes `quantized`, or layers of it, as `plan` says for its copy of the network.
@@ -73,7 +78,7 @@ class BoardProgram:
     @property
     def directory(self) -> str:
         """Name of the folder of the board's project."""
-        return f"board{self.number}_{self.board.name}"
+        return board_directory(self.number, self.board)
 
     @property
     def host(self) -> HostProtocol:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from itertools import chain
 
 from tinysplit import __version__
+from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.codegen.activities import board_activities
 from tinysplit.codegen.board_files import firmware_parts
-from tinysplit.codegen.board_program import BoardProgram
+from tinysplit.codegen.board_program import BoardProgram, board_directory
 from tinysplit.costs.handoff import powers_of
 from tinysplit.costs.stop_mode import without_host
 from tinysplit.network.distribution import Part
@@ -83,6 +84,48 @@ def build_manifest(
         estimated_alone=board_activities(plans, timing.activities_alone, (1.0,) * len(plans)),
         estimated_spans=tuple(_spans(timing.events_alone)),
         estimated_in_stream=board_activities(plans, timing.activities_in_stream, timing.shares),
+    )
+
+
+def manifest_without_layers(
+    model: ProjectModel,
+    boards: Sequence[Board],
+    host_baud: int,
+    project_hash: int,
+    baud: int,
+    links: Sequence[ProjectLink] = (),
+) -> Project:
+    """Return the manifest of programs that compute no network, as those that test boards and wires.
+
+    `baud` is the baud rate of the links.
+    """
+    return Project(
+        tinysplit_version=__version__,
+        model=model,
+        bits=8,
+        baud=baud,
+        host_baud=host_baud,
+        calibration_samples=0,
+        project_hash=project_hash,
+        estimated_period_s=0.0,
+        estimated_t_s=0.0,
+        estimated_i_s=0.0,
+        one_board_period_s=None,
+        copies=(),
+        boards=tuple(
+            ProjectBoard(
+                number=number,
+                name=board.name,
+                directory=board_directory(number, board),
+                weights_bytes=0,
+                arena_bytes=0,
+                core_hz=board.clock.core_hz,
+            )
+            for number, board in enumerate(boards, 1)
+        ),
+        links=tuple(links),
+        layers=(),
+        cuts=(),
     )
 
 

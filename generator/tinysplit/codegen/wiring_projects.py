@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit import __version__
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriver, LinkDriving, choose_driver
 from tinysplit.boards.link_rates import RATES, host_baud_of
 from tinysplit.boards.parts import Pin
 from tinysplit.codegen.board_files import render_board_files, wiring_test_sources, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
-from tinysplit.codegen.manifest_builder import describe_link
+from tinysplit.codegen.board_program import board_directory
+from tinysplit.codegen.manifest_builder import describe_link, manifest_without_layers
 from tinysplit.codegen.note import BoardNote, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import build_scripts
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
 from tinysplit.plan.wiring import Link
-from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel
+from tinysplit.project.manifest import Project, ProjectModel
 
 MODEL = ProjectModel(name="wiring test", sha256="", copy_sha256="", parameters_sha256="")  # there is none
 FIRST_BAUD = 115_200  # until the test changes it: the programs do not depend on the rates that are tested
@@ -62,10 +62,18 @@ def generate_wiring_test(
     with whole_folder(out, force=force) as folder:
         notes = {}
         for number, firmware in enumerate(programs, 1):
-            directory = folder / _directory(number, firmware.board)
+            directory = folder / board_directory(number, firmware.board)
             _write_board(directory, number, firmware)
             notes[directory] = _note(number, firmware, links)
-        project = _manifest(programs, links, write_project_hash(notes))
+        drivers = {index: firmware.driving.driver for index, firmware in enumerate(programs)}
+        project = manifest_without_layers(
+            MODEL,
+            boards,
+            host_baud,
+            write_project_hash(notes),
+            min((link.baud for link in links), default=FIRST_BAUD),
+            [describe_link(link, drivers) for link in links],
+        )
         project.write(folder)
     return project
 
@@ -74,10 +82,6 @@ def wiring_firmware(board: Board, host_baud: int, driving: LinkDriving) -> Board
     """Return the firmware of a board that serves all its link UARTs."""
     links = tuple((uart, FIRST_BAUD) for uart in board.link_uarts)
     return BoardFirmware(board=board, host_baud=host_baud, driving=driving, arena=board.near_memory, links=links)
-
-
-def _directory(number: int, board: Board) -> str:
-    return f"board{number}_{board.name}"
 
 
 def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
@@ -99,37 +103,4 @@ def _note(number: int, firmware: BoardFirmware, links: Sequence[Link]) -> BoardN
         model=MODEL,
         host_baud=firmware.host_baud,
         link_bauds=[link.baud for link in links if number - 1 in link.boards],
-    )
-
-
-def _manifest(programs: Sequence[BoardFirmware], links: Sequence[Link], project_hash: int) -> Project:
-    drivers = {index: firmware.driving.driver for index, firmware in enumerate(programs)}
-    return Project(
-        tinysplit_version=__version__,
-        model=MODEL,
-        bits=8,
-        baud=min((link.baud for link in links), default=FIRST_BAUD),
-        host_baud=programs[0].host_baud,
-        calibration_samples=0,
-        project_hash=project_hash,
-        estimated_period_s=0.0,
-        estimated_t_s=0.0,
-        estimated_i_s=0.0,
-        one_board_period_s=None,
-        copies=(),
-        boards=tuple(_board(number, firmware.board) for number, firmware in enumerate(programs, 1)),
-        links=tuple(describe_link(link, drivers) for link in links),
-        layers=(),
-        cuts=(),
-    )
-
-
-def _board(number: int, board: Board) -> ProjectBoard:
-    return ProjectBoard(
-        number=number,
-        name=board.name,
-        directory=_directory(number, board),
-        weights_bytes=0,
-        arena_bytes=0,
-        core_hz=board.clock.core_hz,
     )

@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit import __version__
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.boards.parts import Memory
 from tinysplit.codegen.board_files import render_board_files, report_sources, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
+from tinysplit.codegen.board_program import board_directory
 from tinysplit.codegen.board_report.piece import Place, Variant
 from tinysplit.codegen.board_report.pieces import facts_of, other_bytes, variants_of
+from tinysplit.codegen.manifest_builder import manifest_without_layers
 from tinysplit.codegen.note import BoardNote, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import build_scripts
@@ -20,7 +21,7 @@ from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
 from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.plan.code_placement import CodePlacement
-from tinysplit.project.manifest import Project, ProjectBoard, ProjectModel
+from tinysplit.project.manifest import Project, ProjectModel
 
 MODEL = ProjectModel(name="board report", sha256="", copy_sha256="", parameters_sha256="")  # there is none
 UART_BAUD = 115_200
@@ -68,10 +69,10 @@ def generate_report(boards: Sequence[Board], out: Path, *, force: bool = False) 
     with whole_folder(out, force=force) as folder:
         notes = {}
         for number, board in enumerate(boards, 1):
-            directory = folder / _directory(number, board)
+            directory = folder / board_directory(number, board)
             _write_board(directory, number, report_firmware(board, host_baud))
             notes[directory] = BoardNote(number=number, board=board, model=MODEL, host_baud=host_baud, link_bauds=[])
-        project = _manifest(boards, host_baud, write_project_hash(notes))
+        project = manifest_without_layers(MODEL, boards, host_baud, write_project_hash(notes), UART_BAUD)
         project.write(folder)
     return project
 
@@ -93,10 +94,6 @@ def _other_memory(board: Board) -> Memory:
     cached = {level.name for level in board.memory_levels if level.is_cached}
     others = [memory for memory in board.device.ram if memory.name in cached]
     return others[0] if others else board.near_memory
-
-
-def _directory(number: int, board: Board) -> str:
-    return f"board{number}_{board.name}"
 
 
 def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
@@ -157,36 +154,4 @@ def _numbered(number: int, variant: Variant, facts: Mapping[str, str], core: str
         section=f"{'.code_in_data' if in_data else '.text'}.report_{number}",
         flags="awx" if in_data else "ax",
         lines=lines,
-    )
-
-
-def _manifest(boards: Sequence[Board], host_baud: int, project_hash: int) -> Project:
-    return Project(
-        tinysplit_version=__version__,
-        model=MODEL,
-        bits=8,
-        baud=UART_BAUD,
-        host_baud=host_baud,
-        calibration_samples=0,
-        project_hash=project_hash,
-        estimated_period_s=0.0,
-        estimated_t_s=0.0,
-        estimated_i_s=0.0,
-        one_board_period_s=None,
-        copies=(),
-        boards=tuple(_board(number, board) for number, board in enumerate(boards, 1)),
-        links=(),
-        layers=(),
-        cuts=(),
-    )
-
-
-def _board(number: int, board: Board) -> ProjectBoard:
-    return ProjectBoard(
-        number=number,
-        name=board.name,
-        directory=_directory(number, board),
-        weights_bytes=0,
-        arena_bytes=0,
-        core_hz=board.clock.core_hz,
     )
