@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from unicorn import arm_const
 
@@ -84,11 +85,10 @@ class Core:
     @classmethod
     def of(cls, board: Board, timing: TimingFile = SHIPPED) -> "Core":
         """Return the core of a board; the same one for the same rules, so that costs of blocks are computed once."""
-        name, rules = board.device.core, timing.values(board, board.device.core)
-        key = (name, repr(rules))
-        if key not in _made:
-            _made[key] = cls(name, rules)
-        return _made[key]
+        name = board.device.core
+        return _core(name, tuple(timing.changes_of(board, name).items()))
 
 
-_made: dict[tuple[str, str], Core] = {}
+@lru_cache
+def _core(name: str, changes: tuple[tuple[str, int], ...]) -> Core:
+    return Core(name, Values.of(name, dict(changes)))

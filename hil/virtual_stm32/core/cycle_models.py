@@ -1,8 +1,8 @@
 """What a cycle model says of a basic block: cycles in ideal memory, without flash wait states."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from virtual_stm32.core.instructions import Instruction
 
@@ -21,19 +21,19 @@ class BlockCost:
     mispredicted: int = 0
 
 
-class CycleModel(Protocol):
+class CycleModel(ABC):
     """The cycles of a core's instructions."""
 
+    @abstractmethod
     def cost(self, context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
         """Return the cycles of a block.
 
         `context` are the instructions that run directly before it, if it is not entered by a branch.
         """
-        ...
 
-    def refetch(self, target: Instruction) -> int:
-        """Return the cycles that a taken branch adds, by its target."""
-        ...
+    def refetch(self, target: Instruction) -> int:  # noqa: ARG002
+        """Return the cycles that a taken branch adds, by its target: on most cores none."""
+        return 0
 
 
 def sum_up(costs: Sequence[int], last: Instruction, not_taken: int = 1) -> BlockCost:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from capstone import arm
+from typing_extensions import override
 
-from virtual_stm32.core.cycle_models import BlockCost, sum_up
+from virtual_stm32.core.cycle_models import BlockCost, CycleModel, sum_up
 from virtual_stm32.core.instructions import (
     BARRIERS,
     DIVISIONS,
@@ -22,7 +23,7 @@ _WIDE = BARRIERS | {arm.ARM_INS_BL, arm.ARM_INS_MRS, arm.ARM_INS_MSR}
 _WIDE_BYTES = 4
 
 
-class M0PlusCycles:
+class M0PlusCycles(CycleModel):
     """The cycle model with the rules of cortex-m0plus.toml."""
 
     def __init__(self, rules: Values) -> None:
@@ -34,16 +35,13 @@ class M0PlusCycles:
             **dict.fromkeys(SINGLE_LOADS | SINGLE_STORES, rules.cycles("load")),
         }
 
+    @override
     def cost(self, _context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
         """Return the cycles of a block, which do not depend on the instructions before it.
 
         Raises NotModelledError for an instruction of ARMv7-M.
         """
         return sum_up([self._of(each) for each in block], block[-1])
-
-    def refetch(self, _target: Instruction) -> int:
-        """Return the cycles that a taken branch adds, by its target: none."""
-        return 0
 
     def _of(self, instruction: Instruction) -> int:
         if instruction.id in _LACKS or (instruction.size == _WIDE_BYTES and instruction.id not in _WIDE):

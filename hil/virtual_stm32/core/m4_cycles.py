@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from capstone import arm
+from typing_extensions import override
 
-from virtual_stm32.core.cycle_models import BlockCost, sum_up
+from virtual_stm32.core.cycle_models import BlockCost, CycleModel, sum_up
 from virtual_stm32.core.instructions import (
     DIVISIONS,
     EXCLUSIVE_STORES,
@@ -30,7 +31,7 @@ _LOADS = SINGLE_LOADS | EXCLUSIVE_STORES  # STREX reads, too
 _STORES = SINGLE_STORES - EXCLUSIVE_STORES
 
 
-class M4Cycles:
+class M4Cycles(CycleModel):
     """The cycle model with the rules of cortex-m4.toml."""
 
     def __init__(self, rules: Values) -> None:
@@ -55,6 +56,7 @@ class M4Cycles:
             **dict.fromkeys((arm.ARM_INS_VLDR, arm.ARM_INS_VSTR), cycles("fpu_load")),
         }
 
+    @override
     def cost(self, context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
         """Return the cycles of a block after `context`.
 
@@ -75,6 +77,7 @@ class M4Cycles:
         cost = sum_up(costs, block[-1])
         return replace(cost, before=tuple(map(sum, zip(cost.before, stalls, strict=True))))
 
+    @override
     def refetch(self, target: Instruction) -> int:
         """Return the cycles that a taken branch adds, by its target."""
         return self._refetch if _is_unaligned_wide(target) else 0

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from capstone import arm
+from typing_extensions import override
 
-from virtual_stm32.core.cycle_models import BlockCost
+from virtual_stm32.core.cycle_models import BlockCost, CycleModel
 from virtual_stm32.core.instructions import Instruction
 from virtual_stm32.core.m7_rules import M7Rules, PipelineStage, Results, accesses, may_go_early
 from virtual_stm32.timing_rules import Values
@@ -55,7 +56,7 @@ class _Pipeline:
         return max([self.cycle, *(each[PipelineStage.LATE] for each in self.ready.values())])
 
 
-class M7Cycles:
+class M7Cycles(CycleModel):
     """The cycle model with the rules of cortex-m7.toml."""
 
     def __init__(self, rules: Values) -> None:
@@ -63,6 +64,7 @@ class M7Cycles:
         self._mispredicted, self._mispredicted_early = rules.cycles("mispredicted"), rules.cycles("mispredicted_early")
         self._early_flags = rules.cycles("early_flags")
 
+    @override
     def cost(self, context: Sequence[Instruction], block: Sequence[Instruction]) -> BlockCost:
         """Return the cycles of a block after `context`, with cache hits.
 
@@ -81,10 +83,6 @@ class M7Cycles:
         cycles = pipeline.cycle - begin + (0 if last.is_conditional else wait)
         mispredicted = self._misprediction(last, starts[-1] - pipeline.flags_at) if last.writes_pc else 0
         return BlockCost(before, cycles, wait if last.is_conditional else 0, mispredicted)
-
-    def refetch(self, _target: Instruction) -> int:
-        """Return the cycles that a taken branch adds, by its target: none."""
-        return 0
 
     def _misprediction(self, last: Instruction, flags_age: int) -> int:
         tests_early_flags = arm.ARM_REG_CPSR in last.reads and flags_age >= self._early_flags
