@@ -19,11 +19,12 @@ from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.settings.boards_and_links import BOARD
-from tinysplit.settings.measurement import ONLY, RIG, TIMING
+from tinysplit.settings.measurement import ONLY, RIG
 from tinysplit.settings.result_files import OUT
 from tinysplit_hil.calibration.calibrate import CORE_BOARDS, CalibrationRequest, OtherCosts, all_networks
 from tinysplit_hil.calibration.calibrate import calibrate as calibrate_boards
 from tinysplit_hil.calibration.layers import CalibrationBench
+from tinysplit_hil.rig.rig import VirtualSettings
 
 BoardNames = Annotated[
     list[str] | None,
@@ -71,8 +72,7 @@ def calibrate(
     """
     if rig != VIRTUAL and not board:
         raise UsageError(f"{RIG} {rig} needs the name of its board: {BOARD}")
-    if rig != VIRTUAL and timing:
-        raise UsageError(f"{TIMING} is for virtual boards: leave {TIMING} out with {RIG} {rig}")
+    VirtualSettings(timing=timing).check(rig)
     check_output_file(out, force=force)
     base = read_calibration(cost_table, ()) if cost_table else None
     if power is not None:

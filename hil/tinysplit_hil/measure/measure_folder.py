@@ -9,7 +9,6 @@ from rich.console import Console
 
 from tinysplit.build.folder import note_outdated
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
-from tinysplit.common.errors import UsageError
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import references, steps
 from tinysplit.common.project_files import MODEL_NAME
@@ -24,8 +23,7 @@ from tinysplit.project.load import read_quantized
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.accuracy import FloatScores
 from tinysplit.quantize.sample_warnings import print_chance_warnings
-from tinysplit.settings.measurement import IDEAL_MEMORY, RIG, SAMPLE_COUNT, TIMING
-from tinysplit.settings.result_files import VCD
+from tinysplit.settings.measurement import SAMPLE_COUNT
 from tinysplit_hil.measure.boards import Boards
 from tinysplit_hil.measure.measure import check_sample_count, measure
 from tinysplit_hil.measure.outputs import check_outputs
@@ -58,11 +56,12 @@ class MeasureSettings:
 
     def check(self) -> None:
         """Raise UsageError for real boards with what only virtual ones have."""
-        for is_given, setting in ((self.has_ideal_memory, IDEAL_MEMORY), (self.timing is not None, TIMING)):
-            if is_given and self.rig != VIRTUAL:
-                raise UsageError(f"{setting} is for virtual boards: leave {setting} out with {RIG} {self.rig}")
-        if self.vcd and self.rig != VIRTUAL:
-            raise UsageError(f"{VCD} is for virtual boards: a logic analyser sees the pins of real ones")
+        self.virtual.check(self.rig)
+
+    @property
+    def virtual(self) -> VirtualSettings:
+        """What only virtual boards have."""
+        return VirtualSettings(self.has_ideal_memory, self.timing, self.vcd)
 
 
 def measure_folder(
@@ -96,8 +95,7 @@ def measure_boards(
     inputs = quantize_input(quantized, samples.x[: settings.sample_count])
     alone = inputs[: max(SAMPLES_BEFORE_STREAM, len(project.copies))] if settings.is_pipelined else inputs
     streamed: Stream | None = None
-    virtual = VirtualSettings(settings.has_ideal_memory, settings.timing, settings.vcd)
-    with open_rig(settings.rig, project, folder, virtual) as rig:
+    with open_rig(settings.rig, project, folder, settings.virtual) as rig:
         with steps(messages, f"running on {rig.kind} boards", len(alone)) as advance:
             measurement = measure(project, rig, alone, advance, fail_fast=settings.fail_fast)
         if settings.is_pipelined:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import serial
 
 from tinysplit.common.choices import VIRTUAL
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.project.manifest import Project
+from tinysplit.settings.measurement import IDEAL_MEMORY, RIG, TIMING
+from tinysplit.settings.result_files import VCD
 from tinysplit_hil.rig.account import Account, Accounts
 from tinysplit_hil.rig.labgrid_targets import board_ports
 from tinysplit_hil.rig.ports import open_port
@@ -59,6 +61,14 @@ class VirtualSettings:
     has_ideal_memory: bool = False
     timing: Path | None = None
     vcd: Path | None = None
+
+    def check(self, spec: str) -> None:
+        """Raise UsageError for the rig `spec` with real boards and one of these."""
+        for is_given, setting in ((self.has_ideal_memory, IDEAL_MEMORY), (self.timing is not None, TIMING)):
+            if is_given and spec != VIRTUAL:
+                raise UsageError(f"{setting} is for virtual boards: leave {setting} out with {RIG} {spec}")
+        if self.vcd and spec != VIRTUAL:
+            raise UsageError(f"{VCD} is for virtual boards: a logic analyser sees the pins of real ones")
 
 
 @contextmanager
