@@ -77,6 +77,11 @@ class DebugPort:
         first = self.words.unique_id_address
         return first, first + 4, first + 8
 
+    @property
+    def idcode(self) -> int:
+        """DBGMCU_IDCODE of virtual boards."""
+        return self.words.revision << 16 | self.device_id
+
     def is_part(self, idcode: int) -> bool:
         """Whether DBGMCU_IDCODE is that of this part, or of one that shares its device id."""
         return idcode & DEVICE_ID_MASK == self.device_id

@@ -370,20 +370,10 @@ def exact_concat_parts(quantized: QuantizedLayer, layer: Concat, shifts: Sequenc
     Of values that are copied one by one, all without `shifts`: those of `exact_sum_parts`. Of words, `halved` ones, a
     value for each bit.
     """
-    y, (low, high) = quantized.formats.y, quantized.clamp
     alignments = layer.alignments(quantized.formats)
     inputs = list(zip(layer.in_shapes, alignments, shifts or (None,) * len(alignments), strict=True))
-    apart = [(shape.size, alignment) for shape, alignment, shift in inputs if shift is None]
-    size = sum(each for each, _ in apart)
-    return {
-        "scaled": sum(each * (abs(factors[0]) != 1) for each, (factors, _, _) in apart),
-        "multiplied": sum(each * (abs(factors[0]).bit_count() > 1) for each, (factors, _, _) in apart),
-        "shifted": sum(each * (shift > 0) for each, (_, _, shift) in apart),
-        "offset": sum(each * (offset != 0) for each, (_, offset, _) in apart),
-        "lower": size * (low > y.low),
-        "upper": size * (high < y.high),
-        "halved": sum(shape.size * abs(shift) for shape, _, shift in inputs if shift is not None),
-    }
+    apart = (_aligned_parts(quantized, shape.size, each) for shape, each, shift in inputs if shift is None)
+    return {**sum_of(*apart), "halved": sum(shape.size * abs(shift) for shape, _, shift in inputs if shift is not None)}
 
 
 def pool_work(layer: Layer, window: Window, straight: int) -> Work:
@@ -439,8 +429,13 @@ def exact_sum_parts(quantized: QuantizedLayer, layer: Add) -> Work:
     Parts: `scaled` inputs, whose factor is not 1, `multiplied` ones, whose factor is no power of two; `shifted` and
     `offset` sums; `lower` and `upper`: sums with a clamp that their format does not have.
     """
-    factors, offset, shift = layer.alignment(quantized.formats)
-    size, y, (low, high) = layer.out_shape.size, quantized.formats.y, quantized.clamp
+    return _aligned_parts(quantized, layer.out_shape.size, layer.alignment(quantized.formats))
+
+
+def _aligned_parts(quantized: QuantizedLayer, size: int, alignment: tuple[Sequence[int], int, int]) -> Work:
+    """Return the parts of `exact_sum_parts` of values whose inputs are aligned so: factors, offset, shift."""
+    factors, offset, shift = alignment
+    y, (low, high) = quantized.formats.y, quantized.clamp
     return {
         "scaled": size * sum(abs(each) != 1 for each in factors),
         "multiplied": size * sum(abs(each).bit_count() > 1 for each in factors),

@@ -35,9 +35,7 @@ class Handoff:
     tick_shares: tuple[float, ...] = ()  # [device]: of the time asleep that the millisecond interrupt takes
     input_source: InputSource = InputSource.HOST
     wake_up_s: tuple[float, ...] = ()  # [device]: from stop mode; empty: boards do not stop
-    polled_room_bytes: tuple[
-        int, ...
-    ] = ()  # [device]: that a UART keeps while its board computes; empty: it is not polled
+    polled_room_bytes: tuple[int, ...] = ()  # [device]: kept by its UART while it computes; empty: no driver polls
 
     @classmethod
     def of_lines(cls, wire_s: Table, host_s: tuple[tuple[float, float], ...]) -> Self:

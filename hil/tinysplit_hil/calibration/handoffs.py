@@ -187,7 +187,8 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsle
     fitted, _ = nnls(rows, beyond)
     costs = {name: _rounded(cost) for name, cost in zip(names, fitted, strict=True)}
     few, many = fed_asleep
-    of_byte, starting = (_per_byte(few, many, what) for what in ("cycles", "starting"))
+    more_bytes = many.in_bytes - few.in_bytes
+    of_byte, starting = (many.cycles - few.cycles) / more_bytes, (many.starting - few.starting) / more_bytes
     return HandoffCosts(
         frame=costs["frame"],
         input=costs["input"],
@@ -202,10 +203,6 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsle
         tick=_rounded(sum(handoff.tick for handoff in handoffs) / len(handoffs)),
         wake=_rounded(of_byte - costs["feeding"] - COPYING),  # beyond what a byte takes while the board computes
     )
-
-
-def _per_byte(few: FedAsleep, many: FedAsleep, what: str) -> float:
-    return float(getattr(many, what) - getattr(few, what)) / (many.in_bytes - few.in_bytes)
 
 
 def _rounded(cost: float) -> float:

@@ -23,7 +23,7 @@ class DeviceWords:
         self._watchdog_stop = port.idcode_address + words.watchdog_stop_offset
         self._watchdog_bit = words.watchdog_stop_bit
         self._constants = {
-            port.idcode_address: words.revision << 16 | port.device_id,
+            port.idcode_address: port.idcode,
             words.flash_kb_address: board.device.flash.size_bytes // KB << words.flash_kb_shift,
             **dict(zip(port.unique_id, (serial, *_LOT), strict=True)),
             _DWT_DEVARCH: 0,

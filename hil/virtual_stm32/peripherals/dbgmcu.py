@@ -22,8 +22,7 @@ class Dbgmcu(Peripheral):
     def read(self, offset: int, now: int) -> int:
         if offset != _IDCODE:
             raise self.unknown(offset)
-        port = load_debug_port(self._board.name)
-        return port.words.revision << 16 | port.device_id
+        return load_debug_port(self._board.name).idcode
 
     @override
     def write(self, offset: int, value: int, now: int) -> None:
