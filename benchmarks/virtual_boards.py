@@ -308,16 +308,9 @@ def rules(_options: Namespace) -> None:
 def _rule_rows(board: Board) -> Iterator[RuleRow]:
     for of in (board.device.core, board.device.family):
         for name, rule in shipped_rules(of).items():
-            other = _without(rule)
-            timing = TimingFile(board.device.name, {of: {name: other}}) if other is not None else None
-            yield RuleRow(of, name, rule, _kws_cycles(board.name, timing) if timing else 0)
-
-
-def _without(rule: Rule) -> int | None:
-    """Return the value of a rule that is switched off, None for one that nothing can do without."""
-    if rule.value == 0:
-        return 1
-    return 0 if rule.what.startswith(("more", "1:")) and isinstance(rule.value, int) else None
+            changes = {} if rule.without is None else {of: {name: rule.without}}
+            kws_cycles = _kws_cycles(board.name, TimingFile(board.device.name, changes)) if changes else 0
+            yield RuleRow(of, name, rule, kws_cycles)
 
 
 def _kws_cycles(board_name: str, timing: TimingFile) -> int:

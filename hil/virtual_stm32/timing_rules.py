@@ -28,6 +28,7 @@ class Rule:
     what: str
     sources: tuple[str, ...]
     evidence: str = ""
+    without: int | None = None  # the value of a core or family without the rule, None for what none can do without
 
 
 @lru_cache
@@ -38,7 +39,9 @@ def shipped_rules(name: str) -> Mapping[str, Rule]:
         return {}
     tables = tomllib.loads(path.read_text())
     return {
-        rule: Rule(table["value"], table["what"], tuple(table["sources"]), table.get("evidence", ""))
+        rule: Rule(
+            table["value"], table["what"], tuple(table["sources"]), table.get("evidence", ""), table.get("without")
+        )
         for rule, table in tables.items()
         if isinstance(table, dict)
     }
@@ -51,9 +54,13 @@ class TimingFile:
     part: str
     changes: Mapping[str, Mapping[str, int]]
 
+    def changes_of(self, board: Board, name: str) -> Mapping[str, int]:
+        """Return what this file changes of a board's core or family: nothing unless it is of the board's part."""
+        return self.changes.get(name, {}) if self.part == board.device.name else {}
+
     def values(self, board: Board, name: str) -> "Values":
-        """Return the values of a board's core or family, with those of this file if it is of the board's part."""
-        return Values.of(name, self.changes.get(name) if self.part == board.device.name else None)
+        """Return the values of a board's core or family, with the changes of this file."""
+        return Values.of(name, self.changes_of(board, name))
 
 
 SHIPPED = TimingFile("", {})
@@ -67,12 +74,12 @@ class Values:
     rows: Mapping[str, tuple[int, ...]]
 
     @classmethod
-    def of(cls, name: str, changes: Mapping[str, int] | None = None) -> Self:
+    def of(cls, name: str, changes: Mapping[str, int]) -> Self:
         """Return the shipped values of a core or a family, with changes."""
         shipped = {rule: each.value for rule, each in shipped_rules(name).items()}
         numbers = {rule: value for rule, value in shipped.items() if isinstance(value, int)}
         rows = {rule: tuple(value) for rule, value in shipped.items() if not isinstance(value, int)}
-        return cls(numbers | dict(changes or {}), rows)
+        return cls(numbers | dict(changes), rows)
 
     def cycles(self, rule: str) -> int:
         """Return the value of a rule that is a number."""
@@ -97,7 +104,7 @@ def read_timing_file(path: Path) -> TimingFile:
         )
     changes = {name: table for name, table in tables.items() if name not in _HEAD}
     for name, table in changes.items():
-        _check(f"{path}: {name}", table, Values.of(name).numbers)
+        _check(f"{path}: {name}", table, Values.of(name, {}).numbers)
     return TimingFile(tables["part"], changes)
 
 

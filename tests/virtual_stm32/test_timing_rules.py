@@ -25,6 +25,7 @@ def test_each_rule_has_a_meaning_and_a_source(name: str) -> None:
     for rule, each in shipped_rules(name).items():
         assert each.what, rule
         assert each.sources, rule
+        assert each.without != each.value, rule
         values = [each.value] if isinstance(each.value, int) else each.value
         assert all(value >= 0 for value in values), rule
 

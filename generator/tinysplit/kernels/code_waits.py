@@ -1,8 +1,10 @@
 """Cycles for which a core waits for the code of a layer in flash, beside those of the cost table."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_family
 from tinysplit.kernels.base import Kernel, StraightCode
 from tinysplit.kernels.cost_table import CycleTable, PartCycles
 from tinysplit.network.bit_widths import Widths
@@ -10,7 +12,6 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 THUMB_BYTES = 4  # of the longest instruction
-_MEASURED_BYTES = {"stm32l4": 8}  # of a read, on boards with waits that were measured, where it may be another
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,13 @@ def code_waits(
 
 
 def _share_of_reads(board: Board) -> float:
-    """Return how many reads the same code takes, of those on the board of the family that was measured."""
-    n_bytes = board.flash_level.access_bytes
-    return _MEASURED_BYTES.get(board.device.family, n_bytes) / n_bytes
+    """Return how many reads the same code takes, of those on boards of the family as delivered, which were measured."""
+    return _delivered_bytes(board.device.name) / board.flash_level.access_bytes
+
+
+@lru_cache
+def _delivered_bytes(part: str) -> int:
+    return load_family(part).memory_system.access_bytes["flash"]
 
 
 def _waits_of_pass(code: StraightCode, board: Board, costs: PartCycles) -> float:
