@@ -26,6 +26,7 @@ from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.choices import Optimize, Slices
 from tinysplit.common.secret_key import SecretKey
+from tinysplit.context import Context
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
@@ -36,7 +37,7 @@ from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
-from tinysplit.pipeline import Context, describe_split, distribute_network, plan_boards, split_network, write_projects
+from tinysplit.pipeline import describe_split, distribute_network, plan_boards, split_network, write_projects
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.slices.settings import Search
 from tinysplit.weights_file.signing_key import SigningKey

@@ -24,6 +24,7 @@ from tinysplit.build.folder import build_folder
 from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError, TinysplitError, ToolError
+from tinysplit.context import Context
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
@@ -34,7 +35,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.parts import has_rows, needed_rows
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.samples import Samples
-from tinysplit.pipeline import Context, split_network
+from tinysplit.pipeline import split_network
 from tinysplit.plan.plan import make_plan
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.slices.links import with_links

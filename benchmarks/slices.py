@@ -29,12 +29,13 @@ from tinysplit.calibration.networks import random_network
 from tinysplit.common.choices import Slices, SliceSolver
 from tinysplit.common.errors import InputError
 from tinysplit.common.units import MS
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.network.graph import Graph
-from tinysplit.pipeline import Context, describe_split, generate_folder, place, split_network
+from tinysplit.pipeline import describe_split, generate_folder, place, split_network
 from tinysplit.slices.distribution_problem import DistributionModel
 from tinysplit.slices.exact.search import best_choice
 from tinysplit.slices.links import with_links

@@ -32,6 +32,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import SUPPLY_V
 from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import LowPower, Slices
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.samples import load_samples
 from tinysplit.project.energy import board_energy_j
@@ -296,7 +297,7 @@ def _built(out: Path, names: Sequence[str], low_power: LowPower) -> tuple[Projec
     samples = load_samples(network.samples or Path(), network.graph()).first(CALIBRATION_COUNT)
     np.savez(out / "samples.npz", x=samples.x)
     settings = CostSettings(use_all=True, objective=Objective.THROUGHPUT)
-    context = pipeline.Context.load(network.model, names, settings, QUIET)
+    context = Context.load(network.model, names, settings, QUIET)
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     standalone = ProjectStandalone(frame_us=round(1e6 / RATE_HZ), low_power=low_power)
     context = replace(context, programs=ProgramOptions(standalone=standalone))

@@ -4,15 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 from rich.console import Console
 
-from tinysplit.boards.board import Board, ClockSource, check_baud
-from tinysplit.boards.catalog import load_all
-from tinysplit.boards.probe_port import check_probe_baud
+from tinysplit.boards.board import Board, ClockSource
 from tinysplit.build.folder import build_folder
-from tinysplit.calibration.conditions import table_for
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import (
@@ -29,32 +25,31 @@ from tinysplit.common.errors import CheckFailedError, InputError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
-from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
+from tinysplit.context import Context
 from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.problem_builder import make_problem, make_problems
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
-from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.memory.shared_memory import unaligned_rows
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.distribution_check import check_distributions
-from tinysplit.network.graph import Graph
 from tinysplit.network.onnx_file.model_source import load_source
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.removal.reduced_network import reduced_network, removal_line
+from tinysplit.network.removal.removable_channels import removable_channels
 from tinysplit.network.sample_files import SampleSource
 from tinysplit.network.samples import Samples, load_samples
-from tinysplit.onnx_import.reading import read_network
 from tinysplit.plan.copies import plan_copies
-from tinysplit.plan.named_kernels import check_possible
 from tinysplit.plan.plan import Plan
 from tinysplit.plan.planned_split import PlacedNetwork, split_of_plans, with_programs
 from tinysplit.plan.what_if import SEARCH_LIMIT_S, faster_with
 from tinysplit.project.manifest import Project
 from tinysplit.project.placement import plans_of_file
+from tinysplit.project.removed_channels import lists_of, without_channels
 from tinysplit.project.split_file import SplitFile, check_split_matches
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits, allocate_bits
@@ -83,61 +78,6 @@ from tinysplit.timing.loss import Loss
 from tinysplit_hil.bench.flash import check_flashable, flash_rig
 from tinysplit_hil.measure.measure_folder import MeasureSettings, check_sample_numbers, check_samples, measure_boards
 from tinysplit_hil.results.run_report import RunReport
-
-
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """Input of all stages: a network, the boards that run it, the costs with their settings, and a console."""
-
-    model: Path  # the ONNX file of `graph`
-    graph: Graph
-    boards: tuple[Board, ...]
-    table: CycleTable
-    settings: CostSettings
-    messages: Console  # progress, notes and warnings
-    programs: ProgramOptions = PLAIN
-    max_time_increase: float = USUAL_MAX_TIME_INCREASE  # percent, by free scales
-
-    @classmethod
-    def load(
-        cls,
-        model: Path,
-        board_names: Sequence[str],
-        settings: CostSettings,
-        messages: Console,
-        clock: ClockSource = ClockSource.HSI,
-        *,
-        needs_weights: bool = True,
-        cost_table: str | Path | None = None,
-    ) -> Self:
-        """Import the ONNX file, load the boards, and take their costs from a file, or from this installation.
-
-        Raises InputError or UsageError where that fails.
-        """
-        graph = read_network(model, messages, needs_weights=needs_weights)
-        boards = tuple(board.with_clock(clock) for board in load_all(board_names))
-        host_baud = settings.host_baud_on(boards)
-        for board in boards:
-            check_probe_baud(board.name, host_baud)
-            check_baud(board, board.host_uart, host_baud)
-        if host_baud < USUAL_HOST_BAUD and settings.host_baud is None:
-            note = f"note: host ports at {host_baud} baud, the highest usual rate that all boards make"
-            messages.print(note, highlight=False, soft_wrap=True)
-        check_possible(graph, boards, settings.kernels)
-        table = table_for(boards, cost_table)
-        context = cls(model=model, graph=graph, boards=boards, table=table, settings=settings, messages=messages)
-        context.print_assumed_rates()
-        return context
-
-    def print_assumed_rates(self) -> None:
-        """Print the baud rates of links that nobody has chosen or tested, if there are any."""
-        if note := self.settings.assumed_rates(self.boards):
-            self.messages.print(note, highlight=False, soft_wrap=True)
-
-    @property
-    def title(self) -> str:
-        """Network and boards, as in progress messages."""
-        return f"{self.graph.name} over {', '.join(board.name for board in self.boards)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +127,7 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     print_reused_samples(calibration, samples, f"{CALIBRATION_SAMPLES} takes others", messages)
     if request.goal is None:
         joint, quantized = None, quantize_network(context, calibration)
+        context = context.of_quantized(quantized)
         split = split_network(context, request.search, quantized)
     else:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
@@ -276,7 +217,7 @@ def describe_split(context: Context, split: Split, widths: BitWidths | None = No
     """Return the file of a split; it names all rates, and the links that are left out, as routes depend on them."""
     settings, chosen = context.settings, context.settings.link_settings_on(context.boards)
     settings = replace(settings, baud=chosen.baud, links=links_left(chosen, split.problem.links))
-    return SplitFile.of(split, context.graph, context.boards, settings, widths)
+    return SplitFile.of(split, context.graph, context.boards, settings, widths, context.removed)
 
 
 def reassign(
@@ -290,8 +231,8 @@ def reassign(
     check_split_matches(split, context.graph, context.boards, title)
     if assignment is None and not split.is_edited:
         return split
+    context = replace(context.of_split(split), settings=split.settings)
     problem = make_problem(context.table, context.graph, context.boards, split.settings, split.bit_widths)
-    context = replace(context, settings=split.settings)
     found = _planned(context, _given(context, problem, assignment or assignment_text(split.devices)), split.bit_widths)
     return describe_split(context, found, split.bit_widths)
 
@@ -318,6 +259,7 @@ def simulate(
     context: Context, split: SplitFile, arrivals: Arrivals, loss: Loss, *, keeps_events: bool = False
 ) -> ArrivalReport:
     """Simulate inputs on a split of the context's network."""
+    context = context.of_split(split)
     graph, boards, settings = context.graph, context.boards, context.settings
     plans = plans_of_file(context.table, split, graph, boards, settings)
     whole = make_problem(context.table, graph, boards, settings, split.bit_widths)
@@ -326,19 +268,38 @@ def simulate(
 
 
 def quantize_network(
-    context: Context, samples: Samples, goal: Goal | None = None, placement: Placement | None = None
+    context: Context, samples: Samples, goal: Goal | None = None, split: SplitFile | None = None
 ) -> QuantizedGraph:
-    """Quantize the network, calibrated on `samples`, to the settings' bits.
+    """Quantize the network, calibrated on `samples`, to the settings' bits, and remove channels that it can lack.
 
-    With a `goal`, weights and values get 8 or 16 bits each, as fast as `placement` allows. Raises
+    With a `goal`, weights and values get 8 or 16 bits each, as fast as the placement of `split` allows. Raises
     CheckFailedError where no widths that fit the boards meet the goal. With a `structure`, the formats are its.
+    Programs whose weights other ones can replace have all channels. Raises InputError where `split` divides layers
+    with other channels.
     """
+    placement = split.placement if split else None
     bits = _limits(context, goal, placement) if goal else context.settings.bits
     kept = context.programs.structure
     given = kept.formats if kept else bits
     quantization = quantize_model(context.graph, context.model, samples, given, context.messages, _time_limit(context))
     print_warnings(quantization.quantized, quantization.calibration, context.messages)
-    return quantization.quantized
+    return _without_channels(context, quantization.quantized, split)
+
+
+def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitFile | None) -> QuantizedGraph:
+    """Return a network without the channels that it can lack, or that a split of divided layers has not."""
+    if split and split.distributions:
+        try:
+            reduced = without_channels(quantized, split.removed_channels or {})
+        except ValueError as error:
+            raise InputError(f"the split does not fit the quantized network ({error}): split again") from None
+    else:
+        keeps_all = context.programs.weights_counter is not None
+        reduced = quantized if keeps_all else reduced_network(quantized, removable_channels(quantized))
+    if reduced.removed:
+        line = removal_line(quantized.graph, reduced.graph, reduced.removed)
+        context.messages.print(line, highlight=False, soft_wrap=True)
+    return reduced
 
 
 def distribute_network(
@@ -407,7 +368,8 @@ def generate_folder(
     with locked_folder(out):
         check_output_folder(out, force=force)
         samples = load_samples(calibration, context.graph).first(calibration_count)
-        quantized = quantize_network(context, samples, goal, split.placement)
+        quantized = quantize_network(context, samples, goal, split)
+        split = split.model_copy(update={"removed_channels": lists_of(quantized.removed)})
         quantized, assignments = distribute_network(context, quantized, split.distributions)
         widths = BitWidths.of_quantized(quantized)
         problem = make_problem(context.table, quantized.graph, context.boards, context.settings, widths)

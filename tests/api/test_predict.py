@@ -9,9 +9,10 @@ from example_folders.example import MODEL
 from tinysplit import api
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.layers import Shape
-from tinysplit.pipeline import Context, split_network
+from tinysplit.pipeline import split_network
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 

@@ -16,6 +16,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
 from tinysplit.build.folder import build_folder
 from tinysplit.common import package_files
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
@@ -34,7 +35,7 @@ def programs(folder: Path) -> list[bytes]:
 
 
 def test_a_folder_that_is_made_twice_is_the_same_and_names_neither_place(tmp_path: Path) -> None:
-    context = pipeline.Context.load(MODEL, BOARDS, CostSettings(use_all=True), Console(quiet=True))
+    context = Context.load(MODEL, BOARDS, CostSettings(use_all=True), Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
     made = [tmp_path / "a", tmp_path / "b" / "c"]
     for folder in made:

@@ -11,6 +11,7 @@ from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
 from example_folders import example
 from tinysplit import pipeline
 from tinysplit.cli.app import app
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.samples import load_samples
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal
@@ -67,7 +68,7 @@ def test_refusals(options: tuple[str, ...], code: int, says: str, tmp_path: Path
 
 def test_mixed_precision_keeps_it() -> None:
     boards, messages = ("nucleo_g071rb", "nucleo_g071rb"), Console(quiet=True)
-    context = pipeline.Context.load(example.MODEL, boards, CostSettings(), messages)
+    context = Context.load(example.MODEL, boards, CostSettings(), messages)
     samples = load_samples(example.CALIBRATION, context.graph)
     goal = Goal(min_sqnr_db=45.0)
     joint = pipeline.split_in_mixed_precision(context, Search(assignment=PUBLISHED), samples, goal)

@@ -19,6 +19,7 @@ from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import Copies
 from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -110,7 +111,7 @@ def test_a_weights_file_adds_to_the_prediction(counter: int | None) -> None:
 
 
 def test_copies_have_programs_and_entries_of_their_own(tmp_path: Path) -> None:
-    context = pipeline.Context.load(MODEL, (G0, F4, G0), CostSettings(), Console(quiet=True))
+    context = Context.load(MODEL, (G0, F4, G0), CostSettings(), Console(quiet=True))
     split = pipeline.split_network(context, Search(copies=Copies.ALWAYS))
     described = pipeline.describe_split(context, split)
     project = pipeline.generate_folder(context, described, CALIBRATION, tmp_path / "out")

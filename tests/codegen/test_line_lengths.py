@@ -14,6 +14,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.codegen.board_files import render_board_files
 from tinysplit.common.choices import Slices
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.settings import Search
 
@@ -30,7 +31,7 @@ def long_lines(text: str) -> Iterator[str]:
 @pytest.mark.parametrize("bits", [8, 16])
 def test_lines_of_a_project_are_short(bits: int, tmp_path: Path) -> None:
     settings = CostSettings(bits=bits, use_all=True)
-    context = pipeline.Context.load(MODEL, BOARDS, settings, Console(quiet=True))
+    context = Context.load(MODEL, BOARDS, settings, Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     project = pipeline.generate_folder(context, split, CALIBRATION, tmp_path / "out")
     for board in project.boards:

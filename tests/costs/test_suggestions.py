@@ -13,6 +13,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.context import Context
 from tinysplit.costs import suggestions as module
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
@@ -20,7 +21,7 @@ from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.graph import Graph
 from tinysplit.papers.reproduce.networks import mobilenet_v1, yamnet_256
-from tinysplit.pipeline import Context, split_network
+from tinysplit.pipeline import split_network
 from tinysplit.settings.costs import OPTIMIZE
 from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.evaluation import evaluate

@@ -16,6 +16,7 @@ from tinysplit.build.elf import read_elf
 from tinysplit.build.folder import build_folder as build_by_platformio
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
@@ -28,7 +29,7 @@ L4PLUS, L4, F4 = "nucleo_l4r5zi", "nucleo_l433rc_p", "nucleo_f401re"
 
 def generated(out: Path, *boards: str, code_memory: CodeMemory | None = None) -> Project:
     settings = CostSettings(use_all=True, code_memory=code_memory)
-    context = pipeline.Context.load(MODEL, boards, settings, QUIET)
+    context = Context.load(MODEL, boards, settings, QUIET)
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     return pipeline.generate_folder(context, split, CALIBRATION, out)
 

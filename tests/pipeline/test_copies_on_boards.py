@@ -10,6 +10,7 @@ from example_folders.example import CALIBRATION, MODEL, SAMPLES
 from tinysplit import pipeline
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import UsageError
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
@@ -70,6 +71,6 @@ def test_too_few_samples_are_said_before_the_build(tmp_path: Path) -> None:
 
 
 def test_one_pipeline_where_all_boards_are_to_be_used() -> None:
-    context = pipeline.Context.load(MODEL, ("nucleo_l452re",) * 2, CostSettings(use_all=True), QUIET)
+    context = Context.load(MODEL, ("nucleo_l452re",) * 2, CostSettings(use_all=True), QUIET)
     split = pipeline.split_network(context, Search(copies=Copies.IF_BETTER))
     assert (split.copies, len(set(split.assignment))) == ((), 2)

@@ -13,6 +13,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
+from tinysplit.context import Context
 from tinysplit.costs.problem_builder import make_problems
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable, shipped_table
@@ -39,8 +40,8 @@ def flash_for_layers(flash_bytes: int) -> CycleTable:
     return table.model_copy(update={"firmware": {**table.firmware, "stm32l4": small}})
 
 
-def found(flash_bytes: int, *boards: str) -> tuple[pipeline.Context, Split]:
-    context = pipeline.Context.load(MODEL, boards, CostSettings(), QUIET)
+def found(flash_bytes: int, *boards: str) -> tuple[Context, Split]:
+    context = Context.load(MODEL, boards, CostSettings(), QUIET)
     context = replace(context, table=flash_for_layers(flash_bytes))
     return context, pipeline.split_network(context, Search())
 

@@ -15,6 +15,7 @@ from tinysplit.boards.board import Power
 from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.conditions import target_of, write_calibration
 from tinysplit.common.errors import InputError
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import ONCE, CycleTable, KernelCosts, MeasuredCurrents, shipped_table
 from tinysplit.plan.predicted_split import predict_programs
@@ -49,7 +50,7 @@ def _own(kind: str, costs: KernelCosts) -> KernelCosts:
 
 
 def test_split_and_programs_are_those_of_the_table(tmp_path: Path) -> None:
-    context = pipeline.Context.load(MODEL, (G0, G0), CostSettings(use_all=True), Console(quiet=True))
+    context = Context.load(MODEL, (G0, G0), CostSettings(use_all=True), Console(quiet=True))
     other = replace(context, table=own_table())
     shipped, own = (pipeline.split_network(each, Search(assignment="1-3:1,4-7:2")) for each in (context, other))
     power = Power.of(9.0, 2.0)

@@ -10,6 +10,7 @@ from example_folders.example import CALIBRATION, MODEL, SAMPLES, shared_example
 from programs.firmware_build import build_folder
 from session.shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
@@ -92,7 +93,7 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
     """The small board's flash forces nothing here, so the assignment is given."""
     out = tmp_path / "out"
     boards = ("nucleo_g071rb", "nucleo_f401re")
-    context = pipeline.Context.load(MODEL, boards, CostSettings(use_all=True), QUIET)
+    context = Context.load(MODEL, boards, CostSettings(use_all=True), QUIET)
     split = pipeline.split_network(context, Search(assignment="1-2:1,3-4:2,5:1,6-7:2"))
     split_file = pipeline.describe_split(context, split)
     project = pipeline.generate_folder(context, split_file, CALIBRATION, out)

@@ -10,6 +10,7 @@ from example_folders.example import MODEL
 from session.shared_models import KWS, RESNET, shared_model
 from tinysplit import pipeline
 from tinysplit.common.choices import Copies
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.settings import Search
 from tinysplit.split.evaluate.one_board import one_board_period_s
@@ -23,7 +24,7 @@ PAIRS = (*itertools.combinations((G0, F4, L4, H7), 2), (G0, G0), (L4, L4))
 
 def recommended(model: Path, boards: tuple[str, ...], baud: int) -> Split:
     settings = CostSettings(objective=Objective.THROUGHPUT, baud=baud)
-    context = pipeline.Context.load(model, boards, settings, Console(quiet=True))
+    context = Context.load(model, boards, settings, Console(quiet=True))
     return pipeline.split_network(context, Search(copies=Copies.IF_BETTER))
 
 

@@ -11,6 +11,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.host_protocol import HostProtocol
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.onnx_import import import_model
@@ -60,7 +61,7 @@ def test_links_and_more_layers_take_flash() -> None:
 
 @pytest.mark.parametrize("name", [G0, F4, "nucleo_h743zi"])
 def test_a_split_is_predicted_before_there_are_formats(name: str) -> None:
-    context = pipeline.Context.load(example.MODEL, (name,), CostSettings(), Console(quiet=True))
+    context = Context.load(example.MODEL, (name,), CostSettings(), Console(quiet=True))
     split = pipeline.split_network(context, Search())
     predicted = predict_split(shipped_table(), context.graph, context.boards, split, context.settings)
     (exact,) = programs(name)

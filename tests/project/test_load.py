@@ -8,6 +8,7 @@ from example_folders.example import CALIBRATION, MODEL
 from tinysplit import pipeline
 from tinysplit.common.errors import InputError
 from tinysplit.common.project_files import PARAMETERS_NAME
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.samples import load_samples
@@ -23,7 +24,7 @@ QUIET = Console(quiet=True)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    out, context = tmp_path / "out", pipeline.Context.load(MODEL, ["nucleo_g071rb"], CostSettings(bits=8), QUIET)
+    out, context = tmp_path / "out", Context.load(MODEL, ["nucleo_g071rb"], CostSettings(bits=8), QUIET)
     split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
     pipeline.generate_folder(context, split, CALIBRATION, out, calibration_count=20)
     return out

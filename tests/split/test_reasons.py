@@ -9,9 +9,10 @@ from rich.console import Console
 from commands.command_line import run
 from example_folders import example
 from tinysplit.common.choices import Copies, SecondObjective, Slices
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
-from tinysplit.pipeline import Context, pareto_front, place, split_network
+from tinysplit.pipeline import pareto_front, place, split_network
 from tinysplit.project.split_file import read_split
 from tinysplit.slices.settings import Search
 from tinysplit.split.explain.reasons import MOST_CUTS, NamedValue, Reasons, kind_of, placement_text

@@ -75,7 +75,7 @@ def pareto(
     split is feasible or none was found in time, InputError for energy where the currents of a board are not known, and
     for a `cost_table` (a file of `tinysplit calibrate`) of other boards.
     """
-    context = context_of(model, boards, settings, clock, cost_table, progress)
+    context = context_of(model, boards, settings, clock, cost_table, progress).of_quantized_file()
     search.check(len(context.boards))
     return ParetoResult.of(pipeline.pareto_front(context, second_objective, search))
 

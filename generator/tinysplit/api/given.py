@@ -16,13 +16,13 @@ from tinysplit.boards.board_files import use_folder_beside
 from tinysplit.calibration.conditions import table_for
 from tinysplit.common.errors import UsageError
 from tinysplit.common.progress import Listener, console_of
+from tinysplit.context import Context
 from tinysplit.costs.link_options import check_links
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network import sample_files
 from tinysplit.network.graph import Graph
 from tinysplit.onnx_import import import_model
 from tinysplit.onnx_import.reading import read_network
-from tinysplit.pipeline import Context
 from tinysplit.plan.named_kernels import check_possible
 from tinysplit.slices.settings import Search
 from tinysplit.timing.topology import pair_of

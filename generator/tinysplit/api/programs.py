@@ -20,10 +20,10 @@ from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, USUAL_MAX_TIME_I
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, console_of
+from tinysplit.context import Context
 from tinysplit.costs.settings import HostBaud
 from tinysplit.network.graph import Graph
 from tinysplit.network.sample_files import sample_source
-from tinysplit.pipeline import Context
 from tinysplit.project.manifest import Project
 from tinysplit.project.split_file import SplitFile, read_split
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal

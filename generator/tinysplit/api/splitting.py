@@ -115,7 +115,7 @@ def split(
     InputError for a network that cannot be imported.
     """
     check_published(settings, search, has_cost_table=cost_table is not None)
-    context = context_of(model, boards, settings, clock, cost_table, progress)
+    context = context_of(model, boards, settings, clock, cost_table, progress).of_quantized_file()
     search.check(len(context.boards))
     found = pipeline.split_network(context, search)
     predicted = predict_programs(context.table, context.graph, context.boards, found, settings)

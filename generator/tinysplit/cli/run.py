@@ -127,6 +127,7 @@ def generate(
 ) -> None:
     """Quantize the network and write one PlatformIO project per board."""
     from tinysplit import pipeline
+    from tinysplit.context import Context
     from tinysplit.project.printing import print_project
     from tinysplit.project.split_file import read_split
 
@@ -137,7 +138,7 @@ def generate(
     # The split may be that of the published cost model; what is generated is the quantized network.
     settings = replace(split.settings, cost_model=None, kernels=parse_kernels(chosen.kernel))
     settings = replace(settings, host_baud=host.baud, returns_output=mlperf is not None)
-    context = pipeline.Context.load(model, split.board_names, settings, messages, split.clock, cost_table=cost_table)
+    context = Context.load(model, split.board_names, settings, messages, split.clock, cost_table=cost_table)
     context = replace(context, programs=chosen.options(mlperf), max_time_increase=precision.max_time_increase)
     if context.programs.structure:
         split = context.programs.structure.split_for(split, context.graph)

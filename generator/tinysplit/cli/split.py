@@ -39,7 +39,7 @@ from tinysplit.split.problem import Objective, check_currents
 from tinysplit.timing.loss import Loss
 
 if TYPE_CHECKING:
-    from tinysplit.pipeline import Context
+    from tinysplit.context import Context
     from tinysplit.plan.predicted_memory import PredictedMemory
     from tinysplit.project.split_file import SplitFile
     from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
@@ -77,6 +77,7 @@ def split(
 ) -> None:
     """Assign the layers of a network to boards and write the split to a file."""
     from tinysplit import pipeline
+    from tinysplit.context import Context
     from tinysplit.papers.published_costs import check_published
     from tinysplit.plan.predicted_split import predict_programs
     from tinysplit.project.split_file import write_split
@@ -91,9 +92,10 @@ def split(
     settings = replace(settings, objective=objective, code_memory=code_memory.requested)
     search = choice.search(options, one_pipeline=paper)
     check_published(settings, search, has_cost_table=options.cost_table is not None)
-    context = pipeline.Context.load(
+    context = Context.load(
         model, options.board, settings, messages, clock, needs_weights=False, cost_table=options.cost_table
     )
+    context = context.of_quantized_file()
     found = pipeline.split_network(context, search)
     _check_links(rig, context, found)
     predicted = predict_programs(context.table, context.graph, context.boards, found, settings)
@@ -195,15 +197,14 @@ def pareto(
 ) -> None:
     """Find the Pareto front of latency and energy or throughput."""
     from tinysplit import pipeline
+    from tinysplit.context import Context
     from tinysplit.split.report.front import print_front
     from tinysplit.split.report.front_page import front_page
 
     check_output_file(html, force=force)
     settings = replace(options.settings(), bits=check_bits(bits))
-    context = pipeline.Context.load(
-        model, options.board, settings, messages, needs_weights=False, cost_table=options.cost_table
-    )
-    front = pipeline.pareto_front(context, second_objective, options.search)
+    context = Context.load(model, options.board, settings, messages, needs_weights=False, cost_table=options.cost_table)
+    front = pipeline.pareto_front(context.of_quantized_file(), second_objective, options.search)
     data = front.to_json()
     emit(as_json, data, lambda console: print_front(front, console))
     if html:
@@ -241,6 +242,7 @@ def arrivals(
     Copies of the whole network are simulated for comparison.
     """
     from tinysplit import pipeline
+    from tinysplit.context import Context
     from tinysplit.project.split_file import read_split
     from tinysplit_hil.measure.timeline.report import write_timeline
     from tinysplit_hil.measure.timeline.simulated import timeline_of
@@ -252,7 +254,7 @@ def arrivals(
     file = read_split(split_file)
     if input_source:
         file = file.model_copy(update={"input_source": input_source})
-    context = pipeline.Context.load(
+    context = Context.load(
         model, file.board_names, file.settings, messages, file.clock, needs_weights=False, cost_table=cost_table
     )
     keeps_events = bool(timeline or timeline_svg or timeline_trace)

@@ -29,6 +29,7 @@ from tinysplit.project.manifest import (
     ProjectPart,
     ProjectWeightsFile,
 )
+from tinysplit.project.removed_channels import lists_of
 from tinysplit.project.standalone import ProjectStandalone, StandaloneEstimate
 from tinysplit.split.evaluate.one_board import one_board_period_s
 from tinysplit.split.figures import PlacementFigures
@@ -53,7 +54,7 @@ def build_manifest(
     quantized, options = first.quantized, first.options
     layers = [_layers(programs) for programs in copies]
     problem = _as_generated(first.plan.problem, layers)
-    whole = quantized.whole.layers if quantized.whole else ()
+    complete = quantized.complete
     timing = Timing(tuple(plan.program(problem) for plan in plans))
     return Project(
         tinysplit_version=__version__,
@@ -80,7 +81,8 @@ def build_manifest(
         estimated_t_s=timing.t_s,
         keeps_state=quantized.graph.keeps_state,
         estimated_i_s=timing.i_s,
-        network_formats=tuple(ProjectFormats.of(layer.formats) for layer in whole),
+        network_formats=tuple(ProjectFormats.of(each.formats) for each in complete.layers if complete is not quantized),
+        removed_channels=lists_of(quantized.removed),
         estimated_alone=board_activities(plans, timing.activities_alone, (1.0,) * len(plans)),
         estimated_spans=tuple(_spans(timing.events_alone)),
         estimated_in_stream=board_activities(plans, timing.activities_in_stream, timing.shares),

@@ -1,11 +1,12 @@
 """Parts of layers: a range of output rows or of output channels, computed as a layer of its own, bit-exact.
 
-A **tile** is a range of rows, a **slice** a range of channels. Rows of a layer with a window need the rows of its input
-under their windows; those of a product of two activations the same rows of the first one, and the whole second one.
-Channels of a convolution or a dense layer need its whole input, those of other layers the same channels of it.
+A **tile** is a range of rows, a **slice** some of the channels: a range, or a tuple of their numbers. Rows of a layer
+with a window need the rows of its input under their windows; those of a product of two activations the same rows of the
+first one, and the whole second one. Channels of a convolution or a dense layer need its whole input, those of other
+layers the same channels of it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -117,11 +118,11 @@ def can_be_sliced(layer: Layer) -> bool:
     return reads_whole_input(layer)
 
 
-def slice_of(layer: Layer, channels: range) -> Layer:
+def slice_of(layer: Layer, channels: range | tuple[int, ...]) -> Layer:
     """Return the layer that computes output channels `channels`, from the whole input or from the same channels."""
     changed: dict[str, Any] = dict(_sliced_parameters(layer, channels))
     if layer.qdq_scales is not None and layer.qdq_scales.size > 1:
-        changed["qdq_scales"] = layer.qdq_scales[channels.start : channels.stop]
+        changed["qdq_scales"] = np.take(layer.qdq_scales, channels)
     if not reads_whole_input(layer):
         first, *others = (_sliced(shape, channels) for shape in layer.in_shapes)
         changed["in_shape"] = first
@@ -131,23 +132,23 @@ def slice_of(layer: Layer, channels: range) -> Layer:
 
 
 @lru_cache(maxsize=512)
-def _sliced_parameters(layer: Layer, channels: range) -> Mapping[str, NDArray[np.float32]]:
+def _sliced_parameters(layer: Layer, channels: range | tuple[int, ...]) -> Mapping[str, NDArray[np.float32]]:
     """Return parameters of a slice: the same arrays each time, so that its costs are known."""
     axes = {"weights": layer.channel_axis}
     return {name: np.take(values, channels, axes.get(name, 0)) for name, values in layer.parameters.items()}
 
 
-def slice_of_formats(formats: LayerFormats, channels: range) -> LayerFormats:
+def slice_of_formats(formats: LayerFormats, channels: Sequence[int]) -> LayerFormats:
     """Return the formats of `slice_of` a layer."""
     if formats.requantization is None:
         return formats
     return replace(formats, requantization=formats.requantization.of_channels(channels))
 
 
-def slice_of_parameters(layer: Layer, parameters: IntegerParameters, channels: range) -> IntegerParameters:
+def slice_of_parameters(layer: Layer, parameters: IntegerParameters, channels: Sequence[int]) -> IntegerParameters:
     """Return the integer weights and bias of `slice_of` a layer."""
     weights = np.take(parameters.weights, channels, layer.channel_axis)
-    return IntegerParameters(weights, parameters.bias[channels.start : channels.stop])
+    return IntegerParameters(weights, np.take(parameters.bias, channels))
 
 
 def _read(layer: Layer, k: int, rows: range) -> range:
@@ -170,5 +171,5 @@ def _under_window(window: Window, rows: range) -> tuple[int, int]:
     return rows.start * stride - window.pads.top, (rows.stop - 1) * stride - window.pads.top + extent
 
 
-def _sliced(shape: Shape, channels: range) -> Shape:
+def _sliced(shape: Shape, channels: Sequence[int]) -> Shape:
     return shape._replace(channels=len(channels))

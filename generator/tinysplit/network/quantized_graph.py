@@ -1,7 +1,7 @@
 """The network in fixed point: the formats of every layer and the integers that its C kernel reads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -59,13 +59,21 @@ class QuantizedLayer(IntegerLayer):
 class QuantizedGraph:
     """A network in fixed point; no weights and values are wider than `bits` (8 or 16).
 
-    `whole` is the network that a distributed one was made from.
+    `whole` is the network that a distributed one was made from, `original` that with the channels that were `removed`:
+    numbers of channels from 0 by value (network/removal).
     """
 
     graph: Graph
     bits: int
     layers: tuple[QuantizedLayer, ...]
     whole: "QuantizedGraph | None" = None
+    original: "QuantizedGraph | None" = None
+    removed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> "QuantizedGraph":
+        """The network with all layers whole and all channels: that of the ONNX file."""
+        return self.original or self.whole or self
 
     @cached_property
     def dequantized(self) -> Graph:

@@ -25,13 +25,14 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 from tinysplit.project.manifest import Project
+from tinysplit.project.removed_channels import without_channels
 from tinysplit.quantize.choose_formats import quantize
 
 
 def parameters_file(quantized: QuantizedGraph) -> bytes:
     """Return the contents of `parameters.npz`; they are reproducible for a given network."""
     arrays = {}
-    for number, layer in enumerate((quantized.whole or quantized).layers, 1):
+    for number, layer in enumerate(quantized.complete.layers, 1):
         if layer.parameters:
             arrays[f"weights_{number}"] = layer.parameters.weights
             arrays[f"bias_{number}"] = layer.parameters.bias
@@ -54,7 +55,11 @@ def read_quantized(folder: Path, project: Project) -> QuantizedGraph:
             f"{len(graph.layers)}: generate again"
         )
     parameters = _read_parameters(graph, folder / PARAMETERS_NAME, project)
-    return quantize(graph, project.formats, project.bits, parameters)
+    quantized = quantize(graph, project.formats, project.bits, parameters)
+    try:
+        return without_channels(quantized, project.removed_channels)
+    except ValueError as error:
+        raise InputError(f"{folder / MANIFEST_NAME} does not fit {MODEL_NAME} ({error}): generate again") from None
 
 
 def _read_parameters(graph: Graph, path: Path, project: Project) -> dict[str, IntegerParameters]:

@@ -38,6 +38,7 @@ from tinysplit.project.chip_parts import FirmwarePart
 from tinysplit.project.file_link import FileLink
 from tinysplit.project.layer_formats import ProjectFormats
 from tinysplit.project.references import check_boards, check_known, check_once
+from tinysplit.project.removed_channels import ChannelList
 from tinysplit.project.standalone import ProjectStandalone
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_PROTOCOL
 from tinysplit.split.figures import PlacementFigures
@@ -124,7 +125,7 @@ class ProjectLayer(FileModel):
     name: str
     kind: str
     board: Number
-    inputs: tuple[LayerNumber, ...]  # numbers of the layers whose outputs it reads, 0 for the network's input
+    inputs: tuple[LayerNumber, ...]  # layers whose outputs it reads, 0 for the network's input
     macc: Count
     formats: ProjectFormats
     weights_bytes: Count
@@ -306,7 +307,8 @@ class Project(FileModel):
     estimated_t_s: Seconds  # T of the slowest copy
     estimated_i_s: Seconds  # I of it: L + T, less what overlaps
     keeps_state: bool = False  # an inference depends on those before it in its run
-    network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the whole network, of a distributed one
+    network_formats: tuple[ProjectFormats, ...] = ()  # of the layers of the ONNX file, where those of boards differ
+    removed_channels: dict[str, ChannelList] = Field(default_factory=dict)  # that layers of boards lack, by value
     estimated_alone: tuple[BoardActivity, ...] = ()  # of one inference on boards at rest, of the slowest copy
     estimated_in_stream: tuple[BoardActivity, ...] = ()  # of an inference among many, with inputs as fast as they go
     estimated_spans: tuple[EstimatedSpan, ...] = ()  # of one inference on boards at rest, of the slowest copy
@@ -404,7 +406,7 @@ class Project(FileModel):
 
     @property
     def has_streamed_cuts(self) -> bool:
-        """Whether I is less than L + T, as boards compute while a tensor crosses."""
+        """Whether boards compute while a tensor crosses."""
         return any(cut.is_streamed for cut in self.cuts)
 
     @property
@@ -415,7 +417,7 @@ class Project(FileModel):
     @property
     def is_distributed(self) -> bool:
         """Whether the layers are parts of layers, on boards that work side by side."""
-        return bool(self.network_formats)
+        return any(layer.part for layer in self.layers)
 
     @property
     def has_markers(self) -> bool:
@@ -425,7 +427,7 @@ class Project(FileModel):
     @property
     def formats(self) -> tuple[LayerFormats, ...]:
         """Formats of all layers of the whole network."""
-        if self.is_distributed:
+        if self.network_formats:
             return tuple(formats.layer_formats for formats in self.network_formats)
         return tuple(layer.formats.layer_formats for layer in self.pipelines[0].layers)
 

@@ -23,7 +23,9 @@ from tinysplit.costs.settings import BitsPerByte, CostSettings, MaxEnergy, MaxLa
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
+from tinysplit.network.removal.removable_channels import Channels
 from tinysplit.plan.predicted_memory import PredictedMemory
+from tinysplit.project.removed_channels import ChannelList, lists_of
 from tinysplit.project.split_slices import SplitSlices
 from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.explain.reasons import Reasons
@@ -197,6 +199,7 @@ class SplitFile(FileModel):
     spent_s: float
     reasons: Reasons | None = None  # of the command `split`
     slices: SplitSlices | None = None  # of layers on several boards; `assignment` has the board of their first parts
+    removed_channels: dict[str, ChannelList] | None = None  # that the split network lacks, None: as it is quantized
 
     @property
     def settings(self) -> CostSettings:
@@ -259,8 +262,12 @@ class SplitFile(FileModel):
         boards: Sequence[Board],
         settings: CostSettings,
         widths: BitWidths | None = None,
+        removed: Channels | None = None,
     ) -> Self:
-        """Return the file of `split`, found in the settings' bits or, where given, in `widths`."""
+        """Return the file of `split`, found in the settings' bits or, where given, in `widths`.
+
+        `removed` are the channels that `graph` lacks, None where they are not known before it is quantized.
+        """
         bits = widths.widest if widths else settings.bits
         how = split.distributions
         assignment = split.placement.devices if how else split.assignment
@@ -288,6 +295,7 @@ class SplitFile(FileModel):
             explored=split.explored,
             spent_s=split.spent_s,
             slices=SplitSlices.of(how) if how else None,
+            removed_channels=None if removed is None else lists_of(removed),
         )
 
     def with_predictions(self, predicted: Mapping[int, PredictedMemory]) -> Self:

@@ -114,6 +114,20 @@ def quantize(
     return QuantizedGraph(graph, bits, tuple(layers))
 
 
+def quantized_by_file(graph: Graph, bits: int) -> QuantizedGraph | None:
+    """Return the network in fixed point where its file has the formats of all values, else None: it is calibrated.
+
+    Also None for a network without weights, and for one whose formats no layer can have.
+    """
+    if not graph.has_weights or not graph.qdq_formats.keys() >= set(graph.onnx_values.values()):
+        return None
+    try:
+        formats = choose_formats(graph, {}, bits)
+        return quantize(graph, formats, widest(formats))
+    except InputError:
+        return None
+
+
 def widest(formats: Sequence[LayerFormats]) -> int:
     """Return the bits of the widest values or weights."""
     return max(bits for own in formats for bits in (own.y.bits, own.weight_bits or 0, *(x.bits for x in own.inputs)))

@@ -13,6 +13,7 @@ from tinysplit.network.integer_reference import CHUNK, LayerStates, quantize_inp
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
+from tinysplit.network.removal.removable_channels import removable_channels
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.choose_formats import few_weight_bits
 from tinysplit.quantize.statistics import Statistics
@@ -65,7 +66,11 @@ def _values(quantized: QuantizedGraph) -> Iterator[_Value]:
 
 
 def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, Statistics]) -> Iterator[str]:
-    """Yield a line for constant values and channels, for ranges that are too wide, and for weights that are zero."""
+    """Yield a line for constant values and channels, for ranges that are too wide, and for weights that are zero.
+
+    Nothing is said of channels that the network can lack: another line says how many are removed.
+    """
+    removable = removable_channels(quantized, multiple=1)
     for value in _values(quantized):
         seen, owner = statistics[value.name], value.owner
         if seen.is_constant:
@@ -76,9 +81,9 @@ def quantization_warnings(quantized: QuantizedGraph, statistics: Mapping[str, St
                 f"range {seen.minimum:g} to {seen.maximum:g} is too wide for {value.format.bits} bits"
             )
         elif value.has_own_channels:
-            yield from _constant_channels(value, seen)
+            yield from _constant_channels(value, seen, removable.get(value.name, ()))
     for layer in quantized.layers:
-        yield from _zero_channels(layer)
+        yield from _zero_channels(layer, removable.get(layer.layer.output, ()))
         yield from _coarse_weights(layer)
         if channels := rounded_again(layer):
             yield (
@@ -133,19 +138,20 @@ def _low(values: ValueFormat) -> float:
     return float(values.dequantize(np.array(values.low)))
 
 
-def _constant_channels(value: _Value, seen: Statistics) -> Iterator[str]:
+def _constant_channels(value: _Value, seen: Statistics, removable: tuple[int, ...]) -> Iterator[str]:
     ranges = seen.channel_ranges(value.shape)
     if ranges is None:
         return
     spans = ranges[1] - ranges[0]
-    constant = spans == 0
+    stays = np.isin(np.arange(spans.size), removable, invert=True)
+    constant = (spans == 0) & stays
     dead = constant & (ranges[0] == value.lowest)
     if dead.mean() <= MOST_DEAD:
         constant &= ~dead
     if constant.any():
         named = f"{_channels(constant)} constant in all samples"
         yield f"{value.owner}: {named}: dead channels, or samples that do not cover the range"
-    lost = (spans > 0) & (spans < value.format.scale)
+    lost = (spans > 0) & (spans < value.format.scale) & stays
     if lost.any():
         narrow = f"{_channels(lost)} within one step of {value.format}"
         yield f"{value.owner}: {narrow}: quantized to a constant, because other channels have a much larger range"
@@ -161,16 +167,16 @@ def _channels(chosen: NDArray[np.bool_]) -> str:
     )
 
 
-def _zero_channels(quantized: QuantizedLayer) -> Iterator[str]:
+def _zero_channels(quantized: QuantizedLayer, removable: tuple[int, ...]) -> Iterator[str]:
     layer = quantized.layer
     if "weights" not in layer.parameters:
         return
-    zero = int((~layer.by_channel(layer.parameters["weights"]).any(axis=1)).sum())
-    if zero == layer.out_shape.channels:
+    zero = set(np.flatnonzero(~layer.by_channel(layer.parameters["weights"]).any(axis=1)).tolist())
+    if len(zero) == layer.out_shape.channels:
         yield f"layer {layer.name!r}: all its weights are zero: its output is constant (the bias)"
-    elif zero:
+    elif stays := len(zero.difference(removable)):
         yield (
-            f"layer {layer.name!r}: the weights of {zero} of its {layer.out_shape.channels} output channels are all "
+            f"layer {layer.name!r}: the weights of {stays} of its {layer.out_shape.channels} output channels are all "
             "zero: these channels are constant"
         )
 

@@ -17,6 +17,7 @@ from tinysplit.build.folder import build_folder
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT
 from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.common.texts.console import PlainConsole
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.ends import by_name
 from tinysplit.network.integer_reference import real_outputs
@@ -145,7 +146,7 @@ class ProjectFactory:
             project = Project.read(folder)
         return ProjectOnRig(project, folder, self._rig)
 
-    def _generate(self, context: pipeline.Context, calibration: SampleSource) -> Path:
+    def _generate(self, context: Context, calibration: SampleSource) -> Path:
         """Return a new folder with the project, built. Raises CheckFailedError where it does not fit the boards."""
         folder = self._temporary.mktemp("tinysplit") / "project"
         split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
@@ -154,10 +155,10 @@ class ProjectFactory:
         return folder
 
 
-def _context(model: Path, boards: Sequence[str], clock: str, settings: dict[str, Any]) -> pipeline.Context:
+def _context(model: Path, boards: Sequence[str], clock: str, settings: dict[str, Any]) -> Context:
     messages = PlainConsole(stderr=True)
     use_folder_beside(model.parent)
-    return pipeline.Context.load(model, boards, CostSettings(**settings), messages, ClockSource(clock))
+    return Context.load(model, boards, CostSettings(**settings), messages, ClockSource(clock))
 
 
 def _key(samples: GivenSamples) -> object:

@@ -9,6 +9,7 @@ from random import Random
 from rich.console import Console
 
 from tinysplit.boards.catalog import load_all
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.bit_widths import BitWidths
@@ -16,7 +17,7 @@ from tinysplit.network.distribute import distribute
 from tinysplit.network.distribution import Distribution, Distributions, SliceAxis
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
-from tinysplit.pipeline import Context, place, split_network
+from tinysplit.pipeline import place, split_network
 from tinysplit.slices.settings import Search
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.split.problem import Objective

@@ -14,6 +14,7 @@ from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import Slices
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.sample_files import SampleSource
 from tinysplit.project.manifest import Project
@@ -43,7 +44,7 @@ def generate_example(
 ) -> Project:
     """Split and generate; every board gets a layer."""
     settings = CostSettings(bits=bits, baud=baud, use_all=True)
-    context = pipeline.Context.load(model, board_names, settings, Console(quiet=True))
+    context = Context.load(model, board_names, settings, Console(quiet=True))
     context = replace(context, programs=programs)
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     return pipeline.generate_folder(context, split, calibration, out)

@@ -26,6 +26,7 @@ from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import Slices
 from tinysplit.common.secret_key import SecretKey
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
 from tinysplit.project.standalone import ProjectStandalone
@@ -89,7 +90,7 @@ def generate(
     standalone: ProjectStandalone | None = None,
 ) -> Project:
     """Generate a network as the example is split over boards: every one gets a layer."""
-    context = pipeline.Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
+    context = Context.load(model, boards, CostSettings(use_all=True), Console(quiet=True))
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     options = ProgramOptions(weights_counter=1, weights_key=key, weights_signer=signer, standalone=standalone)
     if structure:

@@ -20,6 +20,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import ToolError
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input, run_integer
@@ -74,7 +75,7 @@ def build_small_network(
     builder.node("Gemm", builder.constant(numbers.normal(size=(2304, 10)) / 16), builder.constant(np.zeros(10)))
     onnx.save(builder.model(), out / "small.onnx")
     np.savez(out / "samples.npz", x=numbers.normal(size=(32, 1, 16, 16)).astype(np.float32))
-    context = pipeline.Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
+    context = Context.load(out / "small.onnx", board_names, settings, Console(quiet=True))
     context = replace(context, programs=programs)
     split = pipeline.describe_split(context, pipeline.split_network(context, search))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")

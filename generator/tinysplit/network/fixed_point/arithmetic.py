@@ -1,5 +1,6 @@
 """The integer arithmetic of the kernels in NumPy, bit-exact with `firmware/common/fixed_point.h`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import frexp
 from typing import Literal, Self
@@ -62,9 +63,9 @@ class Requantization:
         outputs: IntArray = (products + self.offset(zero_point)) >> self.post_shift
         return outputs
 
-    def of_channels(self, channels: range) -> Self:
-        """Return the requantization of a range of output channels."""
-        return self if len(self.factors) == 1 else replace(self, factors=self.factors[channels.start : channels.stop])
+    def of_channels(self, channels: Sequence[int]) -> Self:
+        """Return the requantization of some output channels."""
+        return self if len(self.factors) == 1 else replace(self, factors=tuple(self.factors[c] for c in channels))
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,10 @@ class TfliteRequantization:
             outputs = halves_away((products + (1 << (UPPER_HALF - 1))) >> UPPER_HALF, shifts)
         return outputs + zero_point
 
-    def of_channels(self, channels: range) -> Self:
-        """Return the requantization of a range of output channels."""
-        own = slice(channels.start, channels.stop)
-        return replace(self, multipliers=self.multipliers[own], shifts=self.shifts[own])
+    def of_channels(self, channels: Sequence[int]) -> Self:
+        """Return the requantization of some output channels."""
+        multipliers, shifts = (tuple(values[c] for c in channels) for values in (self.multipliers, self.shifts))
+        return replace(self, multipliers=multipliers, shifts=shifts)
 
 
 def quantized_multiplier(ratio: float) -> tuple[int, int]:
