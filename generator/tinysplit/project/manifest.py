@@ -18,16 +18,7 @@ from tinysplit.boards.catalog import read_board_file
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import InputError, UsageError
-from tinysplit.common.file_schema import (
-    Count,
-    FileModel,
-    Hertz,
-    Number,
-    Seconds,
-    Watts,
-    first_mistake,
-    matching,
-)
+from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, Seconds, Watts, first_mistake, matching
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.input_files.texts import read_json_file
 from tinysplit.common.project_files import ELF_IN_PROJECT, MANIFEST_NAME, WEIGHTS_IN_PROJECT

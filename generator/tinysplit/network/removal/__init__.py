@@ -1,0 +1,1 @@
+"""Channels that a quantized network can lack: which, and the network without them."""
