@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.calibration.tflite_networks import tflite_networks
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
+from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Lookup
 from tinysplit_hil.calibration.calibrate import all_networks
 
@@ -23,3 +26,11 @@ def test_functions_go_to_other_processes(number: int) -> None:
     assert tables[0]
     for here, there in zip(*tables, strict=True):
         np.testing.assert_array_equal(here, there)
+
+
+@pytest.mark.parametrize("graph", tflite_networks(), ids=lambda graph: graph.name)
+def test_tflite_networks_round_all_their_sums_as_tensorflow_lite(graph: Graph) -> None:
+    quantized, _ = quantize_randomly(graph, 8)
+    weighted = [layer for layer in quantized.layers if layer.parameters]
+    rounded = [layer for layer in weighted if isinstance(layer.formats.requantization, TfliteRequantization)]
+    assert [layer.layer.name for layer in rounded] == [layer.layer.name for layer in weighted]

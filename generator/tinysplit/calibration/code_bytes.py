@@ -4,7 +4,6 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,11 @@ from elftools.elf.elffile import ELFFile
 from tinysplit.boards.board import Board
 from tinysplit.build.elf import WEIGHTS_SECTION
 from tinysplit.calibration.random_formats import quantize_randomly
+from tinysplit.calibration.tflite_networks import widths_of
 from tinysplit.codegen.layer_source import LayerSource, render_header, render_layer
 from tinysplit.codegen.platformio_ini import COMPILER, Flags, macros
 from tinysplit.common import package_files
 from tinysplit.common.alignment import aligned
-from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.kernels import DSP_CORES, candidates
 from tinysplit.kernels.code_parts import SharedFunction
@@ -37,7 +36,7 @@ def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     """Return the bytes of the parts of all kernels on the cores of the boards, and of the functions that they share."""
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
     with process_pool() as pool:
-        cases = list(product(networks, BIT_WIDTHS, boards))
+        cases = [(graph, bits, board) for graph in networks for bits in widths_of(graph) for board in boards]
         for of_case in pool.map(_network_samples, *zip(*cases, strict=True)):
             for kind, sample in of_case:
                 samples[kind].append(sample)

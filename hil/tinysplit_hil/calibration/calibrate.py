@@ -19,6 +19,7 @@ from tinysplit.calibration.fit import CostSample, validated_fit
 from tinysplit.calibration.networks import RANDOM_NETWORKS, calibration_networks, random_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.calibration.small_networks import SMALL_NETWORKS, small_network
+from tinysplit.calibration.tflite_networks import tflite_networks, widths_of
 from tinysplit.codegen.platformio_ini import Flags
 from tinysplit.common.choices import BIT_WIDTHS, VIRTUAL
 from tinysplit.common.errors import CheckFailedError, UsageError
@@ -73,7 +74,7 @@ class CalibrationRequest:
 
 def all_networks() -> tuple[Graph, ...]:
     """Return the networks of a calibration, large ones first."""
-    return (*map(random_network, RANDOM_NETWORKS), *calibration_networks())
+    return (*map(random_network, RANDOM_NETWORKS), *calibration_networks(), *tflite_networks())
 
 
 def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Console) -> CycleTable:
@@ -167,7 +168,8 @@ def _measured_layers(request: CalibrationRequest, table: CycleTable, messages: C
     cases = [
         (table, graph, bits, board, request.bench, request.kinds)
         for graph in request.networks
-        for bits in request.bits
+        for bits in widths_of(graph)
+        if bits in request.bits
         for board in request.boards
         if request.kinds is None or request.kinds & _kinds(graph, board.device.core, bits)
     ]
