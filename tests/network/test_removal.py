@@ -91,7 +91,7 @@ def extremes(quantized: QuantizedGraph) -> IntArray:
 
 def test_bounds_of_a_pointwise_convolution_are_those_of_its_integers() -> None:
     quantized = quantized_randomly(
-        NetworkBuilder("tight", Shape(1, 1, 2), 3).conv(2, activation=Activation()).graph(), 8, 1
+        NetworkBuilder("tight", Shape(1, 1, 2)).conv(2, activation=Activation()).graph(), 8, 1
     )
     x = np.array([(a, b) for a in range(-128, 128) for b in range(-128, 128)], np.int8).reshape(-1, 1, 1, 2)
     (values,) = all_outputs(quantized, x).values()

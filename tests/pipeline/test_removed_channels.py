@@ -15,7 +15,8 @@ from models.qdq_networks import Floats, Form, QdqBuilder
 G0 = ("--board", "nucleo_g071rb")
 X = np.random.default_rng(1).normal(size=(8, 3, 8, 8)).astype(np.float32)
 RNG = np.random.default_rng(2)
-WIDE, NARROW = (RNG.normal(size=shape).astype(np.float32) / 4 for shape in ((16, 3, 3, 3), (8, 16, 1, 1)))
+WIDE = (RNG.normal(size=(16, 3, 3, 3)) / 4).astype(np.float32)
+NARROW = (RNG.normal(size=(8, 16, 1, 1)) / 4).astype(np.float32)
 WIDE[4:12] = 0
 BIAS = np.where(np.arange(16) < 8, -0.5, 0.5).astype(np.float32)  # of ReLUs: channels 5 to 8 are 0, 9 to 12 are 0.5
 

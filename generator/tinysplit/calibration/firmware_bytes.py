@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tinysplit.calibration.program_bytes import program_parts
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import BIT_WIDTHS
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.units import KB
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable, FirmwareBytes
@@ -27,7 +29,10 @@ FLASH_STEP_BYTES = 64
 
 def firmware_bytes(table: CycleTable) -> dict[str, FirmwareBytes]:
     """Return what the firmware takes of each family: alone and for links at most, and the bytes of its parts."""
-    return {board.device.family: _bytes_on(table, board) for board in map(load_board, FAMILIES)}
+    boards = list(map(load_board, FAMILIES))
+    with process_pool() as pool:
+        found = [*pool.map(partial(_bytes_on, table), boards)]
+    return {board.device.family: own for board, own in zip(boards, found, strict=True)}
 
 
 def _bytes_on(table: CycleTable, board: Board) -> FirmwareBytes:

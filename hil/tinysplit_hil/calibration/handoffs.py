@@ -9,6 +9,7 @@ whole: the time of layers would contain that of streamed rows.
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import ToolError
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
@@ -78,20 +80,32 @@ class HandoffCycles:
         return -(-self.cut_bytes // LINK_PAYLOAD_BYTES)
 
 
-def measure_handoffs(table: CycleTable, board: Board) -> Iterator[HandoffCycles]:
-    """Yield the cycles of all networks on boards of a type, at both ends of a link by both drivers, and between two."""
+def measure_handoffs(table: CycleTable, board: Board) -> list[HandoffCycles]:
+    """Return the cycles of all networks on boards of a type, at both ends of a link by both drivers, between two."""
+    with process_pool() as pool:
+        return [*pool.map(partial(_measure, table, board), _cases())]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A network, and whether the board that is measured receives the tensor, sends it, or both."""
+
+    driver: LinkDriver
+    sizes: Sizes
+    receives: bool
+    sends: bool
+
+
+def _cases() -> Iterator[_Case]:
     for driver in OVERLAPPING:
         n_sizes = len(AT_SENDER) if driver is USUAL_DRIVER else 2
         for sends, sizes in ((True, AT_SENDER), (False, AT_RECEIVER)):
-            for each in sizes[:n_sizes]:
-                yield _measure(table, board, driver, each, receives=not sends, sends=sends)
-    for each in IN_THE_MIDDLE:
-        yield _measure(table, board, LinkDriver.DMA, each, receives=True, sends=True)
+            yield from (_Case(driver, each, receives=not sends, sends=sends) for each in sizes[:n_sizes])
+    yield from (_Case(LinkDriver.DMA, each, receives=True, sends=True) for each in IN_THE_MIDDLE)
 
 
-def _measure(
-    table: CycleTable, board: Board, driver: LinkDriver, sizes: Sizes, *, receives: bool, sends: bool
-) -> HandoffCycles:
+def _measure(table: CycleTable, board: Board, case: _Case) -> HandoffCycles:
+    driver, sizes, receives, sends = case.driver, case.sizes, case.receives, case.sends
     baud = min(BAUD, usual_driving(driver).highest_baud(board, board.link_uarts[0]))
     busy = BUSY_LAYERS[board.device.core] * (1 if baud == BAUD else SLOWER)
     net = NetworkBuilder("handoff", Shape(SIDE, SIDE, sizes.inputs))

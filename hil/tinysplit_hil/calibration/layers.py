@@ -26,7 +26,7 @@ from tinysplit_hil.bench.flash import flash_rig
 from tinysplit_hil.measure.measure import measure
 from tinysplit_hil.rig.rig import VirtualSettings, open_rig
 
-RUNS = 3  # of the one input of a network
+RUNS = 3  # of the one input of a network, where its times differ
 LONG_FIRST_LAYER = 200_000  # cycles: the host takes about 1000 from the first layer of a Cortex-M0+
 MOST_SPREAD = 0.05  # of the times of one layer with one input, relative to the shortest
 HOST_CYCLES = 1000  # of interrupts, which hit one of the first layers or another
@@ -40,6 +40,11 @@ class CalibrationBench:
     has_ideal_memory: bool = True
     timing: Path | None = None  # file with rules of virtual boards
     programmer: ProgrammerName = ProgrammerName.OPENOCD
+
+    @property
+    def run_count(self) -> int:
+        """How often a network runs: in ideal memory of virtual boards all runs take the same cycles."""
+        return 1 if self.rig == VIRTUAL and self.has_ideal_memory else RUNS
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ def run_layers(project: Project, folder: Path, x: IntArray, bench: CalibrationBe
     """
     flash_rig(project, folder, bench.rig, bench.programmer, Console(quiet=True))
     with open_rig(bench.rig, project, folder, VirtualSettings(bench.has_ideal_memory, bench.timing)) as rig:
-        times = measure(project, rig, np.repeat(x, RUNS, axis=0), fail_fast=True).layers
+        times = measure(project, rig, np.repeat(x, bench.run_count, axis=0), fail_fast=True).layers
     board = project.boards[0].title
     for time in times:
         layer = time.layer

@@ -5,7 +5,7 @@ layers before them take longer than the reply to START, whose interrupts would l
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -18,6 +18,7 @@ from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
+from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.protocol_limits import frames_of, last_frame_of
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
@@ -47,15 +48,17 @@ class TransferExcess:
     seconds: float
 
 
-def measure_links(table: CycleTable, boards: Sequence[Board]) -> Iterator[TransferExcess]:
-    """Yield transfers of all sizes between all pairs of `boards`, one of each family."""
-    for driver, sender, receiver, (stride, channels) in product(BAUDS, boards, boards, SIZES):
-        yield _measure(table, sender, receiver, driver, channels, stride)
+def measure_links(table: CycleTable, boards: Sequence[Board]) -> list[TransferExcess]:
+    """Return transfers of all sizes between all pairs of `boards`, one of each family."""
+    cases = [(table, *case) for case in product(BAUDS, boards, boards, SIZES)]
+    with process_pool() as pool:
+        return [*pool.map(_measure, *zip(*cases, strict=True))]
 
 
 def _measure(
-    table: CycleTable, sender: Board, receiver: Board, driver: LinkDriver, channels: int, stride: int
+    table: CycleTable, driver: LinkDriver, sender: Board, receiver: Board, size: tuple[int, int]
 ) -> TransferExcess:
+    stride, channels = size
     net = NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(WIDE).conv(WIDE).conv(channels, stride=stride)
     quantized, x = quantize_randomly(net.conv(1).graph(), 8)
     boards = sender, receiver
@@ -71,9 +74,8 @@ def _measure(
     return TransferExcess(sender, receiver, driver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
 
 
-def fit_links(measured: Iterable[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
+def fit_links(transfers: Sequence[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
     """Return the cycles at both ends that fit the measurements best, by family and driver."""
-    transfers = list(measured)
     by_driver = {driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in BAUDS}
     return {
         family: {driver.value: by_family[family] for driver, by_family in by_driver.items()}
