@@ -5,6 +5,7 @@
 enum {
   BYTES_OF_TWO = 56, /* of code, for a pair of values of two pixels */
   BYTES_OF_ONE = 36, /* the same for one pixel */
+  BYTES_MORE = 8, /* for weights as bytes */
   BLOCK = 4, /* output channels */
 };
 
@@ -20,12 +21,14 @@ DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_twice_of_one, WIDE, ONE, TWICE)
 DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_twice_of_two, WIDE, TWO, TWICE)
 DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_once_of_one, WIDE, ONE, ONCE)
 DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_once_of_two, WIDE, TWO, ONCE)
-DSP_CONV_ONE_PIXEL(dsp_conv_packed_one, PACKED)
-DSP_CONV_ONE_PIXEL(dsp_conv_wide_one, WIDE)
+DSP_CONV_ONE_PIXEL(dsp_conv_packed_one, PACKED, DSP_CONV_BODY)
+DSP_CONV_ONE_PIXEL(dsp_conv_bytes_one, BYTES, DSP_CONV_BYTES_BODY)
+DSP_CONV_ONE_PIXEL(dsp_conv_wide_one, WIDE, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved, PACKED, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_relu, PACKED, DSP_CONV_RELU_TWO_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_twice, PACKED, DSP_CONV_TWICE_TWO_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_once, PACKED, DSP_CONV_ONCE_TWO_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_bytes_interleaved, BYTES, DSP_CONV_BYTES_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_wide_interleaved, WIDE, DSP_CONV_BODY)
 
 /* A value in both halves of a word. */
@@ -64,7 +67,8 @@ static void begin(dsp_conv_run *run, const dsp_conv *layer, int32_t together, in
 }
 
 /* Where the unrolled loop begins, so that its last step is the last pair. */
-static int32_t entry(int32_t pairs, int32_t code_bytes) {
+static int32_t entry(const dsp_conv *layer, int32_t pairs, int32_t bytes) {
+  const int32_t code_bytes = bytes + (layer->flags & DSP_CONV_OF_BYTES ? BYTES_MORE : 0);
   return (DSP_CONV_UNROLLED - 1 - (pairs - 1) % DSP_CONV_UNROLLED) * code_bytes + 1;
 }
 
@@ -121,11 +125,11 @@ void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void
   two.rows_bytes = (layer->kernel_rows - 1) * two.row_bytes;
   two.x_step = 4 * step;
   two.any = layer->any_of_two;
-  two.entry = entry(pairs, BYTES_OF_TWO);
+  two.entry = entry(layer, pairs, BYTES_OF_TWO);
   begin(&one, layer, 1, pairs * layer->kernel_rows); /* its kernel rows are joined */
   one.x_step = 0;
   one.any = layer->any_of_one;
-  one.entry = entry(one.pairs, BYTES_OF_ONE);
+  one.entry = entry(layer, one.pairs, BYTES_OF_ONE);
   for (int32_t row = 0; row < layer->out_height; row++) {
     const int32_t top = row * layer->row_stride - layer->pad_top;
     uint8_t *y = (uint8_t *)output + row * layer->y_row * layer->y_bytes;

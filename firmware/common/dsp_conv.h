@@ -15,6 +15,7 @@ enum {
   DSP_CONV_INTERLEAVED = 2, /* strips hold two pixels word by word in turn */
   DSP_CONV_TWICE = 4, /* requantization as in TensorFlow Lite, with a multiplier and a shift for each channel */
   DSP_CONV_ONCE = 8,
+  DSP_CONV_OF_BYTES = 16, /* weights are bytes that do not share words: dsp_conv_pixels.h */
 };
 
 /* Pairs of values in an iteration of the inner loops. Twelve, with the rest of a block, fit 1 KB of cache. */
@@ -115,7 +116,8 @@ dsp_conv_widen dsp_conv_widen_grouped; /* fours in the order 0 2 1 3, as SXTB16 
 dsp_conv_widen dsp_conv_copy_halves; /* that of the input, of 16 bits */
 
 /* For one pixel, and for two interleaved ones. */
-dsp_conv_pixels dsp_conv_packed_one, dsp_conv_wide_one, dsp_conv_packed_interleaved, dsp_conv_wide_interleaved;
+dsp_conv_pixels dsp_conv_packed_one, dsp_conv_bytes_one, dsp_conv_wide_one;
+dsp_conv_pixels dsp_conv_packed_interleaved, dsp_conv_bytes_interleaved, dsp_conv_wide_interleaved;
 dsp_conv_pixels dsp_conv_packed_interleaved_relu; /* bytes from 0 to 127 without a zero point */
 dsp_conv_pixels dsp_conv_packed_interleaved_twice; /* bytes from -128 to 127 as in TensorFlow Lite */
 dsp_conv_pixels dsp_conv_packed_interleaved_once;

@@ -6,6 +6,7 @@
  *           SMLAD of such a word gives 256 times the sum of channel 1 plus that of channel 0; SXTB16 extracts the low
  *           bytes for the sum of channel 0 alone. 256 times the sum of channel 1 is the difference, which is exact if
  *           the sum fits 24 bits. So two channels share a word at the cost of one instruction;
+ *   bytes   the same two words with bytes that SXTB16 extracts for both channels: 8 bits a weight for sums of any size;
  *   wide    four words of 16-bit weights, one for each channel;
  *
  * then four factors, and for requantization as in TensorFlow Lite four shifts.
@@ -387,6 +388,9 @@
     DSP_CONV_ROUNDED_BODY(layout, count, rounding); \
   }
 
+/* The same from weights as bytes: outputs are those of wide ones. */
+#define DSP_CONV_BYTES_BODY(layout, count, sums) DSP_CONV_BODY(WIDE, count, sums)
+
 _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in the text above");
 
 #define DSP_CONV_FUNCTION(name, text) \
@@ -396,9 +400,9 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
       __attribute__((unused)) int32_t count) { \
     text; \
   }
-#define DSP_CONV_ONE_PIXEL(name, layout) \
+#define DSP_CONV_ONE_PIXEL(name, layout, body) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
-      name, DSP_CONV_BODY(layout, ONE, DSP_CONV_STEPS_ONE(layout)))
+      name, body(layout, ONE, DSP_CONV_STEPS_ONE(layout)))
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
       name, body(layout, TWO, DSP_CONV_STEPS_INTERLEAVED(layout)))
@@ -421,7 +425,7 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
   void name(const int16_t *x, const int32_t *w, void *y, const dsp_conv_run *run, int32_t count) { \
     dsp_conv_twin(x, w, y, run, count, DSP_CONV_##layout, together, distance, step); \
   }
-#define DSP_CONV_ONE_PIXEL(name, layout) DSP_CONV_TWIN(name, layout, 1, 0, 4)
+#define DSP_CONV_ONE_PIXEL(name, layout, body) DSP_CONV_TWIN(name, layout, 1, 0, 4)
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) DSP_CONV_TWIN(name, layout, 2, 4, 8)
 #define DSP_CONV_TWO_PIXELS(name, layout, body, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 #define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)

@@ -39,6 +39,24 @@
   "smlad r5, lr, r10, r5\n\t" \
   "smlad r9, lr, r11, r9\n\t"
 
+#define DSP_CONV_BYTES_TWO(distance, step) \
+  "ldr r12, [r1], #8\n\t" \
+  "ldr r11, [r0, #" distance "]\n\t" \
+  "ldr r10, [r0], #" step "\n\t" \
+  "sxtb16 lr, r12, ror #8\n\t" \
+  "sxtb16 r12, r12\n\t" \
+  "smlad r3, lr, r10, r3\n\t" \
+  "smlad r7, lr, r11, r7\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  "smlad r6, r12, r11, r6\n\t" \
+  "ldr r12, [r1, #-4]\n\t" \
+  "sxtb16 lr, r12, ror #8\n\t" \
+  "sxtb16 r12, r12\n\t" \
+  "smlad r5, lr, r10, r5\n\t" \
+  "smlad r9, lr, r11, r9\n\t" \
+  "smlad r4, r12, r10, r4\n\t" \
+  "smlad r8, r12, r11, r8\n\t"
+
 #define DSP_CONV_PACKED_ONE \
   "ldr r12, [r1], #8\n\t" \
   "ldr r10, [r0], #4\n\t" \
@@ -48,6 +66,19 @@
   "sxtb16 r12, r12\n\t" \
   "sxtb16 lr, lr\n\t" \
   "smlad r2, r12, r10, r2\n\t" \
+  "smlad r4, lr, r10, r4\n\t"
+
+#define DSP_CONV_BYTES_ONE \
+  "ldr r12, [r1], #8\n\t" \
+  "ldr r10, [r0], #4\n\t" \
+  "ldr lr, [r1, #-4]\n\t" \
+  "sxtb16 r6, r12, ror #8\n\t" \
+  "sxtb16 r12, r12\n\t" \
+  "sxtb16 r7, lr, ror #8\n\t" \
+  "sxtb16 lr, lr\n\t" \
+  "smlad r3, r6, r10, r3\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  "smlad r5, r7, r10, r5\n\t" \
   "smlad r4, lr, r10, r4\n\t"
 
 #define DSP_CONV_WIDE_ONE \

@@ -44,6 +44,25 @@
   "smlad r9, lr, r11, r9\n\t" \
   "ldr r11, [r0, #" distance "]\n\t"
 
+#define DSP_CONV_BYTES_TWO(distance, step, more) \
+  "sxtb16 lr, r12, ror #8\n\t" \
+  "sxtb16 r12, r12\n\t" \
+  "smlad r3, lr, r10, r3\n\t" \
+  "smlad r7, lr, r11, r7\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  more \
+  "smlad r6, r12, r11, r6\n\t" \
+  "sxtb16 r12, lr, ror #8\n\t" \
+  "sxtb16 lr, lr\n\t" \
+  "smlad r5, r12, r10, r5\n\t" \
+  "smlad r9, r12, r11, r9\n\t" \
+  "ldr r12, [r1, #8]!\n\t" \
+  "smlad r4, lr, r10, r4\n\t" \
+  "ldr r10, [r0, #" step "]!\n\t" \
+  "smlad r8, lr, r11, r8\n\t" \
+  "ldr r11, [r0, #" distance "]\n\t"
+
 #define DSP_CONV_PACKED_ONE \
   "sxtb16 r6, r12\n\t" \
   "smlad r3, r12, r10, r3\n\t" \
@@ -52,6 +71,19 @@
   "smlad r2, r6, r10, r2\n\t" \
   "ldr r12, [r1, #8]!\n\t" \
   "smlad r4, r7, r10, r4\n\t" \
+  "ldr r10, [r0, #4]!\n\t" \
+  "ldr lr, [r1, #4]\n\t"
+
+#define DSP_CONV_BYTES_ONE \
+  "sxtb16 r6, r12, ror #8\n\t" \
+  "sxtb16 r12, r12\n\t" \
+  "smlad r3, r6, r10, r3\n\t" \
+  "sxtb16 r7, lr, ror #8\n\t" \
+  "smlad r2, r12, r10, r2\n\t" \
+  "ldr r12, [r1, #8]!\n\t" \
+  "sxtb16 lr, lr\n\t" \
+  "smlad r5, r7, r10, r5\n\t" \
+  "smlad r4, lr, r10, r4\n\t" \
   "ldr r10, [r0, #4]!\n\t" \
   "ldr lr, [r1, #4]\n\t"
 
@@ -68,6 +100,7 @@
 
 /* What the first step reads. */
 #define DSP_CONV_PACKED_FIRST_ONE "ldr r10, [r0]\n\tldr r12, [r1]\n\tldr lr, [r1, #4]\n\t"
+#define DSP_CONV_BYTES_FIRST_ONE DSP_CONV_PACKED_FIRST_ONE
 #define DSP_CONV_WIDE_FIRST_ONE \
   "ldr r10, [r0]\n\tldr r6, [r1]\n\tldr r7, [r1, #4]\n\tldr r8, [r1, #8]\n\tldr r9, [r1, #12]\n\t"
 #define DSP_CONV_FIRST_VALUES(distance) "ldr r10, [r0]\n\tldr r11, [r0, #" distance "]\n\t"

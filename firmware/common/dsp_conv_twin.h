@@ -4,7 +4,7 @@
 
 #include "dsp_conv.h"
 
-enum { DSP_CONV_PACKED = 1, DSP_CONV_WIDE = 0 };
+enum { DSP_CONV_WIDE, DSP_CONV_PACKED, DSP_CONV_BYTES }; /* how weights lie: dsp_conv_pixels.h */
 
 static inline int32_t dsp_conv_twin_limit(int32_t value, uint32_t low, uint32_t high) {
   const int32_t least = dsp_twin_half(low, 0), most = dsp_twin_half(high, 0);
@@ -45,11 +45,20 @@ static inline void dsp_conv_twin_output(const int32_t *sums, int32_t channel, co
   }
 }
 
+/* The two weights of channel `i`, of the words of four channels. */
+static inline uint32_t dsp_conv_twin_weights(const int32_t *words, int32_t i, int32_t layout) {
+  const uint32_t word = (uint32_t)words[layout == DSP_CONV_WIDE ? i : i / 2];
+  if (layout == DSP_CONV_BYTES && i % 2) {
+    return dsp_twin_even_bytes(word >> 8 | word << 24);
+  }
+  return layout == DSP_CONV_WIDE || i % 2 ? word : dsp_twin_even_bytes(word);
+}
+
 /* All blocks of `pixels` pixels that are `distance` bytes apart, whose pairs are `step` bytes apart. Returns where the
  * first one's output ends.
  */
 static inline uint8_t *dsp_conv_twin_blocks(const int16_t *x, const int32_t *w, uint8_t *y, const dsp_conv_run *run,
-                                            int32_t is_packed, int32_t pixels, int32_t distance, int32_t step) {
+                                            int32_t layout, int32_t pixels, int32_t distance, int32_t step) {
   const int32_t is_rounded = run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE);
   if (run->tail == DSP_CONV_ANY && !run->any && !is_rounded) __builtin_trap(); /* the assembler calls it */
   while (w != run->end) {
@@ -61,14 +70,13 @@ static inline uint8_t *dsp_conv_twin_blocks(const int16_t *x, const int32_t *w, 
         for (int32_t pair = 0; pair < run->pairs; pair++) {
           const uint32_t values = dsp_load((const uint8_t *)x + row + pixel * distance + pair * step);
           for (int32_t i = 0; i < 4; i++) {
-            const uint32_t word = (uint32_t)own[is_packed ? i / 2 : i];
-            sums[i] = dsp_twin_dual(values, is_packed && i % 2 == 0 ? dsp_twin_even_bytes(word) : word, sums[i]);
+            sums[i] = dsp_twin_dual(values, dsp_conv_twin_weights(own, i, layout), sums[i]);
           }
-          own += is_packed ? 2 : 4;
+          own += layout == DSP_CONV_WIDE ? 4 : 2;
         }
       }
       for (int32_t i = 0; i < 4; i++) {
-        dsp_conv_twin_output(sums, i, own, is_packed, y + pixel * run->y_step, run);
+        dsp_conv_twin_output(sums, i, own, layout == DSP_CONV_PACKED, y + pixel * run->y_step, run);
       }
     }
     w = own + (is_rounded ? 8 : 4);
@@ -79,10 +87,10 @@ static inline uint8_t *dsp_conv_twin_blocks(const int16_t *x, const int32_t *w, 
 
 /* The same `count` times. */
 static inline void dsp_conv_twin(const int16_t *x, const int32_t *w, void *y, const dsp_conv_run *run, int32_t count,
-                                 int32_t is_packed, int32_t together, int32_t distance, int32_t step) {
+                                 int32_t layout, int32_t together, int32_t distance, int32_t step) {
   uint8_t *output = y;
   for (; count > 0; count--) {
-    output = dsp_conv_twin_blocks(x, w, output, run, is_packed, together, distance, step) + run->y_gap;
+    output = dsp_conv_twin_blocks(x, w, output, run, layout, together, distance, step) + run->y_gap;
     x += run->x_step / 2;
   }
 }

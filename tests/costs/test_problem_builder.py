@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from models.networks import tiny_cnn
+from models.networks import chain, dense, tiny_cnn
 from session.shared_models import MOBILENET, shared_model
 from splits.exhaustive import exhaustive_search
 from tinysplit.boards.board import Board
@@ -132,6 +133,15 @@ def test_costs_of_the_network_that_will_run() -> None:
         there_s = problem.transfer_seconds[1][0][1]
         assert problem.transfer_seconds[1] == ((0.0, there_s), (there_s, 0.0))
         assert there_s == pytest.approx(expected)
+
+
+def test_a_layer_whose_sums_may_need_more_than_24_bits_takes_a_byte_for_each_weight() -> None:
+    weights = np.random.default_rng(1).uniform(-1.0, 1.0, (80, 1280))
+    graph, board = chain(dense(weights, np.zeros(80))), load_board("nucleo_l412kb")
+    problem = make_problem(shipped_table(), graph, (board,), CostSettings())
+    flash_bytes = problem.devices[0].flash_bytes
+    assert weights.size < flash_bytes < 2 * weights.size
+    assert solve(problem).assignment == (0,)
 
 
 @pytest.mark.slow

@@ -39,9 +39,11 @@ DSP_CONV_ANY_PIXELS(wide_any_two, WIDE, TWO)
   DSP_CONV_ROUNDED_PIXELS(name##_once_two, layout, TWO, ONCE)
 ROUNDED(PACKED, packed)
 ROUNDED(WIDE, wide)
-DSP_CONV_ONE_PIXEL(packed_one, PACKED)
-DSP_CONV_ONE_PIXEL(wide_one, WIDE)
+DSP_CONV_ONE_PIXEL(packed_one, PACKED, DSP_CONV_BODY)
+DSP_CONV_ONE_PIXEL(bytes_one, BYTES, DSP_CONV_BYTES_BODY)
+DSP_CONV_ONE_PIXEL(wide_one, WIDE, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved, PACKED, DSP_CONV_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(bytes_interleaved, BYTES, DSP_CONV_BYTES_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(wide_interleaved, WIDE, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_relu, PACKED, DSP_CONV_RELU_TWO_BODY)
 DSP_CONV_TWO_PIXELS(packed_32_relu, PACKED, DSP_CONV_RELU_TWO_BODY, 32)
@@ -49,19 +51,22 @@ DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_twice, PACKED, DSP_CONV_TWICE_TWO
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_once, PACKED, DSP_CONV_ONCE_TWO_BODY)
 DSP_CONV_TWO_PIXELS(packed_32_twice, PACKED, DSP_CONV_TWICE_TWO_BODY, 32)
 DSP_CONV_TWO_PIXELS(packed_32, PACKED, DSP_CONV_BODY, 32)
+DSP_CONV_TWO_PIXELS(bytes_32, BYTES, DSP_CONV_BYTES_BODY, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
 #define ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
 #define ALL_STEPS(layout) ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
 DSP_CONV_SHORT_PIXELS(packed_short, PACKED, DSP_CONV_BODY, 32, ALL_STEPS(PACKED))
+DSP_CONV_SHORT_PIXELS(bytes_short, BYTES, DSP_CONV_BYTES_BODY, 32, ALL_STEPS(BYTES))
 DSP_CONV_SHORT_PIXELS(wide_short, WIDE, DSP_CONV_BODY, 32, ALL_STEPS(WIDE))
 
 enum { ONE, INTERLEAVED, LOOPED, SHORT };
 
 /* `rounding`: a flag of requantization as in TensorFlow Lite, or 0. */
-static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packed, int32_t walk, int32_t pairs,
+static void check(dsp_conv_pixels *function, void (*any)(void), int32_t layout, int32_t walk, int32_t pairs,
                   int32_t tail, int32_t is_high, int32_t y_bytes, int32_t rounding) {
-  const int32_t rows = walk >= LOOPED ? ROWS : 1, together = walk == ONE ? 1 : 2, code = walk == ONE ? 36 : 56;
-  const int32_t block_words = (rounding ? 12 : 8) + rows * pairs * (is_packed ? 2 : 4);
+  const int32_t rows = walk >= LOOPED ? ROWS : 1, together = walk == ONE ? 1 : 2;
+  const int32_t code = (walk == ONE ? 36 : 56) + (layout == DSP_CONV_BYTES ? 8 : 0);
+  const int32_t block_words = (rounding ? 12 : 8) + rows * pairs * (layout == DSP_CONV_WIDE ? 4 : 2);
   const int32_t last = DSP_CONV_UNROLLED - 1;
   dsp_conv_run run = {
     .end = w + BLOCKS * block_words, .y_step = BLOCKS * 4 * y_bytes,
@@ -87,7 +92,7 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
     if (!rounding) {
       if (left <= 4) w[i] = (int32_t)((uint32_t)w[i] >> factor_shift);
     } else if (place < 4) { /* biases, whose difference is a multiple of 256 where they share words */
-      w[i] = is_packed && place % 2 ? w[i - 1] + (w[i] >> 18) * 256 : w[i] >> 18;
+      w[i] = layout == DSP_CONV_PACKED && place % 2 ? w[i - 1] + (w[i] >> 18) * 256 : w[i] >> 18;
     } else if (left <= 4) { /* shifts */
       w[i] = any && w[i] & 64 ? w[i] & 31 : 3 + (w[i] & 7); /* without `any` outputs have to fit 16 bits */
       w[i] += rounding == DSP_CONV_ONCE && w[i] == 0;
@@ -98,46 +103,52 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t is_packe
   for (uint32_t i = 0; i < 256; i++) actual[i] = expected[i] = 0;
   function(x, w, actual, &run, COUNT);
   const int32_t distance = walk == INTERLEAVED ? 4 : 32, step = walk == INTERLEAVED ? 8 : 4;
-  dsp_conv_twin(x, w, expected, &run, COUNT, is_packed, together, distance, step);
+  dsp_conv_twin(x, w, expected, &run, COUNT, layout, together, distance, step);
   number++;
   for (uint32_t i = 0; i < 256; i++) {
     if (actual[i] != expected[i] && first_failure == 0) first_failure = number;
   }
 }
 
-#define CHECK_ROUNDED(layout, is_packed, name, flag) do { \
-  check(layout##_one, layout##_##name##_one, is_packed, ONE, pairs, DSP_CONV_ANY, 0, 1, flag); \
-  check(layout##_interleaved, layout##_##name##_two, is_packed, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, flag); \
-  check(layout##_32, layout##_##name##_two, is_packed, LOOPED, pairs, DSP_CONV_ANY, 0, 1, flag); \
-  check(layout##_short, layout##_##name##_two, is_packed, SHORT, 2, DSP_CONV_ANY, 0, 1, flag); \
+#define CHECK_ROUNDED(weights, layout, sums, name, flag) do { \
+  check(weights##_one, sums##_##name##_one, layout, ONE, pairs, DSP_CONV_ANY, 0, 1, flag); \
+  check(weights##_interleaved, sums##_##name##_two, layout, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, flag); \
+  check(weights##_32, sums##_##name##_two, layout, LOOPED, pairs, DSP_CONV_ANY, 0, 1, flag); \
+  check(weights##_short, sums##_##name##_two, layout, SHORT, 2, DSP_CONV_ANY, 0, 1, flag); \
 } while (0)
 
 static void check_rounded(int32_t pairs) {
-  CHECK_ROUNDED(packed, 1, twice, DSP_CONV_TWICE);
-  CHECK_ROUNDED(packed, 1, once, DSP_CONV_ONCE);
-  CHECK_ROUNDED(wide, 0, twice, DSP_CONV_TWICE);
-  CHECK_ROUNDED(wide, 0, once, DSP_CONV_ONCE);
-  check(packed_interleaved_twice, 0, 1, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
-  check(packed_interleaved_once, 0, 1, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
-  check(packed_32_twice, 0, 1, LOOPED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
+  CHECK_ROUNDED(packed, DSP_CONV_PACKED, packed, twice, DSP_CONV_TWICE);
+  CHECK_ROUNDED(packed, DSP_CONV_PACKED, packed, once, DSP_CONV_ONCE);
+  CHECK_ROUNDED(bytes, DSP_CONV_BYTES, wide, twice, DSP_CONV_TWICE);
+  CHECK_ROUNDED(bytes, DSP_CONV_BYTES, wide, once, DSP_CONV_ONCE);
+  CHECK_ROUNDED(wide, DSP_CONV_WIDE, wide, twice, DSP_CONV_TWICE);
+  CHECK_ROUNDED(wide, DSP_CONV_WIDE, wide, once, DSP_CONV_ONCE);
+  check(packed_interleaved_twice, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
+  check(packed_interleaved_once, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
+  check(packed_32_twice, 0, DSP_CONV_PACKED, LOOPED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
 }
 
 static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_bytes) {
   if (tail == DSP_CONV_POSITIVE && y_bytes == 1) { /* a ReLU without offset and cap */
-    check(packed_interleaved_relu, 0, 1, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
-    check(packed_32_relu, 0, 1, LOOPED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_interleaved_relu, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_32_relu, 0, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 1) {
-    check(packed_one, packed_any_one, 1, ONE, pairs, tail, is_high, y_bytes, 0);
-    check(packed_interleaved, packed_any_two, 1, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
-    check(packed_32, packed_any_two, 1, LOOPED, pairs, tail, is_high, y_bytes, 0);
-    check(packed_short, packed_any_two, 1, SHORT, 2, tail, is_high, y_bytes, 0);
+    check(packed_one, packed_any_one, DSP_CONV_PACKED, ONE, pairs, tail, is_high, y_bytes, 0);
+    check(packed_interleaved, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_32, packed_any_two, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_short, packed_any_two, DSP_CONV_PACKED, SHORT, 2, tail, is_high, y_bytes, 0);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 2) {
-    check(wide_one, wide_any_one, 0, ONE, pairs, tail, is_high, y_bytes, 0);
-    check(wide_interleaved, wide_any_two, 0, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
-    check(wide_32, wide_any_two, 0, LOOPED, pairs, tail, is_high, y_bytes, 0);
-    check(wide_short, wide_any_two, 0, SHORT, 2, tail, is_high, y_bytes, 0);
+    check(wide_one, wide_any_one, DSP_CONV_WIDE, ONE, pairs, tail, is_high, y_bytes, 0);
+    check(wide_interleaved, wide_any_two, DSP_CONV_WIDE, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(wide_32, wide_any_two, DSP_CONV_WIDE, LOOPED, pairs, tail, is_high, y_bytes, 0);
+    check(wide_short, wide_any_two, DSP_CONV_WIDE, SHORT, 2, tail, is_high, y_bytes, 0);
+    check(bytes_one, wide_any_one, DSP_CONV_BYTES, ONE, pairs, tail, is_high, y_bytes, 0);
+    check(bytes_interleaved, wide_any_two, DSP_CONV_BYTES, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(bytes_32, wide_any_two, DSP_CONV_BYTES, LOOPED, pairs, tail, is_high, y_bytes, 0);
+    check(bytes_short, wide_any_two, DSP_CONV_BYTES, SHORT, 2, tail, is_high, y_bytes, 0);
   }
 }
 

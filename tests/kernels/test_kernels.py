@@ -183,14 +183,39 @@ def random_large(rng: np.random.Generator) -> QuantizedLayer:
     return quantize_one(dense, (-1.0, 1.0), (-64.0, 64.0), 8)
 
 
-def test_flash_that_is_promised_holds_weights_that_cannot_share_words() -> None:
+def test_weights_of_eight_bits_take_a_byte_each_whether_words_are_shared_or_not() -> None:
     rng = np.random.default_rng(8)
     large = [random_large(rng) for _ in range(cases(quick=30, full=60, nightly=300))]
     for quantized in large:
         assert_promises_hold(quantized, "cortex-m4")
         assert_promises_hold(with_zero_points(rng, quantized), "cortex-m4")
     widths = [DualMac().context(quantized).weight_layout for quantized in large]
-    assert {"packed", "wide"} == set(widths)
+    assert {"packed", "bytes"} == set(widths)
+
+
+def test_sums_of_more_than_24_bits_equal_the_integer_reference(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    dense = Dense(
+        name="case",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(1, 1, 700),
+        weights=rng.choice([-1.0, 1.0], (6, 700)).astype(np.float32),
+        bias=rng.normal(size=6).astype(np.float32),
+    )
+    conv = Conv(
+        name="case",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(3, 5, 128),
+        weights=rng.choice([-1.0, 1.0], (6, 3, 3, 128)).astype(np.float32),
+        bias=rng.normal(size=6).astype(np.float32),
+        window=Window((3, 3), pads=Pads(1, 1, 1, 1)),
+    )
+    large = [quantize_one(layer, (-1.0, 1.0), (-64.0, 64.0), 8) for layer in (dense, conv)]
+    large += [*(with_zero_points(rng, each) for each in large), *(as_tflite(rng, each) for each in large)]
+    assert {DualMac().context(quantized).weight_layout for quantized in large} == {"bytes"}
+    assert_c_equals_the_reference(tmp_path, rng, large)
 
 
 def assert_promises_hold(quantized: QuantizedLayer, core: str) -> None:

@@ -13,6 +13,11 @@ _WIDENED_ROWS = {StripLayout.ROWS, StripLayout.ROWS_TWICE}
 _PADDED = {*_WIDENED_ROWS, StripLayout.DILATED, StripLayout.SOME_CHANNELS}
 
 
+def sums_layout(weight_layout: str) -> str:
+    """Return the layout of weights that has sums like this one: single bytes have those of wide weights."""
+    return "packed" if weight_layout == "packed" else "wide"
+
+
 def two_pixels(strips: Strips, weight_layout: str, variant: str) -> str:
     """Return the name of the inner loop for two pixels: a `variant` for the most frequent outputs, or of any."""
     return f"{SHARED_CODE}{weight_layout}_{strips.suffix}{variant and f'_{variant}'}"
@@ -55,4 +60,4 @@ def _library(strips: Strips, weight_layout: str, variant: str, any_outputs: str)
         yield f"{SHARED_CODE}{weight_layout}_one"
     for is_used, count in ((strips.pixels > 1 and not variant, "two"), (strips.out_size[1] % 2, "one")):
         if any_outputs and is_used:
-            yield f"{SHARED_CODE}{weight_layout}_{any_outputs}_of_{count}"
+            yield f"{SHARED_CODE}{sums_layout(weight_layout)}_{any_outputs}_of_{count}"

@@ -16,7 +16,7 @@ from tinysplit.kernels.base import Kernel, KernelContext, StraightCode
 from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work, sum_of
-from tinysplit.kernels.dsp.conv_code import DESCRIPTION_BYTES, SHARED_CODE, conv_code, two_pixels
+from tinysplit.kernels.dsp.conv_code import DESCRIPTION_BYTES, SHARED_CODE, conv_code, sums_layout, two_pixels
 from tinysplit.kernels.dsp.high_products import (
     LARGEST_HALF,
     Epilogue,
@@ -31,7 +31,6 @@ from tinysplit.kernels.memory_traffic import Loads, block_loads
 from tinysplit.kernels.row_order import RowOrder, usual_order
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
-from tinysplit.network.fixed_point.layer_formats import CLIPPED_SHARES
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.conv_transpose import ConvTranspose
@@ -42,15 +41,12 @@ BYTE_BITS, VALUE_BITS = 8, 16
 PIXELS = 2  # computed together
 UNROLLED, LONG_UNROLLED = 12, 32  # pairs of values in an iteration of the inner loop; on Cortex-M7
 GAP_BYTES = 4  # of code, between kernel rows
-PAIR_BYTES = 56  # of code, for a pair of values of two pixels (firmware/common/dsp_conv.c)
-BLOCK_BYTES = {"packed": 180, "wide": 200}  # of the rest of a block's code that is executed
+PAIR_BYTES = {"packed": 56, "bytes": 64, "wide": 56}  # of code, for two pixels (firmware/common/dsp_conv.c)
+BLOCK_BYTES = {"packed": 180, "bytes": 200, "wide": 200}  # of the rest of a block's code that is executed
 BLOCK = 4  # output channels computed together
 LARGEST_SCRATCH_BYTES = 8192
 LARGEST_OFFSET_BYTES = 4092  # of the address of a load instruction
 SHARED_SUM_LIMIT = 1 << 23  # of a channel that shares words of weights: see firmware/common/dsp_conv_pixels.h
-SURE_SUM_LIMIT = (
-    SHARED_SUM_LIMIT // 4 * 3
-)  # of products only: the rest is reserved for the bias, whose scale is not known yet
 LARGEST_WEIGHT = 127
 LARGEST_VALUE = 256  # distance of a byte from a zero point
 
@@ -72,7 +68,9 @@ class PartContext:
     @property
     def body(self) -> str:
         """The macro of firmware/common/dsp_conv_pixels.h for its outputs."""
-        return f"DSP_CONV_{self.variant.upper()}_TWO_BODY" if self.variant else "DSP_CONV_BODY"
+        if self.variant:
+            return f"DSP_CONV_{self.variant.upper()}_TWO_BODY"
+        return "DSP_CONV_BYTES_BODY" if "DSP_CONV_OF_BYTES" in self.flags else "DSP_CONV_BODY"
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,14 @@ class DualMacContext(KernelContext):
     """Template context: members of `dsp_conv` that all parts have."""
 
     epilogue: Epilogue
-    weight_layout: str  # "packed": two 8-bit channels share words; "wide": 16-bit weights
+    weight_layout: str  # "packed": two 8-bit channels share words; "bytes": not; "wide": 16-bit weights
     tail: str
     parts: tuple[PartContext, ...]
+
+    @property
+    def sums(self) -> str:
+        """The layout that has the same sums, by which functions that make outputs are named."""
+        return sums_layout(self.weight_layout)
 
     @property
     def any_outputs(self) -> str:
@@ -163,9 +166,10 @@ class DualMac(Kernel):
         if not _is_whole(layer) or not strips.is_short or not strips.has_own_loop:
             return None
         (height, width), rows = strips.out_size, strips.kernel_rows
-        weight_layout = "packed" if widths.x == BYTE_BITS and _surely_shares(layer) else "wide"
+        weight_layout = _expected_layout(layer, widths)
+        pair_bytes = rows * strips.pairs * PAIR_BYTES[weight_layout]
         return StraightCode(
-            size_bytes=rows * strips.pairs * PAIR_BYTES + (rows - 1) * GAP_BYTES + BLOCK_BYTES[weight_layout],
+            size_bytes=pair_bytes + (rows - 1) * GAP_BYTES + BLOCK_BYTES[weight_layout],
             passes=height * (width // PIXELS) * _blocks(layer.out_shape.channels),
             work={"two_pairs": rows * strips.pairs, **clamped_work(layer, {"two_blocks": 1})},
         )
@@ -179,21 +183,11 @@ class DualMac(Kernel):
 
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        """Count the zeros that fill blocks and pairs; 8 bits each only if provable.
+        """Count the zeros that fill blocks and pairs.
 
         Code costs are those of layers with one description, so those of further parts count here.
         """
-        return self._weights_bytes(layer, widths, shares=_surely_shares(layer))
-
-    @override
-    def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        # as if weights were not clipped
-        return self._weights_bytes(layer, widths, shares=_probably_shares(layer))
-
-    @staticmethod
-    def _weights_bytes(layer: Layer, widths: Widths, *, shares: bool) -> int:
-        weight_bytes = 1 if widths.x == BYTE_BITS and shares else VALUE_BITS // 8
-        total = 0
+        weight_bytes, total = widths.x // 8, 0
         for part in parts_of(layer):
             strips = part.strips(widths.x // 8)
             weights = strips.kernel_rows * 2 * strips.pairs * weight_bytes
@@ -213,7 +207,7 @@ class DualMac(Kernel):
 
     @override
     def context(self, quantized: QuantizedLayer) -> DualMacContext:
-        epilogue, weight_layout = _epilogue(quantized), "packed" if _shares_words(quantized) else "wide"
+        epilogue, weight_layout = _epilogue(quantized), _weight_layout(quantized)
         variant = _variant(epilogue, weight_layout, quantized)
         constants, parts = self.constants(quantized), []
         for index, part in enumerate(parts_of(quantized.layer)):
@@ -223,6 +217,7 @@ class DualMac(Kernel):
                 "DSP_CONV_INTERLEAVED": strips.are_interleaved,
                 "DSP_CONV_TWICE": epilogue.rounding == "twice",
                 "DSP_CONV_ONCE": epilogue.rounding == "once",
+                "DSP_CONV_OF_BYTES": weight_layout == "bytes",
             }
             own = PartContext(
                 part=part,
@@ -241,15 +236,15 @@ class DualMac(Kernel):
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        is_packed = widths.x == BYTE_BITS and _surely_shares(layer)
-        variant = layer.rounding or ("relu" if layer.activation.low == 0 else "") if is_packed else ""
-        return conv_code(parts_of(layer), widths, "packed" if is_packed else "wide", variant, layer.rounding)
+        weight_layout = _expected_layout(layer, widths)
+        variant = layer.rounding or ("relu" if layer.activation.low == 0 else "") if weight_layout == "packed" else ""
+        return conv_code(parts_of(layer), widths, weight_layout, variant, layer.rounding)
 
     @override
     def exact_code(self, quantized: QuantizedLayer) -> Code:
         # weights and formats decide which functions are shared
         widths, epilogue = Widths.of(quantized.formats), _epilogue(quantized)
-        weight_layout = "packed" if _shares_words(quantized) else "wide"
+        weight_layout = _weight_layout(quantized)
         variant = _variant(epilogue, weight_layout, quantized)
         return conv_code(parts_of(quantized.layer), widths, weight_layout, variant, self.context(quantized).any_outputs)
 
@@ -262,7 +257,7 @@ class DualMac(Kernel):
 def _epilogue(quantized: QuantizedLayer) -> Epilogue:
     """Return the requantization of sums; of two channels that share words, the second has 256 times the sum."""
     channels = np.arange(quantized.layer.out_shape.channels)
-    if _shares_words(quantized):
+    if _weight_layout(quantized) == "packed":
         return Epilogue.of(quantized, 8 * (channels % 2))
     return Epilogue.of(quantized, may_mask=quantized.formats.y.bits == VALUE_BITS)
 
@@ -333,8 +328,12 @@ def _part_constants(part: ConvPart, quantized: QuantizedLayer) -> IntArray:
     constants = quantized.constants
     weights = _ordered_weights(part, quantized)
     bias = _filled(part, part.bias(constants, quantized.formats.x.zero_point))
-    if _shares_words(quantized):
+    weight_layout = _weight_layout(quantized)
+    if weight_layout == "bytes":
+        weights[:, 0::2] &= 0xFF
+    if weight_layout != "wide":
         weights = weights[:, 0::2] + (weights[:, 1::2] << 8)
+    if weight_layout == "packed":
         bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
     words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
     epilogue = _epilogue(quantized)
@@ -367,38 +366,29 @@ def _ordered_weights(part: ConvPart, quantized: QuantizedLayer) -> IntArray:
     return ordered
 
 
-def _shares_words(quantized: QuantizedLayer) -> bool:
-    """Return whether two channels may share words of weights: all is 8 bits, and sums stay within 24 bits."""
+def _weight_layout(quantized: QuantizedLayer) -> str:
+    """Return the layout of weights: two channels share words if all is 8 bits, and sums stay within 24 bits."""
     formats = quantized.formats
-    if formats.weight_bits != BYTE_BITS or formats.x.bits != BYTE_BITS:
-        return False
+    if formats.x.bits != BYTE_BITS:
+        return "wide"
     bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))  # for any input
-    return bool(bounds.max() < SHARED_SUM_LIMIT)
+    return "packed" if bounds.max() < SHARED_SUM_LIMIT else "bytes"
 
 
-@lru_cache(maxsize=256)
-def _surely_shares(layer: Layer) -> bool:
-    """Return whether channels of `layer` will share words for any scales of weights and any zero point of the input.
-
-    The largest integers come from the smallest clipping limit, each rounded up or down.
-    """
-    inputs = layer.by_channel(layer.parameters["weights"]).shape[1]
-    if inputs * LARGEST_WEIGHT * LARGEST_VALUE < SURE_SUM_LIMIT:
-        return True
-    return _largest_sum(layer, min(CLIPPED_SHARES), rounding=1) < SURE_SUM_LIMIT
+def _expected_layout(layer: Layer, widths: Widths) -> str:
+    """Return the layout of weights as if none were clipped."""
+    if widths.x != BYTE_BITS:
+        return "wide"
+    return "packed" if _probably_shares(layer) else "bytes"
 
 
 @lru_cache(maxsize=256)
 def _probably_shares(layer: Layer) -> bool:
-    """Return whether channels of `layer` share words if no weight is clipped."""
-    return _surely_shares(layer) or _largest_sum(layer, 1.0, rounding=0) < SHARED_SUM_LIMIT
-
-
-def _largest_sum(layer: Layer, clipped_share: float, rounding: int) -> float:
-    """Return the largest sum of products; weights are clipped at this share of the largest, and rounded by so much."""
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
-    steps = np.abs(weights).max(axis=1, keepdims=True) * clipped_share / LARGEST_WEIGHT
+    if weights.shape[1] * LARGEST_WEIGHT * LARGEST_VALUE < SHARED_SUM_LIMIT:
+        return True
+    steps = np.abs(weights).max(axis=1, keepdims=True) / LARGEST_WEIGHT
     with np.errstate(invalid="ignore"):  # infinite weights are rejected later
-        integers = np.minimum(np.abs(weights) / np.maximum(steps, np.finfo(np.float64).tiny) + rounding, LARGEST_WEIGHT)
-    sums = [np.where(weights * sign >= 0, integers, rounding).sum(axis=1).max() for sign in (1, -1)]
-    return float(max(sums)) * LARGEST_VALUE
+        integers = weights / np.maximum(steps, np.finfo(np.float64).tiny)
+        sums = [np.maximum(sign * integers, 0).sum(axis=1).max() for sign in (1, -1)]
+    return bool(max(sums) * LARGEST_VALUE < SHARED_SUM_LIMIT)
