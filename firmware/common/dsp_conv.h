@@ -118,9 +118,10 @@ dsp_conv_widen dsp_conv_copy_halves; /* that of the input, of 16 bits */
 /* For one pixel, and for two interleaved ones. */
 dsp_conv_pixels dsp_conv_packed_one, dsp_conv_bytes_one, dsp_conv_wide_one;
 dsp_conv_pixels dsp_conv_packed_interleaved, dsp_conv_bytes_interleaved, dsp_conv_wide_interleaved;
-dsp_conv_pixels dsp_conv_packed_interleaved_relu; /* bytes from 0 to 127 without a zero point */
-dsp_conv_pixels dsp_conv_packed_interleaved_twice; /* bytes from -128 to 127 as in TensorFlow Lite */
-dsp_conv_pixels dsp_conv_packed_interleaved_once;
+/* Bytes from 0 to 127 without a zero point, and from -128 to 127 as in TensorFlow Lite. */
+dsp_conv_pixels dsp_conv_packed_one_relu, dsp_conv_packed_interleaved_relu;
+dsp_conv_pixels dsp_conv_packed_one_twice, dsp_conv_packed_interleaved_twice;
+dsp_conv_pixels dsp_conv_packed_one_once, dsp_conv_packed_interleaved_once;
 
 void dsp_conv_packed_any_of_one(void);
 void dsp_conv_packed_any_of_two(void);

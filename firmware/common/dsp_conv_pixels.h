@@ -163,18 +163,24 @@
 #define DSP_CONV_WIDE_LATE_TWO ""
 #ifndef DSP_DUAL_ISSUE
 #define DSP_CONV_OUTPUTS_PACKED_TWO DSP_CONV_OUTPUTS(PACKED, TWO)
-#define DSP_CONV_OUTPUTS_RELU_TWO \
-  DSP_CONV_PACKED_TRUE_TWO \
+#define DSP_CONV_OUTPUTS_RELU_TWO DSP_CONV_OUTPUTS_RELU(TWO)
+#define DSP_CONV_PACKED_LATE_TWO ""
+#endif
+
+/* The same for bytes from 0 to 127 without a zero point. */
+#define DSP_CONV_OUTPUTS_RELU(count) \
+  DSP_CONV_PACKED_TRUE_##count \
   "ldm r1!, {r10, r11, r12, lr}\n\t" \
-  DSP_CONV_UPPER_OF("r2", "r3", "r4", "r5") DSP_CONV_UPPER_OF("r6", "r7", "r8", "r9") \
-  DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5") DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9") \
-  DSP_CONV_PACKED_POSITIVE("r2", "r3", "r4", "r5") DSP_CONV_PACKED_POSITIVE("r6", "r7", "r8", "r9") \
+  DSP_CONV_EACH_##count(DSP_CONV_UPPER_OF("r2", "r3", "r4", "r5"), DSP_CONV_UPPER_OF("r6", "r7", "r8", "r9")) \
+  DSP_CONV_EACH_##count(DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5"), \
+                        DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9")) \
+  DSP_CONV_EACH_##count(DSP_CONV_PACKED_POSITIVE("r2", "r3", "r4", "r5"), \
+                        DSP_CONV_PACKED_POSITIVE("r6", "r7", "r8", "r9")) \
   "ldr r12, [sp, #4]\n\t" /* y */ \
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
   "ldr lr, [sp, #12]\n\t" /* end */ \
   "ldr.w r0, [sp]\n\t" /* x */
-#define DSP_CONV_PACKED_LATE_TWO ""
-#endif
+#define DSP_CONV_OUTPUTS_RELU_ONE DSP_CONV_OUTPUTS_RELU(ONE)
 
 /* The beginning of a function, to the sums of a block; */
 #define DSP_CONV_BEGIN \
@@ -251,41 +257,43 @@
     "b 8b\n\t" \
   )
 
-/* The same for two pixels of bytes from 0 to 127 without a zero point, known before: no offset, tail, or cap. */
-#define DSP_CONV_RELU_TWO_BODY(layout, count, sums) \
+/* The same for bytes from 0 to 127 without a zero point, known before: no offset, tail, or cap. */
+#define DSP_CONV_RELU_BODY(layout, count, sums) \
   __asm( \
     DSP_CONV_BEGIN \
     sums \
     "3:\n\t" \
-    DSP_CONV_OUTPUTS_RELU_TWO \
-    DSP_CONV_PACKED_STORE_SECOND \
+    DSP_CONV_OUTPUTS_RELU_##count \
+    DSP_CONV_EACH_##count("", DSP_CONV_PACKED_STORE_SECOND) \
     DSP_CONV_PACKED_STORE \
     DSP_CONV_NEXT \
   )
 
-/* The same for two pixels of bytes from -128 to 127, as in TensorFlow Lite. */
-#define DSP_CONV_ROUNDED_TWO_BODY(layout, sums, rounding) \
+/* The same for bytes from -128 to 127, as in TensorFlow Lite. */
+#define DSP_CONV_ROUNDED_WHOLE_BODY(layout, count, sums, rounding) \
   __asm( \
     DSP_CONV_BEGIN \
     sums \
     "3:\n\t" \
-    DSP_CONV_##layout##_TRUE_TWO \
+    DSP_CONV_##layout##_TRUE_##count \
     "ldm r1!, {r10, r11, r12, lr}\n\t" \
-    DSP_CONV_UPPER_##rounding(layout, "r2", "r3", "r4", "r5") \
-    DSP_CONV_UPPER_##rounding(layout, "r6", "r7", "r8", "r9") \
+    DSP_CONV_EACH_##count(DSP_CONV_UPPER_##rounding(layout, "r2", "r3", "r4", "r5"), \
+                          DSP_CONV_UPPER_##rounding(layout, "r6", "r7", "r8", "r9")) \
     "ldm r1!, {r10, r11, r12, lr}\n\t" \
     "ldr.w r0, [sp, #20]\n\t" /* offset */ \
-    DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r2", "r3", "r4", "r5") \
-    DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r6", "r7", "r8", "r9") \
-    DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5") DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9") \
-    DSP_CONV_PACKED_WHOLE("r2", "r3", "r4", "r5") DSP_CONV_PACKED_WHOLE("r6", "r7", "r8", "r9") \
+    DSP_CONV_EACH_##count(DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r2", "r3", "r4", "r5"), \
+                          DSP_CONV_ROUNDED(DSP_CONV_ROUND_##rounding, "r6", "r7", "r8", "r9")) \
+    DSP_CONV_EACH_##count(DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5"), \
+                          DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9")) \
+    DSP_CONV_EACH_##count(DSP_CONV_PACKED_WHOLE("r2", "r3", "r4", "r5"), \
+                          DSP_CONV_PACKED_WHOLE("r6", "r7", "r8", "r9")) \
     DSP_CONV_PLACES \
-    DSP_CONV_PACKED_STORE_SECOND \
+    DSP_CONV_EACH_##count("", DSP_CONV_PACKED_STORE_SECOND) \
     DSP_CONV_PACKED_STORE \
     DSP_CONV_NEXT \
   )
-#define DSP_CONV_TWICE_TWO_BODY(layout, count, sums) DSP_CONV_ROUNDED_TWO_BODY(layout, sums, TWICE)
-#define DSP_CONV_ONCE_TWO_BODY(layout, count, sums) DSP_CONV_ROUNDED_TWO_BODY(layout, sums, ONCE)
+#define DSP_CONV_TWICE_BODY(layout, count, sums) DSP_CONV_ROUNDED_WHOLE_BODY(layout, count, sums, TWICE)
+#define DSP_CONV_ONCE_BODY(layout, count, sums) DSP_CONV_ROUNDED_WHOLE_BODY(layout, count, sums, ONCE)
 
 /* What such a function calls for outputs of any kind: it stores them and returns where the first pixel's end in r12. */
 #define DSP_CONV_ANY_BODY(layout, count) \

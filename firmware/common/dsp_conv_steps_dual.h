@@ -63,15 +63,27 @@
   "smlad r8, lr, r11, r8\n\t" \
   "ldr r11, [r0, #" distance "]\n\t"
 
-#define DSP_CONV_PACKED_ONE \
+/* Two steps take turns: an even one loads r8, r9 and r11 for the next, an odd one r12, lr and r10. The last load of the
+ * even one and the first of the odd one issue together, so that both take nine cycles. They may begin with either.
+ */
+#define DSP_CONV_PACKED_STEPS \
   "sxtb16 r6, r12\n\t" \
   "smlad r3, r12, r10, r3\n\t" \
   "sxtb16 r7, lr\n\t" \
   "smlad r5, lr, r10, r5\n\t" \
   "smlad r2, r6, r10, r2\n\t" \
-  "ldr r12, [r1, #8]!\n\t" \
+  "ldr r8, [r1, #8]!\n\t" \
   "smlad r4, r7, r10, r4\n\t" \
+  "ldr r11, [r0, #4]!\n\t" \
+  "ldr r9, [r1, #4]\n\t" \
+  "ldr r12, [r1, #8]!\n\t" /* of the odd step */ \
+  "sxtb16 r6, r8\n\t" \
+  "smlad r3, r8, r11, r3\n\t" \
+  "sxtb16 r7, r9\n\t" \
+  "smlad r5, r9, r11, r5\n\t" \
+  "smlad r2, r6, r11, r2\n\t" \
   "ldr r10, [r0, #4]!\n\t" \
+  "smlad r4, r7, r11, r4\n\t" \
   "ldr lr, [r1, #4]\n\t"
 
 #define DSP_CONV_BYTES_ONE \
@@ -98,9 +110,13 @@
   "ldr r10, [r0, #4]!\n\t" \
   "ldr.w r9, [r1, #12]\n\t"
 
+#define DSP_CONV_BYTES_STEPS DSP_CONV_BYTES_ONE DSP_CONV_BYTES_ONE
+#define DSP_CONV_WIDE_STEPS DSP_CONV_WIDE_ONE DSP_CONV_WIDE_ONE
+
 /* What the first step reads. */
-#define DSP_CONV_PACKED_FIRST_ONE "ldr r10, [r0]\n\tldr r12, [r1]\n\tldr lr, [r1, #4]\n\t"
-#define DSP_CONV_BYTES_FIRST_ONE DSP_CONV_PACKED_FIRST_ONE
+#define DSP_CONV_BYTES_FIRST_ONE "ldr r10, [r0]\n\tldr r12, [r1]\n\tldr lr, [r1, #4]\n\t"
+#define DSP_CONV_PACKED_FIRST_ONE \
+  DSP_CONV_BYTES_FIRST_ONE "ldr r8, [r1]\n\tldr r11, [r0]\n\tldr r9, [r1, #4]\n\t"
 #define DSP_CONV_WIDE_FIRST_ONE \
   "ldr r10, [r0]\n\tldr r6, [r1]\n\tldr r7, [r1, #4]\n\tldr r8, [r1, #8]\n\tldr r9, [r1, #12]\n\t"
 #define DSP_CONV_FIRST_VALUES(distance) "ldr r10, [r0]\n\tldr r11, [r0, #" distance "]\n\t"
@@ -125,7 +141,8 @@
   "cmp r0, " free "\n\t" \
   "bne 2b\n\t"
 #define DSP_CONV_STEPS_ONE(layout) \
-  DSP_CONV_##layout##_FIRST_ONE DSP_CONV_ROW("r11", DSP_CONV_UNROLL(DSP_CONV_##layout##_ONE))
+  DSP_CONV_##layout##_FIRST_ONE \
+  DSP_CONV_ROW("r11", DSP_CONV_EIGHT(DSP_CONV_##layout##_STEPS) DSP_CONV_EIGHT(DSP_CONV_##layout##_STEPS))
 #define DSP_CONV_STEPS_INTERLEAVED(layout) \
   DSP_CONV_FIRST_TWO("4") \
   DSP_CONV_ROW("lr", DSP_CONV_UNROLL(DSP_CONV_##layout##_TWO("4", "8", "")))

@@ -45,11 +45,14 @@ DSP_CONV_ONE_PIXEL(wide_one, WIDE, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved, PACKED, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(bytes_interleaved, BYTES, DSP_CONV_BYTES_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(wide_interleaved, WIDE, DSP_CONV_BODY)
-DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_relu, PACKED, DSP_CONV_RELU_TWO_BODY)
-DSP_CONV_TWO_PIXELS(packed_32_relu, PACKED, DSP_CONV_RELU_TWO_BODY, 32)
-DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_twice, PACKED, DSP_CONV_TWICE_TWO_BODY)
-DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_once, PACKED, DSP_CONV_ONCE_TWO_BODY)
-DSP_CONV_TWO_PIXELS(packed_32_twice, PACKED, DSP_CONV_TWICE_TWO_BODY, 32)
+DSP_CONV_ONE_PIXEL(packed_one_relu, PACKED, DSP_CONV_RELU_BODY)
+DSP_CONV_ONE_PIXEL(packed_one_twice, PACKED, DSP_CONV_TWICE_BODY)
+DSP_CONV_ONE_PIXEL(packed_one_once, PACKED, DSP_CONV_ONCE_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_relu, PACKED, DSP_CONV_RELU_BODY)
+DSP_CONV_TWO_PIXELS(packed_32_relu, PACKED, DSP_CONV_RELU_BODY, 32)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_twice, PACKED, DSP_CONV_TWICE_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_once, PACKED, DSP_CONV_ONCE_BODY)
+DSP_CONV_TWO_PIXELS(packed_32_twice, PACKED, DSP_CONV_TWICE_BODY, 32)
 DSP_CONV_TWO_PIXELS(packed_32, PACKED, DSP_CONV_BODY, 32)
 DSP_CONV_TWO_PIXELS(bytes_32, BYTES, DSP_CONV_BYTES_BODY, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
@@ -124,6 +127,8 @@ static void check_rounded(int32_t pairs) {
   CHECK_ROUNDED(bytes, DSP_CONV_BYTES, wide, once, DSP_CONV_ONCE);
   CHECK_ROUNDED(wide, DSP_CONV_WIDE, wide, twice, DSP_CONV_TWICE);
   CHECK_ROUNDED(wide, DSP_CONV_WIDE, wide, once, DSP_CONV_ONCE);
+  check(packed_one_twice, 0, DSP_CONV_PACKED, ONE, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
+  check(packed_one_once, 0, DSP_CONV_PACKED, ONE, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
   check(packed_interleaved_twice, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
   check(packed_interleaved_once, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
   check(packed_32_twice, 0, DSP_CONV_PACKED, LOOPED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
@@ -131,6 +136,7 @@ static void check_rounded(int32_t pairs) {
 
 static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_bytes) {
   if (tail == DSP_CONV_POSITIVE && y_bytes == 1) { /* a ReLU without offset and cap */
+    check(packed_one_relu, 0, DSP_CONV_PACKED, ONE, pairs, tail, is_high, y_bytes, 0);
     check(packed_interleaved_relu, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
     check(packed_32_relu, 0, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
   }

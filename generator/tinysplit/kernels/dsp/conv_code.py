@@ -23,6 +23,11 @@ def two_pixels(strips: Strips, weight_layout: str, variant: str) -> str:
     return f"{SHARED_CODE}{weight_layout}_{strips.suffix}{variant and f'_{variant}'}"
 
 
+def one_pixel(weight_layout: str, variant: str) -> str:
+    """Return the name of the inner loop for a single pixel."""
+    return f"{SHARED_CODE}{weight_layout}_one{variant and f'_{variant}'}"
+
+
 def conv_code(parts: Sequence[ConvPart], widths: Widths, weight_layout: str, variant: str, any_outputs: str) -> Code:
     """Return the code of the parts of a layer; `any_outputs` names the function that others outputs take, if any."""
     shared: dict[str, SharedFunction] = {}
@@ -57,7 +62,7 @@ def _library(strips: Strips, weight_layout: str, variant: str, any_outputs: str)
     if strips.layout in _PADDED:
         yield "pad"
     if strips.out_size[1] % 2:
-        yield f"{SHARED_CODE}{weight_layout}_one"
-    for is_used, count in ((strips.pixels > 1 and not variant, "two"), (strips.out_size[1] % 2, "one")):
-        if any_outputs and is_used:
+        yield one_pixel(weight_layout, variant)
+    for is_used, count in ((strips.pixels > 1, "two"), (strips.out_size[1] % 2, "one")):
+        if any_outputs and is_used and not variant:
             yield f"{SHARED_CODE}{sums_layout(weight_layout)}_{any_outputs}_of_{count}"

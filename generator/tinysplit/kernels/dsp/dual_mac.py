@@ -16,7 +16,14 @@ from tinysplit.kernels.base import Kernel, KernelContext, StraightCode
 from tinysplit.kernels.code_parts import Code
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work, sum_of
-from tinysplit.kernels.dsp.conv_code import DESCRIPTION_BYTES, SHARED_CODE, conv_code, sums_layout, two_pixels
+from tinysplit.kernels.dsp.conv_code import (
+    DESCRIPTION_BYTES,
+    SHARED_CODE,
+    conv_code,
+    one_pixel,
+    sums_layout,
+    two_pixels,
+)
 from tinysplit.kernels.dsp.high_products import (
     LARGEST_HALF,
     Epilogue,
@@ -63,13 +70,14 @@ class PartContext:
     flags: tuple[str, ...]
     has_own_pixels: bool  # whether the inner loop for two pixels is generated for this layer
     two: str  # name of the function that has it
+    one: str  # of that for a single pixel
     variant: str  # of it for the most frequent outputs; empty: it takes any, by a function of their own
 
     @property
     def body(self) -> str:
         """The macro of firmware/common/dsp_conv_pixels.h for its outputs."""
         if self.variant:
-            return f"DSP_CONV_{self.variant.upper()}_TWO_BODY"
+            return f"DSP_CONV_{self.variant.upper()}_BODY"
         return "DSP_CONV_BYTES_BODY" if "DSP_CONV_OF_BYTES" in self.flags else "DSP_CONV_BODY"
 
 
@@ -228,6 +236,7 @@ class DualMac(Kernel):
                 flags=tuple(name for name, is_set in flags.items() if is_set),
                 has_own_pixels=strips.has_own_loop,
                 two=two_pixels(strips, weight_layout, variant),
+                one=one_pixel(weight_layout, variant),
                 variant=variant,
             )
             parts.append(own)

@@ -116,6 +116,7 @@ class DualMatMul(Kernel):
             flags=tuple(name for name, is_set in flags.items() if is_set),
             has_own_pixels=False,
             two="dsp_conv_wide_interleaved",
+            one="dsp_conv_wide_one",
             variant="",
         )
         return DualMatMulContext(
