@@ -5,20 +5,26 @@
 #include "device.h"
 #include "mpu.h"
 
-/* Of the linker script; what is weak is 0 where all code stays in flash. */
+/* Of the linker script; what is weak is 0 where code, or far constants, stay in flash. */
 extern uint32_t _sidata[], _sdata[], _edata[], _sbss[], _ebss[], _vectors[];
 extern uint32_t _ram_code_load[] __attribute__((weak));
 extern uint32_t _ram_code_start[] __attribute__((weak));
 extern uint32_t _ram_code_end[] __attribute__((weak));
+extern uint32_t _far_load[] __attribute__((weak));
+extern uint32_t _far_start[] __attribute__((weak));
+extern uint32_t _far_end[] __attribute__((weak));
 
 int main(void);
 
+static void copy(const uint32_t *from, uint32_t *to, const uint32_t *end) {
+  while (to < end) *to++ = *from++;
+}
+
 static void initialize_memory(void) {
-  const uint32_t *from = _sidata;
-  for (uint32_t *to = _sdata; to < _edata; to++) *to = *from++;
+  copy(_sidata, _sdata, _edata);
   for (uint32_t *to = _sbss; to < _ebss; to++) *to = 0;
-  from = _ram_code_load;
-  for (uint32_t *to = _ram_code_start; to < _ram_code_end; to++) *to = *from++;
+  copy(_ram_code_load, _ram_code_start, _ram_code_end);
+  copy(_far_load, _far_start, _far_end);
   __DSB(); /* before the first fetch of what was written */
   __ISB();
 }

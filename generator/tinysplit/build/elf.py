@@ -20,6 +20,7 @@ from tinysplit.common.tables import plain_table
 WEIGHTS_SECTION = ".weights"
 PLAIN_SECTION = ".weights_plain"  # of encrypted ones, in RAM
 EXTERNAL_SECTION = ".external"
+VARIABLES_SECTION, FAR_SECTION = ".data", ".weights_far"  # with constants that are in RAM from the start
 SPARE_STACK_BEGIN, STACK_BEGIN, STACK_END = "_spare_start", "_stack_start", "_estack"  # of linker.ld
 ARENA_SYMBOL = "network_arena"
 
@@ -29,7 +30,7 @@ _CODE = {"STT_FUNC", "STT_OBJECT"}  # functions, and descriptions of layers for 
 _KERNELS = "dsp_"  # prefix of functions that several layers share
 
 
-_WITH_ARRAYS = (WEIGHTS_SECTION, EXTERNAL_SECTION, PLAIN_SECTION)
+_WITH_ARRAYS = (WEIGHTS_SECTION, EXTERNAL_SECTION, PLAIN_SECTION, VARIABLES_SECTION, FAR_SECTION)
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,10 @@ class VectorsContext:
 class LinkerScriptContext:
     """The names of `board/linker.ld.j2`: memories, and the smallest stack in bytes.
 
-    `dma_memory` is a memory for the section `.dma`, None if there is none; `external` is a memory
-    for the constants of `external_layers`, `code_ram` that for the code of `ram_objects`, None if all stays in flash,
-    and `weights` the slots of the configuration file, if there is one.
+    `dma_memory` is a memory for the section `.dma`, None if there is none; `external` is a memory for the constants of
+    `external_layers`, `code_ram` that for the code of `ram_objects`, None if all stays in flash, and `weights` the
+    slots of the configuration file, if there is one. `flash_weights` are the input sections of constants that stay in
+    flash; of the others the start-up code copies `resident_weights`, behind variables, and the rest to `far_ram`.
     """
 
     board: Board
@@ -117,6 +118,9 @@ class LinkerScriptContext:
     dma_memory: Memory | None
     external: Memory | None
     external_layers: Sequence[int]  # numbers from 1
+    flash_weights: str
+    resident_weights: str
+    far_ram: Memory | None
     code_ram: CodeRam | None
     ram_objects: str
     weights: FlashSlots | None
@@ -370,10 +374,20 @@ def _vectors_source(firmware: BoardFirmware, handlers: Collection[str]) -> str:
     return render("board/vectors.c.j2", VectorsContext(device, sorted(own.values()), every, core_entries, entries))
 
 
+def _objects_of(layers: Collection[int]) -> str:
+    """Return the names of the object files of layers, from 0."""
+    return " ".join(f"*/layer_{number + 1:02}_*.o*" for number in sorted(layers))
+
+
+def _weights_but(layers: Collection[int]) -> str:
+    """Return the input sections of the constants of all layers but these."""
+    excluded = f"EXCLUDE_FILE({_objects_of(layers)}) " if layers else ""
+    return f"*({excluded}.weights {excluded}.weights.*)"
+
+
 def _linker_script(firmware: BoardFirmware, links: Sequence[LinkPort], handled: Collection[str]) -> str:
     board, code = firmware.board, firmware.code
     has_dma_section = any(link.dma for link in links) and board.dma.memory != board.near_memory
-    of_layers = tuple(f"*/layer_{number + 1:02}_*.o*" for number in code.layers)
     source = LinkerScriptContext(
         board=board,
         device=board.device,
@@ -384,8 +398,11 @@ def _linker_script(firmware: BoardFirmware, links: Sequence[LinkPort], handled: 
         dma_memory=board.dma.memory if has_dma_section else None,
         external=board.external.memory if board.external and firmware.external_layers else None,
         external_layers=[number + 1 for number in sorted(firmware.external_layers)],
+        flash_weights=_weights_but((*firmware.resident_layers, *firmware.far_layers)),
+        resident_weights=_weights_but(firmware.far_layers) if firmware.resident_layers else "",
+        far_ram=firmware.far_ram if firmware.far_layers else None,
         code_ram=None if code.in_ram is RamCode.NONE else board.code_ram,
-        ram_objects=" ".join(of_layers or _LAYER_OBJECTS),
+        ram_objects=_objects_of(code.layers) or " ".join(_LAYER_OBJECTS),
         weights=firmware.weights.slots if firmware.weights else None,
         unhandled=[_handler(each.name, handled) for each in board.device.interrupts if each.name not in handled],
         stack_bytes=STACK_BYTES,

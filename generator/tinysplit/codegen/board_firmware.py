@@ -18,8 +18,9 @@ class BoardFirmware:
     """What decides which files of the firmware a board gets, and what is in those that are generated from its facts.
 
     `links` are the link UARTs with their baud rates, in the order of the link indices in network.c. The constants of
-    `external_layers` (from 0) lie in the board's external memory, those of all layers with `weights` in the
-    configuration file, and those that are kept decrypted in `kept`, None: in `arena`.
+    `external_layers` (from 0) lie in the board's external memory, those of `resident_layers` in RAM from the start,
+    of `far_layers` in `far_ram`, those of all layers with `weights` in the configuration file, and those that are kept
+    decrypted in `kept`, None: in `arena`.
     """
 
     board: Board
@@ -30,6 +31,9 @@ class BoardFirmware:
     host: HostProtocol = HostProtocol.TINYSPLIT
     code: CodePlacement = IN_FLASH  # of the layers
     external_layers: Collection[int] = ()
+    resident_layers: Collection[int] = ()
+    far_layers: Collection[int] = ()
+    far_ram: Memory | None = None
     weights: BoardWeights | None = None  # None: in C arrays
     kept: Memory | None = None
     markers: MarkerPins | None = None  # pins that the firmware drives

@@ -46,7 +46,7 @@ def _constant_cycles(quantized: QuantizedGraph, index: int, board_plan: BoardPla
     """Return the cycles that constants cost in the time of a layer: of fused ones, the producer's copies all."""
     memory, graph = board_plan.memory, quantized.graph
     own = board_plan.constants.get(index)
-    waits = own.waits_in_flash if own and not own.is_copied else 0.0
+    waits = own.cost_cycles if own and not own.is_copied else 0.0
     if memory.producer(graph, index) is not None:
         return waits
     layers = (index, memory.consumer(graph, index)) if index in memory.fused else (index,)

@@ -48,7 +48,7 @@ def _live(board_plan: BoardPlan, number: int) -> Iterator[ProjectBuffer]:
 
 
 def _constants_in(constants: PlacedConstants | None) -> ConstantsIn:
-    if constants and (constants.is_copied or constants.decrypted is Decrypted.ONCE):
+    if constants and (constants.is_copied or constants.residence or constants.decrypted is Decrypted.ONCE):
         return ConstantsIn.RAM
     return ConstantsIn.EXTERNAL if constants and constants.is_external else ConstantsIn.FLASH
 

@@ -24,10 +24,9 @@ from tinysplit.common import package_files
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.project_files import MODEL_NAME, PARAMETERS_NAME, SPLIT_NAME
-from tinysplit.common.secret_key import SecretKey
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.constants import with_constants_in_ram, with_resident_constants
 from tinysplit.plan.decryption import with_decrypted_constants
 from tinysplit.plan.plan import Plan
 from tinysplit.project.chip_parts import check_application_parts
@@ -59,7 +58,7 @@ def generate(
     """
     baud, host_baud = bauds
     options = options.resolved(plans)
-    plans = [_with_constants(plan, quantized, options.weights_key) for plan in plans]
+    plans = [_with_constants(plan, quantized, options) for plan in plans]
     copies = [[BoardProgram.of(quantized, plan, own, host_baud, options) for own in plan.boards] for plan in plans]
     model_bytes, parameters = model.SerializeToString(), parameters_file(quantized)
     described = _described(quantized.graph, model_bytes, parameters)
@@ -87,11 +86,12 @@ def generate(
     return project
 
 
-def _with_constants(plan: Plan, quantized: QuantizedGraph, key: SecretKey | None) -> Plan:
-    """Return the plan with the places of constants that are copied or decrypted."""
-    if key is None:
-        return with_constants_in_ram(plan, quantized)
-    return with_decrypted_constants(plan, quantized, key.rounds, MOST_KEY_RAM_BYTES)
+def _with_constants(plan: Plan, quantized: QuantizedGraph, options: ProgramOptions) -> Plan:
+    """Return the plan with the places of constants that are copied, decrypted, or in RAM from the start."""
+    if options.weights_key:
+        return with_decrypted_constants(plan, quantized, options.weights_key.rounds, MOST_KEY_RAM_BYTES)
+    with_copies = with_constants_in_ram(plan, quantized)
+    return with_copies if options.weights_counter else with_resident_constants(with_copies, quantized)
 
 
 def _check_application(program: BoardProgram, folders: Sequence[Path]) -> None:

@@ -157,6 +157,13 @@ class Decrypted(Enum):
     EACH_TIME = "each time"
 
 
+class Residence(NamedTuple):
+    """Where constants lie that are in RAM from the start: next to the variables, or far, and the waits for them."""
+
+    is_far: bool
+    wait_cycles: float
+
+
 class ExternalReads(NamedTuple):
     """Cycles in which the external memory is read: by the kernel, or for a copy."""
 
@@ -179,6 +186,7 @@ class PlacedConstants:
     copy_cycles: float  # without waits
     copy_waits: float
     is_reused: bool = False  # the copy that another tile of the same layer made before
+    residence: Residence | None = None  # in RAM from the start of the program
     external: ExternalReads | None = None  # where the constants lie in the external memory, in place of the flash
     decrypted: Decrypted = Decrypted.NEVER
 
@@ -212,6 +220,8 @@ class PlacedConstants:
     @property
     def cost_cycles(self) -> float:
         """Cycles beside those of the kernel."""
+        if self.residence:
+            return self.residence.wait_cycles
         if self.is_reused:
             return 0.0
         return self.copy_cycles + self.copy_waits if self.is_copied else self.waits_in_flash
@@ -224,6 +234,9 @@ class PlacedConstants:
         waits = f"{self.waits_in_flash:.0f} cycles of waits"
         if self.decrypted is not Decrypted.NEVER:
             return self._decryption
+        if self.residence:
+            own = f", with {self.residence.wait_cycles:.0f} cycles of waits" if self.residence.wait_cycles else ""
+            return f"constants in RAM from the start{own}: {memory} would cost {waits}"
         if self.is_reused:
             return f"constants in RAM, where another part of the layer copied them: {memory} would cost {waits}"
         if self.is_copied:

@@ -1,7 +1,7 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import starmap
 from math import inf
@@ -15,10 +15,17 @@ from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.code_in_ram import CodeBytes, RamCode, choose_ram_code, remaining_waits
-from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_shared_constants
+from tinysplit.memory.constants_in_ram import (
+    ByteRange,
+    LayerConstants,
+    PlacedConstants,
+    Residence,
+    place_shared_constants,
+)
 from tinysplit.memory.external_weights import Movable, choose_external
 from tinysplit.memory.fusion_search import least_pair_bytes
 from tinysplit.memory.layout import Schedule, layer_ram_bytes
+from tinysplit.memory.resident_constants import ResidentRoom, far_ram, resident_rooms, with_residents
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -315,7 +322,35 @@ class KernelChoice:
         Next to the core, if they fit beside the tensors that are live while the layer runs on a board with the whole
         network.
         """
-        return self._constants(number, kernel, is_external=number in self.external)
+        placed = self._constants(number, kernel, is_external=number in self.external)
+        return replace(placed, residence=self._residences.get(number)) if placed else None
+
+    @cached_property
+    def _residences(self) -> Mapping[int, Residence]:
+        """Where constants lie that are expected in RAM from the start, on a board with the whole network."""
+        kernels = {number: self.kernel(number) for number in self.numbers}
+        found = {each: self._constants(each, own, is_external=each in self.external) for each, own in kernels.items()}
+        placed = {number: own for number, own in found.items() if own}
+        constants = {
+            number: self._read_constants(number, kernels[number], own.size_bytes) for number, own in placed.items()
+        }
+        sharing = dict.fromkeys(self._sharing(number, kernels[number]) for number in placed)
+        cycles = sum(starmap(self._kernel_cycles, kernels.items())) + sum(own.cost_cycles for own in placed.values())
+        arena_bytes = max(starmap(self.live_bytes, kernels.items()), default=0)
+        resident = with_residents(placed, constants, list(sharing), self._resident_rooms(arena_bytes), cycles)
+        return {number: own.residence for number, own in resident.items() if own.residence}
+
+    def _resident_rooms(self, arena_bytes: int) -> Sequence[ResidentRoom]:
+        """Return the RAM that an arena of the whole network, the firmware, links and code leave."""
+        board, near = self.board, self.board.near_memory
+        used_bytes = self.table.firmware[board.device.family].ram_bytes + LINKS_BYTES
+        arena, end = board.arena_memory(arena_bytes, used_bytes), near.end
+        has_code = self._ram_code is not RamCode.NONE
+        if has_code and board.code_ram:
+            kernels = {number: self._without_waits(number) for number in self.numbers}
+            end = min(end, board.code_ram.data_end(self.code_bytes(kernels).largest(self._ram_code)))
+        near_bytes = end - near.start - used_bytes - arena_bytes - board.read_ahead_bytes if arena == near else 0
+        return resident_rooms(board, near_bytes, far_ram(board, arena, arena_bytes, LINKS_BYTES, has_code=has_code))
 
     def _constants(self, number: int, kernel: Kernel, *, is_external: bool) -> PlacedConstants | None:
         layer = self.graph.layers[number]

@@ -10,6 +10,7 @@ from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import code_bytes
 from tinysplit.memory.constants_in_ram import LayerConstants, PlacedConstants, place_shared_constants
 from tinysplit.memory.external_weights import Movable, choose_external
+from tinysplit.memory.resident_constants import resident_rooms, with_residents
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
@@ -29,6 +30,23 @@ def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     with_copies = replace(board_plan, constants=copies, external=frozenset(outside))
     by_bytes = with_copies.stages_begin_bytes - board_plan.stages_begin_bytes
     return replace(with_copies, stages=board_plan.stages.moved(by_bytes))
+
+
+def with_resident_constants(plan: Plan, quantized: QuantizedGraph) -> Plan:
+    """Return the plan with constants that lie in RAM from the start of the program, where no copy was worth it."""
+    return replace(plan, boards=tuple(_with_residents(board_plan, quantized) for board_plan in plan.boards))
+
+
+def _with_residents(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
+    constants, core = dict(layer_constants(board_plan, quantized)), board_plan.board.device.core
+    cycles = sum(own.cost_cycles for own in board_plan.constants.values())
+    for number in board_plan.layers:
+        own, kernel = quantized.layers[number], board_plan.memory.kernels[number]
+        widths = Widths.of(own.formats)
+        cycles += kernel_cycles(board_plan.table, own.layer, core, widths, kernel, quantized=own)
+    sharing = list(sharing_layers(board_plan, quantized.graph, constants))
+    rooms = resident_rooms(board_plan.board, board_plan.free_near_bytes, board_plan.far_ram)
+    return replace(board_plan, constants=with_residents(board_plan.constants, constants, sharing, rooms, cycles))
 
 
 def _placed(

@@ -20,6 +20,7 @@ from tinysplit.memory.layout import BoardMemory, BufferId, Schedule
 from tinysplit.memory.link_memory import link_ram_bytes
 from tinysplit.memory.near_buffers import with_near_buffers
 from tinysplit.memory.optimize import plan_memory
+from tinysplit.memory.resident_constants import far_ram
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -81,6 +82,31 @@ class BoardPlan:
             end = min(end, code_ram.data_end(self.code.ram_bytes))
         used_bytes = self._firmware_bytes + self.near_arena_bytes + self.stages.size_bytes
         return ByteRange(0, end - memory.start - used_bytes - ahead_bytes)
+
+    @property
+    def free_near_bytes(self) -> int:
+        """Bytes next to the core that nothing takes."""
+        space, in_arena = self.constants_space, self.arena_memory == self.board.near_memory
+        end = self.stages_begin_bytes if in_arena else NEAR_BEGIN + self.near_arena_bytes
+        return max(0, space.end - end)
+
+    @property
+    def far_ram(self) -> Memory | None:
+        """RAM for constants beside that next to the core."""
+        buffers_bytes = len(self.links) * self.link_driving.buffer_bytes
+        has_code = self.code.memory is CodeMemory.RAM
+        return far_ram(self.board, self.arena_memory, self.arena_bytes, buffers_bytes, has_code=has_code)
+
+    def residents(self, *, are_far: bool) -> frozenset[int]:
+        """Return the layers whose constants lie in RAM from the start: in `far_ram`, or next to the variables."""
+        every = self.constants.items()
+        return frozenset(number for number, own in every if own.residence and own.residence.is_far == are_far)
+
+    @property
+    def resident_bytes(self) -> int:
+        """Bytes of these constants."""
+        own = (each for each in self.constants.values() if each.residence and not each.is_reused)
+        return sum(aligned(each.size_bytes) for each in own)
 
     @property
     def arena_bytes(self) -> int:

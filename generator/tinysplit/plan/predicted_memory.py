@@ -85,6 +85,7 @@ class PlannedProgram:
             WORD_BYTES * vectors + len(self.graph.name) + len(board.name) + len(board.device.name),
             plan.arena_bytes
             + plan.near_arena_bytes
+            + plan.resident_bytes
             + len(plan.links) * plan.link_driving.buffer_bytes
             + self.host_ram_bytes,
         )

@@ -1,0 +1,58 @@
+"""Constants in RAM from the start on virtual boards: bit-exact, in the RAM and the time that were predicted."""
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from models.onnx_builder import OnnxBuilder
+from programs.firmware_build import build_folder
+from tinysplit import pipeline
+from tinysplit.boards.board import CodeMemory
+from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.costs.settings import CostSettings
+from tinysplit.project.manifest import ConstantsIn
+from tinysplit.slices.settings import Search
+from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
+
+pytestmark = pytest.mark.slow
+
+QUIET = Console(quiet=True)
+SIZES = (320, 300, 310, 290)  # too large for the RAM next to the core, or before the code of the layers
+
+
+def large_layers(folder: Path) -> Path:
+    rng, builder = np.random.default_rng(5), OnnxBuilder((1, SIZES[0]))
+    for inputs, outputs in pairwise(SIZES):
+        weights = rng.normal(size=(outputs, inputs)) / np.sqrt(inputs)
+        builder.node("Gemm", builder.constant(weights), builder.constant(rng.normal(size=outputs)), transB=1)
+        builder.node("Relu")
+    return builder.save(folder)
+
+
+@pytest.mark.parametrize(("board", "code_memory"), [("nucleo_l4r5zi", CodeMemory.RAM), ("nucleo_h743zi", None)])
+def test_layers_that_read_weights_once_do_not_wait_for_flash(
+    board: str, code_memory: CodeMemory | None, tmp_path: Path
+) -> None:
+    model, samples = large_layers(tmp_path), tmp_path / "samples.npz"
+    np.savez(samples, x=np.random.default_rng(6).normal(size=(4, SIZES[0])).astype(np.float32))
+    context = pipeline.Context.load(model, (board,), CostSettings(code_memory=code_memory), QUIET)
+    split = pipeline.split_network(context, Search())
+    project = pipeline.generate_folder(context, pipeline.describe_split(context, split), samples, tmp_path / "out")
+    report = build_folder(project, tmp_path / "out")
+    report.check()
+    assert {layer.memory.constants_in for layer in project.layers} == {ConstantsIn.RAM}
+    (script,) = (tmp_path / "out").rglob("*.ld")
+    assert [script.read_text().count(word) for word in (") /* of layers that would wait", ".weights_far 0x")] == [1, 1]
+    measured = measure_folder(project, tmp_path / "out", samples, MeasureSettings(sample_count=2), QUIET)
+    assert measured.outputs.bit_exact
+    estimated_s = sum(layer.estimated_s for layer in project.layers)
+    assert measured.measurement.l_s.median == pytest.approx(estimated_s, rel=0.05)
+    seconds = sum(layer.seconds[0] for layer in split.problem.layers)
+    assert seconds == pytest.approx(estimated_s, rel=0.05)
+    in_file = replace(context, programs=ProgramOptions(weights_counter=1))
+    other = pipeline.generate_folder(in_file, pipeline.describe_split(context, split), samples, tmp_path / "in_file")
+    assert {layer.memory.constants_in for layer in other.layers} == {ConstantsIn.FLASH}
