@@ -52,6 +52,12 @@ class FileTime(_Part):
         return self.what, self.number, self.boards
 
     @property
+    def uncertainty(self) -> float:
+        """The share of the median by which the further end of its interval differs from it; 0 of a median of 0."""
+        away_s = max(self.median_high_s - self.median_s, self.median_s - self.median_low_s)
+        return away_s / self.median_s if self.median_s else 0.0
+
+    @property
     def title(self) -> str:
         """What the time is of, in words."""
         return title_of(self.what, self.number, self.name, self.boards)

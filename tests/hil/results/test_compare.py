@@ -14,6 +14,8 @@ from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.results.files import ResultFiles
 
 CHECK_FAILED = 1
+LONGEST_LINE = 80
+BOARDS = [{"name": "nucleo_l4r5zi_dbank0"}] * 2
 N = 9
 
 
@@ -30,7 +32,7 @@ def save(report: MeasureReport, path: Path, changes: Mapping[str, Any] | None = 
 
 
 def compare(*arguments: str) -> tuple[int, str, str]:
-    result = CliRunner(env={"COLUMNS": "100"}).invoke(app, ["compare", *arguments])
+    result = CliRunner(env={"COLUMNS": str(LONGEST_LINE)}).invoke(app, ["compare", *arguments])
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -112,6 +114,21 @@ def test_times_of_one_file_only_are_noted(report: MeasureReport, tmp_path: Path)
     code, out, _ = compare(before, save(report, tmp_path / "b.json", {"times": times}))
     assert code == 0
     assert "note: only before: cut 1 (1->2)" in out
+
+
+def test_the_table_and_the_notes_fit_80_columns(report: MeasureReport, tmp_path: Path) -> None:
+    slow, name = with_first_layer(report, 1234.5, noise=0.1).to_json(), "/".join(["block_12", "depthwise_conv2d"] * 4)
+    for time in slow["times"]:
+        time["name"] = time["name"] and name
+    before = save(report, tmp_path / "a.json")
+    times = {"times": [time for time in slow["times"] if time["what"] != "cut"]}
+    code, out, _ = compare(before, save(report, tmp_path / "b.json", {**times, "rig": "real", "boards": BOARDS}))
+    assert code == CHECK_FAILED
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= LONGEST_LINE
+    (layer,) = (line for line in lines if line.startswith("layer 1 "))
+    assert layer.split()[-1] == "slower"
+    assert "note: rig: virtual became real" in lines
 
 
 @pytest.mark.parametrize(
