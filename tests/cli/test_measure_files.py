@@ -27,6 +27,7 @@ def test_all_files() -> None:
     spans = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"] if event["ph"] == "X"]
     assert len(spans) == len(printed["timeline"]["estimated"]) + len(printed["timeline"]["measured"])
     assert "same" in run("compare", str(save), str(save))
+    assert all(board["device"]["device_id"] and board["compiler"].startswith("GCC: ") for board in printed["boards"])
     for path in paths:
         check_output_file(path)  # they are ours: the next measurement may write them again
 

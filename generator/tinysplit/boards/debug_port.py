@@ -61,6 +61,7 @@ class DebugPort:
     part: str  # "stm32g071rbt6"
     device_id: int
     idcode_address: int
+    protection_register: str  # the option register
     protection_address: int
     protection_shift: int
     registers: Mapping[str, int]  # addresses of option register, flash and clock settings by their names
@@ -103,6 +104,7 @@ def load_debug_port(name: str) -> DebugPort:
         part=device.name,
         device_id=file.debug.device_id,
         idcode_address=registers.idcode_address,
+        protection_register=registers.protection_register,
         protection_address=registers.protection_address,
         protection_shift=registers.protection_shift,
         registers={registers.protection_register: registers.protection_address, **registers.registers},

@@ -87,6 +87,14 @@ def read_elf(path: Path, device: Device, code_ram: CodeRam | None = None, extern
         return _sizes(elf, device, code_ram, external)
 
 
+def compiler_of(path: Path) -> str:
+    """Return the compiler of a program as it has noted it, "" where it has not. Raises ToolError when it is not ELF."""
+    with open_elf(path, ToolError, "build the project again") as elf:
+        comment = elf.get_section_by_name(".comment")
+        notes = comment.data().decode("ascii", "replace").split("\0") if comment else ()
+        return "; ".join(note for note in notes if note)
+
+
 def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None, external: Memory | None) -> ElfSizes:
     sections = list(elf.iter_sections())
     weights = {i: each.name for i, each in enumerate(sections) if each.name in _WITH_ARRAYS}

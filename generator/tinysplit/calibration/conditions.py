@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tinysplit.boards.board import Board, board_title
+from tinysplit.boards.device_identity import DeviceIdentity
 from tinysplit.build.compiler import compiler_version
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common import package_files
@@ -40,10 +41,10 @@ def firmware_sha256() -> str:
     return digest.hexdigest()
 
 
-def target_of(board: Board, *, has_ideal_memory: bool) -> CostTarget:
-    """Return what a calibration on `board` holds for."""
+def target_of(board: Board, *, has_ideal_memory: bool, device: DeviceIdentity | None = None) -> CostTarget:
+    """Return what a calibration on `board`, whose part is `device`, holds for."""
     memory = IDEAL_MEMORY if has_ideal_memory else _memory(board)
-    return CostTarget(board=board.name, core_hz=board.clock.core_hz, memory=memory)
+    return CostTarget(board=board.name, core_hz=board.clock.core_hz, memory=memory, device=device)
 
 
 def _memory(board: Board) -> str:

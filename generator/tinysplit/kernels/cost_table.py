@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
+from tinysplit.boards.device_identity import DeviceIdentity
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.protocol_limits import frames_of, last_frame_of
@@ -185,7 +186,7 @@ class MeasuredCurrents(FileModel):
 
 
 class CostTarget(FileModel):
-    """What the costs of a core were measured on: a board, its core clock, and its memory.
+    """What the costs of a core were measured on: a board, its core clock, its memory, and its part where it is known.
 
     Costs with `IDEAL_MEMORY` hold at every clock, as waits are computed.
     """
@@ -193,6 +194,7 @@ class CostTarget(FileModel):
     board: str
     core_hz: NonNegativeInt
     memory: str
+    device: DeviceIdentity | None = None
 
 
 class CycleTable(FileModel):

@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from tinysplit import __version__
+from tinysplit.boards.device_identity import DeviceIdentity
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import Count, Figure, FileModel, Hertz, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 
 SCHEMA_VERSION = 1
 _REMEDY = "write it anew with `tinysplit bench report`"
-Word = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
 class Verdict(StrEnum):
@@ -25,12 +25,9 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Identity(FileModel):
-    """What a board is: its registers by name, the clock against that of the host, and the program that ran."""
+class Identity(DeviceIdentity):
+    """What a board is: its part, the clock against that of the host, and the program that ran."""
 
-    device_id: Word
-    revision: Word
-    registers: Mapping[str, Word]
     core_hz: Hertz
     clock_ppm: Figure | None  # None where it could not be read
     clock_uncertainty_ppm: Figure | None

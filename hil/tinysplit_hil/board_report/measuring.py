@@ -7,9 +7,10 @@ from pathlib import Path
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import read_board_file
-from tinysplit.boards.debug_port import DEVICE_ID_MASK, load_debug_port
+from tinysplit.boards.debug_port import load_debug_port
+from tinysplit.boards.device_identity import IDCODE, DeviceIdentity
 from tinysplit.boards.devices import wait_state_limits
-from tinysplit.build.compiler import compiler_version
+from tinysplit.build.elf import compiler_of
 from tinysplit.codegen.board_report.piece import OFFSETS, Piece, Place, Special, Variant
 from tinysplit.codegen.board_report.pieces import pieces_of, variants_of
 from tinysplit.project.manifest import Project
@@ -95,7 +96,7 @@ def read_registers(client: ReportClient, boards: Mapping[int, Board]) -> Mapping
 def _registers(board: Board) -> Mapping[str, int]:
     port = load_debug_port(board.name)
     dwt = {} if board.device.core == "cortex-m0plus" else {"DWT_CTRL": _DWT_CTRL}
-    return {"DBGMCU_IDCODE": port.idcode_address, "CPUID": _CPUID, **dwt, **port.registers}
+    return {IDCODE: port.idcode_address, "CPUID": _CPUID, **dwt, **port.registers}
 
 
 def identity_of(
@@ -103,15 +104,13 @@ def identity_of(
 ) -> Identity:
     """Return what a board is, and the program that it ran."""
     board = project.board(number)
-    idcode = registers["DBGMCU_IDCODE"]
+    elf = board.built_elf(folder)
     return Identity(
-        device_id=idcode & DEVICE_ID_MASK,
-        revision=idcode >> 16,
-        registers=registers,
+        **DeviceIdentity.of(registers).model_dump(),
         core_hz=board.core_hz,
         clock_ppm=round(clock.ppm, 1) if clock else None,
         clock_uncertainty_ppm=round(clock.uncertainty_ppm, 1) if clock else None,
-        compiler=compiler_version(),
+        compiler=compiler_of(elf),
         project_hash=f"{project.project_hash:08x}",
-        elf_sha256=hashlib.sha256(board.built_elf(folder).read_bytes()).hexdigest(),
+        elf_sha256=hashlib.sha256(elf.read_bytes()).hexdigest(),
     )

@@ -37,6 +37,7 @@ from tinysplit_hil.calibration.code_waits import code_wait_table
 from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_fed_asleep, measure_handoffs
 from tinysplit_hil.calibration.layers import CalibrationBench, MeasuredLayer, measure_layers
 from tinysplit_hil.calibration.links import fit_links, measure_links
+from tinysplit_hil.rig.devices import read_devices
 
 CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
 LINKED_BOARDS = ("nucleo_f401re", "nucleo_g071rb", "nucleo_h743zi", "nucleo_l452re")  # of each family
@@ -91,9 +92,10 @@ def calibrate(request: CalibrationRequest, base: CycleTable | None, messages: Co
     table = base.model_copy(update={"cores": {**shipped.cores, **base.cores}}) if base else shipped
     kernels = _kernel_costs(request, table, messages)
     targets = dict(table.targets) if base or is_ideal else {}
+    devices = read_devices(request.bench.rig, {number: board.name for number, board in enumerate(request.boards, 1)})
     targets |= {
-        board.device.core: target_of(board, has_ideal_memory=is_ideal)
-        for board in request.boards
+        board.device.core: target_of(board, has_ideal_memory=is_ideal, device=devices.get(number))
+        for number, board in enumerate(request.boards, 1)
         if board.device.core in kernels
     }
     return table.model_copy(

@@ -1,5 +1,6 @@
 """Measures a generated folder on a rig: some samples one by one, then a stream of them, and the outputs of all."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from rich.console import Console
 
+from tinysplit.build.elf import compiler_of
 from tinysplit.build.folder import note_outdated
 from tinysplit.common.choices import DEFAULT_SAMPLE_COUNT, VIRTUAL
 from tinysplit.common.file_schema import in_range
@@ -31,6 +33,7 @@ from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.measure.stream import Stream, check_length, check_stream, stream
 from tinysplit_hil.measure.timeline.layer_parts import record_parts
 from tinysplit_hil.measure.timeline.report import record_timeline
+from tinysplit_hil.rig.devices import read_devices
 from tinysplit_hil.rig.rig import VirtualSettings, check_rig, open_rig
 
 SAMPLES_BEFORE_STREAM = 3  # run one at a time, for the times of layers and cuts
@@ -119,7 +122,15 @@ def measure_boards(
         indices = indices + streamed.samples
         outputs = np.concatenate([outputs, streamed.outputs])
     check = check_outputs(quantized, indices, outputs, integers, floats, samples.labels)
-    return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks)
+    devices = read_devices(settings.rig, project.numbered_names)
+    compilers = _compilers(project, folder)
+    return MeasureReport(project, measurement, check, streamed, timeline, parts, stacks, devices, compilers)
+
+
+def _compilers(project: Project, folder: Path) -> Mapping[int, str]:
+    """Return the compilers of the programs, by number; boards may run programs that are not there any more."""
+    elfs = {board.number: board.elf(folder) for board in project.boards}
+    return {number: compiler_of(elf) for number, elf in elfs.items() if elf.is_file()}
 
 
 def check_sample_numbers(samples: Samples, settings: MeasureSettings, n_boards: int) -> None:

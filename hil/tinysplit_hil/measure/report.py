@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from zlib import crc32
 
+from tinysplit.boards.device_identity import DeviceIdentity
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure.energy_report import TOO_SHORT, Energy
@@ -44,7 +45,8 @@ class MeasureReport:
     """A project, its measurement sample by sample, and the check of all outputs.
 
     `stream`: of a pipelined measurement; `timeline`: of inferences that were recorded after the samples; `parts`: of a
-    distributed network, what each board did for each layer in an inference of its own; `stacks`: by board number.
+    distributed network, what each board did for each layer in an inference of its own. By board number: `stacks`,
+    `devices`, as far as their probes read them, and the `compilers` of the programs that are there.
     """
 
     project: Project
@@ -54,6 +56,8 @@ class MeasureReport:
     timeline: TimelineReport | None = None
     parts: tuple[PartTimes, ...] = ()
     stacks: Mapping[int, StackUse] = field(default_factory=dict)
+    devices: Mapping[int, DeviceIdentity] = field(default_factory=dict)
+    compilers: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def estimated(self) -> Latency:
@@ -184,6 +188,8 @@ class MeasureReport:
                 "timer_hz": identities[board.number].timer_hz,
                 "measured_s": self.board_l_s(board.number),
                 **self._stack_json(board.number),
+                "device": device.model_dump() if (device := self.devices.get(board.number)) else None,
+                "compiler": self.compilers.get(board.number),
             }
             for board in self.project.boards
         ]

@@ -127,7 +127,7 @@ def _different(before: MeasurementFile, after: MeasurementFile) -> Iterator[str]
 
 def _notes(before: MeasurementFile, after: MeasurementFile) -> Iterator[str]:
     """Yield why times may differ though nothing has become slower."""
-    pairs: Mapping[str, tuple[object, object]] = {
+    pairs: dict[str, tuple[object, object]] = {
         "project": (f"{before.project_hash:08x}", f"{after.project_hash:08x}"),
         "boards": (before.board_names, after.board_names),
         "baud rate": (before.baud, after.baud),
@@ -136,7 +136,11 @@ def _notes(before: MeasurementFile, after: MeasurementFile) -> Iterator[str]:
         "tinysplit": (before.tinysplit_version, after.tinysplit_version),
         "calibration": (before.model.parameters_sha256[:8], after.model.parameters_sha256[:8]),
     }
-    yield from (f"{name}: {old} became {new}" for name, (old, new) in pairs.items() if old != new)
+    for old_board, new_board in zip(before.boards, after.boards, strict=True):
+        pairs[f"part of board {new_board.number}"] = (old_board.device, new_board.device)
+        pairs[f"compiler of board {new_board.number}"] = (old_board.compiler, new_board.compiler)
+    differing = {name: pair for name, pair in pairs.items() if None not in pair and pair[0] != pair[1]}
+    yield from (f"{name}: {old} became {new}" for name, (old, new) in differing.items())
     old, new = ({time.key: time.title for time in file.times} for file in (before, after))
     for where, titles in (("before", _only_in(old, new)), ("after", _only_in(new, old))):
         if titles:

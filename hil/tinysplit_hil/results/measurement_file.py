@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from tinysplit.boards.device_identity import DeviceIdentity
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import (
     Count,
@@ -72,9 +73,12 @@ class FileModelName(_Part):
 
 
 class FileBoard(_Part):
-    """A board."""
+    """A board, its part where it was read, and the compiler of its program where that was there."""
 
+    number: Number
     name: str
+    device: DeviceIdentity | None = None
+    compiler: str | None = None
 
 
 class FileFailure(_Part):

@@ -20,6 +20,7 @@ from tinysplit.calibration.conditions import (
 from tinysplit.calibration.fit import CostSample
 from tinysplit.calibration.project import plan_network
 from tinysplit.cli import calibrate as command
+from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import ToolError
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import PartCycles, shipped_table
@@ -32,6 +33,7 @@ from tinysplit.project.load import read_quantized
 from tinysplit_hil.calibration import calibrate as calibration
 from tinysplit_hil.calibration.code_waits import WaitingLayer, fit_waits
 from tinysplit_hil.calibration.layers import CalibrationBench, check_plausible, measured_layer, run_layers
+from tinysplit_hil.rig.devices import read_devices
 
 BOARD = "nucleo_g071rb"
 CORE = "cortex-m0plus"
@@ -73,7 +75,10 @@ def test_one_kernel_on_one_board(calibrated: tuple[dict[str, Any], Path]) -> Non
     assert fitted["quality"]["held_out"]["worst"] < 0.05
     low, high = fitted["quality"]["intervals"]["macc"]
     assert low <= fitted["costs"]["macc"] <= high
-    assert printed["targets"][CORE] == {"board": BOARD, "core_hz": 64_000_000, "memory": "ideal"}
+    target = printed["targets"][CORE]
+    device = target.pop("device")
+    assert target == {"board": BOARD, "core_hz": 64_000_000, "memory": "ideal"}
+    assert device == read_devices(VIRTUAL, {1: BOARD})[1].model_dump()
     own, shipped = read_calibration(path, [load_board(BOARD), load_board(OTHER)]), shipped_table()
     assert own.cores[CORE]["8"]["dense"].cycles["macc"] == fitted["costs"]["macc"]
     macc = shipped.cores[CORE]["8"]["dense"].cycles["macc"]

@@ -9,13 +9,14 @@ from typer.testing import CliRunner
 
 from commands.command_line import BAD_INPUT
 from rigs.fake_reports import GOOD, make_report, with_first_layer
+from tinysplit.boards.device_identity import IDCODE, DeviceIdentity
 from tinysplit.cli.app import app
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.results.files import ResultFiles
 
 CHECK_FAILED = 1
 LONGEST_LINE = 80
-BOARDS = [{"name": "nucleo_l4r5zi_dbank0"}] * 2
+BOARDS = [{"number": number, "name": "nucleo_l4r5zi_dbank0"} for number in (1, 2)]
 N = 9
 
 
@@ -108,6 +109,21 @@ def test_what_explains_a_change_is_noted(report: MeasureReport, tmp_path: Path) 
     ]
 
 
+def test_other_parts_and_compilers_are_noted_where_both_are_known(report: MeasureReport, tmp_path: Path) -> None:
+    parts = [DeviceIdentity.of({IDCODE: revision << 16 | 0x460, "FLASH_OPTR": 0xAA}) for revision in (0x2000, 0x2001)]
+    known = [
+        replace(report, devices={1: part}, compilers={1: compiler, 2: "GCC: 12"})
+        for part, compiler in zip(parts, ("GCC: 12", "GCC: 13"), strict=True)
+    ]
+    before, after = (save(each, tmp_path / f"{number}.json") for number, each in enumerate(known))
+    _, out, _ = compare(before, after)
+    assert " ".join(out[out.index("note:") :].split()) == (
+        "note: part of board 1: device id 0x460, revision 0x2000, FLASH_OPTR 0x000000aa became device id 0x460, "
+        "revision 0x2001, FLASH_OPTR 0x000000aa note: compiler of board 1: GCC: 12 became GCC: 13"
+    )
+    assert "note:" not in compare(before, save(report, tmp_path / "b.json"))[1]
+
+
 def test_times_of_one_file_only_are_noted(report: MeasureReport, tmp_path: Path) -> None:
     before = save(report, tmp_path / "a.json")
     times = [time for time in report.to_json()["times"] if time["what"] != "cut"]
@@ -135,7 +151,10 @@ def test_the_table_and_the_notes_fit_80_columns(report: MeasureReport, tmp_path:
     ("changes", "says"),
     [
         ({"bits": 16}, "(reversal, 16 bits) are of different networks: measure the same model and bits twice"),
-        ({"boards": [{"name": "nucleo_g071rb"}]}, "are of 2 boards and 1 board: compare splits over as many boards"),
+        (
+            {"boards": [{"number": 1, "name": "nucleo_g071rb"}]},
+            "are of 2 boards and 1 board: compare splits over as many boards",
+        ),
         ({"schema_version": 2}, "has version 2 of the measurement file, not 3: measure again"),
         ({"times": []}, "times needs 1 or more entries"),
     ],
