@@ -5,12 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from rich.console import Console
 
 from tinysplit.boards.board import board_title
-from tinysplit.boards.debug_port import FOR_EVER, UNPROTECTED, DebugPort, load_debug_port
+from tinysplit.boards.debug_port import DebugPort, load_debug_port
 from tinysplit.build.elf import check_memory
 from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport
@@ -27,23 +26,21 @@ from tinysplit.settings.programs import WEIGHTS, WEIGHTS_ONLY
 from tinysplit_hil.bench.empty_check import starts_program
 from tinysplit_hil.bench.flash_report import BoardResult, FlashReport
 from tinysplit_hil.bench.images import BOOT_S, RunningImage, running_images
+from tinysplit_hil.bench.parts import ProbedPart, check_parts
 from tinysplit_hil.bench.probe_images import check_compares, images_by_probe
-from tinysplit_hil.rig.commands import Command, run_command, side_by_side
+from tinysplit_hil.rig.commands import Command, run_command
 from tinysplit_hil.rig.labgrid_targets import programmer_of
 from tinysplit_hil.rig.programmers import (
     PROGRAMMERS,
     ProbeChoice,
     Programmer,
-    bank_command,
     failure,
     loader_command,
-    unlock_command,
 )
-from tinysplit_hil.rig.rig import check_rig, open_rig
+from tinysplit_hil.rig.rig import check_ports_open, check_rig, open_rig
 from tinysplit_hil.rig.rig_file import DISCOVER, RigFile, check_ports, read_rig_file, read_rig_of
 from tinysplit_hil.rig.rig_links import read_rig_of_project
 
-T = TypeVar("T")
 _Ask = Callable[[Iterable[int], float], dict[int, RunningImage]]  # of boards by number, and seconds to wait
 
 NOTHING_TO_FLASH = "virtual boards run their images without flashing"
@@ -63,7 +60,7 @@ class FlashTarget:
     @property
     def title(self) -> str:
         """Board and probe, as in messages."""
-        return f"{self.board.title} at probe {self.probe.title}"
+        return self.part.title
 
     def commands(self, programmer: Programmer) -> tuple[Command, ...]:
         """Return the commands that flash the board, in their order."""
@@ -72,9 +69,9 @@ class FlashTarget:
         return programmer.flash(self.port, self.elf, self.probe)
 
     @property
-    def registers(self) -> tuple[int, int]:
-        """Addresses of device id and option register."""
-        return self.port.idcode_address, self.port.protection_address
+    def part(self) -> ProbedPart:
+        """The part that it should have."""
+        return ProbedPart(self.board.number, self.probe, self.port)
 
 
 @dataclass(frozen=True)
@@ -118,13 +115,33 @@ def check_flashable(rig: str, names: Sequence[str], programmer: ProgrammerName) 
     check_rig(rig)
     if rig == VIRTUAL:
         return
-    numbered = dict(enumerate(names, 1))
-    file = read_rig_of(Path(rig), numbered)
+    file = read_rig_of(Path(rig), dict(enumerate(names, 1)))
     check_ports(Path(rig), file)
     if not file.runs_without_flashing:
-        probes = _probes(Path(rig), file, numbered)
-        chosen = programmer_of(Path(rig), file, PROGRAMMERS[programmer])
-        chosen.require([load_debug_port(name) for name in names], [*probes.values()])
+        parts, chosen = _parts(Path(rig), file, names), programmer_of(Path(rig), file, PROGRAMMERS[programmer])
+        chosen.require([part.port for part in parts], [part.probe for part in parts])
+
+
+def check_reachable(
+    rig: str, names: Sequence[str], host_baud: int, programmer: ProgrammerName, messages: Console
+) -> None:
+    """Raise what `check_flashable` does, and the errors of ports that cannot be opened, and of parts by their probes.
+
+    Of a rig where each board has a port.
+    """
+    check_flashable(rig, names, programmer)
+    if rig == VIRTUAL:
+        return
+    path, file = Path(rig), read_rig_file(Path(rig))
+    check_ports_open(path, dict(enumerate(names, 1)), host_baud)
+    if not file.runs_without_flashing:
+        check_parts(_parts(path, file, names), programmer_of(path, file, PROGRAMMERS[programmer]), messages)
+
+
+def _parts(rig_file: Path, rig: RigFile, names: Sequence[str]) -> list[ProbedPart]:
+    """Return the parts of boards with these names. Raises InputError where a board has no probe."""
+    probes = _probes(rig_file, rig, dict(enumerate(names, 1)))
+    return [ProbedPart(number, probe, load_debug_port(names[number - 1])) for number, probe in probes.items()]
 
 
 def flash_rig(
@@ -179,7 +196,7 @@ def planned_commands(
         (
             target,
             (
-                *((programmer.read(target.probe, target.registers),) if programmer.read else ()),
+                *((programmer.read(target.probe, target.part.registers),) if programmer.read else ()),
                 *target.commands(programmer),
             ),
         )
@@ -216,7 +233,7 @@ def flash_project(
         _check_programs([target for target in targets if target.weights], images)
         wanted = [target for target in targets if force or _is_wanted(target, images[target.board.number])]
         _check_external(wanted)
-        _check_parts(wanted, programmer, messages)
+        check_parts([target.part for target in wanted], programmer, messages)
         programmed = _program(wanted, programmer, messages)
         images |= _images_after(ask, programmed, messages)
     results = (
@@ -322,53 +339,6 @@ def _is_built(board: ProjectBoard, folder: Path) -> bool:
     return all(path.stat().st_mtime <= elf.stat().st_mtime for path in source_files(folder / board.directory))
 
 
-# Parts
-
-
-def _check_parts(targets: Sequence[FlashTarget], programmer: Programmer, messages: Console) -> None:
-    """Raise ToolError, before anything is written, unless each probe reaches the part that the image is for."""
-    if not (targets and programmer.read):
-        return
-    with steps(messages, f"reading the parts of {counted(len(targets), 'board')} with {programmer.name}"):
-        reasons = _each(programmer, targets, lambda target: _reason_against(target, programmer))
-    wrong = [f"{target.title}: {reason}" for target in targets if (reason := reasons[target.board.number])]
-    if wrong:
-        raise ToolError(f"no board was flashed: {'; '.join(wrong)}")
-
-
-def _reason_against(target: FlashTarget, programmer: Programmer) -> str | None:
-    try:
-        words = programmer.read_words(target.probe, target.registers)
-    except ToolError as error:
-        return error.message
-    port = target.port
-    idcode, options = (words.get(address) for address in target.registers)
-    if idcode is None:
-        return f"its device id cannot be read: is it a {port.board}? (`tinysplit bench discover` tells the part)"
-    if not port.is_part(idcode):
-        return (
-            f"the part has device id {idcode & 0xFFF:#x}, a {port.board} has {port.device_id:#x}:"
-            " put the [[board]]s of the rig file in the order of the project"
-        )
-    return None if options is None else reason_in_options(target, options)
-
-
-def reason_in_options(target: FlashTarget, options: int) -> str | None:
-    """Return what the option bytes of a part have against its image."""
-    port, flag = target.port, target.port.bank_flag
-    protection = port.protection(options)
-    if protection == FOR_EVER:
-        return "read-out protection level 2 is on, for ever: use another board"
-    if protection != UNPROTECTED:
-        return f"read-out protection is on: remove it, which erases the flash: {unlock_command(port, target.probe)}"
-    if flag and not flag.is_right(options):
-        return (
-            f"its option bit {flag.name} is {1 - flag.value}, that of a {port.board} is {flag.value}: set it, after"
-            f" which the flash has to be written anew: {bank_command(port, flag, target.probe)}"
-        )
-    return None
-
-
 # Programming
 
 
@@ -377,7 +347,7 @@ def _program(targets: Sequence[FlashTarget], programmer: Programmer, messages: C
     if not targets:
         return {}
     with steps(messages, f"flashing {counted(len(targets), 'board')} with {programmer.name}"):
-        return _each(programmer, targets, lambda target: _program_one(target, programmer))
+        return programmer.each({target.board.number: partial(_program_one, target, programmer) for target in targets})
 
 
 def _program_one(target: FlashTarget, programmer: Programmer) -> Programmed:
@@ -391,12 +361,6 @@ def _program_one(target: FlashTarget, programmer: Programmer) -> Programmed:
     except ToolError as error:
         return Programmed(seconds, str(error))
     return Programmed(seconds, None, starts_program(programmer, target.port, target.probe))
-
-
-def _each(programmer: Programmer, targets: Sequence[FlashTarget], call: Callable[[FlashTarget], T]) -> dict[int, T]:
-    """Call a function for each board, side by side where the programmer allows it; return its values by number."""
-    calls = {target.board.number: partial(call, target) for target in targets}
-    return side_by_side(calls, len(targets) if programmer.is_parallel else 1)
 
 
 def _images_after(ask: _Ask, programmed: Mapping[int, Programmed], messages: Console) -> dict[int, RunningImage]:

@@ -9,22 +9,26 @@ from typing import Self
 from rich.console import Console
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.board_report.piece import Piece
 from tinysplit.codegen.board_report.pieces import left_out, pieces_of
 from tinysplit.codegen.board_report.projects import generate_report
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
+from tinysplit.common.errors import ToolError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.clocks import ClockError
-from tinysplit_hil.bench.flash import flash_rig
+from tinysplit_hil.bench.flash import check_reachable, flash_rig
+from tinysplit_hil.bench.images import running_images
 from tinysplit_hil.board_report.client import ReportClient
 from tinysplit_hil.board_report.file import BoardResult, PieceCycles, ReportFile
 from tinysplit_hil.board_report.measuring import Cycles, Run, identity_of, measure_pieces, read_registers, runs_of
 from tinysplit_hil.board_report.rules import BASE, Bodies, Judge, Tables, TryOut, bodies_of
 from tinysplit_hil.board_report.timing_file import timing_text
 from tinysplit_hil.rig.rig import VirtualSettings, open_rig
+from tinysplit_hil.rig.rig_file import read_rig_file
 
 
 @dataclass(frozen=True)
@@ -48,10 +52,16 @@ class Bench:
     @classmethod
     def built(cls, boards: Sequence[Board], folder: Path, messages: Console, *, force: bool = False) -> Self:
         """Generate and build the program in `folder`. Raises the errors of both."""
-        project = generate_report(boards, folder, force=force)
-        build_folder(project, folder, messages)
+        bench = cls.generated(boards, folder, force=force)
+        build_folder(bench.project, folder, messages)
+        return bench
+
+    @classmethod
+    def generated(cls, boards: Sequence[Board], folder: Path, *, force: bool) -> Self:
+        """Generate the program in `folder`. Raises the errors of `generate_report`."""
         numbered = dict(enumerate(boards, 1))
-        return cls(project, folder, numbered, {number: runs_of(board) for number, board in numbered.items()})
+        runs = {number: runs_of(board) for number, board in numbered.items()}
+        return cls(generate_report(boards, folder, force=force), folder, numbered, runs)
 
 
 @dataclass(frozen=True)
@@ -71,12 +81,17 @@ def make_report(
     """Generate and build the program of a report in `folder`, flash it where boards do not run it, and measure.
 
     Raises InputError for a rig file, folder or timing file that cannot be used, ToolError where flashing or a board
-    fails.
+    fails; before anything is built where a board cannot be reached, or is another part.
     """
     from tinysplit_hil.board_report.virtual_values import rules_of  # noqa: PLC0415 (requires Unicorn)
 
     tables = dict(enumerate(rules_of(boards, settings.timing), 1))
-    bench = Bench.built(boards, folder, messages, force=force)
+    names = [board.name for board in boards]
+    check_reachable(settings.rig, names, host_baud_of(boards), settings.programmer, messages)
+    bench = Bench.generated(boards, folder, force=force)
+    if settings.rig != VIRTUAL and read_rig_file(Path(settings.rig)).runs_without_flashing:
+        _check_images(bench, settings.rig)
+    build_folder(bench.project, folder, messages)
     flash_rig(bench.project, folder, settings.rig, settings.programmer, messages)
     measured = _measure(bench, settings.rig, messages)
     virtual = measured.cycles
@@ -86,6 +101,19 @@ def make_report(
     with steps(messages, "comparing rules"):
         results = tuple(_result(bench, number, measured, virtual[number], tables[number]) for number in bench.boards)
     return ReportFile(rig="virtual" if measured.kind == "virtual" else "real", note=measured.note, boards=results)
+
+
+def _check_images(bench: Bench, rig: str) -> None:
+    """Raise ToolError for boards that run another image, and cannot be flashed."""
+    with open_rig(rig, bench.project, bench.folder) as opened:
+        images = running_images(bench.project, opened, bench.boards)
+    others = [bench.project.board(number).title for number, image in images.items() if not image.is_new]
+    if others:
+        raise ToolError(
+            f"{', '.join(others)} of {rig} {'runs' if len(others) == 1 else 'run'} another image, and cannot be "
+            f"flashed: `tinysplit build {bench.folder}`, then serve `tinysplit virtual {bench.folder} -o {rig}`; "
+            "with --debug they can be flashed"
+        )
 
 
 def _measure(bench: Bench, rig: str, messages: Console) -> _Measured:

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tinysplit.boards.debug_port import BankFlag, DebugPort
 from tinysplit.codegen.platformio_ini import COMPILER
@@ -12,11 +13,12 @@ from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.common.texts.quoting import shell_line, tcl_word
 from tinysplit.settings.measurement import PROGRAMMER
-from tinysplit_hil.rig.commands import Command, run_command
+from tinysplit_hil.rig.commands import Command, run_command, side_by_side
 from tinysplit_hil.rig.mass_storage import DRIVE, copy_to_drive
 
 OBJCOPY = COMPILER.replace("gcc", "objcopy")
 READ_LIMIT_S = 60.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ class Programmer:
             raise ToolError(f"{self.executable} is not on the PATH: {self.remedy}{instead}")
         if self.name is ProgrammerName.PYOCD:
             _require_packs(ports)
+
+    def each(self, calls: Mapping[int, Callable[[], T]]) -> dict[int, T]:
+        """Return what the calls for boards, by number, return: side by side where several of it may run at a time."""
+        return side_by_side(calls, max(1, len(calls)) if self.is_parallel else 1)
 
     def read_words(self, probe: ProbeChoice, addresses: Sequence[int]) -> Mapping[int, int]:
         """Return words of the part by address; those that cannot be read are missing.

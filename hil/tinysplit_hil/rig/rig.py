@@ -17,7 +17,7 @@ from tinysplit.settings.result_files import VCD
 from tinysplit_hil.rig.account import Account, Accounts
 from tinysplit_hil.rig.labgrid_targets import board_ports
 from tinysplit_hil.rig.ports import open_port
-from tinysplit_hil.rig.rig_file import ServedRig, read_rig_file
+from tinysplit_hil.rig.rig_file import ServedRig, read_rig_file, read_rig_of
 from tinysplit_hil.rig.rig_links import read_rig_of_project
 from tinysplit_hil.wire.client import BoardClient
 from tinysplit_hil.wire.request_port import Port
@@ -52,6 +52,15 @@ def check_rig(spec: str) -> None:
     from virtual_stm32 import library  # noqa: PLC0415 - as in _open_virtual()
 
     library()
+
+
+def check_ports_open(path: Path, names: Mapping[int, str], baud: int) -> None:
+    """Open the ports of a rig file, whose boards have these names, and close them. Raises the errors of `open_rig`."""
+    file = read_rig_of(path, names)
+    if file.virtual:
+        file.virtual.check_runs(path)
+    with board_ports(path, file) as every, _open_ports(dict(zip(names, _different(path, every), strict=True)), baud):
+        pass
 
 
 @dataclass(frozen=True)
@@ -105,7 +114,7 @@ def _open_virtual(project: Project, folder: Path, settings: VirtualSettings) -> 
     rig = project_rig(project, folder, has_ideal_memory=settings.has_ideal_memory, timing=settings.timing)
     with marker_trace(project, rig, settings.vcd), open_registered(name, rig) as virtual:
         urls = {board.number: f"virtual://{name}/{position}" for position, board in enumerate(project.boards)}
-        with _open_ports(project, urls) as ports:
+        with _open_ports(urls, project.host_baud) as ports:
             memory: Literal["real", "ideal"] = "ideal" if settings.has_ideal_memory else "real"
             accounts = partial(_accounts, project, virtual)
             yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual), accounts)
@@ -131,7 +140,7 @@ def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[R
         file.virtual.check_runs(path)
     with board_ports(path, file) as every:
         urls = dict(zip(project.numbered_names, _different(path, every), strict=True))
-        with _open_ports(project, urls) as ports:
+        with _open_ports(urls, project.host_baud) as ports:
             if file.virtual and shares_time:
                 served = _served(path, file.virtual, urls)
                 opened = {served[number]: port for number, port in ports.items()}
@@ -157,7 +166,7 @@ def _different(path: Path, urls: Sequence[str]) -> Sequence[str]:
 
 
 @contextmanager
-def _open_ports(project: Project, urls: Mapping[int, str]) -> Iterator[dict[int, serial.SerialBase]]:
+def _open_ports(urls: Mapping[int, str], baud: int) -> Iterator[dict[int, serial.SerialBase]]:
     """Open the ports `urls` of boards, by number."""
     with ExitStack() as stack:
-        yield {number: stack.enter_context(open_port(url, project.host_baud)) for number, url in urls.items()}
+        yield {number: stack.enter_context(open_port(url, baud)) for number, url in urls.items()}

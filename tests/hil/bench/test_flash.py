@@ -23,6 +23,7 @@ from tinysplit.cli.app import app
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
 from tinysplit_hil.bench.empty_check import UNPLUG
+from tinysplit_hil.bench.parts import ProbedPart, reason_in_options
 from tinysplit_hil.rig.programmers import ProbeChoice
 from tinysplit_hil.rig.rig_file import read_rig_file
 
@@ -220,14 +221,13 @@ def test_another_or_a_protected_part_is_named_before_anything_is_written(
     assert desk.flashed == []
 
 
-def test_a_flash_with_other_banks_is_named_with_the_command_that_sets_them(desk: Desk) -> None:
-    board, port = desk.project.board(1), load_debug_port("nucleo_l4r5zi_dbank0")
-    target = flash.FlashTarget(board, board.elf(desk.out), ProbeChoice(FIRST), port)
-    reason = flash.reason_in_options(target, 0xFFFFF8AA)
+def test_a_flash_with_other_banks_is_named_with_the_command_that_sets_them() -> None:
+    part = ProbedPart(1, ProbeChoice(FIRST), load_debug_port("nucleo_l4r5zi_dbank0"))
+    reason = reason_in_options(part, 0xFFFFF8AA)
     assert reason
     assert reason.startswith("its option bit DBANK is 1, that of a nucleo_l4r5zi_dbank0 is 0: set it, after which")
     assert reason.endswith(f"sn={FIRST} -ob DBANK=0")
-    assert flash.reason_in_options(target, 0xFFBFF8AA) is None
+    assert reason_in_options(part, 0xFFBFF8AA) is None
 
 
 def test_a_probe_that_vanished_is_named_before_anything_is_written(desk: Desk) -> None:
