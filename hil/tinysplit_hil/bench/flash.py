@@ -147,7 +147,7 @@ def _parts(rig_file: Path, rig: RigFile, names: Sequence[str]) -> list[ProbedPar
 def flash_rig(
     project: Project, folder: Path, rig: str, programmer: ProgrammerName, messages: Console
 ) -> FlashReport | None:
-    """Flash the boards of a rig that do not run the image of `folder` yet; None where boards are virtual.
+    """Flash the boards of a rig that do not run the image of `folder`, just built, yet; None where boards are virtual.
 
     Raises ToolError unless all boards run it then; the other errors are those of `flash_project`.
     """
@@ -156,7 +156,7 @@ def flash_rig(
     if read_rig_file(Path(rig)).runs_without_flashing:
         messages.print(f"{rig}: {NOTHING_TO_FLASH}", highlight=False, markup=False, soft_wrap=True)
         return None
-    report = flash_project(project, folder, Path(rig), PROGRAMMERS[programmer], messages)
+    report = flash_project(project, folder, Path(rig), PROGRAMMERS[programmer], messages, is_built=True)
     report.check()
     return report
 
@@ -213,20 +213,25 @@ def flash_project(
     *,
     force: bool = False,
     weights_only: bool = False,
+    is_built: bool = False,
 ) -> FlashReport:
     """Flash the boards that do not run the image of `folder` yet, or all with `force`, and look what they run then.
 
     With `weights_only`, the boards get their configuration files, and keep their programs, which have to be
     those of `folder`: nothing is built.
 
-    Builds the folder where an image is missing or older than its sources. Nothing is flashed unless all boards can be:
-    raises InputError for a rig file that cannot be used, CheckFailedError for an image that does not fit, ToolError for
-    a programmer, probe or port that is missing, another part, or one with read-out protection.
+    Builds the folder where an image is missing or older than its sources; with `is_built` not, as its caller, who may
+    hold the folder's lock, has built it. Nothing is flashed unless all boards can be: raises InputError for a rig file
+    that cannot be used, CheckFailedError for an image that does not fit, ToolError for a programmer, probe or port that
+    is missing, another part, or one with read-out protection.
     """
     targets = targets_of(project, folder, rig_file, weights_only=weights_only)
     programmer = programmer_of(rig_file, read_rig_file(rig_file), programmer)
     programmer.require([target.port for target in targets], [target.probe for target in targets])
-    sizes = _weights_bytes(targets, programmer) if weights_only else _image_bytes(project, folder, messages)
+    if not (weights_only or is_built or all(_is_fresh(board, folder) for board in project.boards)):
+        with locked_folder(folder):
+            build_folder(project, folder, messages)
+    sizes = _weights_bytes(targets, programmer) if weights_only else _image_bytes(project, folder)
     with _asker(project, folder, rig_file, targets, programmer) as ask:
         with steps(messages, f"asking {counted(len(targets), 'board')} what they run"):
             images = ask([target.board.number for target in targets], 0.0)
@@ -319,19 +324,15 @@ def _result(
 # Images
 
 
-def _image_bytes(project: Project, folder: Path, messages: Console) -> dict[int, int]:
-    """Return the bytes of each image in flash, by board. Builds where necessary."""
-    if all(_is_built(board, folder) for board in project.boards):
-        built = BuildReport.read(project, folder).boards
-    else:
-        with locked_folder(folder):
-            built = build_folder(project, folder, messages).boards
+def _image_bytes(project: Project, folder: Path) -> dict[int, int]:
+    """Return the bytes of each image in flash, by board. Raises CheckFailedError for one that does not fit."""
+    built = BuildReport.read(project, folder).boards
     for program in built:
         check_memory(program.board.title, program.sizes)
     return {program.board.number: program.sizes.flash.used_bytes for program in built}
 
 
-def _is_built(board: ProjectBoard, folder: Path) -> bool:
+def _is_fresh(board: ProjectBoard, folder: Path) -> bool:
     """Whether the image is there, and newer than all files that it is built from."""
     elf = board.elf(folder)
     if not elf.is_file():

@@ -30,7 +30,7 @@ class _Line:
     def __init__(self, rig: VirtualRig, index: int, port: OsPort) -> None:
         self.client_fd: int | None = None
         self._rig = rig
-        self._index = index
+        self.index = index
         self._port = port
         self._unread = bytearray()
         self.begin()
@@ -59,7 +59,7 @@ class _Line:
         is_listening = self.client_fd is not None
         while is_listening and self._free_ps - self._rig.time_ps < room_ps and (data := self._port.read()):
             self.taken += len(data)
-            self._rig.write(self._index, data)
+            self._rig.write(self.index, data)
             was_inside = self._decoder.is_inside_frame
             frames = list(self._decoder.feed(data))
             if frames or not was_inside:
@@ -69,7 +69,7 @@ class _Line:
 
     @property
     def _free_ps(self) -> int:
-        return self._rig.host_port(self._index).line_free_ps
+        return self._rig.host_port(self.index).line_free_ps
 
     @property
     def limit_ps(self) -> float:
@@ -78,7 +78,7 @@ class _Line:
 
     def deliver(self) -> None:
         """Pass on what the board has sent; without a client it is lost."""
-        received = self._rig.host_port(self._index).received
+        received = self._rig.host_port(self.index).received
         self._unread += received
         received.clear()
         if self.client_fd is None:
@@ -153,18 +153,22 @@ class Server:
         return [descriptor for descriptor in descriptors if descriptor is not None]
 
     def _look_for_clients(self) -> None:
-        have_gone = [line.look_for_client() for line in self._lines]
-        if any(have_gone):
+        have_gone = [line for line in self._lines if line.look_for_client()]
+        used = self._used_lines()
+        if any(line in have_gone for line in used):
             self._shared.limit_s = inf
-        if self._shared.is_power_up_requested and all(line.client_fd is not None for line in self._lines):
+        if self._shared.is_power_up_requested and all(line.client_fd is not None for line in used):
             self._power_up()
+
+    def _used_lines(self) -> list[_Line]:
+        """Return the lines of the client that shares the time."""
+        return [line for index, line in enumerate(self._lines) if self._shared.is_used(index)]
 
     def _power_up(self) -> None:
         self._rig.reset()
         for index, line in enumerate(self._lines):
             line.begin()
             self._shared.note_delivered(index, 0)
-            self._shared.note_written(index, 0)
         self._shared.time_s = self._shared.limit_s = 0.0
 
     def _run_freely(self, elapsed_ps: int) -> None:
@@ -187,7 +191,7 @@ class Server:
     def _run_limited(self, elapsed_ps: int) -> None:
         """Run the boards until bytes for the client arrive, at most as far as it lets them."""
         limit_ps = round(self._shared.limit_s * PS_PER_S)
-        has_all = all(line.taken == self._shared.written(index) for index, line in enumerate(self._lines))
+        has_all = all(line.taken == self._shared.written(line.index) for line in self._used_lines())
         self._wait_ms = _NO_WAIT_MS if has_all and limit_ps > self._rig.time_ps else _WAIT_MS
         if self._wait_ms:
             return
@@ -200,7 +204,7 @@ class Server:
         self._shared.time_s = self._rig.time_s
 
     def _has_bytes(self) -> bool:
-        return any(self._rig.host_port(index).received for index in range(len(self._lines)))
+        return any(self._rig.host_port(line.index).received for line in self._used_lines())
 
     def _deliver(self) -> None:
         for index, line in enumerate(self._lines):

@@ -5,8 +5,8 @@ those of virtual boards in its own process, however slow the two processes are.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import closing, contextmanager
 from math import inf
 from mmap import mmap
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Self
 from serial import SerialBase, SerialException
 
 from tinysplit.common.errors import ToolError
+from tinysplit.common.folder_lock import locked_boards
 from tinysplit_hil.wire.tasks import POLL_S
 
 STALL_S = 60.0  # real seconds within which the boards have to run on for one wait of the host
 _POWER_UP_S = -1.0  # as a limit: power up the boards at time 0
+_NOT_USED = -1  # as the bytes that the client has sent
 _MAGIC = b"sim-time"  # the first word of the file: only such a file is written to
 _WORD_BYTES = 8
 _TIME, _LIMIT, _COUNTS = 1, 2, 3  # its other words: doubles, from _COUNTS two for each port
@@ -78,9 +80,15 @@ class SharedTime:
         """Whether a client waits for the boards to be powered up."""
         return self.limit_s < 0
 
-    def request_power_up(self) -> None:
-        """Let the server power up the boards at time 0, which is the limit, too."""
+    def request_power_up(self, used: Container[int]) -> None:
+        """Let the server power up all boards at time 0, which is the limit, too, for a client of the `used` ports."""
+        for index in range(self.port_count):
+            self.note_written(index, 0 if index in used else _NOT_USED)
         self.limit_s = _POWER_UP_S
+
+    def is_used(self, index: int) -> bool:
+        """Whether the client that limits the time has this port."""
+        return self.written(index) != _NOT_USED
 
     def delivered(self, index: int) -> int:
         """Return how many bytes the server has passed on to the client of a port."""
@@ -172,8 +180,8 @@ def _wait_until(is_met: Callable[[], bool]) -> None:
 def share_time(path: Path, ports: Mapping[int, SerialBase]) -> Iterator[tuple[SimulatedClock, dict[int, SharedPort]]]:
     """Power up the boards whose file is `path`, and yield their clock and ports; they are free again at the end.
 
-    Ports are by the index of the server's board; `ports` are open. Raises ToolError when the boards do not run, or
-    `path` is not their file, which then stays as it is.
+    Ports are by the index of the server's board; `ports` are open. Raises ToolError when the boards do not run, another
+    process shares their time, or `path` is not their file, which then stays as it is.
     """
     try:
         shared = SharedTime(path)
@@ -182,12 +190,12 @@ def share_time(path: Path, ports: Mapping[int, SerialBase]) -> Iterator[tuple[Si
     if max(ports) >= shared.port_count:
         shared.close()
         raise ToolError(f"{path} is the time of other virtual boards: start `tinysplit virtual` again")
-    try:
-        shared.request_power_up()
-        _wait_until(lambda: shared.limit_s == 0)
-        for port in ports.values():
-            port.reset_input_buffer()
-        yield SimulatedClock(shared), {index: SharedPort(port, shared, index) for index, port in ports.items()}
-    finally:
-        shared.limit_s = inf
-        shared.close()
+    with closing(shared), locked_boards(path):
+        try:
+            shared.request_power_up(ports)
+            _wait_until(lambda: shared.limit_s == 0)
+            for port in ports.values():
+                port.reset_input_buffer()
+            yield SimulatedClock(shared), {index: SharedPort(port, shared, index) for index, port in ports.items()}
+        finally:
+            shared.limit_s = inf

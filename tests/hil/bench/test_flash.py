@@ -20,6 +20,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.build.report import BuildReport
 from tinysplit.cli.app import app
+from tinysplit.common.choices import ProgrammerName
+from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench import flash
 from tinysplit_hil.bench.empty_check import UNPLUG
@@ -283,6 +285,19 @@ def test_an_old_image_is_built_again(desk: Desk, monkeypatch: pytest.MonkeyPatch
     os.utime(source, (newer_s, newer_s))
     flash_boards(desk)
     assert built == [desk.out]
+
+
+def test_a_command_that_has_built_a_folder_and_holds_its_lock_flashes_it(desk: Desk) -> None:
+    """A program that is linked already stays as it is when its folder is generated again, with newer sources."""
+    elf = desk.project.board(2).elf(desk.out)
+    source = desk.out / desk.project.board(2).directory / "main.c"
+    source.touch()
+    os.utime(source, (elf.stat().st_mtime + 1,) * 2)
+    quiet = Console(quiet=True)
+    with locked_folder(desk.out):
+        report = flash.flash_rig(desk.project, desk.out, str(desk.rig), ProgrammerName.OPENOCD, quiet)
+    assert report
+    assert [board.is_skipped for board in report.boards] == [False, False]
 
 
 def test_without_the_programmer(desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -36,9 +36,10 @@ def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("echo"), load_board(BOARD), ECHO)
 
 
-def make_rig(elf: Path) -> VirtualRig:
-    rig = VirtualRig([VirtualBoard(load_board(BOARD), elf)], has_ideal_memory=True)
-    rig.set_baud(0, BAUD)
+def make_rig(elf: Path, count: int = 1) -> VirtualRig:
+    rig = VirtualRig([VirtualBoard(load_board(BOARD), elf)] * count, has_ideal_memory=True)
+    for index in range(count):
+        rig.set_baud(index, BAUD)
     return rig
 
 
@@ -46,11 +47,15 @@ def make_rig(elf: Path) -> VirtualRig:
 
 
 @contextmanager
-def served(elf: Path, port: OsPort, folder: Path) -> Iterator[Path]:
-    """Serve an echo on `port` in another thread; yields the file of the simulated time."""
-    path, stop = folder / "time", Event()
-    with closing(port), closing(SharedTime.create(path, 1)) as shared:
-        thread = Thread(target=Server(make_rig(elf), [port], shared, is_real_time=False).serve, args=(stop.is_set,))
+def served(elf: Path, port: OsPort, folder: Path, *others: OsPort) -> Iterator[Path]:
+    """Serve an echo on `port`, and on others, in another thread; yields the file of the simulated time."""
+    path, stop, ports = folder / "time", Event(), (port, *others)
+    with ExitStack() as stack:
+        for each in ports:
+            stack.enter_context(closing(each))
+        shared = stack.enter_context(closing(SharedTime.create(path, len(ports))))
+        server = Server(make_rig(elf, len(ports)), ports, shared, is_real_time=False)
+        thread = Thread(target=server.serve, args=(stop.is_set,))
         thread.start()
         try:
             yield path
@@ -129,6 +134,39 @@ def test_a_client_that_shares_the_time_stops_it(elf: Path, port: OsPort, tmp_pat
                 clock.wait(1)
                 clock.wait(1)
                 assert shared_port.read(10) == b"cd"
+
+
+def test_a_client_uses_one_of_two_boards(elf: Path, tmp_path: Path) -> None:
+    others = Pty(), Pty()
+    with served(elf, others[0], tmp_path, others[1]) as path:
+        for index, used in enumerate(others):
+            with open_client(used) as client, share_time(path, {index: client}) as (clock, shared_ports):
+                clock.wait(0.001)
+                shared_ports[index].write(b"a")
+                with open_client(others[1 - index]) as bystander:
+                    bystander.write(b"x")
+                clock.wait(1)
+                assert shared_ports[index].read(10) == b"b"
+                assert clock.now_s() == pytest.approx(0.001 + 20 / BAUD, abs=1e-5)
+
+
+def test_two_clients_do_not_share_the_time(elf: Path, tmp_path: Path) -> None:
+    others = Pty(), Pty()
+    with (
+        served(elf, others[0], tmp_path, others[1]) as path,
+        open_client(others[0]) as first,
+        open_client(others[1]) as second,
+        share_time(path, {0: first}) as (clock, shared_ports),
+    ):
+        with (
+            pytest.raises(ToolError, match=r"^the virtual boards are in use by another tinysplit command"),
+            share_time(path, {1: second}),
+        ):
+            pass
+        clock.wait(0.001)
+        shared_ports[0].write(b"a")
+        clock.wait(1)
+        assert shared_ports[0].read(10) == b"b"
 
 
 def test_time_that_is_not_shared_any_more(tmp_path: Path) -> None:
