@@ -1,6 +1,6 @@
 """`tinysplit bench report`: how true the virtual boards are to boards that somebody has."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,16 +16,26 @@ from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, ProgrammerOption
 from tinysplit.common import package_files
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
-from tinysplit.common.errors import UsageError
+from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
+from tinysplit.common.output_folder import check_output_folder
 from tinysplit.costs.settings import CostSettings
-from tinysplit.pipeline import RunRequest, run
+from tinysplit.network.samples import load_samples
+from tinysplit.pipeline import Context, RunRequest, run
 from tinysplit.settings.boards_and_links import BOARD
 from tinysplit.settings.measurement import RIG, TIMING
 from tinysplit.settings.result_files import OUT
 from tinysplit.settings.samples import SAMPLES
-from tinysplit_hil.board_report.file import LayerCycles, NetworkCycles, ReportFile, read_report, write_report
+from tinysplit_hil.bench.flash import NOTHING_TO_FLASH
+from tinysplit_hil.board_report.file import (
+    BoardResult,
+    LayerCycles,
+    NetworkCycles,
+    ReportFile,
+    read_report,
+    write_report,
+)
 from tinysplit_hil.board_report.report import ReportSettings, make_report
 from tinysplit_hil.board_report.tables import DEFAULT_THRESHOLD_PERCENT, check_report, print_report
 from tinysplit_hil.board_report.timing_file import adopt as adopt_report
@@ -34,8 +44,11 @@ from tinysplit_hil.rig.rig_file import names_in, read_rig_file, rig_text_of
 
 FOLDER = Path("board_report")
 _SAMPLE_COUNT = 3  # whose layers take the same cycles, but for interrupts
-_EXAMPLE = package_files.examples() / "tiny_cnn"
-_TINY_CNN = (_EXAMPLE / "tiny_cnn.onnx", _EXAMPLE / "samples.npz")
+_EXAMPLES = package_files.examples()
+_NETWORKS = (
+    (_EXAMPLES / "tiny_cnn" / "tiny_cnn.onnx", _EXAMPLES / "tiny_cnn" / "samples.npz"),
+    (_EXAMPLES / "keyword_spotting" / "keywords.onnx", _EXAMPLES / "keyword_spotting" / "calibration.npz"),
+)
 _TIMING = "Timing file with the rules that virtual boards have in the comparison; by default the shipped ones."
 
 
@@ -63,7 +76,8 @@ def report(
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     clock: Clock = ClockSource.HSI,
     network: Annotated[
-        Path | None, typer.Option(help="ONNX file of a network to measure beside Tiny-CNN, layer by layer.")
+        Path | None,
+        typer.Option(help="ONNX file of a network to measure beside those of the examples, layer by layer."),
     ] = None,
     samples: Annotated[Path | None, option(SAMPLES, "Samples of this network.")] = None,
     folder: Annotated[Path, typer.Option(help="Folder for the programs of the boards.")] = FOLDER,
@@ -82,7 +96,13 @@ def report(
         raise UsageError(f"--network and {SAMPLES} belong together: give both, or none")
     boards = tuple(each.with_clock(clock) for each in load_all(_names(rig, board)))
     settings = ReportSettings(str(rig), programmer, timing)
-    networks = [_TINY_CNN, *([(network, samples)] if network and samples else [])]
+    networks = [*_NETWORKS, *([(network, samples)] if network and samples else [])]
+    for model, inputs in networks:
+        names = [each.name for each in boards]
+        context = Context.load(model, names, CostSettings(), Console(quiet=True), clock)
+        load_samples(inputs, context.graph)
+        for number in range(1, len(boards) + 1):
+            check_output_folder(_folder_of(folder, number, model), force=force)
     with locked_folder(folder):
         made = make_report(boards, folder, settings, messages, force=force)
     made = _with_networks(made, networks, settings, clock, folder, force=force)
@@ -102,9 +122,10 @@ def _with_networks(
     *,
     force: bool,
 ) -> ReportFile:
-    """Return a report with the cycles of networks; boards that cannot be flashed with them do without."""
+    """Return a report with the cycles of networks; boards that cannot be flashed, or have no room, do without."""
     if settings.rig != VIRTUAL and read_rig_file(Path(settings.rig)).runs_without_flashing:
-        return made
+        why_not = dict.fromkeys((model.stem for model, _ in networks), NOTHING_TO_FLASH)
+        return made.model_copy(update={"boards": tuple(_without(board, why_not) for board in made.boards)})
     boards = []
     for number, board in enumerate(made.boards, 1):
         with TemporaryDirectory() as temporary:
@@ -114,20 +135,25 @@ def _with_networks(
                 alone.write_text(rig_text_of(Path(rig), number), encoding="utf-8")
                 rig = str(alone)
             own = replace(settings, rig=rig)
-            measured = tuple(
-                _network(
-                    board.name,
-                    model,
-                    samples,
-                    own,
-                    clock,
-                    folder.with_name(f"{folder.name}_{number}_{model.stem}"),
-                    force=force,
-                )
-                for model, samples in networks
-            )
-        boards.append(board.model_copy(update={"networks": measured}))
+            measured, why_not = [], {}
+            for model, samples in networks:
+                out = _folder_of(folder, number, model)
+                try:
+                    measured.append(_network(board.name, model, samples, own, clock, out, force=force))
+                except CheckFailedError as error:
+                    why_not[model.stem] = error.message
+        boards.append(_without(board, why_not).model_copy(update={"networks": tuple(measured)}))
     return made.model_copy(update={"boards": tuple(boards)})
+
+
+def _folder_of(folder: Path, number: int, model: Path) -> Path:
+    """Return the folder of the program with a network for a board, beside that of the report's program."""
+    return folder.with_name(f"{folder.name}_{number}_{model.stem}")
+
+
+def _without(board: BoardResult, why_not: Mapping[str, str]) -> BoardResult:
+    """Return a result that says what was left out in addition, with the reasons."""
+    return board.model_copy(update={"left_out": {**board.left_out, **why_not}})
 
 
 def _network(

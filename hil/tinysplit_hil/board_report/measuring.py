@@ -19,6 +19,7 @@ from tinysplit_hil.board_report.client import MOST_WORDS, ReportClient, Request,
 from tinysplit_hil.board_report.file import Identity, Setting
 
 _CPUID, _DWT_CTRL = 0xE000ED00, 0xE0001000
+_DWT_CTRL_NAME, _NOPRFCNT = "DWT_CTRL", 1 << 24
 _SPECIAL = {Special.WAKE_UP: What.WAKE_UP, Special.UART_BYTE: What.SEND_BYTES}
 _CACHE_BITS = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32h7": 0x600}  # report.c: prefetch and caches
 _LATENCY = 0xF
@@ -95,8 +96,22 @@ def read_registers(client: ReportClient, boards: Mapping[int, Board]) -> Mapping
 
 def _registers(board: Board) -> Mapping[str, int]:
     port = load_debug_port(board.name)
-    dwt = {} if board.device.core == "cortex-m0plus" else {"DWT_CTRL": _DWT_CTRL}
+    dwt = {} if board.device.core == "cortex-m0plus" else {_DWT_CTRL_NAME: _DWT_CTRL}
     return {IDCODE: port.idcode_address, "CPUID": _CPUID, **dwt, **port.registers}
+
+
+def counters_left_out(board: Board, registers: Mapping[str, int]) -> Mapping[str, str]:
+    """Return why layers come without the counters of the DWT, which a report cannot read on any core.
+
+    NOPRFCNT: Arm DDI 0403, C1.8.7; the counters have 8 bits, and say that they wrap only to a trace port.
+    """
+    if _DWT_CTRL_NAME not in registers:
+        reason = f"not on {board.device.core}"
+    elif registers[_DWT_CTRL_NAME] & _NOPRFCNT:
+        reason = "the DWT has none: NOPRFCNT of DWT_CTRL is 1"
+    else:
+        reason = "there are some of 8 bits, which wrap within a layer, and tell it only to a trace port"
+    return {"DWT's CPI, LSU and FOLD counters": reason}
 
 
 def identity_of(

@@ -24,7 +24,15 @@ from tinysplit_hil.bench.flash import check_reachable, flash_rig
 from tinysplit_hil.bench.images import running_images
 from tinysplit_hil.board_report.client import ReportClient
 from tinysplit_hil.board_report.file import BoardResult, PieceCycles, ReportFile
-from tinysplit_hil.board_report.measuring import Cycles, Run, identity_of, measure_pieces, read_registers, runs_of
+from tinysplit_hil.board_report.measuring import (
+    Cycles,
+    Run,
+    counters_left_out,
+    identity_of,
+    measure_pieces,
+    read_registers,
+    runs_of,
+)
 from tinysplit_hil.board_report.rules import BASE, Bodies, Judge, Tables, TryOut, bodies_of
 from tinysplit_hil.board_report.timing_file import timing_text
 from tinysplit_hil.rig.rig import VirtualSettings, open_rig
@@ -150,7 +158,7 @@ def _result(bench: Bench, number: int, measured: _Measured, virtual: Sequence[Cy
             bench.project, bench.folder, number, measured.registers[number], measured.clocks.get(number)
         ),
         pieces=pieces,
-        left_out=left_out(board),
+        left_out={**left_out(board), **counters_left_out(board, measured.registers[number])},
         rules=Judge(board, pieces_of(board), tables, pieces, _trier(bench, number)).verdicts(),
     )
 

@@ -4,13 +4,19 @@ import json
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from rich.console import Console
 
 from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
+from commands.served_boards import served
+from rigs.debugged_boards import need_openocd
 from tinysplit.boards.catalog import load_board
+from tinysplit.cli import bench_report
+from tinysplit.codegen.board_report.projects import generate_report
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.pipeline import RunRequest
 from tinysplit_hil.board_report.file import (
     BoardResult,
     Identity,
@@ -24,6 +30,7 @@ from tinysplit_hil.board_report.file import (
     read_report,
     write_report,
 )
+from tinysplit_hil.board_report.measuring import counters_left_out
 from tinysplit_hil.board_report.tables import check_report, print_report
 from virtual_stm32.timing_rules import read_timing_file
 
@@ -165,6 +172,48 @@ def test_unknown_rules_end_the_report_before_anything_is_built(
     assert not (tmp_path / "board_report").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "control", "reason"),
+    [
+        ("nucleo_g071rb", {}, f"not on {M0}"),
+        ("nucleo_f401re", {"DWT_CTRL": 0x0D000001}, "the DWT has none: NOPRFCNT of DWT_CTRL is 1"),
+        ("nucleo_f401re", {"DWT_CTRL": 0x40000001}, "there are some of 8 bits, which wrap within a layer, and tell"),
+    ],
+)
+def test_counters_of_layers_are_left_out_with_the_reason(name: str, control: Mapping[str, int], reason: str) -> None:
+    (found,) = counters_left_out(load_board(name), control).values()
+    assert found.startswith(reason)
+
+
+def test_a_network_without_room_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_network(request: RunRequest, _messages: Console) -> NoReturn:
+        raise CheckFailedError(f"{request.model.stem} has no room")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(bench_report, "make_report", lambda *_, **__: report_of(board_result()))
+    monkeypatch.setattr(bench_report, "run", run_network)
+    (board,) = json.loads(run("bench", "report", "--rig", "virtual", "-b", "nucleo_g071rb", "--json"))["boards"]
+    left_out = {name: board["left_out"][name] for name in ("tiny_cnn", "keywords")}
+    assert left_out == {"tiny_cnn": "tiny_cnn has no room", "keywords": "keywords has no room"}
+    assert board["networks"] == []
+
+
+def test_mistakes_of_networks_end_the_report_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ("bench", "report", "--rig", "virtual", "-b", "nucleo_g071rb")
+    wrong = run(*command, "--network", "missing.onnx", "--samples", "missing.npz", expect=BAD_INPUT)
+    assert "missing.onnx" in wrong
+    own = tmp_path / "board_report_1_tiny_cnn" / "notes.txt"
+    own.parent.mkdir()
+    own.write_text("mine")
+    assert "board_report_1_tiny_cnn contains files that were not generated (notes.txt)" in run(
+        *command, expect=BAD_INPUT
+    )
+    assert list(tmp_path.iterdir()) == [own.parent]
+
+
 def test_the_threshold_is_of_pieces_and_networks() -> None:
     check_report(report_of(board_result(measured=130, layer=1050)), 8)
     with pytest.raises(CheckFailedError, match=r"more than 8 %: board 1 \(nucleo_g071rb\): 1 of 1 pieces$"):
@@ -201,3 +250,21 @@ def test_other_rules_are_found_and_adopted(tmp_path: Path, monkeypatch: pytest.M
     assert board.networks[0].virtual > 1.02 * board.networks[0].measured
     run("bench", "report", "--adopt", "report.json", "-o", "timing.toml")
     assert read_timing_file(Path("timing.toml")).changes == {M0: {"load": 2}}
+
+
+@pytest.mark.nightly
+def test_two_boards_from_the_factory_are_flashed_and_confirm_all_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_openocd()
+    monkeypatch.chdir(tmp_path)
+    boards = [load_board(name) for name in ("nucleo_g071rb", "nucleo_f401re")]
+    generate_report(boards, Path("factory"))
+    command = ("bench", "report", "--rig", "rig.toml", "-o", "report.json")
+    with served(Path("factory"), "--debug", "--erased", "-o", "rig.toml", temporary=tmp_path):
+        for force in ((), ("--force",)):
+            run(*command, *force)
+    for board in read_report(Path("report.json")).boards:
+        assert {rule.verdict for rule in board.rules if rule.piece} == {Verdict.CONFIRMED}
+        assert [network.name for network in board.networks] == ["tiny_cnn", "keywords"]
+        assert all(network.measured == network.virtual for network in board.networks)
