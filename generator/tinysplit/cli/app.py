@@ -15,12 +15,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 from typing_extensions import override
 
 from tinysplit import __version__
-from tinysplit.cli.basic_options import CheckedCommand, CommandLineError, check_not_empty, messages, value_mistake
-from tinysplit.cli.config.command import ConfiguredCommand
+from tinysplit.cli.config.command import (
+    CheckedCommand,
+    CommandLineError,
+    ConfiguredCommand,
+    PlainGroup,
+    check_not_empty,
+    value_mistake,
+)
 from tinysplit.common.choices import RENAMED
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 
@@ -160,7 +166,7 @@ def imported_command(name: str) -> Any:  # noqa: ANN401 (click's command)
     target = getattr(import_module(f"tinysplit.cli.{module}"), function)
     if not isinstance(target, typer.Typer):
         function = target
-        target = typer.Typer(add_completion=False)
+        target = typer.Typer(add_completion=False, rich_markup_mode=None)
         target.command(name, cls=CheckedCommand if name in _WITHOUT_CONFIG else ConfiguredCommand)(function)
     command = typer.main.get_command(target)
     command.name = name
@@ -199,7 +205,7 @@ class _Commands(Mapping[str, Any]):
         return len(_COMMANDS)
 
 
-class _ErrorsAsLines(TyperGroup):
+class _ErrorsAsLines(PlainGroup):
     """Prints every TinysplitError and every mistake in the arguments as one line on stderr, and ends with its code."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 (typer's own signature)
@@ -240,6 +246,8 @@ class _ErrorsAsLines(TyperGroup):
         except OSError as error:  # a full disk, a read-only folder, a program that cannot be started
             raise _system_error(error) from None
         except KeyboardInterrupt:
+            from tinysplit.cli.basic_options import messages
+
             messages.print("interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
@@ -276,6 +284,8 @@ def _drop_unwritten_output() -> None:
 
 
 def _print_error(text: str) -> None:
+    from tinysplit.cli.basic_options import messages
+
     _log.debug("where the error comes from:", exc_info=True)
     messages.print(f"error: {text}", style="red", markup=False, highlight=False, soft_wrap=True)
 
@@ -289,6 +299,7 @@ def _print_version(wanted: bool) -> None:
 app = typer.Typer(
     cls=_ErrorsAsLines,
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
     help="Split a trained CNN over several STM32 boards, generate and build their firmware, and measure it.",

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
-from tinysplit.cli.basic_options import CheckedCommand, Folder, Force, Json, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
 from tinysplit.cli.bench_report import report
-from tinysplit.cli.config.command import ConfiguredCommand
+from tinysplit.cli.config.command import CheckedCommand, ConfiguredCommand, PlainGroup
 from tinysplit.cli.option import option
 from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
@@ -50,7 +50,9 @@ from tinysplit_hil.rig.rig_links import write_links
 from tinysplit_hil.rig.stlink import UDEV_RULES
 
 bench = typer.Typer(
+    cls=PlainGroup,
     add_completion=False,
+    rich_markup_mode=None,
     help="Real boards on a desk: find them, test their wires, and let users open their ports.",
 )
 

@@ -1,4 +1,7 @@
-"""A command whose options have the values of the config file as defaults."""
+"""Commands and groups of typer: plain help, no empty values, and values of the config file as defaults.
+
+It is imported fast, as each command has it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,15 +9,70 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typing_extensions import override
 
-from tinysplit.cli.basic_options import CheckedCommand, messages, value_mistake
 from tinysplit.common.choices import AUTO
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.settings.setting import begun_by
 
+CommandLineError: Any = typer.BadParameter.__mro__[1]  # click's UsageError, which typer has in itself
 CONFIG_NAME = "tinysplit.toml"
 _TAKEN = "tinysplit.config"  # in click's context
+
+
+def check_not_empty(command: Any, ctx: Any, args: list[str]) -> None:  # noqa: ANN401 (click's command and context)
+    """Raise click's error of a command line for an argument or a value of an option that is empty."""
+    given, _, order = command.make_parser(ctx).parse_args(args=list(args))
+    for parameter in order:
+        value = given.get(parameter.name)
+        if value == "" or (isinstance(value, list | tuple) and "" in value):
+            is_option = parameter.param_type_name == "option"
+            name = parameter.opts[0] if is_option else f"argument {parameter.name.upper()}"
+            raise CommandLineError(f"{name} is empty, but needs a value", ctx=ctx)
+
+
+class CheckedCommand(TyperCommand):
+    """A command that refuses empty values: paths would be the current folder, texts and names no choice."""
+
+    @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        check_not_empty(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+    @override
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, then options under their headings."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            heading = getattr(parameter, "rich_help_panel", None) or usual
+            if record := parameter.get_help_record(ctx):
+                sections.setdefault(heading, []).append(record)
+        for heading, records in filter(lambda section: section[1], sections.items()):
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands whose help has the first paragraph of each of them."""
+
+    @override
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands in their order."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, (self.commands[name].help or "").split("\n\n")[0]) for name in self.commands])
+
+
+def value_mistake(error: Exception) -> str | None:
+    """Return what is wrong with the value of an option ("0 has to be at least 1"), None if its text says that."""
+    if error.__cause__ is None:
+        return None
+    from pydantic import ValidationError
+
+    from tinysplit.common.file_schema import wrong_value
+
+    return wrong_value(error.__cause__) if isinstance(error.__cause__, ValidationError) else None
 
 
 @dataclass(frozen=True)
@@ -88,6 +146,8 @@ class ConfiguredCommand(CheckedCommand):
             defaults[str(parameter.name)] = value
             key_of[str(parameter.name)] = key
         if key_of:
+            from tinysplit.cli.basic_options import messages
+
             ctx.meta[_TAKEN] = _Taken(path, key_of)
             names = ", ".join(key_of.values())
             messages.print(f"taken from {path}: {names}", highlight=False, markup=False, soft_wrap=True)

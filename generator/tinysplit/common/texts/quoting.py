@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # compiled when it is used: slow
 _SAFE_IN_TCL = re.compile(r"[^\w./:@%+=,-]", re.ASCII)
 _MARKDOWN = re.compile(r"([\\`*|<>\[\]&])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -87,7 +87,7 @@ def line_comment(text: str) -> str:
 
 def xml_text(text: str) -> str:
     """Return a text without the characters that XML cannot hold, for a template or module that escapes `<` and `&`."""
-    return _NOT_IN_XML.sub("?", text)
+    return re.sub(_NOT_IN_XML, "?", text)
 
 
 def markdown_cell(text: str) -> str:
