@@ -236,10 +236,14 @@ def planned(board: str, named: tuple[tuple[int, str], ...]) -> BoardPlan:
     return plan.boards[0]
 
 
+def why_of_first(own: BoardPlan, graph: Graph) -> str:
+    return describe_memory(own.kernel_choice(graph, BitWidths.all(graph, 8)), own, 0).why
+
+
 def test_what_is_named_is_planned_and_said() -> None:
     own = planned("nucleo_f401re", ((2, "direct"),))
     assert [own.memory.kernels[number].name for number in (0, 2)] == ["dual_mac", "direct"]
-    described = describe_memory(import_model(MODEL), BitWidths.all(import_model(MODEL), 8), own, 2)
+    described = describe_memory(own.kernel_choice(import_model(MODEL), BitWidths.all(import_model(MODEL), 8)), own, 2)
     assert (described.kernel, described.scheme) == ("direct", "interleaved")
     fits = f"interleaved: 624 bytes of inputs fit into {own.near_bytes} of RAM"
     assert described.why.startswith(f"{fits}; direct was requested")
@@ -248,7 +252,7 @@ def test_what_is_named_is_planned_and_said() -> None:
 
 def test_cycles_are_compared_with_all_kernels_of_a_layer() -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
-    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why.split("; ")
+    why = why_of_first(own, graph).split("; ")
     choice = KernelChoice(shipped_table(), graph, BitWidths.all(graph, 8), own.board)
     kernels = {kernel.name: kernel for kernel in candidates(graph.layers[0], "cortex-m4", BYTES)}
     dual_mac, direct = (choice.cycles(0, kernels[name]) for name in ("dual_mac", "direct"))
@@ -260,7 +264,7 @@ def test_cycles_are_compared_with_all_kernels_of_a_layer() -> None:
 def test_a_tie_is_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
     monkeypatch.setattr(KernelChoice, "cycles", lambda *_: 100.4)
-    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    why = why_of_first(own, graph)
     assert "to take 100 cycles with dual_mac, direct 100 (as many); " in why
 
 
@@ -268,17 +272,17 @@ def test_a_kernel_that_estimates_cannot_tell_apart(monkeypatch: pytest.MonkeyPat
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
     cycles = {"dual_mac": 100.0, "direct": 96.0}
     monkeypatch.setattr(KernelChoice, "cycles", lambda _choice, _number, kernel: cycles[kernel.name])
-    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    why = why_of_first(own, graph)
     assert "direct 96 (4 % fewer, within the 10 % by which estimates may err)" in why
 
 
 def test_what_ram_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
-    assert "of RAM with its tensors" not in describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    assert "of RAM with its tensors" not in why_of_first(own, graph)
     monkeypatch.setattr(KernelChoice, "waits", lambda _choice, _number, kernel: inf if kernel.name == "direct" else 0.0)
     choice = KernelChoice(shipped_table(), graph, BitWidths.all(graph, 8), own.board)
     needed = choice.live_bytes(0, KERNELS_BY_NAME["direct"])
-    why = describe_memory(graph, BitWidths.all(graph, 8), own, 0).why
+    why = why_of_first(own, graph)
     assert f"direct needs {needed} bytes of RAM with its tensors, of {choice.limit_bytes}" in why
 
 
@@ -296,14 +300,15 @@ def test_what_flash_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPa
         for kernel in (winograd, own.memory.kernels[0])
     )
     assert lacking == more - less > 0
-    assert f"winograd takes {lacking} bytes more flash" in describe_memory(graph, widths, own, 0).why
+    assert f"winograd takes {lacking} bytes more flash" in describe_memory(own.kernel_choice(graph, widths), own, 0).why
 
 
 def test_what_bits_exclude_is_said() -> None:
     graph = import_model(MODEL)
-    bytes_only = describe_memory(graph, BitWidths.all(graph, 8), plan_of(graph, "nucleo_g071rb"), 2).why
+    own, wide = plan_of(graph, "nucleo_g071rb"), plan_of(graph, "nucleo_g071rb", 16)
+    bytes_only = describe_memory(own.kernel_choice(graph, BitWidths.all(graph, 8)), own, 2).why
     assert "8-bit values and weights only" not in bytes_only
-    why = describe_memory(graph, BitWidths.all(graph, 16), plan_of(graph, "nucleo_g071rb", 16), 2).why
+    why = describe_memory(wide.kernel_choice(graph, BitWidths.all(graph, 16)), wide, 2).why
     assert "packed, unpacked: for 8-bit values and weights only" in why
 
 
@@ -320,7 +325,8 @@ def described(*layers: Layer) -> list[ProjectMemory]:
         assignment,
         settings.link_settings_on(boards),
     )
-    return [describe_memory(graph, BitWidths.all(graph, 8), plan.boards[0], number) for number in range(len(layers))]
+    choice = plan.boards[0].kernel_choice(graph, BitWidths.all(graph, 8))
+    return [describe_memory(choice, plan.boards[0], number) for number in range(len(layers))]
 
 
 def test_elementwise_layers_say_whether_they_work_in_place() -> None:

@@ -106,9 +106,10 @@ def test_what_does_not_fit_goes_elsewhere(resize: Callable[[int], None], tmp_pat
     assert offsets[BufferId(len(graph.layers) - 1)] < NEAR_BEGIN
     ends = [end for number in own.layers for _, end in own.memory.in_use[number] if end > NEAR_BEGIN]
     assert max(ends) - NEAR_BEGIN <= own.arena.near_bytes
+    choice = own.kernel_choice(graph, BitWidths.all(graph, 16))
     for number in own.layers:
         name = "dtcm, without" if offsets[BufferId(number)] >= NEAR_BEGIN else "d1_sram, with"
-        assert f"; output in {name} " in describe_memory(graph, BitWidths.all(graph, 16), own, number).why
+        assert f"; output in {name} " in describe_memory(choice, own, number).why
 
 
 @pytest.mark.slow

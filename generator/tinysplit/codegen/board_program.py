@@ -103,8 +103,9 @@ class BoardProgram:
     @cached_property
     def layers(self) -> tuple[ProjectLayer, ...]:
         """What the manifest says of the layers for which there is code."""
+        choice = self.board_plan.kernel_choice(self.quantized.dequantized, self.widths)
         return tuple(
-            describe_layer(index, self.quantized, source, self.widths, self.board_plan)
+            describe_layer(index, self.quantized, source, choice, self.board_plan)
             for index, source in self.computed.items()
         )
 

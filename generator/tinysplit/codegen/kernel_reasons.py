@@ -8,8 +8,7 @@ from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
 from tinysplit.kernels.selection import KERNELS
 from tinysplit.memory.kernel_choice import KernelChoice
-from tinysplit.network.bit_widths import BitWidths, Widths
-from tinysplit.network.graph import Graph
+from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Layer
 from tinysplit.plan.plan import BoardPlan
 
@@ -19,15 +18,13 @@ SMALLEST_BITS = 8
 TIMES = 1.5  # from here on a factor is easier to read than a percentage
 
 
-def kernel_reasons(graph: Graph, bits: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
+def kernel_reasons(choice: KernelChoice, board_plan: BoardPlan, number: int) -> Iterator[str]:
     """Yield why layer `number` (from 0) has its kernel: what was requested, compared and excluded, by computation only.
 
     First comes the scheme by the rule of Singh 2024.
     """
-    layer, own = graph.layers[number], board_plan.memory.kernels[number]
-    board, widths = board_plan.board, bits.of_layer(layer)
-    core = board.device.core
-    choice = KernelChoice(board_plan.table, graph, bits, board, board_plan.code.memory, board_plan.index)
+    layer, own = choice.graph.layers[number], board_plan.memory.kernels[number]
+    widths, core = choice.widths.of_layer(layer), choice.board.device.core
     kernels = candidates(layer, core, widths)
     rule, scheme = SchemeRule.of(layer, widths, board_plan.near_bytes), own.scheme(layer)
     yield str(rule) if rule else f"{scheme}: {UNBUFFERED[scheme]}"

@@ -6,8 +6,8 @@ from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels.code_waits import code_waits
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.code_in_ram import remaining_waits
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import MOVE_CYCLES
-from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.layer_formats import ProjectFormats
@@ -15,12 +15,12 @@ from tinysplit.project.manifest import ProjectLayer, ProjectPart
 
 
 def describe_layer(
-    index: int, quantized: QuantizedGraph, source: LayerSource, widths: BitWidths, board_plan: BoardPlan
+    index: int, quantized: QuantizedGraph, source: LayerSource, choice: KernelChoice, board_plan: BoardPlan
 ) -> ProjectLayer:
     """Return what the manifest says of layer `index` (from 0), which `board_plan` computes."""
-    graph, layer, planned = quantized.dequantized, quantized.layers[index], board_plan.memory
-    memory = describe_memory(graph, widths, board_plan, index)
-    board, own, layer_widths = board_plan.board, planned.layer(graph, index), widths.of_layer(layer.layer)
+    graph, layer, planned = choice.graph, quantized.layers[index], board_plan.memory
+    memory = describe_memory(choice, board_plan, index)
+    board, own, layer_widths = board_plan.board, planned.layer(graph, index), choice.widths.of_layer(layer.layer)
     times = planned.calls(graph, index)
     cycles = kernel_cycles(board_plan.table, own, board.device.core, layer_widths, source.kernel, times, layer)
     waits = code_waits(board_plan.table, own, board, layer_widths, source.kernel, times, layer)

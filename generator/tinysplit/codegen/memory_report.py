@@ -6,6 +6,7 @@ from tinysplit.codegen.kernel_reasons import kernel_reasons
 from tinysplit.kernels.scheme import Scheme
 from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.constants_in_ram import Decrypted, PlacedConstants
+from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BufferId, readers_of
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -14,9 +15,10 @@ from tinysplit.plan.plan import BoardPlan
 from tinysplit.project.manifest import ConstantsIn, ProjectBuffer, ProjectMemory
 
 
-def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> ProjectMemory:
+def describe_memory(choice: KernelChoice, board_plan: BoardPlan, number: int) -> ProjectMemory:
     """Return the offsets, scratch memory, traffic and kernel of layer `number` (from 0), and the reasons for them."""
-    memory, layer = board_plan.memory, graph.layers[number]
+    graph, widths, memory = choice.graph, choice.widths, board_plan.memory
+    layer = graph.layers[number]
     step = run_step(graph, board_plan, number)
     scratch = BufferId(number, is_scratch=True)
     kernel, own_widths = memory.kernels[number], widths.of_layer(layer)
@@ -37,7 +39,7 @@ def describe_memory(graph: Graph, widths: BitWidths, board_plan: BoardPlan, numb
         constants_in=_constants_in(constants),
         fused_with=None if partner is None else partner + 1,
         live=tuple(_live(board_plan, number)),
-        why="; ".join(_reasons(graph, widths, board_plan, number)),
+        why="; ".join(_reasons(choice, board_plan, number)),
     )
 
 
@@ -60,16 +62,16 @@ def run_step(graph: Graph, board_plan: BoardPlan, number: int) -> int:
     return runs[number if producer is None else producer]
 
 
-def _reasons(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: int) -> Iterator[str]:
-    memory = board_plan.memory
-    yield from kernel_reasons(graph, widths, board_plan, number)
+def _reasons(choice: KernelChoice, board_plan: BoardPlan, number: int) -> Iterator[str]:
+    graph, memory = choice.graph, board_plan.memory
+    yield from kernel_reasons(choice, board_plan, number)
     if number in board_plan.constants:
         yield str(board_plan.constants[number])
     fused = memory.fused.get(number)
     if fused:
         yield f"fused with layer {memory.consumer(graph, number) + 1}: {fused.tiles} tiles of {fused.tile_rows} rows"
     elif memory.producer(graph, number) is None:
-        yield from _in_place(graph, widths, board_plan, number)
+        yield from _in_place(graph, choice.widths, board_plan, number)
     if memory.waits:
         yield _output_memory(board_plan, memory.buffer(number, run_step(graph, board_plan, number)))
 

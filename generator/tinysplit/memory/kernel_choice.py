@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import starmap
+from itertools import accumulate, starmap
 from math import inf
 from typing import NamedTuple
 
@@ -414,10 +414,20 @@ class KernelChoice:
 
     def _waiting_bytes(self, number: int) -> int:
         """Return the bytes of tensors that later layers read, and neither this one nor its output."""
-        own = {number, *self.graph.predecessors[number]}
-        earlier = (tensor for tensor in range(NETWORK_INPUT, number) if tensor not in own)
-        waiting = [tensor for tensor in earlier if self.graph.last_reader(tensor) > number]
-        return sum(self.widths.size_bytes(self.graph, tensor) for tensor in waiting)
+        graph = self.graph
+        own = (tensor for tensor in {*graph.predecessors[number]} if graph.last_reader(tensor) > number)
+        return self._earlier_bytes[number] - sum(self.widths.size_bytes(graph, tensor) for tensor in own)
+
+    @cached_property
+    def _earlier_bytes(self) -> Sequence[int]:
+        """The bytes of tensors that are there before a layer runs, and that later ones read, by layer."""
+        changes = [0] * (len(self.graph.layers) + 1)
+        for tensor in range(NETWORK_INPUT, len(self.graph.layers)):
+            last = self.graph.last_reader(tensor)
+            if last > tensor:
+                changes[tensor + 1] += self.widths.size_bytes(self.graph, tensor)
+                changes[last] -= self.widths.size_bytes(self.graph, tensor)
+        return tuple(accumulate(changes))
 
     @property
     def _near_bytes(self) -> int:

@@ -61,6 +61,10 @@ class BoardPlan:
     kept_memory: Memory | None = None  # of constants that are decrypted once, if there may be such
     gives_output: bool = False  # to the host
 
+    def kernel_choice(self, graph: Graph, widths: BitWidths) -> KernelChoice:
+        """Return the choice of kernels of the board's layers."""
+        return KernelChoice(self.table, graph, widths, self.board, self.code.memory, self.index)
+
     @property
     def arena(self) -> Arena[BufferId]:
         """Offsets of all tensors and scratch memory."""
