@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from tinysplit.calibration.networks import LARGEST_BYTE, calibration_networks, random_network
+from tinysplit.calibration.random_formats import LARGEST_VALUES
 from tinysplit.common.choices import BIT_WIDTHS, SHORT_BITS
+from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer
+from tinysplit.network.layers import Activation, Conv, Dense, DepthwiseConv, Layer
 
 OPERATORS = {Conv: "CONV_2D", DepthwiseConv: "DEPTHWISE_CONV_2D", Dense: "FULLY_CONNECTED"}
 CHOSEN = ("heavy", "odd rows", "pointwise", "deep", "digits", "sound", "small", "few channels", "strided", "multiplied")
@@ -22,8 +24,24 @@ def tflite_networks() -> tuple[Graph, ...]:
 
 
 def as_tflite(graph: Graph) -> Graph:
-    """Return a network with weights rounded to 8 bits, each channel with a scale of its own, as of a .tflite file."""
-    return replace(graph, name=f"{graph.name} (tflite)", layers=tuple(map(_rounded, graph.layers)))
+    """Return a network as of a .tflite file, with random ranges of values.
+
+    Weights are rounded to 8 bits, each channel with a scale of its own; values have zero points, and formats that end
+    where their ReLU does, so that many outputs need no clamp.
+    """
+    rng = np.random.default_rng(2)
+    formats = {graph.input_name: _format(Activation(), rng.uniform(*LARGEST_VALUES))}
+    for layer in graph.layers:
+        kept = formats[layer.inputs[0]] if layer.keeps_format else None
+        formats[layer.output] = kept or _format(layer.activation, rng.uniform(*LARGEST_VALUES))
+    layers = tuple(map(_rounded, graph.layers))
+    return replace(graph, name=f"{graph.name} (tflite)", layers=layers, qdq_formats=formats)
+
+
+def _format(clamp: Activation, largest: float) -> ValueFormat:
+    low, high = max(clamp.low, -largest), min(clamp.high, largest)
+    scale = (high - low) / ((1 << SHORT_BITS) - 1)
+    return ValueFormat.of(SHORT_BITS, scale, -(1 << (SHORT_BITS - 1)) - round(low / scale))
 
 
 def widths_of(graph: Graph) -> tuple[int, ...]:
