@@ -61,10 +61,10 @@ class DebugPort:
     part: str  # "stm32g071rbt6"
     device_id: int
     idcode_address: int
-    protection_register: str  # the option register
     protection_address: int
     protection_shift: int
-    registers: Mapping[str, int]  # addresses of option register, flash and clock settings by their names
+    option_registers: Mapping[str, int]  # addresses by their names, that with the protection first
+    settings: Mapping[str, int]  # addresses of registers of flash and clocks
     openocd_target: str  # "stm32g0x": target/stm32g0x.cfg
     openocd_flash_driver: str
     flash_start: int
@@ -104,10 +104,10 @@ def load_debug_port(name: str) -> DebugPort:
         part=device.name,
         device_id=file.debug.device_id,
         idcode_address=registers.idcode_address,
-        protection_register=registers.protection_register,
         protection_address=registers.protection_address,
         protection_shift=registers.protection_shift,
-        registers={registers.protection_register: registers.protection_address, **registers.registers},
+        option_registers={registers.protection_register: registers.protection_address, **file.debug.option_registers},
+        settings=registers.registers,
         openocd_target=registers.openocd_target,
         openocd_flash_driver=registers.openocd_flash_driver,
         flash_start=device.flash.start,

@@ -196,9 +196,13 @@ class FlashBanks(FileModel):
 
 
 class DebugId(FileModel):
-    """DEV_ID of the part, which its debug port answers; several parts of a family have the same."""
+    """DEV_ID of the part, which its debug port answers; several parts of a family have the same.
+
+    `option_registers`: addresses of registers with option bytes beside that with RDP, which a board report reads.
+    """
 
     device_id: Annotated[int, Field(gt=0, lt=1 << 12)]
+    option_registers: dict[str, PositiveInt] = Field(default_factory=dict)
     source: Source
 
 

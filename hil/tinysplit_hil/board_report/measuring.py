@@ -97,7 +97,7 @@ def read_registers(client: ReportClient, boards: Mapping[int, Board]) -> Mapping
 def _registers(board: Board) -> Mapping[str, int]:
     port = load_debug_port(board.name)
     dwt = {} if board.device.core == "cortex-m0plus" else {_DWT_CTRL_NAME: _DWT_CTRL}
-    return {IDCODE: port.idcode_address, "CPUID": _CPUID, **dwt, **port.registers}
+    return {IDCODE: port.idcode_address, "CPUID": _CPUID, **dwt, **port.option_registers, **port.settings}
 
 
 def counters_left_out(board: Board, registers: Mapping[str, int]) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ def _virtual(ports: Mapping[int, DebugPort]) -> Mapping[int, DeviceIdentity]:
 
     rig = VirtualRig([VirtualBoard(load_board(port.board), None) for port in ports.values()], is_debuggable=True)
     return {
-        number: _identity(port, {address: rig.part(index).read(address, 4) for address in _addresses(port)})
+        number: DeviceIdentity.of({name: rig.part(index).read(each, 4) for name, each in _registers(port).items()})
         for index, (number, port) in enumerate(ports.items())
     }
 
@@ -51,17 +51,16 @@ def _read(port: DebugPort, probe: ProbeChoice | None, programmer: Programmer | N
     """Return the part behind a probe, None where it cannot be read."""
     if not (probe and programmer) or not (probe.serial_number or programmer.name is ProgrammerName.OPENOCD):
         return None
+    registers = _registers(port)
     try:
-        words = programmer.read_words(probe, _addresses(port))
+        words = programmer.read_words(probe, tuple(registers.values()))
     except ToolError:
         return None
-    return _identity(port, words) if words.keys() >= set(_addresses(port)) else None
+    if not words.keys() >= set(registers.values()):
+        return None
+    return DeviceIdentity.of({name: words[address] for name, address in registers.items()})
 
 
-def _addresses(port: DebugPort) -> tuple[int, int]:
-    return port.idcode_address, port.protection_address
-
-
-def _identity(port: DebugPort, words: Mapping[int, int]) -> DeviceIdentity:
-    names = (IDCODE, port.protection_register)
-    return DeviceIdentity.of({name: words[address] for name, address in zip(names, _addresses(port), strict=True)})
+def _registers(port: DebugPort) -> Mapping[str, int]:
+    """Return the addresses of what tells the part, by their names."""
+    return {IDCODE: port.idcode_address, **port.option_registers}

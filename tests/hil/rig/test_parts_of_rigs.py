@@ -7,6 +7,7 @@ import pytest
 from rigs.debugged_boards import debugged, need_openocd
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.debug_port import UNPROTECTED, load_debug_port
+from tinysplit.boards.device_identity import IDCODE
 from tinysplit.common.choices import VIRTUAL
 from tinysplit_hil.rig.devices import read_devices
 
@@ -18,9 +19,15 @@ def test_virtual_boards_are_as_their_files_say() -> None:
     for number, device in read_devices(VIRTUAL, names).items():
         port = load_debug_port(names[number])
         assert (device.device_id, device.revision) == (port.device_id, port.words.revision)
-        options = device.registers[port.protection_register]
+        options = device.registers[next(iter(port.option_registers))]
         assert port.protection(options) == UNPROTECTED
         assert port.bank_flag is None or port.bank_flag.is_right(options)
+
+
+def test_the_option_bit_of_the_boost_is_read() -> None:
+    device = read_devices(VIRTUAL, {1: "nucleo_h723zg"})[1]
+    assert list(device.registers) == [IDCODE, "FLASH_OPTSR_CUR", "FLASH_OPTSR2_CUR"]
+    assert device.registers["FLASH_OPTSR2_CUR"] == 1 << 2  # CPUFREQ_BOOST (RM0468)
 
 
 def test_boards_are_read_through_their_probes(tmp_path: Path) -> None:
