@@ -59,13 +59,12 @@ class LoadedFirmware:
         return self.image[:4] == _ERASED * 4
 
     def divisions(self) -> dict[int, Operands]:
-        """Return the divisions in the code that is known; what a debugger brings into RAM is not."""
+        """Return the divisions in the code that is known; that in RAM of a board with a debug port never is."""
         if not self._core.facts.has_mainline:
             return {}
         if not self.is_debuggable:
             return find_all_divisions({**dict(self.program.segments), **self._ram_code})
-        used = bytes(self.image).rstrip(_ERASED)
-        return find_all_divisions({self._board.device.flash.start: used, **self._ram_code})
+        return find_all_divisions({self._board.device.flash.start: bytes(self.image).rstrip(_ERASED)})
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,8 @@ class Machine:
         self.state.is_debuggable = firmware.is_debuggable
         self.state.finds_loops = finds_loops
         self.emulator.time_divisions(firmware.divisions())
+        if firmware.is_debuggable and self.core.facts.has_mainline:
+            self.emulator.time_ram_divisions()
         stack, reset = (self.emulator.read_word(self.flash_start + offset) for offset in (0, 4))
         self.emulator.start_at(_BOOT_LOADER if self.chip.flash.is_empty else reset, stack)
 

@@ -93,3 +93,36 @@ def test_a_reset_copies_the_code_again(tmp_path: Path) -> None:
     rig.run_until(2 * RUN_PS)
     assert rig.start_count(0) == 2
     assert rig.read_word(0, address_of("done", elf)) == 1
+
+
+DIVIDING = """#include "device.h"
+extern uint32_t ram_code_load[], ram_code_start[], ram_code_end[];
+volatile uint32_t done;
+__attribute__((section(".ram_code"), naked)) uint32_t divide(uint32_t dividend, uint32_t divisor);
+uint32_t divide(uint32_t dividend, uint32_t divisor) {
+  __asm volatile("udiv r0, r0, r1; mvn r0, #0; udiv r0, r0, r1; sdiv r0, r0, r1; bx lr");
+}
+void reset(void) {
+  for (uint32_t i = 0; &ram_code_start[i] < ram_code_end; i++) ram_code_start[i] = ram_code_load[i];
+  *(volatile uint32_t *)0xE000EDFCu |= 1u << 24; /* TRCENA */
+  *(volatile uint32_t *)0xE0001FB0u = 0xC5ACCE55u;
+  *(volatile uint32_t *)0xE0001000u |= 1u;
+  uint32_t (*volatile call)(uint32_t, uint32_t) = divide;
+  uint32_t start = *(volatile uint32_t *)0xE0001004u;
+  call(0, 1);
+  done = *(volatile uint32_t *)0xE0001004u - start;
+  for (;;) __asm volatile("wfi");
+}
+"""
+
+
+@pytest.mark.parametrize("name", [F4, L4PLUS])
+def test_divisions_in_ram_take_the_time_of_their_operands_with_a_debug_port(name: str, tmp_path: Path) -> None:
+    elf = build(tmp_path, load_board(name), DIVIDING)
+    cycles = []
+    for is_debuggable in (False, True):
+        rig = VirtualRig([VirtualBoard(load_board(name), elf)], has_ideal_memory=True, is_debuggable=is_debuggable)
+        rig.run_until(RUN_PS)
+        cycles.append(rig.read_word(0, address_of("done", elf)))
+    assert cycles[0] == cycles[1]
+    assert cycles[0] > 5 + 31 // 4  # of the long division

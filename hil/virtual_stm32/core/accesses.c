@@ -93,16 +93,29 @@ void on_external(void *uc, int type, uint64_t address, int size, int64_t value, 
   }
 }
 
-/* Called before the division; its block counts the shortest. */
+/* Its block counts the shortest. */
+static void charge_division(board_t *board, uint32_t dividend, uint32_t divisor, bool is_signed) {
+  uint32_t values[] = {read_register(board, REG_R0 + (int)dividend), read_register(board, REG_R0 + (int)divisor)};
+  board->cycles += division_cycles(values[0], values[1], is_signed);
+}
+
+/* Called before the division. */
 void on_division(void *uc, uint64_t address, uint32_t size, void *user) {
   (void)uc;
   (void)address;
   (void)size;
   const division_t *division = user;
-  board_t *board = division->board;
-  uint32_t dividend = read_register(board, REG_R0 + (int)division->dividend);
-  uint32_t divisor = read_register(board, REG_R0 + (int)division->divisor);
-  board->cycles += division_cycles(dividend, divisor, division->is_signed);
+  charge_division(division->board, division->dividend, division->divisor, division->is_signed);
+}
+
+/* Called before each instruction in RAM that may get any code: UDIV and SDIV are as core/divisions.py finds them. */
+void on_ram_code(void *uc, uint64_t address, uint32_t size, void *user) {
+  (void)uc;
+  board_t *board = user;
+  uint8_t code[4];
+  if (size != sizeof code || board->mem_read(board->uc, address, code, sizeof code)) return;
+  if ((code[0] & 0xD0u) != 0x90u || code[1] != 0xFBu || code[2] < 0xF0u || code[3] < 0xF0u) return;
+  charge_division(board, code[0] & 0xFu, code[2] & 0xFu, !(code[0] & 0x20u));
 }
 
 /* A branch to EXC_RETURN is reported as an unmapped fetch (ARMv6-M) or as a prefetch abort (ARMv7-M). */

@@ -184,6 +184,14 @@ class Emulator:
             user = ctypes.cast(ctypes.pointer(division), c_void_p)
             self._add_hook(unicorn.UC_HOOK_CODE, function, user, address, address)
 
+    def time_ram_divisions(self) -> None:
+        """Do the same for all divisions in RAM, whatever code comes there."""
+        function = ctypes.cast(library().on_ram_code, c_void_p)
+        user = ctypes.cast(ctypes.pointer(self.state), c_void_p)
+        for start, end, protection in self._mapped:
+            if protection & unicorn.UC_PROT_WRITE:
+                self._add_hook(unicorn.UC_HOOK_CODE, function, user, start, end - 1)
+
     def connect(
         self,
         pages: Iterable[int],
