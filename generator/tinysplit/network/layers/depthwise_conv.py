@@ -49,8 +49,8 @@ class DepthwiseConv(WeightedLayer):
     @override
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
         (x,) = inputs
-        products = (
-            self.window.patches(x, fill=quantized.formats.x.zero_point).astype(np.int64)
-            * quantized.constants["weights"]
-        )
-        return quantized.requantize(products.sum(axis=(3, 4)) + quantized.constants["bias"])
+        patches = self.window.patches(x, fill=quantized.formats.x.zero_point)
+        weights = quantized.constants["weights"].astype(np.int64)
+        positions = np.ndindex(*self.window.kernel)  # one after the other: all products together take much memory
+        sums = sum(patches[..., row, column, :] * weights[row, column] for row, column in positions)
+        return quantized.requantize(sums + quantized.constants["bias"])
