@@ -1,14 +1,20 @@
 """The Jinja2 environment of all templates: undefined names are errors, `%%` starts a line statement."""
 
 import re
+import sys
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_eval_context, select_autoescape
+import jinja2
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, pass_eval_context, select_autoescape
+from jinja2.bccache import Bucket
 from jinja2.nodes import EvalContext
+from typing_extensions import override
 
 from tinysplit.common import package_files
+from tinysplit.common.kept import keep, read_kept
 from tinysplit.common.texts import quoting
 
 if TYPE_CHECKING:
@@ -27,10 +33,30 @@ def render(template: str, context: "DataclassInstance") -> str:
     )
 
 
+class _CompiledTemplates(BytecodeCache):
+    """Keeps compiled templates by their path and text, and by what compiles them."""
+
+    _KIND = "templates"
+    _COMPILER = f"{jinja2.__version__} {sys.version}".encode() + Path(__file__).read_bytes()
+
+    @override
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if (code := read_kept(self._KIND, self._key(bucket))) is not None:
+            bucket.bytecode_from_string(code)
+
+    @override
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        keep(self._KIND, self._key(bucket), bucket.bytecode_to_string())
+
+    def _key(self, bucket: Bucket) -> bytes:
+        return self._COMPILER + f"{bucket.key} {bucket.checksum}".encode()
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(package_files.templates()),
+        bytecode_cache=_CompiledTemplates(),
         undefined=StrictUndefined,
         line_statement_prefix="%%",
         trim_blocks=True,

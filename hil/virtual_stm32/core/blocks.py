@@ -1,6 +1,7 @@
 """Cycles of all basic blocks: computed when a block runs for the first time, read by the C hook."""
 
 import ctypes
+import hashlib
 from collections.abc import Iterable, Mapping
 from ctypes import Array
 from functools import lru_cache
@@ -10,7 +11,7 @@ from capstone import arm
 from virtual_stm32.core.alignment import possible_waits
 from virtual_stm32.core.cores import Core
 from virtual_stm32.core.cycle_models import BlockCost
-from virtual_stm32.core.instructions import DIVISIONS, KEPT, Instruction, decode
+from virtual_stm32.core.instructions import DIVISIONS, KEPT, Instructions, decode, decoded_program
 from virtual_stm32.core.native import (
     CODE_WINDOWS,
     LONGEST_DIVISION,
@@ -26,8 +27,6 @@ _PAGE = 256  # bytes
 _CONTEXT = 8  # instructions: more than the longest latency of integers
 _PAGE_BYTES = 1024  # of Unicorn's M profile: TARGET_PAGE_BITS_MIN of its target/arm/cpu-param.h
 
-Instructions = tuple[Instruction, ...]
-
 
 class BlockTable:
     """Basic blocks of the code of an ELF file, or of whatever is in memory, by address."""
@@ -42,6 +41,7 @@ class BlockTable:
         self._core = core
         self._code = code
         self._memories = dict(memories)
+        self._program = decoded_program(hashlib.sha256(b"".join(code.values())).digest())
         self._blocks: dict[int, tuple[CBlock, Instructions]] = {}  # by address; C reads the first
         self._kept: list[object] = []  # referenced from C
         self._falls_into: dict[int, Instructions] = {}  # the shortest block before an address
@@ -57,7 +57,7 @@ class BlockTable:
         size = len(memory)
         if not self._memories and memory != self._bytes_at(address, size):
             raise NotModelledError(f"the code at 0x{address:08x} is not that of the ELF file")
-        instructions = decode(memory, address)
+        instructions = decode(self._program, memory, address)
         if any(each.is_floating for each in instructions) and not (self._core.facts.has_fpu and fpu_is_on):
             raise NotModelledError("a floating point instruction with the FPU disabled in CPACR")
         block = CBlock(

@@ -1,13 +1,17 @@
 """Thumb instructions, decoded by capstone, with the properties that the cycle models use."""
 
+import atexit
+import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import capstone
 from capstone import arm
 from capstone.arm import ArmOp
 
+from tinysplit.common.kept import keep, read_kept
 from virtual_stm32.errors import NotModelledError
 
 SINGLE_LOADS = frozenset(
@@ -72,7 +76,7 @@ _NARROW_BYTES, _WIDE_BYTES = 2, 4
 _PREFIX_SHIFT, _WIDE_PREFIXES = 11, (0b11101, 0b11110, 0b11111)  # of the first halfword of a wide instruction
 _IT, _IT_MASK = 0xBF00, 0xFF00  # and of hints
 
-KEPT = 1 << 14  # blocks, of which results are kept for the next start of a board and for other boards
+KEPT = 1 << 14  # blocks, of which results are kept for the next start of a board and for other boards, and in a file
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +108,12 @@ class Instruction:
     reads: frozenset[int]
     writes: frozenset[int]
 
+    def at(self, address: int) -> "Instruction":
+        """Return the instruction at another address; `replace` takes ten times as long."""
+        moved = object.__new__(Instruction)
+        moved.__dict__.update(self.__dict__, address=address)
+        return moved
+
     @property
     def address_registers(self) -> frozenset[int]:
         """Registers of the address, of loads and stores of one register or more."""
@@ -134,10 +144,44 @@ def _decoder() -> capstone.Cs:
     return decoder
 
 
+Instructions = tuple[Instruction, ...]
+
+
+class DecodedProgram:
+    """What is decoded of the code of a program, by its hash; it is kept for later commands."""
+
+    _KIND = "instructions"
+    _DECODER = f"{capstone.__version__} {pickle.HIGHEST_PROTOCOL}".encode() + Path(__file__).read_bytes()
+
+    def __init__(self, program: bytes) -> None:
+        self._key = self._DECODER + program
+        kept = read_kept(self._KIND, self._key)
+        self._decoded: dict[tuple[bytes, int], Instructions] = pickle.loads(kept) if kept else {}  # noqa: S301 (own)
+        self._kept_count = len(self._decoded)
+        atexit.register(self._keep)
+
+    def decoded(self, code: bytes, start: int) -> Instructions:
+        """Return the instructions before the first that capstone does not know, as if they began at `start`."""
+        known = self._decoded.get((code, start))
+        if known is None:
+            known = self._decoded[code, start] = _decoded(code, start)
+        return known
+
+    def _keep(self) -> None:
+        if self._kept_count < len(self._decoded) <= KEPT:
+            keep(self._KIND, self._key, pickle.dumps(self._decoded, pickle.HIGHEST_PROTOCOL))
+
+
+@lru_cache
+def decoded_program(program: bytes) -> DecodedProgram:
+    """Return what is decoded of the program with a hash, the same for all boards that run it."""
+    return DecodedProgram(program)
+
+
 @lru_cache(maxsize=KEPT)
-def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
+def decode(program: DecodedProgram, code: bytes, address: int) -> Instructions:
     """Return the instructions of a basic block. Raises NotModelledError for an invalid instruction."""
-    instructions = tuple(replace(each, address=address + offset) for offset, each in _instructions(code))
+    instructions = tuple(each.at(address + offset) for offset, each in _instructions(program, code))
     for each in instructions:
         _check_special(each)
     end = instructions[-1].address + instructions[-1].size if instructions else address
@@ -147,7 +191,7 @@ def decode(code: bytes, address: int) -> tuple[Instruction, ...]:
     return instructions
 
 
-def _instructions(code: bytes) -> Iterator[tuple[int, Instruction]]:
+def _instructions(program: DecodedProgram, code: bytes) -> Iterator[tuple[int, Instruction]]:
     """Yield offset and instruction for those that capstone knows before the first that it does not.
 
     Each is decoded once, wherever it stands, but for those that depend on others: of an IT block, and direct branches,
@@ -158,17 +202,16 @@ def _instructions(code: bytes) -> Iterator[tuple[int, Instruction]]:
         halfword = int.from_bytes(code[offset : offset + 2], "little")
         end = offset + (_WIDE_BYTES if halfword >> _PREFIX_SHIFT in _WIDE_PREFIXES else _NARROW_BYTES)
         is_last = halfword & _IT_MASK == _IT or end >= len(code)
-        alone = () if is_last else _decoded(code[offset:end], 0)
+        alone = () if is_last else program.decoded(code[offset:end], 0)
         if not alone or alone[0].is_direct:
-            yield from ((each.address, each) for each in _decoded(code[offset:], offset))
+            yield from ((each.address, each) for each in program.decoded(code[offset:], offset))
             return
         yield offset, alone[0]
         offset = end
 
 
 @lru_cache(maxsize=KEPT)
-def _decoded(code: bytes, start: int) -> tuple[Instruction, ...]:
-    """Return the instructions that capstone knows before the first that it does not, as if they began at `start`."""
+def _decoded(code: bytes, start: int) -> Instructions:
     return tuple(map(_instruction, _decoder().disasm(code, start)))
 
 
