@@ -13,6 +13,7 @@ from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.choices import Optimize
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import ConstantsIn
 from tinysplit.slices.settings import Search
@@ -53,6 +54,9 @@ def test_layers_that_read_weights_once_do_not_wait_for_flash(
     assert measured.measurement.l_s.median == pytest.approx(estimated_s, rel=0.05)
     seconds = sum(layer.seconds[0] for layer in split.problem.layers)
     assert seconds == pytest.approx(estimated_s, rel=0.05)
+    least_ram = replace(context, settings=replace(context.settings, optimize=Optimize.RAM))
+    in_flash = pipeline.split_network(least_ram, Search())
+    assert sum(layer.seconds[0] for layer in in_flash.problem.layers) > 1.1 * seconds
     in_file = replace(context, programs=ProgramOptions(weights_counter=1))
     other = pipeline.generate_folder(in_file, pipeline.describe_split(context, split), samples, tmp_path / "in_file")
     assert {layer.memory.constants_in for layer in other.layers} == {ConstantsIn.FLASH}

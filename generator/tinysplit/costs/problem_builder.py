@@ -168,7 +168,8 @@ def _board_kernels(
     """Return the kernels on each board: the same on boards of one kind, unless the network is distributed."""
 
     def choose(board: Board, index: int) -> _BoardKernels:
-        choice = KernelChoice(table, graph, widths, board, settings.code_memory, index)
+        has_residents = settings.optimize is not Optimize.RAM
+        choice = KernelChoice(table, graph, widths, board, settings.code_memory, index, has_residents)
         return _BoardKernels(choice, settings, quantized)
 
     if graph.is_distributed:

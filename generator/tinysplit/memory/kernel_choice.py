@@ -57,7 +57,8 @@ class KernelChoice:
     They are those that are best by the cost `table`.
 
     `code_memory` is that of the layers' code, None if the plan chooses; it changes cycles, and not the choice. Of a
-    distributed network, only the layers of board `index` count.
+    distributed network, only the layers of board `index` count. With `has_residents` constants may be in RAM from the
+    start of the program.
     """
 
     table: CycleTable = field(repr=False)
@@ -66,6 +67,7 @@ class KernelChoice:
     board: Board
     code_memory: CodeMemory | None = None
     index: int = 0
+    has_residents: bool = True
     _live_bytes: dict[tuple[int, str], int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -328,6 +330,8 @@ class KernelChoice:
     @cached_property
     def _residences(self) -> Mapping[int, Residence]:
         """Where constants lie that are expected in RAM from the start, on a board with the whole network."""
+        if not self.has_residents:
+            return {}
         kernels = {number: self.kernel(number) for number in self.numbers}
         found = {each: self._constants(each, own, is_external=each in self.external) for each, own in kernels.items()}
         placed = {number: own for number, own in found.items() if own}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tinysplit.boards.board import Board
+from tinysplit.common.choices import Optimize
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
@@ -38,6 +39,8 @@ def with_resident_constants(plan: Plan, quantized: QuantizedGraph) -> Plan:
 
 
 def _with_residents(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
+    if board_plan.optimize is Optimize.RAM:
+        return board_plan
     constants, core = dict(layer_constants(board_plan, quantized)), board_plan.board.device.core
     cycles = sum(own.cost_cycles for own in board_plan.constants.values())
     for number in board_plan.layers:
