@@ -19,7 +19,7 @@ from tinysplit.network.layers import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import FloatScores, noise_power
-from tinysplit.quantize.calibrated_parameters import calibrate_parameters
+from tinysplit.quantize.calibrated_parameters import LayerRun, calibrate_parameters
 from tinysplit.quantize.choose_formats import choose_formats, keep_structure, quantize, widest
 from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.scale_search import NoiseParts, ScaleChoice, TimeLimit, search_scales
@@ -85,9 +85,9 @@ class Calibration:
             return self._in_16_bits
         return self._calibrated(self.nearest(widths), self.samples)
 
-    def _calibrated(self, nearest: QuantizedGraph, samples: Samples) -> QuantizedGraph:
+    def _calibrated(self, nearest: QuantizedGraph, samples: Samples, exact: LayerRun | None = None) -> QuantizedGraph:
         reference = self._in_16_bits
-        return nearest if reference is None else calibrate_parameters(nearest, reference, samples.x)
+        return nearest if reference is None else calibrate_parameters(nearest, reference, samples.x, exact)
 
     def in_structure(self, formats: Sequence[LayerFormats]) -> QuantizedGraph:
         """Return the network in the formats of another one, with other scales of weights; else as `best`.
@@ -114,12 +114,13 @@ class Calibration:
         few = self.samples.spread(MOST_TRIED)
         floats = FloatScores.of(self.graph, self.model, few)
         short, long = (BitWidths.of(self.graph, bits) for bits in (SHORT_BITS, LONG_BITS))
+        exact = LayerRun(self._in_16_bits, few.x, is_kept=True)
         usual = self._nearest(short).formats
         sources = dict.fromkeys(map(self.graph.format_source, self.graph.value_names))
 
         def noise(freedom: Freedom, values: BitWidths, weights: BitWidths) -> float:
             nearest = self._nearest(replace(values, weights=weights.weights), freedom)
-            return noise_power(self._calibrated(nearest, few), floats)
+            return noise_power(self._calibrated(nearest, few, exact), floats)
 
         of_weights = noise(NO_FREEDOM, long, short)
         of_values = {name: noise(NO_FREEDOM, long.with_value(self.graph, name, SHORT_BITS), long) for name in sources}

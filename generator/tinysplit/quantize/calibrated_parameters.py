@@ -26,18 +26,21 @@ MOST_SAMPLES = 128
 MOST_COVARIANCES = 4608  # weights of a channel: the covariances take 170 MB; of more weights, the nearest integers stay
 
 
-def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | None, x: FloatArray) -> QuantizedGraph:
+def calibrate_parameters(
+    quantized: QuantizedGraph, reference: QuantizedGraph | None, x: FloatArray, exact: "LayerRun | None" = None
+) -> QuantizedGraph:
     """Return `quantized` with calibrated weights and biases for samples `x` (N x sample_shape). Formats stay.
 
     `reference` is the same network in more bits. Without one, the network is its own reference: what a layer reads
     counts as exact, and only layers whose 16-bit weights are left 8 bits or fewer change. A network that came quantized
-    stays as it is, and so do weights that came as integers.
+    stays as it is, and so do weights that came as integers. `exact` is a run of the reference on the samples that keeps
+    its values.
     """
     graph = quantized.graph
     if graph.qdq_formats or (reference is None and not any(map(few_weight_bits, quantized.layers))):
         return quantized
-    integers = _LayerRun(quantized, x[:MOST_SAMPLES])
-    exact = integers if reference is None else _LayerRun(reference, x[:MOST_SAMPLES])
+    integers = LayerRun(quantized, x)
+    exact = exact or (integers if reference is None else LayerRun(reference, x))
     layers = []
     for index, layer in enumerate(quantized.layers):
         model = layer if reference is None else reference.layers[index]
@@ -53,12 +56,13 @@ def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | 
     return replace(quantized, layers=tuple(layers))
 
 
-class _LayerRun:
-    """Execution layer by layer: the tensors that later layers read, for all samples."""
+class LayerRun:
+    """Execution layer by layer: the tensors that later layers read, for the first samples; all of them if it `is_kept`."""
 
-    def __init__(self, quantized: QuantizedGraph, x: FloatArray) -> None:
+    def __init__(self, quantized: QuantizedGraph, x: FloatArray, *, is_kept: bool = False) -> None:
         self.graph = quantized.graph
-        self.values = {NETWORK_INPUT: quantize_input(quantized, x)}
+        self.values = {NETWORK_INPUT: quantize_input(quantized, x[:MOST_SAMPLES])}
+        self._is_kept = is_kept
 
     def inputs(self, index: int) -> list[IntArray]:
         """Return the integer inputs of layer `index` (N x H x W x C each)."""
@@ -67,7 +71,9 @@ class _LayerRun:
         return [value.reshape(len(value), *shape) for value, shape in zip(read, shapes, strict=True)]
 
     def step(self, index: int, layer: QuantizedLayer) -> None:
-        """Compute a layer, and delete tensors that no later layer reads."""
+        """Compute a layer, unless its output is kept, and delete tensors that no later layer reads."""
+        if index in self.values:
+            return
         inputs = self.inputs(index)
         states = LayerStates()
         parts = (
@@ -75,7 +81,8 @@ class _LayerRun:
             for start in range(0, len(inputs[0]), CHUNK)
         )
         self.values[index] = np.concatenate(list(parts))
-        self.values = {source: v for source, v in self.values.items() if self.graph.last_reader(source) > index}
+        if not self._is_kept:
+            self.values = {source: v for source, v in self.values.items() if self.graph.last_reader(source) > index}
 
 
 def _calibrated(

@@ -41,9 +41,13 @@ class InputMoments:
 
 
 def input_means(layer: WindowLayer, values: IntArray, zero_point: int) -> Floats:
-    """Return `InputMoments.means` (groups x weights of a channel) without the covariances: less time and memory."""
-    sums = [(windows.sum(axis=1), windows.shape[1]) for windows in _windows(layer, values, zero_point)]
-    means: Floats = sum(part for part, _ in sums) / sum(count for _, count in sums)
+    """Return `InputMoments.means` (groups x weights of a channel) without the covariances: less time and memory.
+
+    The windows of the sum of all samples are the sums of their windows.
+    """
+    summed = values.sum(axis=0, keepdims=True, dtype=np.int64) - len(values) * zero_point
+    windows = layer.windows(summed.astype(np.float64))
+    means: Floats = windows.sum(axis=1) / (len(values) * windows.shape[1])
     return means
 
 
