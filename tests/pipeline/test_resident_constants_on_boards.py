@@ -14,6 +14,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import Optimize
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import ConstantsIn
 from tinysplit.slices.settings import Search
@@ -40,7 +41,7 @@ def test_layers_that_read_weights_once_do_not_wait_for_flash(
 ) -> None:
     model, samples = large_layers(tmp_path), tmp_path / "samples.npz"
     np.savez(samples, x=np.random.default_rng(6).normal(size=(4, SIZES[0])).astype(np.float32))
-    context = pipeline.Context.load(model, (board,), CostSettings(code_memory=code_memory), QUIET)
+    context = Context.load(model, (board,), CostSettings(code_memory=code_memory), QUIET)
     split = pipeline.split_network(context, Search())
     project = pipeline.generate_folder(context, pipeline.describe_split(context, split), samples, tmp_path / "out")
     report = build_folder(project, tmp_path / "out")

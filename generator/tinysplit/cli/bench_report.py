@@ -20,9 +20,10 @@ from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.output_folder import check_output_folder
+from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.samples import load_samples
-from tinysplit.pipeline import Context, RunRequest, run
+from tinysplit.pipeline import RunRequest, run
 from tinysplit.settings.boards_and_links import BOARD
 from tinysplit.settings.measurement import RIG, TIMING
 from tinysplit.settings.result_files import OUT

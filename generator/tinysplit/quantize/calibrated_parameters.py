@@ -57,7 +57,7 @@ def calibrate_parameters(
 
 
 class LayerRun:
-    """Execution layer by layer: the tensors that later layers read, for the first samples; all of them if it `is_kept`."""
+    """Execution layer by layer: the tensors that later layers read, or all if it `is_kept`, for the first samples."""
 
     def __init__(self, quantized: QuantizedGraph, x: FloatArray, *, is_kept: bool = False) -> None:
         self.graph = quantized.graph
