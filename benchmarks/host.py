@@ -1,15 +1,25 @@
 """What the tool itself costs on the host.
 
-Takes seconds.
+`predict` takes seconds, `commands` some minutes.
 """
 
+import resource
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
-from common.benchmark import benchmark
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from common.benchmark import ONLY, benchmark
+from common.networks import NETWORKS as MODELS
 from common.tables import Cell, MarkdownTable
 from tinysplit import api
 from tinysplit.common.errors import CheckFailedError
@@ -69,3 +79,69 @@ def _rows() -> Iterator[Sequence[Cell]]:
         for names in SETS:
             found = [milliseconds(make(channels), names) for channels in widths]
             yield title, ", ".join(names), round(statistics.median(found))
+
+
+FOUR = ("nucleo_g071rb", "nucleo_l452re", "nucleo_f446re", "nucleo_h743zi")
+FEW, MANY = 200, 800  # layers
+KWS = MODELS["KWS"]
+RUN = ("run", str(KWS.model), "-b", "nucleo_l4r5zi", "-s", str(KWS.samples), "-o", "kws", "--rig", "virtual")
+COMMANDS = {
+    "--version": ("--version",),
+    "--help": ("--help",),
+    "boards": ("boards",),
+    "run of KWS, 20 samples": RUN,
+    f"split of {MANY} layers, 4 boards": ("split", f"{MANY}.onnx", *(word for name in FOUR for word in ("-b", name))),
+    **{
+        f"{stage} of {count} layers": (stage, f"{count}.onnx", *options)
+        for count in (FEW, MANY)
+        for stage, options in {
+            "split": ("-b", H7, "-o", f"{count}.json"),
+            "generate": ("--split", f"{count}.json", "-s", "x.npz", "-o", str(count), "--max-time-increase", "0"),
+        }.items()
+    },
+}
+
+
+@benchmark("commands", "5 minutes", ONLY)
+def commands(options: Namespace) -> None:
+    """Measure the CPU time of commands as whole processes, compilers and virtual boards included, in s.
+
+    The networks of many layers are 1x1 and depthwise 3x3 convolutions of 8 channels on maps of 8 x 8, in turn; their
+    scales are not searched for, which takes time with the square of the layers. Commands of one word find no bytecode.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        np.savez(folder / "x.npz", x=np.random.default_rng(0).normal(size=(100, 8, 8, 8)).astype(np.float32))
+        for count in (FEW, MANY):
+            onnx.save(deep(count), folder / f"{count}.onnx")
+        chosen = {title: words for title, words in COMMANDS.items() if options.only in title}
+        rows = ((title, f"{cpu_seconds(words, folder):.2f}") for title, words in chosen.items())
+        MarkdownTable("command", numbers=("CPU s",)).print(rows)
+
+
+def cpu_seconds(words: Sequence[str], folder: Path) -> float:
+    """Return the CPU time of a command and of the processes that it starts; of a single word, without bytecode."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    without_bytecode = () if len(words) > 1 else ("-B", "-X", f"pycache_prefix={folder / 'none'}")
+    command = (sys.executable, *without_bytecode, "-m", "tinysplit", *words)
+    subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def deep(n_layers: int) -> onnx.ModelProto:
+    """Return a chain of convolutions that are neither wide nor large, with random weights."""
+    rng = np.random.default_rng(0)
+    nodes, weights = [], []
+    for number in range(n_layers):
+        groups, size = (8, 3) if number % 2 else (1, 1)
+        shape = (8, 8 // groups, size, size)
+        values = rng.normal(size=shape, scale=np.sqrt(2 / np.prod(shape[1:])))
+        weights.append(numpy_helper.from_array(values.astype(np.float32), f"w{number}"))
+        nodes += [
+            helper.make_node("Conv", [f"x{number}", f"w{number}"], [f"y{number}"], group=groups, pads=[size // 2] * 4),
+            helper.make_node("Relu", [f"y{number}"], [f"x{number + 1}"]),
+        ]
+    ends = [helper.make_tensor_value_info(f"x{end}", TensorProto.FLOAT, [1, 8, 8, 8]) for end in (0, n_layers)]
+    graph = helper.make_graph(nodes, "deep", ends[:1], ends[1:], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
