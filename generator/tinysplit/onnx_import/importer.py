@@ -39,7 +39,7 @@ from tinysplit.onnx_import.pieces import take_pieces
 from tinysplit.onnx_import.prepare import prepare
 from tinysplit.onnx_import.qdq import extract_qdq
 from tinysplit.onnx_import.states import check_unread, keeping_states
-from tinysplit.tflite_import import operators_of
+from tinysplit.tflite_import.kinds import operators_of
 
 QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "ConvInteger", "MatMulInteger")
 QUANTIZED_OPERATOR = Refusal(

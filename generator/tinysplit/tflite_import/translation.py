@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import MODEL_BYTES, size_text
+from tinysplit.tflite_import.kinds import KIND
 from tinysplit.tflite_import.tflite_file import TfliteFile, TfliteOperator, TfliteTensor
 
 FLOATS = {np.dtype(name) for name in ("float16", "float32", "float64")}
 TO_MAP, FROM_MAP = (0, 3, 1, 2), (0, 2, 3, 1)
-KIND = "tinysplit.tflite"  # metadata of nodes: the operator that they are the translation of
 
 
 class RefusedError(Exception):
@@ -156,9 +156,3 @@ class Translation:
             name = f"{base}_{self._taken[base]}"
         self._taken[name] = 0
         return name
-
-
-def operators_of(model: ModelProto) -> dict[str, str]:
-    """Return the operators of the .tflite file that a model is the translation of, by the names of its nodes."""
-    kinds = ((node.name, each.value) for node in model.graph.node for each in node.metadata_props if each.key == KIND)
-    return dict(kinds)

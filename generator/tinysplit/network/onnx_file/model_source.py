@@ -8,7 +8,6 @@ from onnx import ModelProto
 
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited
-from tinysplit.tflite_import import translated
 
 _KERAS = "model.export('saved'), then python -m tf2onnx.convert --saved-model saved --output model.onnx"
 _TORCH = "torch.onnx.export(model, (sample,), 'model.onnx', external_data=False)"
@@ -40,6 +39,8 @@ def read_source(path: Path) -> bytes:
 def parse_source(path: Path, contents: bytes) -> ModelProto:
     """Return the model in the contents of a file; weights in other files are not loaded. Raises InputError."""
     if _is_tflite(path):
+        from tinysplit.tflite_import.translate import translated  # noqa: PLC0415 (its parser takes 0.1 s)
+
         return translated(path, contents)
     try:
         return onnx.load_model_from_string(contents, format="protobuf")
