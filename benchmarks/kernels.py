@@ -51,6 +51,8 @@ LIMITS = {
     ("cortex-m4", "dual_mac", 16): (8 + 6 + 2) / 16,  # weights take twice the loads, in two groups
     ("cortex-m7", "dual_mac", 8): 8 / 16,  # one SMLAD a cycle, everything else beside it
     ("cortex-m7", "dual_mac", 16): 8 / 16,
+    ("cortex-m4", "long_mac", 8): (4 + 4 + 1) / 12,  # 4 SMLAL, 4 loads, the first of them longer
+    ("cortex-m7", "long_mac", 8): 4 / 12,
     ("cortex-m7", "planes", 8): 3 * 8 / 36,
     ("cortex-m0plus", "packed", 8): (5 + 4 + 4 + 4) / 8,  # LDM of four words, two values, four double products, sums
     ("cortex-m0plus", "unpacked", 8): (5 + 4 + 4 + 4) / 8,

@@ -8,7 +8,7 @@ from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import flash_bytes
-from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.kernels.cost_table import KernelCosts, shipped_table
 from tinysplit.memory.kernel_choice import LINKS_BYTES, KernelChoice
 from tinysplit.memory.layout import layer_ram_bytes
 from tinysplit.network.bit_widths import BitWidths
@@ -87,3 +87,22 @@ def test_another_objective_takes_none(graph: Graph, optimize: Optimize) -> None:
 def test_a_core_or_width_without_it(graph: Graph) -> None:
     assert "winograd" not in names(choice_on(graph, bits=16))
     assert "winograd" not in names(choice_on(graph, load_board("nucleo_g071rb")))
+
+
+def test_a_kernel_that_was_not_measured_is_not_taken(graph: Graph) -> None:
+    kinds = {kind: costs for kind, costs in shipped_table().cores["cortex-m4"]["8"].items() if "winograd" not in kind}
+    table = shipped_table().model_copy(update={"cores": {"cortex-m4": {"8": kinds}}})
+    assert "winograd" not in names(KernelChoice(table, graph, BitWidths.all(graph, 8), BOARD))
+
+
+def test_a_kernel_that_saves_more_follows_where_flash_is_left(graph: Graph) -> None:
+    kinds = shipped_table().cores["cortex-m4"]["8"]
+    quick = KernelCosts(cycles={"pairs": 17.0}, code_bytes=0)  # 0.73 cycles a MAC; winograd 0.67 for more flash
+    table = shipped_table().model_copy(update={"cores": {"cortex-m4": {"8": {**kinds, "conv/long_mac": quick}}}})
+
+    def last_kernel(flash_bytes: int) -> str:
+        return KernelChoice(table, graph, BitWidths.all(graph, 8), with_flash(flash_bytes)).kernel(2).name
+
+    needed = next(size for size in range(60_000, 200_000, 256) if last_kernel(size) == "winograd")
+    assert last_kernel(needed - 256) == "long_mac"
+    assert last_kernel(2 * needed) == "winograd"

@@ -19,6 +19,7 @@ from tinysplit.kernels.dsp.byte_lanes import ByteLanes
 from tinysplit.kernels.dsp.dual_mac import DualMac
 from tinysplit.kernels.dsp.dual_matmul import DualMatMul
 from tinysplit.kernels.dsp.lanes import Lanes
+from tinysplit.kernels.dsp.long_mac import LongMac
 from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.dsp.winograd import Winograd
 from tinysplit.kernels.equal_layers import of_equal_layers
@@ -46,6 +47,7 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
     Direct(),
     View(),
     Winograd(),
+    LongMac(),
 )
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, starmap
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.common.choices import Optimize
-from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, choose, flash_bytes
+from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, choose, flash_bytes, predicted_cycles
 from tinysplit.kernels.code_waits import CodeWaits, code_waits
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
@@ -40,6 +40,10 @@ class _Saving(NamedTuple):
     kernel: Kernel
     cycles: float
     flash_bytes: int
+
+    def exceeds(self, other: Self | None) -> bool:
+        """Return whether it saves more than `other` of the same layer by more than the cost table's error."""
+        return other is None or (1 - TABLE_ERROR) * self.cycles > other.cycles
 
 
 class _Loss(NamedTuple):
@@ -94,10 +98,10 @@ class KernelChoice:
     def _own(self, number: int, optimize: Optimize, name: str | None) -> Kernel:
         """Return the kernel of a layer alone."""
         if optimize is Optimize.CYCLES and name is None:
-            by_flash = self._large_kernels.get(number) or self._small_kernels.get(number)
-            if by_flash:
-                return by_flash
-            return self._usual_kernels[number]
+            large = self._large_kernels.get(number)
+            if large:
+                return large.kernel
+            return self._small_kernels.get(number) or self._usual_kernels[number]
         return self._usual(number, optimize, name)
 
     @cached_property
@@ -111,20 +115,23 @@ class KernelChoice:
         return choose(self.table, layer, self.board.device.core, widths, optimize, name, partial(self.waits, number))
 
     @cached_property
-    def _large_kernels(self) -> Mapping[int, Kernel]:
+    def _large_kernels(self) -> Mapping[int, _Saving]:
         """Kernels that take much flash, where that of the board holds the whole network with them.
 
-        Those that save most cycles a byte come first. The board's RAM has room for them and for links.
+        Those that save most cycles a byte come first, and give way to others that save more where flash is left. The
+        board's RAM has room for them and for links.
         """
         if not any(kernel.takes_much_flash for number in self.numbers for kernel in self._all(number)):
             return {}
         usual = self._usual_kernels
         free_bytes = self._free_flash_bytes(usual)
-        found: dict[int, Kernel] = {}
+        found: dict[int, _Saving] = {}
         for saving in sorted(self._savings(usual), key=lambda each: -each.cycles / each.flash_bytes):
-            if saving.number not in found and saving.flash_bytes <= free_bytes:
-                found[saving.number] = saving.kernel
-                free_bytes -= saving.flash_bytes
+            before = found.get(saving.number)
+            more_bytes = saving.flash_bytes - (before.flash_bytes if before else 0)
+            if saving.exceeds(before) and more_bytes <= free_bytes:
+                found[saving.number] = saving
+                free_bytes -= more_bytes
         return found
 
     @cached_property
@@ -201,27 +208,31 @@ class KernelChoice:
         return Movable(number, size_bytes, outside - inside)
 
     def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
-        """Yield what kernels that take much flash save by more than the cost table's error."""
+        """Yield what kernels that take much flash, and were measured, save by more than the cost table's error."""
         for number, own in usual.items():
             cycles, flash = self._cycles_in_flash(number, own), self._flash_bytes(number, own)
-            for kernel in self._all(number):
-                if not kernel.takes_much_flash or self.live_bytes(number, kernel) + LINKS_BYTES > self.limit_bytes:
+            for kernel in filter(partial(self._is_measured_large, number), self._all(number)):
+                if self.live_bytes(number, kernel) + LINKS_BYTES > self.limit_bytes:
                     continue
                 saved = cycles - self._cycles_in_flash(number, kernel)
                 if saved > TABLE_ERROR * cycles:
                     yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
+
+    def _is_measured_large(self, number: int, kernel: Kernel) -> bool:
+        layer, core = self.graph.layers[number], self.board.device.core
+        costs = predicted_cycles(self.table, kernel, layer, core, self.widths.of_layer(layer))
+        return kernel.takes_much_flash and costs is not None
 
     def lacks_flash_for(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of flash that a kernel takes more than the chosen one, if only flash excludes it; else 0.
 
         It is faster by more than the cost table's error, the RAM has room for it, and the flash has none.
         """
-        if self._large_kernels.get(number) is kernel:
-            return 0
         if number in self._small_kernels and kernel is self._of_tiles(number, self._usual_kernels.__getitem__):
             return self._flash_bytes(number, kernel) - self._flash_bytes(number, self._small_kernels[number])
-        savings = self._savings({number: self._usual_kernels[number]})
-        return next((saving.flash_bytes for saving in savings if saving.kernel is kernel), 0)
+        savings, large = self._savings({number: self._usual_kernels[number]}), self._large_kernels.get(number)
+        lacking = (saving.flash_bytes for saving in savings if saving.kernel is kernel and saving.exceeds(large))
+        return next(lacking, 0)
 
     def _all(self, number: int) -> tuple[Kernel, ...]:
         layer = self.graph.layers[number]
