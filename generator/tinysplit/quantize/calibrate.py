@@ -16,7 +16,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer
-from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.samples import Samples
 from tinysplit.quantize.accuracy import FloatScores, noise_power
 from tinysplit.quantize.calibrated_parameters import LayerRun, calibrate_parameters
@@ -73,7 +73,7 @@ class Calibration:
     def _nearest(self, widths: BitWidths, freedom: Freedom = NO_FREEDOM) -> QuantizedGraph:
         best = self._value_scales.formats(freedom)
         in_8_bits = {name: values for name, values in best.items() if widths.values[name] == values.bits}
-        formats = choose_formats(self.graph, self._ranges(widths), widths, in_8_bits)
+        formats = choose_formats(self.graph, self._ranges(widths), widths, in_8_bits, self._fitted)
         return quantize(self.graph, formats, widest(formats))
 
     def best(self, widths: BitWidths) -> QuantizedGraph:
@@ -141,6 +141,10 @@ class Calibration:
         except InputError:
             return None
         return calibrate_parameters(nearest, None, self.samples.x)
+
+    @cached_property
+    def _fitted(self) -> dict[object, QuantizedLayer]:
+        return {}
 
     def _ranges(self, widths: BitWidths) -> dict[str, Range]:
         return {name: self._clipped[bits][name] for name, bits in widths.values.items()}

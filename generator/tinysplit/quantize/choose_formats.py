@@ -32,11 +32,13 @@ def choose_formats(
     ranges: Mapping[str, tuple[float, float]],
     bits: int | BitWidths,
     chosen_before: Mapping[str, ValueFormat] | None = None,
+    fitted: dict[object, QuantizedLayer] | None = None,
 ) -> tuple[LayerFormats, ...]:
     """Return the formats of every layer for `bits` (8 or 16) in values and weights, or in mixed precision.
 
     `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name; values
-    get the Q formats that hold them, except those with a format in `chosen_before`.
+    get the Q formats that hold them, except those with a format in `chosen_before`. Layers between the same formats are
+    looked up in `fitted`, which gets them.
     Raises InputError where a range is missing or not finite, and where no format, or not that of a QDQ network, keeps a
     layer's sums in 32 bits.
     """
@@ -46,13 +48,17 @@ def choose_formats(
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
+    fitted = {} if fitted is None else fitted
     chosen = []
     for layer in graph.layers:
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
         weight_bits = widths.weights.get(layer.output)
         y = inputs[0] if _keeps_input_format(graph, layer, inputs[0], wanted[layer.output]) else wanted[layer.output]
         is_in_file = layer.output in in_file
-        quantized = _fit(layer, inputs, y, input_bounds, weight_bits, FACTOR_BITS[0] if is_in_file else 0)
+        key = layer.output, tuple(inputs), y, tuple(input_bounds), weight_bits
+        if key not in fitted:
+            fitted[key] = _fit(layer, inputs, y, input_bounds, weight_bits, FACTOR_BITS[0] if is_in_file else 0)
+        quantized = fitted[key]
         if is_in_file and not isinstance(layer, Softmax):
             _check_kept(layer, y, quantized.formats.y)
         chosen.append(quantized.formats)
