@@ -49,7 +49,9 @@ class Window:
     def patches(self, x: NDArray[T], fill: int = 0) -> NDArray[T]:
         """Return a view of `x` (N x H x W x C) as N x out_h x out_w x k_h x k_w x C; the padding contains `fill`."""
         top, left, bottom, right = self.pads
-        padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+        padded = x
+        if self.is_clipped:
+            padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
         extent = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
         views = sliding_window_view(padded, extent, axis=(1, 2))
         (s_h, s_w), (d_h, d_w) = self.stride, self.dilation
