@@ -1,10 +1,10 @@
 /* Six products in two 64-bit multiplications (SMLAL): see kernels/dsp/long_mac.py.
  *
- * A word of values holds those of two pixels p and q, p + q * 2^21; one of weights those of two output channels. So sums
- * of products of such words have three fields: that of pixel p and the first channel, at bit 21 that of p and the second
- * channel plus that of q and the first, and at bit 42 that of q and the second channel. Of three channels m, n and r the
- * words are m + n * 2^21 and r + m * 2^21, which give all six sums of two pixels. All fields start with DSP_LONG_HALF, so
- * that none is negative, and must stay within 21 bits.
+ * A word of values holds those of two pixels p and q, p + q * 2^21; one of weights those of two output channels. So
+ * sums of products of such words have three fields: that of pixel p and the first channel, at bit 21 that of p and the
+ * second channel plus that of q and the first, and at bit 42 that of q and the second channel. Of three channels m, n
+ * and r the words are m + n * 2^21 and r + m * 2^21, which give all six sums of two pixels. All fields start with
+ * DSP_LONG_HALF, so that none is negative, and must stay within 21 bits.
  */
 #ifndef DSP_LONG_H
 #define DSP_LONG_H
@@ -18,7 +18,7 @@ enum {
   DSP_LONG_START_HIGH = 1 << (2 * DSP_LONG_BITS - 1 - 32) | 1 << (3 * DSP_LONG_BITS - 1 - 32),
 };
 
-/* The sums of two words of weights with the values of two pixels, as halves: low and high of the first, of the second. */
+/* The sums of two words of weights with the values of two pixels, as low and high halves. */
 typedef struct {
   uint32_t low[2];
   int32_t high[2];
@@ -138,7 +138,8 @@ static inline const int32_t *dsp_twin_long_dot(dsp_long_sums *sums, const uint32
                        : \
                        : "memory"); \
     } else { \
-      __asm__ volatile(DSP_WORD_ALIGNED DSP_LONG_FIRST "1:\n\t" DSP_LONG_REPEATED(DSP_LONG_UNROLLED(steps, dual_steps)) \
+      __asm__ volatile(DSP_WORD_ALIGNED DSP_LONG_FIRST "1:\n\t" \
+                       DSP_LONG_REPEATED(DSP_LONG_UNROLLED(steps, dual_steps)) \
                        "ldr %[w1], %[end]\n\tcmp %[x], %[w1]\n\tbne.w 1b" \
                        : DSP_LONG_OPERANDS \
                        : [end] "m"(end) \

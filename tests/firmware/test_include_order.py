@@ -84,6 +84,7 @@ ORDER = (
     "window",
     "fixed_point",
     "dsp_dot",
+    "dsp_long",
     "dsp_row",
     "dsp_row_wide",
     "dsp_planes",
