@@ -215,7 +215,9 @@ class Packing:
         order = np.concatenate([order[: -count % CHANNELS], order])
         blocks = len(order) // CHANNELS
         channels = np.concatenate([order[:blocks, None], order[: blocks - 1 : -1].reshape(blocks, 2)], axis=1)
-        for groups in range(1, inputs // TOGETHER):
+        largest = np.abs(weights).sum(axis=1)[channels]
+        least = int((largest[:, 1:] + largest[:, :1]).max() * (max(x_high, 0) - min(x_low, 0))) >> FIELD_BITS
+        for groups in range(max(least, 1), inputs // TOGETHER):
             if inputs % (groups * TOGETHER) == 0:
                 split = weights[channels].reshape(blocks, CHANNELS, groups, -1).swapaxes(1, 2)
                 if fields_fit(split, x_low, x_high):
