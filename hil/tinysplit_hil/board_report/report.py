@@ -119,8 +119,8 @@ def _check_images(bench: Bench, rig: str) -> None:
     if others:
         raise ToolError(
             f"{', '.join(others)} of {rig} {'runs' if len(others) == 1 else 'run'} another image, and cannot be "
-            f"flashed: `tinysplit build {bench.folder}`, then serve `tinysplit virtual {bench.folder} -o {rig}`; "
-            "with --debug they can be flashed"
+            f"flashed: `tinysplit build {bench.folder}`, then serve `tinysplit virtual {bench.folder} -o {rig}`, or "
+            "give its boards debug ports"
         )
 
 
