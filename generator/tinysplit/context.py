@@ -88,11 +88,9 @@ class Context:
 
         Networks that have to be calibrated first keep theirs, and so do the costs of publications.
         """
-        quantized = None if self.settings.cost_model else quantized_by_file(self.graph, self.settings.bits)
-        if quantized is None:
+        if self.settings.cost_model:
             return self
-        removed = removable_channels(quantized)
-        graph = reduced_graph(self.graph, removed)
+        graph, removed = reduced_by_file(self.graph, self.settings.bits)
         if removed:
             self.messages.print(removal_line(self.graph, graph, removed), highlight=False, soft_wrap=True)
         return replace(self, graph=graph, removed=removed)
@@ -104,10 +102,22 @@ class Context:
     def of_split(self, split: SplitFile) -> Self:
         """Return the context of the network that was split, with the channels that it had.
 
-        Raises InputError for a split that removed channels which the network needs, or has not.
+        Raises InputError for channels that the network has not, or without which its layers do not fit.
         """
         try:
             removed = channels_of(split.removed_channels or {}, self.graph)
             return replace(self, graph=reduced_graph(self.graph, removed), removed=removed)
         except ValueError as error:
             raise InputError(f"the split does not fit {self.graph.name} ({error}): split again") from None
+
+
+def reduced_by_file(graph: Graph, bits: int) -> tuple[Graph, Channels | None]:
+    """Return a network without the channels that it can lack, and these, where its file says how it is quantized.
+
+    Other networks are returned as they are, with None.
+    """
+    quantized = quantized_by_file(graph, bits)
+    if quantized is None:
+        return graph, None
+    removed = removable_channels(quantized)
+    return reduced_graph(graph, removed), removed

@@ -359,7 +359,7 @@ def generate_folder(
     """
     check_split_matches(split, context.graph, context.boards)
     if split.distributions:
-        check_distributions(context.graph, split.distributions, len(context.boards))
+        check_distributions(context.of_split(split).graph, split.distributions, len(context.boards))
     if structure := context.programs.structure:
         structure.check_use(out, has_limits=goal not in (None, Goal()))
     if context.programs.standalone:

@@ -11,6 +11,7 @@ import pytest
 from commands.command_line import BAD_INPUT, run
 from models.onnx_builder import OnnxBuilder
 from models.qdq_networks import Floats, Form, QdqBuilder
+from tinysplit import api
 
 G0 = ("--board", "nucleo_g071rb")
 X = np.random.default_rng(1).normal(size=(8, 3, 8, 8)).astype(np.float32)
@@ -65,6 +66,10 @@ def test_programs_lack_channels_and_compute_the_same_integers(
     assert [*report["split"]["removed_channels"].values()] == ["5-12"]
     assert json.loads((out / "tinysplit.json").read_text())["removed_channels"] == report["split"]["removed_channels"]
     assert json.loads(run("measure", str(out), *files, "--json"))["output"]["bit_exact"]
+    again = ("--split", str(out / "split.json"), "--samples", files[1], "--out", str(tmp_path / "again"))
+    run("generate", str(tmp_path / "network.onnx"), *again)
+    parts = (json.loads((folder / "tinysplit.json").read_text())["cuts"] for folder in (out, tmp_path / "again"))
+    assert next(parts) == next(parts)
 
 
 def test_splits_of_quantized_files_lack_channels(tmp_path: Path) -> None:
@@ -81,6 +86,14 @@ def test_splits_of_quantized_files_lack_channels(tmp_path: Path) -> None:
     ):
         split.write_text(json.dumps(written | {"removed_channels": wrong}))
         assert said in run("arrivals", str(model), "--split", str(split), "--frame-rate", "1", expect=BAD_INPUT)
+
+
+def test_all_estimates_of_quantized_files_lack_channels(tmp_path: Path) -> None:
+    model = quantized_network(tmp_path)
+    found = api.split(model, "nucleo_g071rb")
+    assert api.predict(model, "nucleo_g071rb").latency_s == found.latency_s
+    sets = api.explore(model, "nucleo_g071rb").sets
+    assert min(each.latency_s for each in sets) == pytest.approx(found.latency_s)
 
 
 def test_replaceable_weights_have_all_channels(tmp_path: Path) -> None:

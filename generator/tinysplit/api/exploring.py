@@ -19,11 +19,12 @@ from tinysplit.api.result import Result
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_boards
 from tinysplit.calibration.conditions import table_for
-from tinysplit.common.choices import ALL_BOARDS, Slices
+from tinysplit.common.choices import ALL_BOARDS, SHORT_BITS, Slices
 from tinysplit.common.errors import UsageError
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import Listener, console_of, reading
 from tinysplit.common.settings_class import settings_class
+from tinysplit.context import reduced_by_file
 from tinysplit.costs.settings import Baud, Bits, CostSettings
 from tinysplit.explore.axes import DEFAULT_AXES, Axis
 from tinysplit.explore.candidates import Space
@@ -188,7 +189,8 @@ def explore(
         raise UsageError("models is empty: name a network")
     console = console_of(progress)
     with reading(console, [each.name if isinstance(each, Graph) else each for each in every]):
-        graphs = [each if isinstance(each, Graph) else load_model(each) for each in every]
+        given = (each if isinstance(each, Graph) else load_model(each) for each in every)
+        graphs = [reduced_by_file(graph, SHORT_BITS)[0] for graph in given]
     types = _types(boards)
     request = exploring.request(table_for(types, cost_table), graphs, types, settings)
     for note in request.space.notes():

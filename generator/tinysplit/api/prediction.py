@@ -13,6 +13,7 @@ from tinysplit.boards.board import Board, check_baud
 from tinysplit.common.choices import AUTO, InputSource
 from tinysplit.common.file_schema import in_range
 from tinysplit.common.progress import console_of
+from tinysplit.context import reduced_by_file
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import Baud, Bits, CostSettings
 from tinysplit.kernels.cost_table import shipped_table
@@ -81,7 +82,7 @@ def predict(
     Weights need not be trained: their values change 8-bit kernels of Cortex-M0+ a little. Raises CheckFailedError where
     the network does not fit, UsageError for a `baud` that a board cannot generate and for arguments that make no sense.
     """
-    graph = graph_of(model, console_of(None))
+    graph, _ = reduced_by_file(graph_of(model, console_of(None)), bits)
     chosen = boards_of(boards)
     settings = CostSettings(bits=bits, baud=baud, objective=objective, input_source=input_source)
     if baud:

@@ -11,7 +11,7 @@ from tinysplit.cli.basic_options import Force, FrontPage, Json, Models, emit, me
 from tinysplit.cli.option import option
 from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SearchOptions, flattened
-from tinysplit.common.choices import ALL_BOARDS, Slices
+from tinysplit.common.choices import ALL_BOARDS, SHORT_BITS, Slices
 from tinysplit.common.errors import INTERRUPTED, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import reading
@@ -129,6 +129,7 @@ def explore(
     as_json: Json = False,
 ) -> None:
     """Find the Pareto front of latency, energy and price over many sets of boards, or rank them by an objective."""
+    from tinysplit.context import reduced_by_file
     from tinysplit.explore.exploration import explore as explore_space
     from tinysplit.explore.exploration import journal_name
     from tinysplit.explore.report.tables import progress
@@ -139,7 +140,8 @@ def explore(
         raise UsageError(f"{WORKERS} sets the processes of this machine, {SCHEDULER} names a cluster: use one of them")
     check_output_file(html, force=force)
     with reading(messages, models):
-        graphs = tuple(import_model(path, needs_weights=False) for path in models)
+        imported = (import_model(path, needs_weights=False) for path in models)
+        graphs = tuple(reduced_by_file(graph, SHORT_BITS)[0] for graph in imported)
     request = options.request(graphs, prices)
     for note in request.space.notes():
         messages.print(note, highlight=False, soft_wrap=True)

@@ -44,10 +44,11 @@ class LayerError:
 
 
 def layer_errors(quantized: QuantizedGraph, model: Path, x: NDArray[np.float32]) -> tuple[LayerError, ...]:
-    """Return the errors of all layers on samples `x` (N x sample_shape).
+    """Return the errors of all layers on samples `x` (N x sample_shape), with the channels that programs lack.
 
     Raises InputError where ONNX Runtime cannot run the float network.
     """
+    quantized = quantized.original or quantized
     graph = quantized.graph
     integers = tuple(run_layers(quantized, quantize_input(quantized, x)))
     names = [layer.onnx_value for layer in graph.layers if layer.output not in graph.side_by_side]
