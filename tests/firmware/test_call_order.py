@@ -41,7 +41,7 @@ SLOTS = FlashSlots(Memory("flash", 0x08010000, 4096), Memory("flash", 0x08011000
 # Symbols of the linker script that may be null, or that only some scripts have.
 WEAK = {
     *("_code_ram_data", "_code_ram_log2", "_code_ram_start", "_ram_code_end", "_ram_code_load", "_ram_code_start"),
-    *("_external_start", "_external_end", "weights_staging"),
+    *("_external_start", "_external_end", "_far_end", "_far_load", "_far_start", "weights_staging"),
 }
 
 
