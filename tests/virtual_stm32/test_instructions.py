@@ -5,6 +5,7 @@ from pathlib import Path
 import capstone
 import pytest
 
+from tinysplit.common.cache import write_cached
 from virtual_stm32.core import instructions
 from virtual_stm32.core.instructions import DecodedProgram, decode, decoded_program
 from virtual_stm32.errors import NotModelledError
@@ -58,3 +59,26 @@ def test_what_one_command_has_decoded_is_known_to_the_next(tmp_path: Path, monke
     assert [each.text for each in decode(DecodedProgram(b"program"), code, START)] == listed_first
     with pytest.raises(TypeError):
         decode(DecodedProgram(b"another"), code, START)
+
+
+def test_of_two_commands_none_undoes_what_the_other_has_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    large, small = DecodedProgram(b"program"), DecodedProgram(b"program")
+    for block in BLOCKS.values():
+        decode(large, bytes.fromhex(block), START)
+    other = bytes.fromhex("00 22")
+    decode(small, other, START)
+    large._keep()
+    small._keep()
+    assert DecodedProgram(b"program")._decoded.keys() == large._decoded.keys() | {(other, 0)}
+
+
+def test_kept_instructions_that_cannot_be_loaded_count_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    write_cached(DecodedProgram._KIND, DecodedProgram._DECODER + b"program", b"no pickle")
+    code = bytes.fromhex(BLOCKS["no branch"])
+    assert [(each.address - START, each.text) for each in decode(DecodedProgram(b"program"), code, START)] == listed(
+        code
+    )

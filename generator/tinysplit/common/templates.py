@@ -14,7 +14,7 @@ from jinja2.nodes import EvalContext
 from typing_extensions import override
 
 from tinysplit.common import package_files
-from tinysplit.common.kept import keep, read_kept
+from tinysplit.common.cache import read_cached, write_cached
 from tinysplit.common.texts import quoting
 
 if TYPE_CHECKING:
@@ -41,12 +41,11 @@ class _CompiledTemplates(BytecodeCache):
 
     @override
     def load_bytecode(self, bucket: Bucket) -> None:
-        if (code := read_kept(self._KIND, self._key(bucket))) is not None:
-            bucket.bytecode_from_string(code)
+        read_cached(self._KIND, self._key(bucket), bucket.bytecode_from_string)
 
     @override
     def dump_bytecode(self, bucket: Bucket) -> None:
-        keep(self._KIND, self._key(bucket), bucket.bytecode_to_string())
+        write_cached(self._KIND, self._key(bucket), bucket.bytecode_to_string())
 
     def _key(self, bucket: Bucket) -> bytes:
         return self._COMPILER + f"{bucket.key} {bucket.checksum}".encode()

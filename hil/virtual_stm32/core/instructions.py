@@ -11,7 +11,7 @@ import capstone
 from capstone import arm
 from capstone.arm import ArmOp
 
-from tinysplit.common.kept import keep, read_kept
+from tinysplit.common.cache import read_cached, write_cached
 from virtual_stm32.errors import NotModelledError
 
 SINGLE_LOADS = frozenset(
@@ -155,8 +155,7 @@ class DecodedProgram:
 
     def __init__(self, program: bytes) -> None:
         self._key = self._DECODER + program
-        kept = read_kept(self._KIND, self._key)
-        self._decoded: dict[tuple[bytes, int], Instructions] = pickle.loads(kept) if kept else {}  # noqa: S301 (own)
+        self._decoded = self._read()
         self._kept_count = len(self._decoded)
         atexit.register(self._keep)
 
@@ -167,9 +166,16 @@ class DecodedProgram:
             known = self._decoded[code, start] = _decoded(code, start)
         return known
 
+    def _read(self) -> dict[tuple[bytes, int], Instructions]:
+        return read_cached(self._KIND, self._key, pickle.loads) or {}
+
     def _keep(self) -> None:
-        if self._kept_count < len(self._decoded) <= KEPT:
-            keep(self._KIND, self._key, pickle.dumps(self._decoded, pickle.HIGHEST_PROTOCOL))
+        if self._kept_count == len(self._decoded):
+            return
+        kept = self._read()  # again: other commands may have kept more meanwhile
+        decoded = kept | self._decoded
+        if len(kept) < len(decoded) <= KEPT:
+            write_cached(self._KIND, self._key, pickle.dumps(decoded, pickle.HIGHEST_PROTOCOL))
 
 
 @lru_cache
