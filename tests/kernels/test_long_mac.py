@@ -8,11 +8,12 @@ import pytest
 from numpy.typing import NDArray
 
 from kernel_cases.dsp_layers import floats, quantized, random_window
-from kernel_cases.kernels_on_host import assert_c_equals_the_reference
+from kernel_cases.kernels_on_host import assert_c_equals_the_reference, compile_all, write_layers
 from kernel_cases.layer_cases import as_tflite, hard_inputs, quantize_one, with_zero_points
 from programs.virtual_firmware import address_of, build
 from session.profiles import cases
 from tinysplit.boards.catalog import load_board
+from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import candidates
 from tinysplit.kernels.dsp.long_mac import FIELD_LIMIT, LongMac, Packing, fields_fit
 from tinysplit.network.bit_widths import Widths
@@ -23,6 +24,7 @@ from virtual_stm32 import VirtualBoard, VirtualRig
 
 CORTEX_M4 = "cortex-m4"
 CASES = cases(quick=4, full=8, nightly=64)
+COMPILER = "arm-none-eabi-gcc"
 TIME_LIMIT_PS = 10**12
 LARGEST = 127
 
@@ -108,6 +110,17 @@ def test_c_equals_the_integer_reference_with_as_many_inputs_as_fields_hold(tmp_p
     layers = [deep(rng, inputs) for inputs in (32, 64, 96, 160)]
     assert [groups(each) for each in layers] == [1, 2, 3, 5]
     assert_kernel_equals_the_reference(tmp_path, rng, layers)
+
+
+def test_outputs_are_as_far_apart_as_stores_reach(tmp_path: Path) -> None:
+    """The last pixel's outputs are three times the channels behind those of the first."""
+    weights = floats(np.random.default_rng(7), 1500, 1, 1, 4)
+    few, most, many = (layer(Shape(2, 2, 4), weights[:n], Window((1, 1)), is_relu=False) for n in (1364, 1365, 1500))
+    assert [LongMac().fits(each, CORTEX_M4, Widths.all(8)) for each in (few, most, many)] == [True, True, False]
+    largest = [quantize_one(each, (-1.0, 1.0), (-8.0, 8.0), 8) for each in (few, most)]
+    assert all(LongMac().context(each).stores_bytes for each in largest)
+    sources = write_layers(tmp_path, dict(enumerate((LayerSource(each, LongMac()) for each in largest), 1)))
+    compile_all((COMPILER, f"-mcpu={CORTEX_M4}", "-mthumb", "-O2"), tmp_path, sources)
 
 
 def test_large_channels_meet_small_ones() -> None:

@@ -5,7 +5,7 @@ channels. A sum of products of such words has three fields: y(p, m), y(p, n) + y
 y(p, m) + y(q, r) and y(q, m). So each sum of a pixel and a channel is a field or the difference of two.
 
 Fields stay apart as long as each is at least -2^20 and less than 2^20, for any inputs. Sums over `groups` of inputs,
-as few as possible, for which this is proved from the weights are added up in 32 bits: `FieldProof`.
+as few as possible, for which this is proved from the weights are added up in 32 bits: `fields_fit`.
 """
 
 from collections.abc import Mapping
@@ -40,6 +40,7 @@ TOGETHER = 4  # inputs are packed four at a time
 STEP = 2  # inputs of a step of the inner loop
 UNROLLED, DUAL_UNROLLED = 8, 32  # most steps in an iteration; on Cortex-M7
 MOST_INPUTS = 2048  # of an output: 16 KB of packed values
+MOST_OUTPUTS = 0xFFF // (PIXELS - 1)  # channels: STRB's offset of 12 bits reaches the last pixel's bytes
 LARGEST_BYTE = 127
 
 
@@ -62,13 +63,14 @@ class LongMac(Kernel):
 
     name: ClassVar[str] = "long_mac"
     takes_much_flash: ClassVar[bool] = True  # 2.7 times the weights
+    depends_on_weights: ClassVar[bool] = True  # the groups of inputs do
     reads_forward = True
 
     @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         if core not in DSP_CORES or not widths.x == widths.w == BYTE_BITS or not isinstance(layer, Conv):
             return False
-        has_shape = layer.in_shape.channels % TOGETHER == 0 and layer.out_shape.channels >= CHANNELS
+        has_shape = layer.in_shape.channels % TOGETHER == 0 and CHANNELS <= layer.out_shape.channels <= MOST_OUTPUTS
         return layer.groups == 1 and has_shape and _inputs(layer) <= MOST_INPUTS and _pixels(layer) >= PIXELS
 
     @override
