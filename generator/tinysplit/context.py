@@ -13,9 +13,10 @@ from tinysplit.boards.probe_port import check_probe_baud
 from tinysplit.calibration.conditions import table_for
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import USUAL_MAX_TIME_INCREASE
-from tinysplit.common.errors import InputError
+from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
 from tinysplit.costs.settings import CostSettings
+from tinysplit.kernels import KERNELS
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -26,6 +27,7 @@ from tinysplit.plan.named_kernels import check_possible
 from tinysplit.project.removed_channels import channels_of
 from tinysplit.project.split_file import SplitFile
 from tinysplit.quantize.choose_formats import quantized_by_file
+from tinysplit.settings.programs import KERNEL, WEIGHTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,22 @@ class Context:
         """Print the baud rates of links that nobody has chosen or tested, if there are any."""
         if note := self.settings.assumed_rates(self.boards):
             self.messages.print(note, highlight=False, soft_wrap=True)
+
+    def for_programs(self) -> Self:
+        """Return the context without kernels whose code depends on weights, where files have these: others may follow.
+
+        Raises UsageError where such a kernel is named for a layer.
+        """
+        if self.programs.weights_counter is None:
+            return self
+        dependent = {kernel.name for kernel in KERNELS if kernel.depends_on_weights}
+        for number, name in self.settings.kernels:
+            if name in dependent:
+                raise UsageError(
+                    f"{KERNEL} {number + 1}={name}: its code depends on the weights, which a file has that others can "
+                    f"replace: name another kernel, or use {WEIGHTS('arrays')}"
+                )
+        return replace(self, table=self.table.without(dependent))
 
     @property
     def title(self) -> str:

@@ -119,7 +119,7 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     check_flashable(request.measuring.rig, request.boards, request.programmer)
     how = (request.settings, messages, request.clock)
     context = Context.load(request.model, request.boards, *how, cost_table=request.cost_table)
-    context = replace(context, programs=request.programs, max_time_increase=request.max_time_increase)
+    context = replace(context, programs=request.programs, max_time_increase=request.max_time_increase).for_programs()
     samples = load_samples(request.samples, context.graph)
     check_sample_numbers(samples, request.measuring, len(request.boards) if request.settings.use_all else 1)
     calibration = load_samples(request.calibration, context.graph) if request.calibration else samples
@@ -364,7 +364,7 @@ def generate_folder(
         structure.check_use(out, has_limits=goal not in (None, Goal()))
     if context.programs.standalone:
         split = split.model_copy(update={"input_source": InputSource.BOARD})
-    context = replace(context, settings=replace(context.settings, input_source=split.input_source))
+    context = replace(context, settings=replace(context.settings, input_source=split.input_source)).for_programs()
     with locked_folder(out):
         check_output_folder(out, force=force)
         samples = load_samples(calibration, context.graph).first(calibration_count)

@@ -4,15 +4,26 @@ import json
 import shutil
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from rich.console import Console
 
 from commands.command_line import BAD_INPUT, CHECK_FAILED, TOOL, USAGE, run
 from example_folders import example
 from example_folders.weights_folders import generate, other_model, shared_binary
+from models.onnx_builder import OnnxBuilder
 from rigs.debugged_boards import debugged, need_openocd
+from tinysplit import pipeline
+from tinysplit.codegen.program_options import ProgramOptions
+from tinysplit.common.errors import UsageError
+from tinysplit.context import Context
+from tinysplit.costs.settings import CostSettings
+from tinysplit.project.manifest import Project
 from tinysplit.project.structure import sources_of
+from tinysplit.slices.settings import Search
 from tinysplit_hil.bench import images
 from tinysplit_hil.rig.project_rig import project_wires
 
@@ -53,6 +64,42 @@ def test_another_network_changes_nothing_but_the_file(tmp_path: Path) -> None:
         assert now.weights_file
         assert before.weights_file.crc != now.weights_file.crc
         assert before.weights_file.size_bytes == now.weights_file.size_bytes
+
+
+def kernels(project: Project) -> set[str]:
+    return {layer.memory.kernel for layer in project.layers}
+
+
+def pointwise(folder: Path, least: float, most: float) -> Path:
+    """Write a network with 128 inputs of a pointwise layer, whose random weights are multiplied by other numbers."""
+    rng, builder = np.random.default_rng(1), OnnxBuilder((1, 4, 16, 16))
+    for outputs, inputs, size in ((128, 4, 3), (96, 128, 1)):
+        weights = rng.normal(size=(outputs, inputs, size, size))
+        weights *= np.random.default_rng(2).uniform(least, most, weights.shape)
+        builder.node("Conv", builder.constant(weights), builder.constant(rng.normal(size=outputs)))
+    folder.mkdir()
+    return builder.save(folder)
+
+
+def test_no_kernel_whose_code_depends_on_weights(tmp_path: Path) -> None:
+    """With `long_mac`, the sums of the one network stay within their fields, and those of the other do not."""
+    model, other = pointwise(tmp_path / "one", 0.01, 1), pointwise(tmp_path / "two", 0.5, 0.6)
+    samples = tmp_path / "samples.npz"
+    np.savez(samples, x=np.random.default_rng(1).random((4, 4, 16, 16), dtype=np.float32))
+    context = Context.load(model, (F4,), CostSettings(), Console(quiet=True))
+    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+    arrays = pipeline.generate_folder(context, split, samples, tmp_path / "arrays")
+    assert "long_mac" in kernels(arrays)
+    folder = tmp_path / "binary"
+    project = generate(folder, F4, model=model, samples=samples)
+    assert "long_mac" not in kernels(project)
+    assert generate(tmp_path / "other", F4, model=other, samples=samples, structure=folder).weights_counter == 2
+    named = replace(context, settings=CostSettings(kernels=((1, "long_mac"),)))
+    line = "--kernel 2=long_mac: its code depends on the weights.*name another kernel, or use --weights arrays"
+    with pytest.raises(UsageError, match=line):
+        pipeline.generate_folder(
+            replace(named, programs=ProgramOptions(weights_counter=1)), split, samples, tmp_path / "named"
+        )
 
 
 def test_what_is_no_other_network_of_the_structure_is_refused(tmp_path: Path) -> None:

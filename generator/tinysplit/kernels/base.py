@@ -60,6 +60,7 @@ class Kernel(ABC):
 
     name: ClassVar[str]
     takes_much_flash: ClassVar[bool] = False  # selected only where a board's flash has room: see `KernelChoice`
+    depends_on_weights: ClassVar[bool] = False  # its code does: other weights may need another one
     unrolled_columns: ClassVar[int] = 5  # most columns of a pool's window over which the compiler unrolls a loop
     reads_forward: ClassVar[bool] = False  # each array of constants from begin to end, one word after the other
     suits_fused_rows: ClassVar[bool] = True  # computing a few rows at a time needs no more cycles than the whole layer

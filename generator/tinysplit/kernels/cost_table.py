@@ -1,10 +1,10 @@
 """The cost table: calibrated cycles of the parts of each kernel and bytes of code; cycles.json is the one shipped."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
@@ -230,6 +230,17 @@ class CycleTable(FileModel):
         if costs is None:
             raise ToolError(f"{TABLE_NAME} has no {kind} with {bits} bits on {core}: run {self.made_by}")
         return costs
+
+    def without(self, kernels: Collection[str]) -> Self:
+        """Return the table as if kernels of these names had not been measured: then none is chosen."""
+        cores = {
+            core: {
+                bits: {kind: costs for kind, costs in kinds.items() if kind.rpartition("/")[2] not in kernels}
+                for bits, kinds in widths.items()
+            }
+            for core, widths in self.cores.items()
+        }
+        return self.model_copy(update={"cores": cores})
 
 
 def shipped_path() -> Path:
