@@ -233,6 +233,10 @@ typedef struct {
 
 #define PWR_CR1_LPMS (7u << 0)
 #define PWR_CR1_LPMS_STOP2 (2u << 0)
+#if defined(STM32L4P5xx) || defined(STM32L4Q5xx) || defined(STM32L4R5xx) || defined(STM32L4R7xx) || \
+    defined(STM32L4R9xx) || defined(STM32L4S5xx) || defined(STM32L4S7xx) || defined(STM32L4S9xx)
+#define PWR_CR1_RRSTP (1u << 4)
+#endif
 #define PWR_CR1_DBP (1u << 8)
 #define PWR_CR2_IOSV (1u << 9)
 #define PWR_CR5_R1MODE (1u << 8)

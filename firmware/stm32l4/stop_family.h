@@ -34,7 +34,11 @@ static inline uint32_t stop_family_take_edges(uint32_t lines) {
   return edges;
 }
 
+/* Stop 2 would lose SRAM3, which only the L4+ has (RM0432, PWR_CR1 RRSTP). */
 static inline void stop_family_select(void) {
+#ifdef PWR_CR1_RRSTP
+  PWR->CR1 |= PWR_CR1_RRSTP;
+#endif
   PWR->CR1 = (PWR->CR1 & ~PWR_CR1_LPMS) | PWR_CR1_LPMS_STOP2;
   RCC->CFGR |= RCC_CFGR_STOPWUCK;
 }

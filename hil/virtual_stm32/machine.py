@@ -28,6 +28,7 @@ from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
 _SYSTEM_CONTROL, _DWT = 0xE000E000, 0xE0001000
 _PAGE = 0x1000
+_LOST_BYTE = b"\xa5"  # in RAM that stop mode has not retained: anything
 _PERIPHERALS, _PERIPHERAL_BYTES = 0x40000000, 0x400
 _BOOT_LOADER = 0x1FFF0000  # in the system memory of G0 and L4, which has no code here
 _TO_THREAD, _TO_HANDLER = 0xFFFFFFF9, 0xFFFFFFF1
@@ -375,6 +376,8 @@ class Machine:
         self.is_asleep = self.nvic.next() is None
         if self.is_asleep and self.control.sleeps_deeply:
             self.chip.check_stop()
+            if lost := self.chip.lost_in_stop():
+                self.emulator.write(lost.start, len(lost) * _LOST_BYTE)
             self._stopped_ps = self.clock.ps(self.cycles)
 
     @property

@@ -18,6 +18,7 @@ from virtual_stm32.peripherals import rtc, watchdog
 L452, G071, F401, F446 = "nucleo_l452re", "nucleo_g071rb", "nucleo_f401re", "nucleo_f446re"
 H743, H723, L4R5 = "nucleo_h743zi", "nucleo_h723zg", "nucleo_l4r5zi"
 PAIR = (L452, G071)
+SRAM3 = 0x2004_0000
 FRAME_MS = 200
 RATE = ProjectStandalone(frame_us=1000 * FRAME_MS, low_power=LowPower.STOP)
 AWAKE_MS = 2100  # behind the begin of a run, a host may look in
@@ -56,6 +57,15 @@ def test_boards_stop_between_inputs(names: tuple[str, ...]) -> None:
     with opened(names) as boards:
         boards.run(AWAKE_MS)
         check_running(boards)
+
+
+def test_stop_mode_retains_sram3_of_an_l4_plus() -> None:
+    """RM0432: SRAM3 retention in Stop 2 mode."""
+    with opened((L4R5,)) as boards:
+        boards.virtual.write_word(0, SRAM3 + 0x8000, 0x12345678)
+        boards.run(AWAKE_MS)
+        check_running(boards, 1)
+        assert boards.virtual.read_word(0, SRAM3 + 0x8000) == 0x12345678
 
 
 @pytest.mark.parametrize("lsi_hz", [29_000, 35_000])

@@ -141,6 +141,10 @@ class Chip:
         """Raise NotModelledError where another low-power mode than the stop mode of the firmware is selected."""
         self._family.stop.check()
 
+    def lost_in_stop(self) -> range:
+        """Return the addresses of RAM that loses its contents in stop mode."""
+        return self._family.stop.lost()
+
     def wake_ps(self) -> int:
         """Return when stop mode ends unless something else ends it, FOREVER for never."""
         (_, rtc), (_, exti) = self._family.stop.rtc, self._family.stop.exti

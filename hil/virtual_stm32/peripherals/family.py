@@ -25,6 +25,7 @@ class StopMode:
     wake_us: int
     check: Callable[[], None]
     left: Callable[[], None] = lambda: None  # what else it has changed, when it is over
+    lost: Callable[[], range] = lambda: range(0)  # addresses of RAM that loses its contents
 
 
 @dataclass(frozen=True)

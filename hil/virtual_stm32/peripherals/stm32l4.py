@@ -149,7 +149,8 @@ class RccL4(Rcc):
 _PWR_CR1, _PWR_CR2, _PWR_SR2, _PWR_CR5 = 0x00, 0x04, 0x14, 0x80
 _VOS, _VOS_RANGE_1 = 9, 1
 _IOSV, _R1MODE = 9, 8
-_LPMS, _STOP_2, _DBP = 0, 2, 8
+_LPMS, _STOP_2, _RRSTP, _DBP = 0, 2, 4, 8
+_SRAM3 = range(0x2004_0000, 0x200A_0000)  # of the L4R5 (RM0432, memory organization)
 
 
 class PwrL4(Registers):
@@ -174,6 +175,11 @@ class PwrL4(Registers):
         """Raise NotModelledError unless CR1 LPMS selects Stop 2."""
         if (mode := self.field(_PWR_CR1, _LPMS, 3)) != _STOP_2:
             raise NotModelledError(f"PWR_CR1 LPMS = {mode} is not modelled, only Stop 2")
+
+    @property
+    def lost_in_stop(self) -> range:
+        """The addresses of SRAM3 of an L4+, unless CR1 RRSTP retains it."""
+        return range(0) if not self._is_plus or self.field(_PWR_CR1, _RRSTP, 1) else _SRAM3
 
     def max_hz(self) -> int:
         """Return the highest AHB clock (RM0394 and RM0432, dynamic voltage scaling)."""
@@ -236,6 +242,7 @@ def stm32l4(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
             exti=(0x40010400, Exti(_EXTI, clock, rtc, syscfg)),
             wake_us=8,
             check=pwr.check_stop,
+            lost=lambda: pwr.lost_in_stop,
         ),
         port_is_powered=lambda port: port != "G" or pwr.port_g_is_powered,
         adc_base=0x50040000,
