@@ -55,7 +55,7 @@ def test_tiles_share_what_the_first_of_them_has() -> None:
 def test_a_far_ram_takes_what_the_near_one_has_no_room_for() -> None:
     constants = read_once(64_000, 32_000)
     axi = next(memory for memory in H7.device.ram if memory == H7.device.largest_ram)
-    rooms = resident_rooms(H7, 64_000, axi)
+    rooms = resident_rooms(H7, 2 * 64_000, axi)  # of which applications have half
     placed = with_residents(placed_on(H7, constants), constants, [(0,), (1,)], rooms, CYCLES)
     first, second = (own.residence for own in placed.values())
     assert first

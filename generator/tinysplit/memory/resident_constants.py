@@ -12,6 +12,7 @@ from tinysplit.boards.parts import Memory
 from tinysplit.common.alignment import aligned
 from tinysplit.memory.constants_in_ram import FlashWaits, LayerConstants, PlacedConstants, Residence
 
+NEAR_SHARE = 0.5  # of the RAM behind the variables; applications may have variables of their own there
 LEAST_SHARE = 0.01  # of the cycles of a board's layers, which constants have to save for the RAM that they take
 
 
@@ -44,8 +45,8 @@ def far_ram(board: Board, arena: Memory, arena_bytes: int, buffers_bytes: int, *
 
 
 def resident_rooms(board: Board, near_bytes: int, far: Memory | None) -> Sequence[ResidentRoom]:
-    """Return the rooms for constants: `near_bytes` behind the variables, which come first, and `far`."""
-    near = ResidentRoom(is_far=False, size_bytes=near_bytes)
+    """Return the rooms for constants: a share of the `near_bytes` behind the variables, to take first, and `far`."""
+    near = ResidentRoom(is_far=False, size_bytes=int(NEAR_SHARE * near_bytes))
     if far is None:
         return [near]
     waits = None if far.name == board.near_memory.name else FlashWaits.of_ram(board, far)
