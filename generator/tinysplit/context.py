@@ -81,7 +81,9 @@ class Context:
             self.messages.print(note, highlight=False, soft_wrap=True)
 
     def for_programs(self) -> Self:
-        """Return the context without kernels whose code depends on weights, where files have these: others may follow.
+        """Return the context of programs whose weights are in files, where others may follow, for such programs.
+
+        Their constants stay in flash, and they have no kernels whose code depends on weights.
 
         Raises UsageError where such a kernel is named for a layer.
         """
@@ -94,7 +96,8 @@ class Context:
                     f"{KERNEL} {number + 1}={name}: its code depends on the weights, which a file has that others can "
                     f"replace: name another kernel, or use {WEIGHTS('arrays')}"
                 )
-        return replace(self, table=self.table.without(dependent))
+        settings = replace(self.settings, has_weights_file=True)
+        return replace(self, table=self.table.without(dependent), settings=settings)
 
     @property
     def title(self) -> str:

@@ -16,7 +16,8 @@ from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import Optimize
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
-from tinysplit.project.manifest import ConstantsIn
+from tinysplit.pipeline import RunRequest
+from tinysplit.project.manifest import ConstantsIn, Project
 from tinysplit.slices.settings import Search
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 
@@ -58,6 +59,22 @@ def test_layers_that_read_weights_once_do_not_wait_for_flash(
     least_ram = replace(context, settings=replace(context.settings, optimize=Optimize.RAM))
     in_flash = pipeline.split_network(least_ram, Search())
     assert sum(layer.seconds[0] for layer in in_flash.problem.layers) > 1.1 * seconds
-    in_file = replace(context, programs=ProgramOptions(weights_counter=1))
-    other = pipeline.generate_folder(in_file, pipeline.describe_split(context, split), samples, tmp_path / "in_file")
-    assert {layer.memory.constants_in for layer in other.layers} == {ConstantsIn.FLASH}
+
+
+def test_costs_of_constants_in_a_file_are_those_of_flash(tmp_path: Path) -> None:
+    model, samples = large_layers(tmp_path), tmp_path / "samples.npz"
+    np.savez(samples, x=np.random.default_rng(6).normal(size=(4, SIZES[0])).astype(np.float32))
+    request = RunRequest(
+        model=model,
+        boards=("nucleo_l4r5zi",),
+        samples=samples,
+        out=tmp_path / "out",
+        settings=CostSettings(),
+        programs=ProgramOptions(weights_counter=1),
+    )
+    report = pipeline.run(request, QUIET)
+    project = Project.read(tmp_path / "out")
+    assert {layer.memory.constants_in for layer in project.layers} == {ConstantsIn.FLASH}
+    estimated_s = report.split.l_s
+    assert estimated_s == pytest.approx(project.estimated_l_s, rel=0.02)
+    assert estimated_s == pytest.approx(report.measurement.measurement.l_s.median, rel=0.05)

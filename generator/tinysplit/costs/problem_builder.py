@@ -168,7 +168,7 @@ def _board_kernels(
     """Return the kernels on each board: the same on boards of one kind, unless the network is distributed."""
 
     def choose(board: Board, index: int) -> _BoardKernels:
-        has_residents = settings.optimize is not Optimize.RAM
+        has_residents = settings.optimize is not Optimize.RAM and not settings.has_weights_file
         choice = KernelChoice(table, graph, widths, board, settings.code_memory, index, has_residents)
         return _BoardKernels(choice, settings, quantized)
 

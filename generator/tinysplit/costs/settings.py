@@ -65,6 +65,7 @@ class CostSettings:
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
     kernels: tuple[tuple[int, str], ...] = ()  # (layer, kernel or scheme to use), 0-based, in scripts from 1
     code_memory: CodeMemory | None = None  # of the layers; None: chosen for each board
+    has_weights_file: bool = False  # constants stay in a file in flash, which others can replace
 
     def host_baud_on(self, boards: Sequence[Board]) -> int:
         """Return the baud rate of the host ports of these boards. Raises UsageError where they have none in common."""

@@ -74,7 +74,7 @@ class PartCosts:
             alone = replace(layer, inputs=(_INPUT,) * len(layer.inputs))
             part = Part(0, 0, SliceAxis.ROWS, range(layer.out_shape.height))
             network = replace(self.graph, layers=(alone,), parts=(part,))
-            has_residents = self.settings.optimize is not Optimize.RAM
+            has_residents = self.settings.optimize is not Optimize.RAM and not self.settings.has_weights_file
             on_board = (self.boards[board], self.settings.code_memory)
             choice = KernelChoice(self.table, network, own, *on_board, has_residents=has_residents)
             kernel = choice.kernel(0, self.settings.optimize)
