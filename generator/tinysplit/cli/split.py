@@ -138,9 +138,9 @@ def _print(
     print_split(found, console)
     for number, memory in predicted.items():
         title = board_title(number, boards[number - 1].name)
-        ram_bytes = memory.ram_bytes
+        ram = f"{memory.ram_bytes} of static RAM without constants in RAM, which times count on where there is room"
         line = f"{title}: program of {memory.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
-        console.print(f"{line} {ram_bytes} of static RAM without copies of constants", highlight=False)
+        console.print(f"{line} {ram}", highlight=False)
     for line in lines:
         console.print(line, highlight=False, markup=False)
 
