@@ -1,5 +1,6 @@
 import gc
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from models import onnx_builder
 from session import compiler_cache, profiles, shared_folder
 from session.fake_clock import FakeClock
+from tinysplit.boards import board_files
 from tinysplit.common import progress
 from tinysplit.split import clock
 
@@ -52,3 +54,13 @@ def pytest_collection_finish() -> None:
 def _same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test the same random weights, whichever tests run before it."""
     monkeypatch.setattr(onnx_builder, "RNG", np.random.default_rng(0))
+
+
+@pytest.fixture(autouse=True)
+def _same_boards() -> Iterator[None]:
+    """Forget the boards that a test has named or read, which all commands of a process find from then on."""
+    named, beside = {**board_files._named}, [*board_files._beside]
+    yield
+    board_files._named.clear()
+    board_files._named.update(named)
+    board_files._beside[:] = beside

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from itertools import islice
 from logging import CRITICAL, getLogger
-from multiprocessing import active_children, forkserver, get_context, parent_process, resource_tracker
+from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from threading import Thread
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from tinysplit.common.errors import ToolError
 from tinysplit.common.extras import install_line
+from tinysplit.common.interrupts.pool import terminate
 from tinysplit.common.interrupts.signals import uninterrupted
 from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import Outcome, Solving, Tables, evaluate_candidates, key_of
@@ -86,8 +87,7 @@ class LocalProcesses(Workers):
     def close(self) -> None:
         """End all processes, even if they are processing a batch."""
         if self._pool:
-            for process in active_children():  # shutdown would wait for their current batches
-                process.terminate()
+            terminate(self._pool)  # shutdown would wait for their current batches
             # The pool's own thread must not close its pipe while the end of this process writes to it.
             end = partial(self._pool.shutdown, wait=True, cancel_futures=True)
             ending = Thread(target=end, daemon=True)

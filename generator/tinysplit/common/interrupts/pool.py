@@ -22,9 +22,20 @@ def process_pool(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
             yield pool
         except BaseException:
-            for process in active_children():
-                process.terminate()
+            terminate(pool)
             raise
+
+
+def terminate(pool: ProcessPoolExecutor) -> None:
+    """End all processes at once, so that the pool can be shut down.
+
+    What it still writes to them would wait for ever: before 3.11.5, Python does not close the pipe that none of them
+    reads any more (gh-94777).
+    """
+    for process in active_children():
+        process.terminate()
+    if queue := getattr(pool, "_call_queue", None):
+        queue._reader.close()  # noqa: SLF001 - as later versions do
 
 
 def _end_on_signals() -> None:
