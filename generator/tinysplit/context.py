@@ -125,8 +125,10 @@ class Context:
 
         Raises InputError for channels that the network has not, or without which its layers do not fit.
         """
+        if split.removed_channels is None:
+            return self
         try:
-            removed = channels_of(split.removed_channels or {}, self.graph)
+            removed = channels_of(split.removed_channels, self.graph)
             return replace(self, graph=reduced_graph(self.graph, removed), removed=removed)
         except ValueError as error:
             raise InputError(f"the split does not fit {self.graph.name} ({error}): split again") from None

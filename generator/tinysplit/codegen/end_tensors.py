@@ -33,13 +33,13 @@ class EndTensor:
 
 def input_tensors(quantized: QuantizedGraph) -> list[EndTensor]:
     """Return the inputs of a network, side by side."""
-    graph = (quantized.whole or quantized).graph
+    graph = quantized.complete.graph
     return _tensors(graph, {end.name: end.name for end in graph.inputs}, quantized.input_formats)
 
 
 def output_tensors(quantized: QuantizedGraph) -> list[EndTensor]:
     """Return the outputs of a network, side by side."""
-    graph = (quantized.whole or quantized).graph
+    graph = quantized.complete.graph
     return _tensors(graph, {end.name: end.value for end in graph.outputs}, quantized.output_formats)
 
 

@@ -91,7 +91,8 @@ def _with_constants(plan: Plan, quantized: QuantizedGraph, options: ProgramOptio
     if options.weights_key:
         return with_decrypted_constants(plan, quantized, options.weights_key.rounds, MOST_KEY_RAM_BYTES)
     with_copies = with_constants_in_ram(plan, quantized)
-    return with_copies if options.weights_counter else with_resident_constants(with_copies, quantized)
+    has_weights_file = options.weights_counter is not None
+    return with_copies if has_weights_file else with_resident_constants(with_copies, quantized)
 
 
 def _check_application(program: BoardProgram, folders: Sequence[Path]) -> None:

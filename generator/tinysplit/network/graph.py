@@ -145,10 +145,14 @@ class Graph:
         return {number: tuple(own) for own in tiles.values() for number in own}
 
     @cached_property
+    def _sources(self) -> Mapping[str, int]:
+        """The layer that computes each value, NETWORK_INPUT for the host's, by name."""
+        return {name: index for index, name in enumerate(self.value_names, NETWORK_INPUT)}
+
+    @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """The layers whose outputs each layer reads, in the order of its inputs, NETWORK_INPUT for the host's."""
-        index_of = {name: index for index, name in enumerate(self.value_names, NETWORK_INPUT)}
-        return tuple(tuple(index_of[name] for name in layer.inputs) for layer in self.layers)
+        return tuple(tuple(self._sources[name] for name in layer.inputs) for layer in self.layers)
 
     def format_source(self, value: str) -> str:
         """Return the value whose format a value has: that of the inputs of layers that keep it, as pools do."""
@@ -201,7 +205,7 @@ class Graph:
 
     def shape_of(self, value: str) -> Shape:
         """Return the shape of a value by its name."""
-        return self.shape(self.value_names.index(value) + NETWORK_INPUT)
+        return self.shape(self._sources[value])
 
     def size(self, source: int) -> int:
         """Return the elements of a layer's output, or of the network's input."""

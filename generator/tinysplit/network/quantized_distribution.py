@@ -25,7 +25,7 @@ def distribute_quantized(quantized: QuantizedGraph, distributed: Graph) -> Quant
         layer = _quantized(quantized, node, part, tuple(formats[name] for name in node.inputs))
         formats[node.output] = layer.formats.y
         layers.append(layer)
-    return replace(quantized, graph=distributed, layers=tuple(layers), whole=quantized)
+    return replace(quantized, graph=distributed, layers=tuple(layers), whole=quantized.complete)
 
 
 def distributed_widths(whole: Graph, distributed: Graph, widths: BitWidths) -> BitWidths:

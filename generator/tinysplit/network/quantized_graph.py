@@ -59,21 +59,20 @@ class QuantizedLayer(IntegerLayer):
 class QuantizedGraph:
     """A network in fixed point; no weights and values are wider than `bits` (8 or 16).
 
-    `whole` is the network that a distributed one was made from, `original` that with the channels that were `removed`:
-    numbers of channels from 0 by value (network/removal).
+    `whole` is the network of all layers and channels that a distributed one, or one without the channels `removed`
+    (numbers from 0 by value: network/removal), was made from.
     """
 
     graph: Graph
     bits: int
     layers: tuple[QuantizedLayer, ...]
     whole: "QuantizedGraph | None" = None
-    original: "QuantizedGraph | None" = None
     removed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def complete(self) -> "QuantizedGraph":
         """The network with all layers whole and all channels: that of the ONNX file."""
-        return self.original or self.whole or self
+        return self.whole or self
 
     @cached_property
     def dequantized(self) -> Graph:
@@ -91,9 +90,9 @@ class QuantizedGraph:
     @property
     def input_formats(self) -> tuple[ValueFormat, ...]:
         """Formats of the network's inputs."""
-        return tuple((self.whole or self).formats[end.name] for end in self.graph.inputs)
+        return tuple(self.complete.formats[end.name] for end in self.graph.inputs)
 
     @property
     def output_formats(self) -> tuple[ValueFormat, ...]:
         """Formats of the network's outputs."""
-        return tuple((self.whole or self).formats[end.value] for end in self.graph.outputs)
+        return tuple(self.complete.formats[end.value] for end in self.graph.outputs)

@@ -48,7 +48,7 @@ def layer_errors(quantized: QuantizedGraph, model: Path, x: NDArray[np.float32])
 
     Raises InputError where ONNX Runtime cannot run the float network.
     """
-    quantized = quantized.original or quantized
+    quantized = quantized.complete
     graph = quantized.graph
     integers = tuple(run_layers(quantized, quantize_input(quantized, x)))
     names = [layer.onnx_value for layer in graph.layers if layer.output not in graph.side_by_side]

@@ -45,7 +45,7 @@ def reduced_network(quantized: QuantizedGraph, removed: Channels) -> QuantizedGr
         quantized,
         graph=_of_layers(graph, [each.layer for each in layers], kept),
         layers=tuple(layers),
-        original=quantized,
+        whole=quantized,
         removed=removed,
     )
 

@@ -37,16 +37,17 @@ _Flags = NDArray[np.bool_]
 def removable_channels(quantized: QuantizedGraph, multiple: int = KEPT_MULTIPLE) -> Channels:
     """Return the channels of each value that can go, none of the network's input and output.
 
-    A `multiple` of so many stay of a value, as kernels compute well.
+    The number of channels that stay of a value is divisible by `multiple`, or that of all.
     """
     graph, bounds = quantized.graph, channel_bounds(quantized)
     needed = {name: np.zeros(graph.shape_of(name).channels, bool) for name in graph.value_names}
     needed[graph.input_name][:] = needed[graph.layers[-1].output][:] = True
-    before = -1
-    while before != (before := sum(int(flags.sum()) for flags in needed.values())):
+    count, count_before = _count(needed), 0
+    while count > count_before:  # layers that share channels need those of each other
         for layer in reversed(quantized.layers):
             _fill(needed[layer.layer.output], multiple)
             _demand(graph, layer, needed, bounds)
+        count, count_before = _count(needed), count
     removed = {name: tuple(np.flatnonzero(~flags).tolist()) for name, flags in needed.items()}
     return {name: channels for name, channels in removed.items() if channels}
 
@@ -58,9 +59,14 @@ def has_channels_of_inputs(layer: Layer) -> bool:
     return isinstance(layer, _CHANNELWISE) and not layer.keeps_integers
 
 
+def _count(needed: Mapping[str, _Flags]) -> int:
+    return sum(int(flags.sum()) for flags in needed.values())
+
+
 def _fill(flags: _Flags, multiple: int) -> None:
-    """Let at least one channel stay, and a multiple of so many."""
-    missing = -max(int(flags.sum()), 1) % multiple + (not flags.any())
+    """Mark more channels until their number is at least one, and divisible by `multiple`, or all are marked."""
+    count = int(flags.sum())
+    missing = -count % multiple if count else multiple
     flags[np.flatnonzero(~flags)[:missing]] = True
 
 
