@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from programs.virtual_firmware import address_of, build
-from tinysplit.boards.catalog import load_board
+from programs.checked_functions import first_failure
 from tinysplit.common import package_files
-from virtual_stm32 import VirtualBoard, VirtualRig
 
 BOARDS = ("nucleo_l4r5zi", "nucleo_h743zi")
 TIME_LIMIT_PS = 10 * 10**12
@@ -20,14 +18,6 @@ PROGRAM = """
 #include "dsp_row.h"
 #include "dsp_row_wide.h"
 
-volatile uint32_t first_failure; /* number of a check */
-static uint32_t state = 1;
-static uint32_t random(void) {
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  return state;
-}
 
 static const uint32_t extremes[] = {
   0, 0x80808080u, 0x7f7f7f7fu, 0x80008000u, 0x7fff7fffu, 0xffffffffu, 0x80000000u, 0x7fffffffu,
@@ -145,9 +135,5 @@ def checks() -> list[str]:
 
 @pytest.mark.parametrize("board_name", BOARDS)
 def test_instructions_and_their_twins_agree(board_name: str, tmp_path: Path) -> None:
-    board = load_board(board_name)
     source = PROGRAM % {"checks": "\n".join(checks()), "rounds": ROUNDS}
-    elf = build(tmp_path, board, source)
-    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True)
-    rig.run_until(TIME_LIMIT_PS)
-    assert rig.read_word(0, address_of("first_failure", elf)) == 0
+    assert first_failure(tmp_path, board_name, source, TIME_LIMIT_PS) == 0

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from programs.virtual_firmware import address_of, build
-from tinysplit.boards.catalog import load_board
-from virtual_stm32 import VirtualBoard, VirtualRig
+from programs.checked_functions import first_failure
 
 BOARDS = ("nucleo_l4r5zi", "nucleo_h743zi")
 TIME_LIMIT_PS = 20 * 10**12
@@ -15,14 +13,7 @@ PROGRAM = """
 #include "dsp_conv_pixels.h"
 
 enum { ROWS = 3, ROW_LENGTH = 160, BLOCKS = 3, COUNT = 2 };
-volatile uint32_t first_failure; /* number of a check, 1000000 when all are done */
-static uint32_t number, state = 1;
-static uint32_t random(void) {
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  return state;
-}
+static uint32_t number; /* of a check, 1000000 when all are done */
 
 static int16_t x[COUNT * ROWS * ROW_LENGTH + 256];
 static int32_t w[BLOCKS * (12 + 4 * ROWS * 48)];
@@ -179,8 +170,4 @@ void reset(void) {
 
 @pytest.mark.parametrize("board_name", BOARDS)
 def test_pixels_and_their_twins_agree(board_name: str, tmp_path: Path) -> None:
-    board = load_board(board_name)
-    elf = build(tmp_path, board, PROGRAM)
-    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True)
-    rig.run_until(TIME_LIMIT_PS)
-    assert rig.read_word(0, address_of("first_failure", elf)) == 1_000_000
+    assert first_failure(tmp_path, board_name, PROGRAM, TIME_LIMIT_PS) == 1_000_000

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from kernel_cases.dsp_layers import floats, quantized, random_window
 from kernel_cases.kernels_on_host import assert_c_equals_the_reference, compile_all, write_layers
 from kernel_cases.layer_cases import as_tflite, hard_inputs, quantize_one, with_zero_points
-from programs.virtual_firmware import address_of, build
+from programs.checked_functions import first_failure
 from session.profiles import cases
-from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import candidates
 from tinysplit.kernels.dsp.long_mac import FIELD_LIMIT, LongMac, Packing, fields_fit
@@ -20,7 +19,6 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers import Activation, Conv, Shape, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
-from virtual_stm32 import VirtualBoard, VirtualRig
 
 CORTEX_M4 = "cortex-m4"
 CASES = cases(quick=4, full=8, nightly=64)
@@ -168,14 +166,6 @@ PROGRAM = """
 #include "dsp_long.h"
 
 enum { COUNT = 96, CHANNELS = 7 };
-volatile uint32_t first_failure; /* number of a check, 1000000 when all are done */
-static uint32_t state = 1;
-static uint32_t random(void) {
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  return state;
-}
 static uint32_t x[2 * COUNT + 4];
 static int32_t w[2 * COUNT + 12];
 static int8_t outputs[2][4 * CHANNELS];
@@ -225,8 +215,4 @@ void reset(void) {
 
 @pytest.mark.parametrize("board_name", ["nucleo_l4r5zi", "nucleo_h743zi"])
 def test_sums_and_their_twins_agree(board_name: str, tmp_path: Path) -> None:
-    board = load_board(board_name)
-    elf = build(tmp_path, board, PROGRAM)
-    rig = VirtualRig([VirtualBoard(board, elf)], has_ideal_memory=True)
-    rig.run_until(TIME_LIMIT_PS)
-    assert rig.read_word(0, address_of("first_failure", elf)) == 1_000_000
+    assert first_failure(tmp_path, board_name, PROGRAM, TIME_LIMIT_PS) == 1_000_000
