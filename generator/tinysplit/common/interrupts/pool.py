@@ -1,6 +1,7 @@
 """A pool of processes that ends with the command."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -29,13 +30,13 @@ def process_pool(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
 def terminate(pool: ProcessPoolExecutor) -> None:
     """End all processes at once, so that the pool can be shut down.
 
-    What it still writes to them would wait for ever: before 3.11.5, Python does not close the pipe that none of them
+    What it still writes to them would wait for ever: Python before 3.11.5 does not close the pipe that none of them
     reads any more (gh-94777).
     """
     for process in active_children():
         process.terminate()
-    if queue := getattr(pool, "_call_queue", None):
-        queue._reader.close()  # noqa: SLF001 - as later versions do
+    if sys.version_info < (3, 11, 5) and (queue := getattr(pool, "_call_queue", None)):
+        queue._reader.close()  # noqa: SLF001
 
 
 def _end_on_signals() -> None:
