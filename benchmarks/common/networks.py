@@ -15,6 +15,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.removal.cropped_maps import cropped
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
 from tinysplit.quantize.quantize_model import quantize_model
@@ -70,8 +71,8 @@ class Case:
         return " + ".join(f"{count} x {name}" for name, count in runs)
 
     def graph(self) -> Graph:
-        """Import the network."""
-        return NETWORKS[self.network].graph()
+        """Import the network, as boards compute it: without rows and columns that nobody reads."""
+        return cropped(NETWORKS[self.network].graph())
 
 
 class NamedCase(Protocol):

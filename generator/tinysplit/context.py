@@ -105,42 +105,44 @@ class Context:
         return f"{self.graph.name} over {', '.join(board.name for board in self.boards)}"
 
     def of_quantized_file(self) -> Self:
-        """Return the context without the channels that a network lacks whose file says how it is quantized.
+        """Return the context without pixels that nobody reads, and channels where the file tells how it is quantized.
 
-        Networks that have to be calibrated first keep theirs, and so do the costs of publications.
+        Networks that have to be calibrated first keep their channels, and costs of publications are of all of it.
         """
         if self.settings.cost_model:
             return self
         graph, removed = reduced_by_file(self.graph, self.settings.bits)
-        if removed:
-            self.messages.print(removal_line(self.graph, graph, removed), highlight=False, soft_wrap=True)
+        if graph.macc < self.graph.macc:
+            self.messages.print(removal_line(self.graph, graph, removed or {}), highlight=False, soft_wrap=True)
         return replace(self, graph=graph, removed=removed)
 
     def of_quantized(self, quantized: QuantizedGraph) -> Self:
-        """Return the context of a quantized network, with the channels that it has."""
+        """Return the context of a quantized network, with the channels and pixels that it has."""
         return replace(self, graph=quantized.graph, removed=quantized.removed)
 
     def of_split(self, split: SplitFile) -> Self:
-        """Return the context of the network that was split, with the channels that it had.
+        """Return the context of the network that was split, with the channels and pixels that it had.
 
-        Raises InputError for channels that the network has not, or without which its layers do not fit.
+        Splits by the costs of a publication are of all of it. Raises InputError for channels that the network has not,
+        or without which its layers do not fit.
         """
-        if split.removed_channels is None:
+        if split.settings.cost_model:
             return self
         try:
-            removed = channels_of(split.removed_channels, self.graph)
-            return replace(self, graph=reduced_graph(self.graph, removed), removed=removed)
+            removed = channels_of(split.removed_channels or {}, self.graph)
+            graph = reduced_graph(self.graph, removed)
+            return replace(self, graph=graph, removed=None if split.removed_channels is None else removed)
         except ValueError as error:
             raise InputError(f"the split does not fit {self.graph.name} ({error}): split again") from None
 
 
 def reduced_by_file(graph: Graph, bits: int) -> tuple[Graph, Channels | None]:
-    """Return a network without the channels that it can lack, and these, where its file says how it is quantized.
+    """Return a network without pixels that nobody reads, and without channels that it can lack, and these channels.
 
-    Other networks are returned as they are, with None.
+    Networks whose file does not say how they are quantized have all channels, with None.
     """
     quantized = quantized_by_file(graph, bits)
     if quantized is None:
-        return graph, None
+        return reduced_graph(graph, {}), None
     removed = removable_channels(quantized)
     return reduced_graph(graph, removed), removed

@@ -39,7 +39,7 @@ from tinysplit.network.distribution_check import check_distributions
 from tinysplit.network.onnx_file.model_source import load_source
 from tinysplit.network.quantized_distribution import distribute_quantized
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.network.removal.reduced_network import reduced_network, removal_line
+from tinysplit.network.removal.reduced_network import reduced_graph, reduced_network, removal_line
 from tinysplit.network.removal.removable_channels import removable_channels
 from tinysplit.network.sample_files import SampleSource
 from tinysplit.network.samples import Samples, load_samples
@@ -127,11 +127,11 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     print_reused_samples(calibration, samples, f"{CALIBRATION_SAMPLES} takes others", messages)
     if request.goal is None:
         joint, quantized = None, quantize_network(context, calibration)
-        context = context.of_quantized(quantized)
-        split = split_network(context, request.search, quantized)
+        split = split_network(context.of_quantized(quantized), request.search, quantized)
     else:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
         split, quantized = joint.split, joint.quantized
+    context = context.of_quantized(quantized)
     split_file = describe_split(context, split, joint.widths if joint else None)
     chosen = {name: getattr(split_file.settings, name) for name in ("baud", "links")}
     context = replace(context, settings=replace(context.settings, **chosen))
@@ -202,15 +202,16 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
     graph, messages = context.graph, context.messages
     calibration = Calibration.of(graph, context.model, samples, messages, _time_limit(context))
     print_scales(calibration, messages)
+    context = replace(context, graph=reduced_graph(graph, {}))
     with steps(messages, f"choosing bit widths and splitting {context.title}"):
         joint = search_jointly(
-            graph,
+            context.graph,
             lambda widths: _best(context, search, widths),
             lambda placement: allocate_bits(calibration, _limits(context, goal, placement)),
         )
     print_warnings(joint.quantized, calibration, messages)
     _print_alternatives(context, joint.split, search)
-    return joint
+    return replace(joint, quantized=reduced_network(joint.quantized, {}))
 
 
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
@@ -289,14 +290,16 @@ def quantize_network(
 def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitFile | None) -> QuantizedGraph:
     """Return a network without the channels that it can lack, or that a split of divided layers has not."""
     if split and split.distributions:
+        if split.settings.cost_model:
+            return quantized
         try:
             reduced = without_channels(quantized, split.removed_channels or {})
         except ValueError as error:
             raise InputError(f"the split does not fit the quantized network ({error}): split again") from None
     else:
         keeps_all = context.programs.weights_counter is not None
-        reduced = quantized if keeps_all else reduced_network(quantized, removable_channels(quantized))
-    if reduced.removed:
+        reduced = reduced_network(quantized, {} if keeps_all else removable_channels(quantized))
+    if reduced is not quantized:
         line = removal_line(quantized.graph, reduced.graph, reduced.removed)
         context.messages.print(line, highlight=False, soft_wrap=True)
     return reduced

@@ -49,18 +49,6 @@ def test_no_pair_is_larger_than_its_layers_alone() -> None:
     assert split.figures.ram_bytes == (0, 20)
 
 
-def test_rows_that_nobody_reads_count_only_where_a_pair_is_apart() -> None:
-    problem = chain((4.0, 4.0), (9.0, 2.0), devices=(LARGE, LARGE))
-    pair = replace(fused(0), producer_seconds=(3.0, 3.5))
-    split = solve(replace(problem, fused=(pair,)))
-    assert (split.assignment, split.objective, split.proved) == ((1, 1), 5.5, True)
-    assert split.l_s_on(1) == 5.5
-    apart = solve(replace(chain((1.0, 6.0), (9.0, 2.0), devices=(LARGE, LARGE)), fused=(pair,)))
-    assert apart.assignment == (0, 1)
-    assert apart.figures.l_s == 3.0
-    assert apart.proved
-
-
 def test_without_room_for_the_pair_there_is_no_split() -> None:
     problem = chain((1.0, 1.0), (1.0, 1.0), devices=(SMALL, SMALL))
     with pytest.raises(InfeasibleError, match=r"needs 12 bytes of RAM; the smallest shortfall is 2 bytes"):

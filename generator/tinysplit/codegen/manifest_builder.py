@@ -183,8 +183,7 @@ def _as_generated(problem: Problem, copies: Sequence[Sequence[ProjectLayer]]) ->
         )
         for number, costs in enumerate(problem.layers, 1)
     )
-    fused = tuple(replace(each, producer_seconds=()) for each in problem.fused)
-    return replace(problem, layers=generated, fused=fused, period_definition=Period.FIRMWARE)
+    return replace(problem, layers=generated, period_definition=Period.FIRMWARE)
 
 
 def _board(program: BoardProgram, weights_file: ProjectWeightsFile | None) -> ProjectBoard:

@@ -252,13 +252,10 @@ def _fused_layers(layers: Sequence[LayerCosts], boards: Sequence[_BoardKernels])
     """Return the layers that take less RAM on some board where they are fused."""
     found = []
     for number, (first, second) in enumerate(pairwise(layers)):
-        alone = tuple(FusedCosts(*each, 0.0) for each in zip(first.ram_bytes, second.ram_bytes, strict=True))
+        alone = tuple(FusedCosts(*each) for each in zip(first.ram_bytes, second.ram_bytes, strict=True))
         fused = tuple(board.fused.get(number, own) for board, own in zip(boards, alone, strict=True))
-        if any(max(together[:2]) < max(apart[:2]) for together, apart in zip(fused, alone, strict=True)):
-            saved_s = [costs.saved_cycles / board.core_hz for costs, board in zip(fused, boards, strict=True)]
-            first_bytes, second_bytes, _ = zip(*fused, strict=True)
-            read_s = tuple(own_s - less_s for own_s, less_s in zip(first.seconds, saved_s, strict=True))
-            found.append(FusedLayers(number, first_bytes, second_bytes, read_s if any(saved_s) else ()))
+        if any(max(together) < max(apart) for together, apart in zip(fused, alone, strict=True)):
+            found.append(FusedLayers(number, *zip(*fused, strict=True)))
     return tuple(found)
 
 

@@ -64,10 +64,12 @@ class FusedRows:
         if (call_rows < tile_rows or has_borders) and width * channels % WORD_BYTES:
             return None  # rows are filled and moved word by word
         in_rows = (call_rows - 1) * first.stride[0] + _extent(first)
-        pads = Pads(0, second.pads.left, 0, second.pads.right)
+        own, pads = (Pads(0, window.pads.left, 0, window.pads.right) for window in (first, second))
         return cls(
             tiles=tiles,
-            producer=replace(producer, in_shape=producer.in_shape._replace(height=in_rows)),
+            producer=replace(
+                producer, in_shape=producer.in_shape._replace(height=in_rows), window=replace(first, pads=own)
+            ),
             consumer=replace(
                 consumer, in_shape=consumer.in_shape._replace(height=tile_rows), window=replace(second, pads=pads)
             ),
@@ -107,11 +109,6 @@ class FusedRows:
         extent = self.producer.in_shape.height - (self.call_rows - 1) * stride
         needed: IntArray = (np.minimum(self._begins + self.tile_rows, self.height) - 1) * stride + extent
         return needed
-
-    @property
-    def skips_rows(self) -> bool:
-        """Whether the consumer does not read the last rows of the producer, so that they are not computed."""
-        return int(self._begins[-1]) + self.tile_rows < self.height
 
     @property
     def has_padding(self) -> bool:

@@ -36,13 +36,11 @@ class FusedCosts(NamedTuple):
     """What two layers take fused, in the lowest tiles.
 
     `ram_bytes` are those of all buffers that are live while both run, `lasting_ram_bytes` without inputs that later
-    layers read. `saved_cycles` are left where fusion leaves out rows that the consumer does not read, less what calls
-    for each tile add; 0 where it saves none.
+    layers read.
     """
 
     ram_bytes: int
     lasting_ram_bytes: int
-    saved_cycles: float
 
 
 def fused_costs(
@@ -55,7 +53,7 @@ def fused_costs(
     schedule = _in_order(graph, widths, kernels)
     search = _FusionSearch(table, schedule, core, optimize)
     return {
-        number: FusedCosts(*_pair_bytes(schedule, number, fused), search.saved_cycles(number, fused))
+        number: FusedCosts(*_pair_bytes(schedule, number, fused))
         for number, fused in search.useful()
         if readers_of(graph, number) == [number + 1]
     }
@@ -106,33 +104,26 @@ class _FusionSearch:
                 yield fused
 
     def needed(self, fusions: list[Fusion]) -> list[Fusion]:
-        """Return a minimal subset of fusions for the smallest arena, and those that save cycles by leaving out rows.
+        """Return a minimal subset of fusions for the smallest arena.
 
         Tries first those without which a single step needs more than that arena: often they are enough.
         """
         schedule = self.schedule
         least_bytes = _with_fused(schedule, fusions).size_bytes
-        kept = [each for each in fusions if self.saved_cycles(*each) > 0]
-        if _with_fused(schedule, kept).fits(least_bytes):
-            return kept
-        others = [each for each in fusions if each not in kept]
+        if schedule.fits(least_bytes):
+            return []
         buffers, run_steps = list(schedule.buffers()), schedule.run_steps
         certain = [
             (number, fused)
-            for number, fused in others
+            for number, fused in fusions
             if any(
                 live_bytes(buffers, run_steps[each]) > least_bytes
                 for each in (number, *readers_of(schedule.graph, number))
             )
         ]
-        if _with_fused(schedule, [*kept, *certain]).fits(least_bytes):
-            return [*kept, *certain]
-        return kept + smallest_subset(others, lambda some: _with_fused(schedule, [*kept, *some]), 0)
-
-    def saved_cycles(self, number: int, fused: FusedRows) -> float:
-        """Return the cycles of rows that fusion leaves out, less those that it adds; 0 where it leaves none out."""
-        whole, parts = self._cycles(number, fused)
-        return max(0.0, whole - parts) if fused.skips_rows else 0.0
+        if _with_fused(schedule, certain).fits(least_bytes):
+            return certain
+        return smallest_subset(fusions, lambda some: _with_fused(schedule, some), 0)
 
     def _is_slower(self, number: int, fused: FusedRows) -> bool:
         """Return whether two layers take more cycles fused than separately, by more than the table's error."""

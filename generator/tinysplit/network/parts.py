@@ -30,15 +30,15 @@ from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.prelu import PRelu
 from tinysplit.network.layers.softmax import Softmax
-from tinysplit.network.layers.window import Window, layer_window
+from tinysplit.network.layers.window import layer_window
 
 
 def rows_read(layer: Layer, k: int, rows: range) -> range | None:
     """Return the rows of input k that output rows `rows` need; None where rows cannot be computed apart."""
     height = layer.in_shapes[k].height
     if isinstance(layer, Conv | DepthwiseConv | Pool):
-        start, end = _under_window(layer.window, rows)
-        return range(max(start, 0), min(end, height)) if start < height and end > 0 else None
+        under = layer.window.under(rows)
+        return range(max(under.start, 0), min(under.stop, height)) if under.start < height and under.stop > 0 else None
     if isinstance(layer, MatMul) and k == 1:
         return range(height)
     if not _keeps_rows(layer):
@@ -100,8 +100,8 @@ def tile_of(layer: Layer, rows: range) -> Layer:
         changed["masked"] = layer.masked[rows.start : rows.stop]
     window = layer_window(layer)
     if window:
-        start, end = _under_window(window, rows)
-        pads = window.pads._replace(top=max(-start, 0), bottom=max(end - layer.in_shape.height, 0))
+        under = window.under(rows)
+        pads = window.pads._replace(top=max(-under.start, 0), bottom=max(under.stop - layer.in_shape.height, 0))
         changed["window"] = replace(window, pads=pads)
     return replace(layer, **changed)
 
@@ -162,13 +162,6 @@ def _keeps_rows(layer: Layer) -> bool:
     if isinstance(layer, Normalization):
         return not layer.over_map
     return isinstance(layer, ArgMax | Elementwise | Concat | Lookup | MatMul | PRelu | Softmax)
-
-
-def _under_window(window: Window, rows: range) -> tuple[int, int]:
-    """Return the begin and the end of the rows under the windows of output rows, padding included."""
-    stride = window.stride[0]
-    extent = (window.kernel[0] - 1) * window.dilation[0] + 1
-    return rows.start * stride - window.pads.top, (rows.stop - 1) * stride - window.pads.top + extent
 
 
 def _sliced(shape: Shape, channels: Sequence[int]) -> Shape:

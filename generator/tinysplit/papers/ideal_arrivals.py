@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.timeline import steps
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.timing.results import Passage
@@ -36,7 +35,6 @@ def through_split(problem: Problem, assignment: Assignment, arrivals: Sequence[f
     A device processes one input at a time and is busy until it has sent the result; inputs that arrive meanwhile wait
     in an unbounded queue, of which the device takes the oldest. `timing/` has the generated firmware.
     """
-    problem = as_run(problem, assignment)
     stages = _stages(problem, assignment)
     events = [(arrival, number, 0) for number, arrival in enumerate(arrivals)]  # (time, input, stage)
     heapq.heapify(events)

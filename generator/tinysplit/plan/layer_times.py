@@ -28,8 +28,7 @@ def as_planned(
                 seconds = list(layers[step.item].seconds)
                 seconds[board.index] += more_s
                 layers[step.item] = replace(layers[step.item], seconds=tuple(seconds))
-    fused = tuple(replace(each, producer_seconds=()) for each in problem.fused)
-    return replace(problem, layers=tuple(layers), fused=fused)
+    return replace(problem, layers=tuple(layers))
 
 
 def _more_cycles(

@@ -10,7 +10,6 @@ from tinysplit.common.choices import Optimize
 from tinysplit.memory.layout import BoardMemory
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.plan.stages import StageBuffers
-from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.program import Firmware, program_of, run_step, slowed, transfer_step
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.timing.program import BoardStep, Kind, Program, Rows, Stream
@@ -52,10 +51,9 @@ def program_of_boards(
 
     `problem` has the costs of layers and of transfers, of which `cuts` are all.
     """
-    as_they_run = as_run(problem, assignment)
-    lost_s = Firmware.of(as_they_run, assignment).lost_seconds
-    steps = (step for board in boards for step in _steps(as_they_run, board))
-    made = program_of(as_they_run, cuts, _with_rows(slowed(steps, lost_s), runs))
+    lost_s = Firmware.of(problem, assignment).lost_seconds
+    steps = (step for board in boards for step in _steps(problem, board))
+    made = program_of(problem, cuts, _with_rows(slowed(steps, lost_s), runs))
     return replace(made, streams=streams or {})
 
 

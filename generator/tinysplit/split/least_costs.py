@@ -6,13 +6,11 @@ from tinysplit.split.problem import Problem
 
 
 def with_least_costs(problem: Problem) -> Problem:
-    """Return `problem` without fused layers: each layer takes the least RAM and time that it takes fused or alone."""
+    """Return `problem` without fused layers: each layer takes the least RAM that it takes fused or alone."""
     if not problem.fused:
         return problem
     layers = list(problem.layers)
     for fused in problem.fused:
-        if fused.producer_seconds:
-            layers[fused.producer] = replace(layers[fused.producer], seconds=fused.producer_seconds)
         for layer, ram_bytes in zip(fused.layers, fused.ram_bytes, strict=True):
             layers[layer] = replace(layers[layer], ram_bytes=tuple(map(min, layers[layer].ram_bytes, ram_bytes)))
     return replace(problem, layers=tuple(layers), fused=())

@@ -132,14 +132,11 @@ class FusedLayers:
 
     Both have one entry per device: inputs of the producer, output of the consumer, scratch memory, and some rows of
     what is between them. What later layers read of the inputs counts once: `consumer_ram_bytes` is without it.
-    `producer_seconds` are the times of the producer by device where fusion leaves out rows that the consumer does not
-    read, and this saves more than the tiles add; empty where it does not.
     """
 
     producer: int  # 0-based
     producer_ram_bytes: tuple[int, ...]
     consumer_ram_bytes: tuple[int, ...]
-    producer_seconds: tuple[float, ...] = ()
 
     @property
     def layers(self) -> tuple[int, int]:
@@ -157,7 +154,6 @@ class FusedLayers:
             self.producer,
             tuple(self.producer_ram_bytes[device] for device in devices),
             tuple(self.consumer_ram_bytes[device] for device in devices),
-            tuple(self.producer_seconds[device] for device in devices) if self.producer_seconds else (),
         )
 
 

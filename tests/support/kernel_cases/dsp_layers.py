@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_cases.layer_cases import quantize_one
+from kernel_cases.layer_cases import quantize_one, random_pads
 from tinysplit.network.layers import (
     Activation,
     AveragePool,
@@ -29,7 +29,7 @@ Maker = Callable[[np.random.Generator], Layer]
 def random_window(rng: np.random.Generator, shape: Shape, kernel: tuple[int, int]) -> Window:
     while True:
         stride = tuple(rng.integers(1, 3, 2).tolist())
-        pads = Pads(*rng.integers(0, 3, 4).tolist()) if rng.integers(3) else Pads()
+        pads = random_pads(rng, shape, 2) if rng.integers(3) else Pads()
         window = Window(kernel, (stride[0], stride[1]), pads=pads)
         if min(window.out_shape(shape, 1)) > 0:
             return window
@@ -136,7 +136,7 @@ def quantized(rng: np.random.Generator, layer: Layer, bits: int) -> QuantizedLay
 def tiled_conv(rng: np.random.Generator) -> Layer:
     fields = common(rng, int(rng.choice([4, 8, 20])))
     height, width = (2 * rng.integers(1, 6, 2)).tolist()
-    pads = Pads(*rng.integers(0, 3, 4).tolist())
+    pads = Pads(*rng.integers(0, 3, 2).tolist(), *rng.integers(-2, 3, 2).tolist())
     in_shape = Shape(
         height + 2 - pads.top - pads.bottom, width + 2 - pads.left - pads.right, fields["in_shape"].channels
     )

@@ -187,11 +187,17 @@ def _window(rng: np.random.Generator, in_shape: Shape, largest_pad: int) -> Wind
     """Return a window that fits at least once."""
     while True:
         k_h, k_w, s_h, s_w, d_h, d_w = rng.integers(1, 4, 6).tolist()
-        pads = Pads(*rng.integers(0, largest_pad, 4, endpoint=True).tolist())
-        window = Window((k_h, k_w), (s_h, s_w), (d_h, d_w), pads)
+        window = Window((k_h, k_w), (s_h, s_w), (d_h, d_w), random_pads(rng, in_shape, largest_pad))
         out = window.out_shape(in_shape, 1)
         if out.height > 0 and out.width > 0:
             return window
+
+
+def random_pads(rng: np.random.Generator, in_shape: Shape, largest: int) -> Pads:
+    """Return padding of a map, below 0 where windows leave out its end."""
+    top, left = rng.integers(0, largest, 2, endpoint=True).tolist()
+    bottom, right = (int(rng.integers(-min(largest, size - 1), largest, endpoint=True)) for size in in_shape[:2])
+    return Pads(top, left, bottom, right)
 
 
 def _floats(rng: np.random.Generator, *shape: int) -> NDArray[np.float32]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernel_cases.layer_cases import ACTIVATIONS, as_tflite, hard_inputs, quantize_one, with_zero_points
+from kernel_cases.layer_cases import ACTIVATIONS, as_tflite, hard_inputs, quantize_one, random_pads, with_zero_points
 from session.profiles import cases
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import Kernel
@@ -21,7 +21,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
+from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Shape, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 CASES = range(cases(quick=2, full=5, nightly=64))
@@ -79,12 +79,12 @@ def random_conv(rng: np.random.Generator) -> Layer:
     """Return a convolution whose windows overlap the map, or a pointwise one."""
     channels = int(rng.choice([1, 3, 4, 5, 8, 16, 34]))
     outputs = 4 * int(rng.choice([1, 2, 3, 16]))
+    shape = Shape(int(rng.integers(9, 11)), int(rng.integers(9, 11)), channels)
     if rng.integers(2):
         window = Window((1, 1), (1, 1))
     else:
         k_h, k_w, s_h, s_w, d_h, d_w = rng.integers(1, 4, 6).tolist()
-        window = Window((k_h, k_w), (s_h, s_w), (d_h, d_w), Pads(*rng.integers(0, 3, 4).tolist()))
-    shape = (int(rng.integers(7, 9)), int(rng.integers(7, 9)), channels)
+        window = Window((k_h, k_w), (s_h, s_w), (d_h, d_w), random_pads(rng, shape, 2))
     weights = floats(rng, outputs, *window.kernel, channels)
     return Conv(**common(rng, *shape), weights=weights, bias=floats(rng, outputs), window=window)
 
@@ -98,8 +98,8 @@ def random_depthwise(rng: np.random.Generator) -> Layer:
     """Return a depthwise convolution 3x3 of any stride along a row that has a kernel."""
     channels = int(rng.choice([1, 4, 6, 16, 260]))
     strides = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
-    window = Window((3, 3), strides, (1, 1), Pads(*rng.integers(0, 3, 4).tolist()))
-    shape = (int(rng.integers(3, 6)), int(rng.integers(5, 9)), channels)
+    shape = Shape(int(rng.integers(3, 6)), int(rng.integers(5, 9)), channels)
+    window = Window((3, 3), strides, (1, 1), random_pads(rng, shape, 2))
     weights, bias = floats(rng, 3, 3, channels), floats(rng, channels)
     return DepthwiseConv(**common(rng, *shape), weights=weights, bias=bias, window=window)
 

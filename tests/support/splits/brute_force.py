@@ -190,13 +190,6 @@ class _Player:
             self._firmware[assignment, buffers] = PlayedFirmware(problem, steps, buffers).period_s()
         return self._firmware[assignment, buffers]
 
-    def _seconds(self, layer: int, assignment: tuple[int, ...]) -> float:
-        owner = assignment[layer]
-        for fused in self.problem.fused:
-            if fused.producer_seconds and layer == fused.producer and assignment[layer + 1] == owner:
-                return fused.producer_seconds[owner]
-        return self.problem.layers[layer].seconds[owner]
-
     def _firmware_steps(self, assignment: tuple[int, ...]) -> list[Step]:
         moves = [
             [
@@ -207,7 +200,7 @@ class _Player:
             ]
             for layer, owner in enumerate(assignment)
         ]
-        seconds = [self._seconds(layer, assignment) for layer in range(len(assignment))]
+        seconds = [layer.seconds[owner] for layer, owner in zip(self.problem.layers, assignment, strict=True)]
         return list(listed(assignment, seconds, moves, self._receivers(assignment, HOST_INPUT)))
 
     def flash(self, assignment: tuple[int, ...]) -> tuple[int, ...]:
@@ -244,7 +237,7 @@ class _Player:
                 Event(device, host[device][0], with_host=True) for device in self._receivers(assignment, HOST_INPUT)
             )
         for layer, owner in enumerate(assignment):
-            yield Event(owner, self._seconds(layer, assignment))
+            yield Event(owner, self.problem.layers[layer].seconds[owner])
             for receiver in self._receivers(assignment, layer):
                 if receiver != owner:
                     way = self.ways[layer][owner, receiver]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from splits.event_graph_times import EventGraphTimes
-from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.program import Firmware
 from tinysplit.split.problem import Assignment, DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.timing.handoff import Handoff
@@ -48,7 +47,7 @@ def graph_of(problem: Problem, assignment: Assignment) -> EventGraphTimes:
 
 def program_of(problem: Problem, assignment: Assignment) -> Program:
     """Return the program of an assignment."""
-    return Firmware.of(as_run(problem, assignment), assignment).program
+    return Firmware.of(problem, assignment).program
 
 
 def simulated(

@@ -183,9 +183,7 @@ def _random_fused(rng: random.Random, problem: Problem, *, is_alike: bool) -> tu
                 for layer in problem.layers[k : k + 2]
             ]
             first, second = (tuple(own[:1] * len(own) if is_alike else own) for own in sizes)
-            share = rng.choice((0.0, 0.5, 0.9))
-            read_s = tuple(share * own_s for own_s in problem.layers[k].seconds) if share else ()
-            found.append(FusedLayers(k, first, second, read_s))
+            found.append(FusedLayers(k, first, second))
     return tuple(found)
 
 

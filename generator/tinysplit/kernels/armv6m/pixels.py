@@ -9,7 +9,7 @@ from tinysplit.kernels.cost_table import Work, rounded_work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
-from tinysplit.network.layers.window import layer_window
+from tinysplit.network.layers.window import Window, layer_window
 
 CHANNELS = 4  # output channels computed together
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
@@ -69,8 +69,7 @@ def is_pointwise(layer: Layer) -> bool:
     """Return whether the windows of a layer are contiguous in its input, so that none has to be copied."""
     if not isinstance(layer, Conv):
         return True
-    window = layer.window
-    return window.elements == 1 and window.stride == (1, 1) and not window.is_clipped
+    return layer.window == Window((1, 1))
 
 
 def inputs_of(layer: Layer) -> int:

@@ -14,7 +14,7 @@ from tinysplit.network.layers.base import Layer, Shape, T
 
 
 class Pads(NamedTuple):
-    """Rows and columns added around a map."""
+    """Rows and columns added around a map; below 0 at its end where no window reaches it."""
 
     top: int = 0
     left: int = 0
@@ -44,14 +44,21 @@ class Window:
     @property
     def is_clipped(self) -> bool:
         """Whether windows at the border reach over the map."""
-        return any(self.pads)
+        return any(pad > 0 for pad in self.pads)
+
+    def under(self, positions: range, axis: int = 0) -> range:
+        """Return the rows (axis 1: columns) under the windows of output rows (columns), padding included."""
+        stride, begin = self.stride[axis], self.pads[axis]
+        extent = (self.kernel[axis] - 1) * self.dilation[axis] + 1
+        return range(positions.start * stride - begin, (positions.stop - 1) * stride - begin + extent)
 
     def patches(self, x: NDArray[T], fill: int = 0) -> NDArray[T]:
         """Return a view of `x` (N x H x W x C) as N x out_h x out_w x k_h x k_w x C; the padding contains `fill`."""
         top, left, bottom, right = self.pads
-        padded = x
+        padded = x[:, : x.shape[1] + min(bottom, 0), : x.shape[2] + min(right, 0)]
         if self.is_clipped:
-            padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
+            around = ((0, 0), (top, max(bottom, 0)), (left, max(right, 0)), (0, 0))
+            padded = np.pad(padded, around, constant_values=fill)
         extent = tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
         views = sliding_window_view(padded, extent, axis=(1, 2))
         (s_h, s_w), (d_h, d_w) = self.stride, self.dilation

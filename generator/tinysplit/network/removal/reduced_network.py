@@ -14,40 +14,41 @@ from tinysplit.network.layers.joining import Joining
 from tinysplit.network.parts import can_be_sliced, reads_whole_input, slice_of, slice_of_formats, slice_of_parameters
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.removal.channel_bounds import channel_bounds
+from tinysplit.network.removal.cropped_maps import cropped
 from tinysplit.network.removal.removable_channels import Channels
 
 Kept = Mapping[str, tuple[int, ...]]  # channels by value, from 0
 
 
 def reduced_graph(graph: Graph, removed: Channels) -> Graph:
-    """Return a network without channels; biases stay as they are, which serves for estimates.
+    """Return a network without channels, and without pixels that nobody reads.
 
-    Raises ValueError for channels that layers which stay need.
+    Biases stay as they are, which serves for estimates. Raises ValueError for channels that layers which stay need.
     """
     kept = _kept(graph, removed)
-    return _of_layers(graph, [_reduced(graph, layer, kept) for layer in graph.layers], kept)
+    return cropped(_of_layers(graph, [_reduced(graph, layer, kept) for layer in graph.layers], kept))
 
 
 def reduced_network(quantized: QuantizedGraph, removed: Channels) -> QuantizedGraph:
-    """Return a network without channels that it can lack: its outputs are the same integers for every input.
+    """Return a network without channels that it can lack, and without pixels that nobody reads.
 
-    Raises ValueError for channels without which it needs others.
+    Its outputs are the same integers for every input. Raises ValueError for channels without which it needs others.
     """
-    if not removed:
-        return quantized
-    graph, kept, bounds = quantized.graph, _kept(quantized.graph, removed), channel_bounds(quantized)
+    graph, kept = quantized.graph, _kept(quantized.graph, removed)
+    bounds = channel_bounds(quantized) if removed else {}
     layers = []
     for each in quantized.layers:
         name = each.layer.inputs[0]
         constants = {channel: int(bounds[name].low[channel]) for channel in removed.get(name, ())}
         layers.append(_reduced_layer(graph, each, kept, constants))
-    return replace(
-        quantized,
-        graph=_of_layers(graph, [each.layer for each in layers], kept),
-        layers=tuple(layers),
-        whole=quantized,
-        removed=removed,
+    reduced = cropped(_of_layers(graph, [each.layer for each in layers], kept))
+    if reduced.layers == graph.layers:
+        return quantized
+    own = (
+        each if each.layer is layer else replace(each, layer=layer)
+        for each, layer in zip(layers, reduced.layers, strict=True)
     )
+    return replace(quantized, graph=reduced, layers=tuple(own), whole=quantized, removed=removed)
 
 
 def _of_layers(graph: Graph, layers: Sequence[Layer], kept: Kept) -> Graph:
@@ -61,12 +62,12 @@ def _of_layers(graph: Graph, layers: Sequence[Layer], kept: Kept) -> Graph:
 
 
 def removal_line(graph: Graph, reduced: Graph, removed: Channels) -> str:
-    """Return what a network became without channels."""
+    """Return what a network became without channels and pixels."""
     channels = sum(graph.shape_of(name).channels for name in graph.value_names)
-    return (
-        f"removed {sum(map(len, removed.values()))} of {channels} channels, which no input changes or no layer reads: "
-        f"{graph.macc / 1e6:.2f} M MACs become {reduced.macc / 1e6:.2f} M"
-    )
+    what = f"{sum(map(len, removed.values()))} of {channels} channels, which no input changes or no layer reads"
+    pixels = "rows and columns that no layer reads"
+    left_out = [what] * bool(removed) + [pixels] * (cropped(graph).macc < graph.macc)
+    return f"removed {' and '.join(left_out)}: {graph.macc / 1e6:.2f} M MACs become {reduced.macc / 1e6:.2f} M"
 
 
 def _kept(graph: Graph, removed: Channels) -> Kept:

@@ -10,7 +10,6 @@ from math import inf, isfinite
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
-from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.program import Firmware
@@ -22,7 +21,7 @@ from tinysplit.timing.topology import Cut
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The figures of `assignment` in `problem` (`as_run`), feasible or not; each is computed when it is first read.
+    """The figures of `assignment` in `problem`, feasible or not; each is computed when it is first read.
 
     L, T and I are Santamaria 2021, formulas 2, 4 and 5.
     """
@@ -158,4 +157,4 @@ class Evaluation:
 
 def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
     """Return the figures of `assignment`, the 0-based device of every layer; any assignment is allowed."""
-    return Evaluation(as_run(problem, assignment), assignment)
+    return Evaluation(problem, assignment)

@@ -9,7 +9,6 @@ from math import inf, prod
 from operator import itemgetter
 
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
-from tinysplit.split.evaluate.fused import as_run
 from tinysplit.split.problem import Objective, Problem, is_better, within
 from tinysplit.timing.figures import period_of_copies_s
 
@@ -77,7 +76,7 @@ class CopiesEvaluation(Evaluation):
     def of(cls, replication: Replication) -> "CopiesEvaluation":
         """Return the figures of `replication`."""
         slowest = max(replication.alone, key=lambda copy: copy.i_s)
-        return cls(as_run(replication.problem, slowest.assignment), slowest.assignment, replication)
+        return cls(replication.problem, slowest.assignment, replication)
 
     @cached_property
     def flash_bytes(self) -> tuple[int, ...]:

@@ -54,8 +54,7 @@ def _costs(layer: LayerCosts, device: int) -> tuple[object, ...]:
 
 
 def _fused_costs(pair: FusedLayers, device: int) -> tuple[object, ...]:
-    seconds = pair.producer_seconds[device] if pair.producer_seconds else None
-    return pair.producer_ram_bytes[device], pair.consumer_ram_bytes[device], seconds
+    return pair.producer_ram_bytes[device], pair.consumer_ram_bytes[device]
 
 
 def _hand_off_alike(parts: Handoff, swapped: Sequence[int]) -> bool:

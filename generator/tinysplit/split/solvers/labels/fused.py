@@ -1,9 +1,7 @@
 """What layers take on a device, alone or fused with their neighbours there."""
 
-from dataclasses import replace
-
 from tinysplit.split.least_costs import with_least_costs
-from tinysplit.split.problem import LayerCosts, Problem
+from tinysplit.split.problem import Problem
 
 
 class FusedLayerCosts:
@@ -12,26 +10,10 @@ class FusedLayerCosts:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.least = problem, with_least_costs(problem)
         self._behind = {fused.producer: fused for fused in problem.fused}  # with the layer behind
-        self._apart = {
-            producer: replace(self.least, layers=self._with_own_seconds(producer))
-            for producer, fused in self._behind.items()
-            if fused.producer_seconds
-        }
-
-    def _with_own_seconds(self, layer: int) -> tuple[LayerCosts, ...]:
-        own = replace(self.least.layers[layer], seconds=self.problem.layers[layer].seconds)
-        return (*self.least.layers[:layer], own, *self.least.layers[layer + 1 :])
 
     def joins(self, layer: int) -> bool:
         """Return whether `layer` may be fused with the one behind it."""
         return layer in self._behind
-
-    def problem_of(self, layer: int, *, goes_on: bool) -> Problem:
-        """Return the problem with the seconds of `layer`, and the least ones of all others.
-
-        `goes_on`: the next layer is on the same device.
-        """
-        return self.least if goes_on else self._apart.get(layer, self.least)
 
     def ram_bytes(self, layer: int, device: int, *, came: bool, goes_on: bool) -> int:
         """Return the RAM of `layer` while it runs; `came`: the layer before it, of a pair, is on the same device."""

@@ -46,19 +46,20 @@ def moves_of(
             if all(isfinite(cut.seconds) for cut in cuts):
                 keeps = any(device in need.devices() for need in needs)
                 goes_on = keeps and not receivers
-                own = costs.problem_of(layer, goes_on=goes_on)
                 activity = NOT_ASKED_FOR
                 if resources.is_firmware:
-                    activity = least_activity(own, resources.path, layer, device, cuts, keeps=keeps)
+                    activity = least_activity(problem, resources.path, layer, device, cuts, keeps=keeps)
                 elif resources.has_spans:
-                    activity = _activity(own, layer, device, cuts)
+                    activity = _activity(problem, layer, device, cuts)
                 relays = {hop.sender for cut in cuts for hop in problem.hops(cut)[1:]}
                 hops = sent_hops(problem, cuts)
                 yield Move(
                     device,
                     needs,
                     _arriving(receivers, relays, held_bytes),
-                    tuple(resources.of_layer(own.layers[layer].seconds[device], layer, device, cuts, activity.clock_s)),
+                    tuple(
+                        resources.of_layer(problem.layers[layer].seconds[device], layer, device, cuts, activity.clock_s)
+                    ),
                     sum(1 << powered for powered in {device, *relays}),
                     activity.begins_s,
                     activity.ends_s,
