@@ -1,4 +1,4 @@
-"""Kernels that take little flash: in parts of a network, as few as its board's flash asks for."""
+"""Kernels that take little flash: in parts of a network or on a board alone, as few as its flash asks for."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,6 +9,7 @@ import pytest
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import Optimize, Slices
+from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels import Kernel
@@ -20,6 +21,7 @@ from tinysplit.network.distribution import Distribution, Distributions, SliceAxi
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
+from tinysplit.plan.plan import make_plan
 from tinysplit.slices.search import SliceSearch
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.slices.solvers import AXES
@@ -99,6 +101,19 @@ def test_kernels_of_little_flash_as_far_as_bytes_are_missing(parts: Graph, missi
 def test_whole_layers_have_the_same_kernels_in_every_split(graph: Graph) -> None:
     """A split may give a board some of the layers, so that all of them need not fit."""
     assert kernels(choice_of(graph, FIRMWARE.flash_bytes)) == kernels(choice_of(graph))
+
+
+def test_a_board_alone_has_kernels_of_little_flash_in_its_plan_too(graph: Graph) -> None:
+    roomy = choice_of(graph)
+    fast = kernels(roomy)
+    board = with_flash(needed_bytes(roomy, fast) - 2000)
+    two, one = (make_problem(shipped_table(), graph, [board] * count, SETTINGS) for count in (2, 1))
+    assert [layer.flash_bytes[0] for layer in two.layers] == [roomy.flash_bytes(*each) for each in fast.items()]
+    assert FIRMWARE.link_flash_bytes + sum(layer.flash_bytes[0] for layer in one.layers) <= one.devices[0].flash_bytes
+    plan = make_plan(shipped_table(), graph, 8, [board], one, (0, 0, 0), LinkSettings(115_200))
+    chosen = plan.boards[0].memory.kernels
+    assert chosen == kernels(replace(roomy, board=board, is_alone=True)) != fast
+    assert plan.boards[0].kernel_choice(graph, roomy.widths).kernel(1) == chosen[1]
 
 
 def test_parts_of_tight_boards_are_no_slower_than_with_small_kernels_alone(graph: Graph) -> None:

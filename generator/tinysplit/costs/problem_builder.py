@@ -169,7 +169,8 @@ def _board_kernels(
 
     def choose(board: Board, index: int) -> _BoardKernels:
         has_residents = settings.optimize is not Optimize.RAM and not settings.has_weights_file
-        choice = KernelChoice(table, graph, widths, board, settings.code_memory, index, has_residents)
+        own = (table, graph, widths, board, settings.code_memory, index, has_residents)
+        choice = KernelChoice(*own, is_alone=len(boards) == 1)
         return _BoardKernels(choice, settings, quantized)
 
     if graph.is_distributed:

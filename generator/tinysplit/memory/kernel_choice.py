@@ -62,7 +62,7 @@ class KernelChoice:
 
     `code_memory` is that of the layers' code, None if the plan chooses; it changes cycles, and not the choice. Of a
     distributed network, only the layers of board `index` count. With `has_residents` constants may be in RAM from the
-    start of the program.
+    start of the program. The board `is_alone` if no other one can have some of the layers.
     """
 
     table: CycleTable = field(repr=False)
@@ -72,6 +72,7 @@ class KernelChoice:
     code_memory: CodeMemory | None = None
     index: int = 0
     has_residents: bool = True
+    is_alone: bool = False
     _live_bytes: dict[tuple[int, str], int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -136,11 +137,12 @@ class KernelChoice:
 
     @cached_property
     def _small_kernels(self) -> Mapping[int, Kernel]:
-        """Kernels that take little flash, where the board's parts of a distributed network exceed it with the fastest.
+        """Kernels that take little flash, where what the board has to compute exceeds it with the fastest ones.
 
+        Of layers that another board may have, the fastest kernels are counted: a split is the better remedy.
         Those that lose fewest cycles a byte come first; those that turn out not to be needed are left out.
         """
-        if not self.graph.is_distributed or self.board.external:
+        if not (self.graph.is_distributed or self.is_alone) or self.board.external:
             return {}
         usual = {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
         missing_bytes = -self._free_flash_bytes(usual)

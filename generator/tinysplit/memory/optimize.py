@@ -28,18 +28,20 @@ def plan_memory(
     optimize: Optimize,
     named: Mapping[int, str] = NO_NAMES,
     index: int = 0,
+    *,
+    is_alone: bool = False,
 ) -> BoardMemory:
     """Return the memory layout of `board`, which runs `steps`.
 
     `named` requests a kernel or a scheme by its name for some layers (by index). The arena may be larger than
-    `ram_bytes`; the caller checks that. `index` is that of the board, from 0.
+    `ram_bytes`; the caller checks that. `index` is that of the board, from 0; it `is_alone` if there is no other.
 
     Layers are fused where that makes the arena smaller. Tensors move where the arena would not fit otherwise, or, for
     Optimize.RAM, wherever that makes it smaller. For Optimize.RAM, kernels with less scratch memory are used in place
     of faster ones where that makes the arena smaller.
     """
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    choice, core = KernelChoice(table, graph, widths, board, index=index), board.device.core
+    choice, core = KernelChoice(table, graph, widths, board, index=index, is_alone=is_alone), board.device.core
     kernels = {number: choice.kernel(number, optimize, named.get(number)) for number in runs}
     separate = Schedule(graph, widths, steps, kernels)
     schedule = separate if graph.is_distributed else fuse_layers(table, separate, core, optimize)

@@ -60,10 +60,12 @@ class BoardPlan:
     external: frozenset[int] = frozenset()  # layers whose constants lie in the external memory
     kept_memory: Memory | None = None  # of constants that are decrypted once, if there may be such
     gives_output: bool = False  # to the host
+    is_alone: bool = False  # there is no other board
 
     def kernel_choice(self, graph: Graph, widths: BitWidths) -> KernelChoice:
         """Return the choice of kernels of the board's layers."""
-        return KernelChoice(self.table, graph, widths, self.board, self.code.memory, self.index)
+        own = (self.table, graph, widths, self.board, self.code.memory, self.index)
+        return KernelChoice(*own, is_alone=self.is_alone)
 
     @property
     def arena(self) -> Arena[BufferId]:
@@ -224,19 +226,22 @@ def make_plan(
     widths, named = BitWidths.of(graph, bits), dict(kernels)
     check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts, output_board = _cuts(graph, boards, problem, assignment, settings)
+    is_alone = len(boards) == 1
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
     def plan_board(index: int, steps: Sequence[PlanStep]) -> BoardPlan:
+        gives_output = output_board == index
         board, ram_bytes, own_links = boards[index], problem.devices[index].ram_bytes, links_of_board(links, index)
         records = problem.record_bytes[index] if graph.is_distributed else 0
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver, records)
         free_bytes = ram_bytes - link_memory.least_bytes
-        memory = plan_memory(table, graph, widths, board, steps, free_bytes, optimize, named, index)
+        memory = plan_memory(table, graph, widths, board, steps, free_bytes, optimize, named, index, is_alone=is_alone)
         driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
-        ends = _host_ends(graph, widths, memory, settings, is_last=output_board == index)
+        ends = _host_ends(graph, widths, memory, settings, is_last=gives_output)
         stages = StageBuffers({}, None, None, 0)
         own = (own_links, driving, link_bytes, named, optimize)
-        plan = BoardPlan(table, index, board, tuple(steps), memory, stages, *own, gives_output=output_board == index)
+        planned = (table, index, board, tuple(steps), memory, stages, *own)
+        plan = BoardPlan(*planned, gives_output=gives_output, is_alone=is_alone)
         limits = _StageLimits(cuts, ram_bytes, constants[index], ends, has_stages=not graph.is_distributed)
         return _with_near_buffers(_with_stages(plan, graph, limits), graph, widths, limits)
 
@@ -309,7 +314,7 @@ def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits:
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
     """Return the plan with the places of constants and code of the layers, in what arena, links and buffers leave."""
     board = plan.board
-    choice, kernels = KernelChoice(plan.table, graph, widths, board, index=plan.index), plan.memory.kernels
+    choice, kernels = plan.kernel_choice(graph, widths), plan.memory.kernels
     title = board_title(plan.number, board.name)
     waits = {number: choice.code_waits(number, kernel) for number, kernel in kernels.items()}
     code = place_code(board, choice.code_bytes(kernels), waits, plan.data_bytes, requested, title)

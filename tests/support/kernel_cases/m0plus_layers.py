@@ -96,7 +96,7 @@ def random_dense(rng: np.random.Generator) -> Layer:
 
 def random_depthwise(rng: np.random.Generator) -> Layer:
     """Return a depthwise convolution 3x3 of any stride along a row that has a kernel."""
-    channels = int(rng.choice([1, 4, 6, 16, 260]))
+    channels = int(rng.choice([1, 4, 6, 8, 16, 260]))
     strides = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
     shape = Shape(int(rng.integers(3, 6)), int(rng.integers(5, 9)), channels)
     window = Window((3, 3), strides, (1, 1), random_pads(rng, shape, 2))
