@@ -111,8 +111,18 @@ static inline uint32_t dsp_twin_positive_halves(uint32_t word) {
   return dsp_twin_pack(low < 0 ? 0 : (low > 127 ? 127 : low), high < 0 ? 0 : (high > 127 ? 127 : high));
 }
 
+/* The upper word of a product, rounded down, or by `rounds` 1 to nearest, halves up. It consists of products of halves,
+ * as Cortex-M0+ has no longer ones: the compiler would call a function that multiplies 64 bits.
+ */
+static inline int32_t dsp_twin_upper_word(int32_t value, int32_t factor, int32_t rounds) {
+  const int32_t low = value & 0xffff, high = value >> 16, factor_low = factor & 0xffff, factor_high = factor >> 16;
+  const int32_t first = high * factor_low + (int32_t)((uint32_t)low * (uint32_t)factor_low >> 16);
+  const int32_t second = low * factor_high + (first & 0xffff);
+  return high * factor_high + (first >> 16) + (second >> 16) + (second >> 15 & rounds);
+}
+
 static inline int32_t dsp_twin_multiply_high(int32_t value, int32_t factor, int32_t offset) {
-  return (int32_t)(((int64_t)value * factor + (INT64_C(1) << 31)) >> 32) + offset;
+  return dsp_twin_upper_word(value, factor, 1) + offset;
 }
 
 static inline int32_t dsp_twin_rounded_twice(int32_t sum, int32_t multiplier, int32_t shift, int32_t zero) {
@@ -121,7 +131,7 @@ static inline int32_t dsp_twin_rounded_twice(int32_t sum, int32_t multiplier, in
 }
 
 static inline int32_t dsp_twin_rounded_once(int32_t sum, int32_t multiplier, int32_t shift, int32_t zero) {
-  const int32_t high = (int32_t)((int64_t)(int32_t)((uint32_t)sum << 2) * multiplier >> 32);
+  const int32_t high = dsp_twin_upper_word((int32_t)((uint32_t)sum << 2), multiplier, 0);
   return ((high + (int32_t)((1u << shift) >> 1)) >> shift) + zero;
 }
 
