@@ -193,10 +193,11 @@ def _window(rng: np.random.Generator, in_shape: Shape, largest_pad: int) -> Wind
             return window
 
 
-def random_pads(rng: np.random.Generator, in_shape: Shape, largest: int) -> Pads:
-    """Return padding of a map, below 0 where windows leave out its end."""
+def random_pads(rng: np.random.Generator, in_shape: Shape, largest: int, kernel: tuple[int, int] = (1, 1)) -> Pads:
+    """Return padding of a map, below 0 where windows leave out its end, but for the first one."""
     top, left = rng.integers(0, largest, 2, endpoint=True).tolist()
-    bottom, right = (int(rng.integers(-min(largest, size - 1), largest, endpoint=True)) for size in in_shape[:2])
+    left_out = (min(largest, size - own) for size, own in zip(in_shape[:2], kernel, strict=True))
+    bottom, right = (int(rng.integers(-most, largest, endpoint=True)) for most in left_out)
     return Pads(top, left, bottom, right)
 
 

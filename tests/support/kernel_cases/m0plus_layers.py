@@ -99,7 +99,7 @@ def random_depthwise(rng: np.random.Generator) -> Layer:
     channels = int(rng.choice([1, 4, 6, 8, 16, 260]))
     strides = (int(rng.integers(1, 4)), int(rng.integers(1, 3)))
     shape = Shape(int(rng.integers(3, 6)), int(rng.integers(5, 9)), channels)
-    window = Window((3, 3), strides, (1, 1), random_pads(rng, shape, 2))
+    window = Window((3, 3), strides, (1, 1), random_pads(rng, shape, 2, (3, 3)))
     weights, bias = floats(rng, 3, 3, channels), floats(rng, channels)
     return DepthwiseConv(**common(rng, *shape), weights=weights, bias=bias, window=window)
 
