@@ -281,11 +281,11 @@ def run_onnx(layer: Layer, x: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def runs_in_onnx_runtime(layer: Layer) -> bool:
-    """ONNX Runtime refuses pools whose padding is as large as the kernel, and wants every window on the map."""
+    """ONNX Runtime refuses pools with padding as large as the kernel or below 0, and wants every window on the map."""
     if not isinstance(layer, MaxPool | AveragePool):
         return True
     pads, (height, width) = layer.window.pads, layer.window.kernel
-    return max(pads.top, pads.bottom) < height and max(pads.left, pads.right) < width
+    return min(pads) >= 0 and max(pads.top, pads.bottom) < height and max(pads.left, pads.right) < width
 
 
 @pytest.mark.parametrize(("kind", "bits"), [(kind, bits) for kind, bits in KINDS_AND_BITS if kind not in IN_NETWORKS])

@@ -42,7 +42,7 @@ def test_a_split_has_the_arenas_of_its_plan(network: Graph) -> None:
         shipped_table(), network, widths, boards, problem, split.assignment, SETTINGS.link_settings_on(boards)
     )
     assert tuple(board.arena.size_bytes for board in plan.boards) == split.figures.ram_bytes
-    assert sorted(split.figures.ram_bytes) == [7968, 10912, 27872]
+    assert sorted(split.figures.ram_bytes) == [10912, 11776, 27872]
 
 
 def test_what_is_missing_is_named_with_fused_rows(network: Graph) -> None:

@@ -8,18 +8,12 @@ from random import Random
 
 import pytest
 
-from example_folders.example import MODEL
 from splits.pipelines import program_of
-from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import Copies
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.costs.problem_builder import make_problem
-from tinysplit.costs.settings import CostSettings
-from tinysplit.kernels.cost_table import shipped_table
-from tinysplit.onnx_import import import_model
 from tinysplit.split.copies import solve_with_copies
 from tinysplit.split.evaluate.evaluation import evaluate
-from tinysplit.split.evaluate.replication import CopiesEvaluation, best_replication, replicate_on
+from tinysplit.split.evaluate.replication import best_replication
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Objective, Period, Problem
 from tinysplit.split.solution import Split
@@ -98,14 +92,6 @@ def test_the_host_deals_inputs_to_the_copy_that_is_free() -> None:
     passages = simulate(programs, (0.0,) * 6).passages
     # Two inputs for a in each 8 s, one for b; each has a buffer for the next one.
     assert sorted(passage.end_s for passage in passages)[:3] == [4.0, 8.0, 8.0]
-
-
-def test_l_of_copies_counts_fused_layers() -> None:
-    problem = make_problem(shipped_table(), import_model(MODEL), load_all(["nucleo_f401re"] * 2), CostSettings())
-    copies = replicate_on(problem, (0, 1))
-    assert copies
-    figures = CopiesEvaluation.of(copies)
-    assert figures.l_s == copies.alone[0].l_s < sum(layer.seconds[0] for layer in problem.layers)
 
 
 def on_boards(boards: Sequence[tuple[float, float]], objective: Objective, limits: Mapping[str, float]) -> Problem:

@@ -74,12 +74,12 @@ def test_of_many_cuts_the_best_are_printed() -> None:
 def test_split_tells_and_keeps_them(tmp_path: Path) -> None:
     path = tmp_path / "split.json"
     printed = run("split", str(example.MODEL), *G0, *G0, "-o", str(path))
-    assert "best of each kind: rows " in printed
+    assert "best of each kind: rows and channels " in printed
     reasons = read_split(path).reasons
     taken = json.loads(path.read_text())["figures"]["I"]
     assert reasons is not None
     assert len(reasons.by_cut) == 6
-    assert reasons.best_of_each_kind["rows"] == taken
+    assert reasons.best_of_each_kind["rows and channels"] == taken
     assert min(reasons.best_of_each_kind.values()) == taken
     assert [each.value for each in reasons.following] == sorted(each.value for each in reasons.following)
     assert len(reasons.following) == 4
@@ -89,7 +89,7 @@ def test_split_tells_and_keeps_them(tmp_path: Path) -> None:
 def test_copies_have_the_figures_that_split_gives_them() -> None:
     """In the reasons of a split and on a front: their rates add up."""
     boards, settings = (G0[1], G0[1]), CostSettings(baud=921_600, objective=Objective.THROUGHPUT)
-    context = Context.load(example.MODEL, boards, settings, Console(quiet=True))
+    context = Context.load(example.MODEL, boards, settings, Console(quiet=True)).of_quantized_file()
     split = split_network(context, Search(copies=Copies.ALWAYS))
     assert split.copies == (0, 1)
     assert place(context, split.placement).value == pytest.approx(split.value, rel=1e-12)

@@ -148,8 +148,9 @@ def _sigmoid(x: Floats) -> Floats:
 def _patches(window: Window, x: Floats, fill: float = 0.0) -> Floats:
     """Return out_h x out_w x window elements x channels."""
     top, left, bottom, right = window.pads
-    padded = np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=fill)
     height, width, _ = window.out_shape(Shape(*x.shape), 1)
+    x = x[: x.shape[0] + min(bottom, 0), : x.shape[1] + min(right, 0)]
+    padded = np.pad(x, ((top, max(bottom, 0)), (left, max(right, 0)), (0, 0)), constant_values=fill)
     (k_h, k_w), (s_h, s_w), (d_h, d_w) = window.kernel, window.stride, window.dilation
     taps = [padded[i * d_h :: s_h, j * d_w :: s_w][:height, :width] for i in range(k_h) for j in range(k_w)]
     return np.stack(taps, axis=2)
