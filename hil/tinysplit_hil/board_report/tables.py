@@ -8,7 +8,8 @@ from rich.console import Console
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import plain_table
-from tinysplit_hil.board_report.file import BoardResult, PieceCycles, ReportFile, Verdict
+from tinysplit_hil.board_report.file import BoardResult, Events, PieceCycles, ReportFile, Verdict
+from tinysplit_hil.board_report.rules import bodies_of
 
 DEFAULT_THRESHOLD_PERCENT = 8.0
 
@@ -66,7 +67,7 @@ def check_report(report: ReportFile, threshold_percent: float) -> None:
 
 
 def print_report(report: ReportFile, console: Console) -> None:
-    """Print identity, pieces and rules of each board."""
+    """Print identity, pieces, DMA, events, networks and rules of each board."""
     for number, board in enumerate(report.boards, 1):
         _print_identity(number, board, report.rig, console)
         table = plain_table("piece", "worst at", numbers=("measured", "virtual", "+ %"), last_labels=("rule",))
@@ -75,6 +76,8 @@ def print_report(report: ReportFile, console: Console) -> None:
             numbers = (f"{row.measured:.2f}", f"{row.virtual:.2f}", f"{row.percent:+.1f}")
             table.add_row(row.piece, row.where, *numbers, deciding.get(row.piece, ""))
         console.print(table)
+        _print_dma(board, console)
+        _print_events(board, console)
         for what, reason in board.left_out.items():
             console.print(f"left out: {what} ({reason})", highlight=False, markup=False)
         console.print()
@@ -98,6 +101,33 @@ def _print_identity(number: int, board: BoardResult, rig: str, console: Console)
     )
     for line in lines:
         console.print(line, highlight=False, markup=False)
+
+
+def _print_dma(board: BoardResult, console: Console) -> None:
+    console.print("cycles of the core that DMA of a byte costs:", highlight=False)
+    table = plain_table("piece", "at", numbers=("measured", "virtual"))
+    measured, virtual = bodies_of(board.pieces, is_measured=True), bodies_of(board.pieces)
+    for each in board.pieces:
+        if each.dma_bytes:
+            key = (each.piece, each.place, each.offset)
+            table.add_row(each.piece, f"{each.place} +{each.offset}", f"{measured[key]:.2f}", f"{virtual[key]:.2f}")
+    console.print(table)
+
+
+def _print_events(board: BoardResult, console: Console) -> None:
+    """Print what the DWT has counted of each piece at its first place."""
+    firsts: dict[str, tuple[PieceCycles, Events]] = {}
+    for each in board.pieces:
+        if each.events:
+            firsts.setdefault(each.piece, (each, each.events))
+    if not firsts:
+        return
+    console.print("events of a loop, counted by the DWT:", highlight=False)
+    table = plain_table("piece", "at", numbers=("CPI", "LSU", "FOLD"))
+    for each, events in firsts.values():
+        counts = (f"{count / events.loops:.2f}" for count in (events.cpi, events.lsu, events.fold))
+        table.add_row(each.piece, f"{each.place} +{each.offset}", *counts)
+    console.print(table)
 
 
 def _print_networks(board: BoardResult, console: Console) -> None:
