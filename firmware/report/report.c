@@ -152,7 +152,7 @@ static uint32_t cycles_with_dma(report_piece_t piece, uint32_t loops, uint32_t r
 #define EVENTS (DWT_CTRL_CPIEVTENA_Msk | DWT_CTRL_LSUEVTENA_Msk | DWT_CTRL_FOLDEVTENA_Msk)
 #define COUNT 0xFFu
 
-/* The counters begin at 0 when they are enabled (Arm DDI 0403, C1.8.8). */
+/* The counters begin at 0 when they are enabled (Arm DDI 0403, C1.8: CPI Count register). */
 static uint32_t events_of(report_piece_t piece, uint32_t loops) {
   DWT->CTRL &= ~EVENTS;
   DWT->CTRL |= EVENTS;

@@ -12,7 +12,7 @@ from tinysplit_hil.board_report.client import ReportClient, Request, What
 from tinysplit_hil.board_report.file import Events
 from tinysplit_hil.board_report.measuring import DWT_CTRL, Cycles, Run
 
-_NOPRFCNT = 1 << 24  # of DWT_CTRL: Arm DDI 0403, C1.8.7
+_NOPRFCNT = 1 << 24  # of DWT_CTRL: Arm DDI 0403, C1.8
 _COUNTABLE_CYCLES = 192  # of 255: the last loop may take longer than the others
 
 

@@ -45,7 +45,7 @@ class Setting(FileModel):
 
 
 class Events(FileModel):
-    """What the DWT has counted in so many loops of a piece (Arm DDI 0403, C1.8.8).
+    """What the DWT has counted in so many loops of a piece (Arm DDI 0403, C1.8).
 
     `cpi`: cycles without an instruction that ends, but those of `lsu`, of loads and stores beyond their first; `fold`:
     instructions that took no cycle.
