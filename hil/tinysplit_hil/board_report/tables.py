@@ -8,8 +8,7 @@ from rich.console import Console
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import plain_table
-from tinysplit_hil.board_report.file import BoardResult, Events, PieceCycles, ReportFile, Verdict
-from tinysplit_hil.board_report.rules import bodies_of
+from tinysplit_hil.board_report.file import BoardResult, Events, PieceCycles, ReportFile, Setting, Verdict
 
 DEFAULT_THRESHOLD_PERCENT = 8.0
 
@@ -41,9 +40,13 @@ def rows_of(board: BoardResult) -> list[Row]:
 
 def _rows(piece: PieceCycles) -> Iterator[Row]:
     for setting, measured, virtual in zip(piece.settings, piece.measured, piece.virtual, strict=True):
-        caches = "" if setting.has_caches else " off"
-        waits = f" {setting.wait_states} ws{caches}" if piece.place == "flash" else ""
-        yield Row(piece.piece, f"{piece.place} +{piece.offset}{waits}", measured / piece.loops, virtual / piece.loops)
+        yield Row(piece.piece, _where(piece, setting), measured / piece.loops, virtual / piece.loops)
+
+
+def _where(piece: PieceCycles, setting: Setting) -> str:
+    caches = "" if setting.has_caches else " off"
+    waits = f" {setting.wait_states} ws{caches}" if piece.place == "flash" else ""
+    return f"{piece.place} +{piece.offset}{waits}"
 
 
 def off_by_more(board: BoardResult, threshold_percent: float) -> list[Row]:
@@ -106,11 +109,15 @@ def _print_identity(number: int, board: BoardResult, rig: str, console: Console)
 def _print_dma(board: BoardResult, console: Console) -> None:
     console.print("cycles of the core that DMA of a byte costs:", highlight=False)
     table = plain_table("piece", "at", numbers=("measured", "virtual"))
-    measured, virtual = bodies_of(board.pieces, is_measured=True), bodies_of(board.pieces)
+    pieces = {(each.piece, each.place, each.offset): each for each in board.pieces}
     for each in board.pieces:
-        if each.dma_bytes:
-            key = (each.piece, each.place, each.offset)
-            table.add_row(each.piece, f"{each.place} +{each.offset}", f"{measured[key]:.2f}", f"{virtual[key]:.2f}")
+        if not each.dma_bytes or each.offset:
+            continue
+        base = pieces[each.base, each.place, each.offset]
+        for number, setting in enumerate(each.settings):
+            pairs = ((each.measured, base.measured), (each.virtual, base.virtual))
+            costs = (f"{(beside[number] - alone[number]) / each.dma_bytes:.2f}" for beside, alone in pairs)
+            table.add_row(each.piece, _where(each, setting), *costs)
     console.print(table)
 
 

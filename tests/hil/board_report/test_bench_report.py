@@ -241,7 +241,7 @@ def test_the_tables_fit_80_columns() -> None:
     assert any("load" in line and "-20.0" in line for line in lines)
     assert "core 64 MHz, fast by -12 +- 3 ppm" in lines
     words = [line.split() for line in lines]
-    assert ["nops", "beside", "DMA", "flash", "+0", "2.00", "1.00"] in words
+    assert ["nops", "beside", "DMA", "flash", "+0", "2", "ws", "2.00", "1.00"] in words
     assert ["load", "flash", "+0", "1.00", "0.50", "0.00"] in words
 
 
