@@ -17,6 +17,7 @@ from common.bare_network import BOARDS, build_flags, run_bare, set_memory, symbo
 from common.benchmark import JSON, ONLY, benchmark, option
 from common.networks import NETWORKS, calibrated
 from common.published import Comparison, Images, code_figures, compare, figures, geometric_mean
+from common.published_assembler import LINKER_SCRIPT, Routine, run_routines
 from common.tables import Cell, MarkdownTable, percent
 from programs.virtual_firmware import build
 from tinysplit.boards.board import Board
@@ -114,21 +115,6 @@ void reset(void) {{
   for (;;) __asm__ volatile("wfi");
 }}
 __attribute__((section(".vectors"), used)) const void *const vectors[] = {{stack_top, (const void *)reset}};
-"""
-LINKER_SCRIPT = """
-ENTRY(reset)
-MEMORY {{
-  FLASH (rx) : ORIGIN = {flash}, LENGTH = {flash_bytes}
-  RAM (rw) : ORIGIN = {ram}, LENGTH = {ram_bytes}
-}}
-SECTIONS {{
-  .text : {{ KEEP(*(.vectors)) *(.text*) *(.rodata*) }} > FLASH
-  .data : ALIGN(4) {{ data_begin = .; *(.data*) . = ALIGN(4); data_end = .; }} > RAM AT> FLASH
-  data_in_flash = LOADADDR(.data);
-  .bss (NOLOAD) : ALIGN(4) {{ bss_begin = .; *(.bss*) *(COMMON) . = ALIGN(4); bss_end = .; }} > RAM
-  stack_top = ORIGIN(RAM) + LENGTH(RAM);
-  /DISCARD/ : {{ *(.ARM.exidx*) *(.ARM.attributes) }}
-}}
 """
 
 
@@ -270,6 +256,28 @@ def published(options: Namespace) -> None:
     MarkdownTable("code", numbers=("published cycles",), last=("source",)).print(
         (each.title, each.cycles, each.source) for each in code_figures()
     )
+
+
+@benchmark(
+    "assembler",
+    "10 s",
+    option("folder", type=Path, metavar="FOLDER", help="the sources, a checkout of github.com/jnk0le/cortexm-AES"),
+    JSON,
+)
+def assembler(options: Namespace) -> None:
+    """Run assembler of others (AES), of which cycles on hardware are published, on virtual boards.
+
+    Both have some cycles of the caller, which is not published. Results are compared with FIPS 197.
+    """
+    table = MarkdownTable("function", "board", numbers=("published cycles", "virtual", "virtual / published"))
+    rows = table.print_rows(run_routines(options.folder), _routine_cells, as_json=options.json)
+    for board in dict.fromkeys(row.board for row in rows) if not options.json else ():
+        ratios = [row.ratio for row in rows if row.board == board]
+        print(f"\n{board}: {len(ratios)} functions, geometric mean {geometric_mean(ratios):.3f}")
+
+
+def _routine_cells(row: Routine) -> Sequence[Cell]:
+    return row.title, row.board, row.published, row.virtual, f"{row.ratio:.3f}"
 
 
 def _comparison_cells(row: Comparison) -> Sequence[Cell]:

@@ -103,8 +103,13 @@ typedef struct {
 typedef struct {
   volatile uint32_t CTRL;
   volatile uint32_t CYCCNT;
+  volatile uint32_t CPICNT;
+  volatile uint32_t EXCCNT;
+  volatile uint32_t SLEEPCNT;
+  volatile uint32_t LSUCNT;
+  volatile uint32_t FOLDCNT;
 #if __CORTEX_M == 7
-  volatile uint32_t reserved_0[1002];
+  volatile uint32_t reserved_0[997];
   volatile uint32_t LAR; /* 0xFB0 */
 #endif
 } DWT_Type;
@@ -123,6 +128,9 @@ typedef struct {
 #define CoreDebug ((CoreDebug_Type *)CoreDebug_BASE)
 #define SCB_CFSR_MMARVALID_Msk 0x00000080u
 #define DWT_CTRL_CYCCNTENA_Msk 0x00000001u
+#define DWT_CTRL_CPIEVTENA_Msk 0x00020000u
+#define DWT_CTRL_LSUEVTENA_Msk 0x00100000u
+#define DWT_CTRL_FOLDEVTENA_Msk 0x00200000u
 #define CoreDebug_DEMCR_TRCENA_Msk 0x01000000u
 #endif
 

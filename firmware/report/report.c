@@ -15,11 +15,14 @@ enum { WORDS = 16 };
 
 /* What is asked. */
 enum {
-  READ_WORDS, /* at the addresses in `words` */
-  RUN_PIECE,  /* number `piece`, with each memory setting in `words` */
-  WAKE_UP,    /* from the interrupt of SysTick to the instruction behind WFI */
-  SEND_BYTES, /* of a UART */
-  READ_TIME   /* milliseconds, and cycles of the core beyond them */
+  READ_WORDS,     /* at the addresses in `words` */
+  RUN_PIECE,      /* number `piece`, with each memory setting in `words` */
+  WAKE_UP,        /* from the interrupt of SysTick to the instruction behind WFI */
+  SEND_BYTES,     /* of a UART */
+  READ_TIME,      /* milliseconds, and cycles of the core beyond them */
+  RUN_BEFORE_DMA, /* like RUN_PIECE, then DMA sends bytes by a UART */
+  RUN_BESIDE_DMA, /* like RUN_PIECE, while DMA sends as many */
+  COUNT_EVENTS    /* like RUN_PIECE, but CPI, LSU and FOLD of the DWT, in a byte each, modulo 256 */
 };
 
 typedef struct {
@@ -31,7 +34,7 @@ typedef struct {
 } request_t;
 
 typedef struct {
-  uint32_t words[WORDS]; /* what was read, or cycles of all loops */
+  uint32_t words[WORDS]; /* what was read, or cycles or events of all loops */
 } answer_t;
 
 uint8_t network_arena[sizeof(request_t) + sizeof(answer_t)] __attribute__((section(".arena"), aligned(32)));
@@ -117,6 +120,62 @@ static uint32_t cycles_of(report_piece_t piece, uint32_t loops) {
   return cycle_counter_low() - start;
 }
 
+static void begin_uart(uint32_t baud) {
+  report_begin_uart();
+  report_uart.baud = baud;
+  uart_begin(&report_uart, report_uart.clock_hz, 0, 0);
+}
+
+static void wait_until_sent(void) {
+  while (!(uart_status(report_uart.registers) & UART_SENT)) {
+  }
+}
+
+/* With `requests` (USART_CR3_DMAT) DMA sends within the piece, which takes longer than the bytes, else behind it. */
+static uint32_t cycles_with_dma(report_piece_t piece, uint32_t loops, uint32_t requests) {
+  begin_uart(report_dma_baud);
+  uint32_t to = uart_send_address(report_uart.registers);
+  dma_send(&report_dma, to, (const uint8_t *)report_other, report_dma_bytes);
+  uint32_t start = cycle_counter_low();
+  report_uart.registers->CR3 |= requests;
+  piece(near, report_other, (const void *)FLASH_START, loops);
+  uint32_t cycles = cycle_counter_low() - start;
+  report_uart.registers->CR3 |= USART_CR3_DMAT;
+  while (!dma_take_complete(&report_dma)) {
+  }
+  wait_until_sent();
+  report_uart.registers->CR1 = 0;
+  return cycles;
+}
+
+#ifdef DWT
+#define EVENTS (DWT_CTRL_CPIEVTENA_Msk | DWT_CTRL_LSUEVTENA_Msk | DWT_CTRL_FOLDEVTENA_Msk)
+#define COUNT 0xFFu
+
+/* The counters begin at 0 when they are enabled (Arm DDI 0403, C1.8: CPI Count register). */
+static uint32_t events_of(report_piece_t piece, uint32_t loops) {
+  DWT->CTRL &= ~EVENTS;
+  DWT->CTRL |= EVENTS;
+  piece(near, report_other, (const void *)FLASH_START, loops);
+  return (DWT->CPICNT & COUNT) | (DWT->LSUCNT & COUNT) << 8 | (DWT->FOLDCNT & COUNT) << 16;
+}
+#else
+static uint32_t events_of(report_piece_t piece, uint32_t loops) {
+  (void)piece;
+  (void)loops;
+  return 0;
+}
+#endif
+
+static uint32_t answer_of(report_piece_t piece, const request_t *request) {
+  switch (request->what) {
+    case RUN_BEFORE_DMA: return cycles_with_dma(piece, request->loops, 0);
+    case RUN_BESIDE_DMA: return cycles_with_dma(piece, request->loops, USART_CR3_DMAT);
+    case COUNT_EVENTS: return events_of(piece, request->loops);
+    default: return cycles_of(piece, request->loops);
+  }
+}
+
 /* The second of two runs counts. The pieces follow pointers at the beginning of both memories, which lead to themselves. */
 static uint32_t measure(const request_t *request, uint32_t setting) {
   if (request->piece >= report_piece_count) return 0;
@@ -127,11 +186,11 @@ static uint32_t measure(const request_t *request, uint32_t setting) {
   report_other[0] = (uint32_t)(uintptr_t)report_other;
   uint32_t enabled[NVIC_WORDS];
   disable_others(enabled);
-  (void)cycles_of(piece, request->loops);
-  uint32_t cycles = cycles_of(piece, request->loops);
+  (void)answer_of(piece, request);
+  uint32_t found = answer_of(piece, request);
   enable_again(enabled);
   set_memory(before);
-  return cycles;
+  return found;
 }
 
 /* SysTick goes on while the core sleeps; the first interrupt may be that of the ticker. */
@@ -153,14 +212,8 @@ static uint32_t wake_up(uint32_t loops) {
   return cycles;
 }
 
-static void wait_until_sent(void) {
-  while (!(uart_status(report_uart.registers) & UART_SENT)) {
-  }
-}
-
 static uint32_t send_bytes(uint32_t loops) {
-  report_begin_uart();
-  uart_begin(&report_uart, report_uart.clock_hz, 0, 0);
+  begin_uart(report_baud);
   wait_until_sent();
   uint32_t start = cycle_counter_low();
   for (uint32_t i = 0; i < loops; i++) {
@@ -184,7 +237,10 @@ static void take_time(uint32_t time[]) {
 static uint32_t answer_to(const request_t *request, uint32_t word) {
   switch (request->what) {
     case READ_WORDS: return *(volatile uint32_t *)(uintptr_t)word;
-    case RUN_PIECE: return measure(request, word);
+    case RUN_PIECE:
+    case RUN_BEFORE_DMA:
+    case RUN_BESIDE_DMA:
+    case COUNT_EVENTS: return measure(request, word);
     case WAKE_UP: return wake_up(request->loops);
     case SEND_BYTES: return send_bytes(request->loops);
     default: return 0;

@@ -16,10 +16,15 @@ extern const uint32_t report_piece_count;
 
 extern uint32_t report_other[]; /* at least twice the data cache of Cortex-M7 */
 
-/* A UART that is connected to nothing, and an interrupt that nothing raises. */
+/* A UART that is connected to nothing, a DMA channel that sends its bytes, and an interrupt that nothing raises. */
 extern uart_t report_uart;
+extern const uint32_t report_baud;
+extern const uint32_t report_dma_baud;
+extern const dma_channel_t report_dma;
+extern const uint32_t report_dma_bytes;
 extern const uint32_t report_interrupt;
 
+/* Clocks of UART and DMA, and the request of the channel. */
 void report_begin_uart(void);
 
 #endif

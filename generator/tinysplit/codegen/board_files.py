@@ -306,7 +306,7 @@ def _handlers(firmware: BoardFirmware, links: Sequence[LinkPort]) -> Handlers:
     return list(handlers.items())
 
 
-def _dma_request(channel: DmaChannel) -> tuple[str, str] | None:
+def dma_request(channel: DmaChannel) -> tuple[str, str] | None:
     """Return the register and the value that connect a channel to its UART, outside of the channel's own registers."""
     if channel.mux_channel is not None:
         return f"DMAMUX1_Channel{channel.mux_channel}->CCR", f"{channel.request}u"
@@ -315,7 +315,8 @@ def _dma_request(channel: DmaChannel) -> tuple[str, str] | None:
     return f"DMA{channel.controller}_CSELR->CSELR", f"{channel.request}u << {4 * channel.index}u"
 
 
-def _dma_enable_bits(board: Board, channels: Sequence[DmaChannel]) -> list[str]:
+def dma_enable_bits(board: Board, channels: Sequence[DmaChannel]) -> list[str]:
+    """Return the bits of the board's DMA register in RCC that switch the controllers of channels on."""
     register = board.dma.enable_register
     bits = [f"RCC_{register}_DMA{controller}EN" for controller in sorted({each.controller for each in channels})]
     has_mux = any(channel.mux_channel is not None for channel in channels)
@@ -337,8 +338,8 @@ def _board_source(firmware: BoardFirmware, links: Sequence[LinkPort], handlers: 
         driving=firmware.driving,
         external=external,
         dma_section=".dma" if board.dma.memory != board.near_memory else "",
-        dma_enable_bits=_dma_enable_bits(board, channels),
-        dma_requests=[request for channel in channels if (request := _dma_request(channel))],
+        dma_enable_bits=dma_enable_bits(board, channels),
+        dma_requests=[request for channel in channels if (request := dma_request(channel))],
         uarts=uarts,
         pins=pins,
         ports=sorted({pin.port for pin in pins} | (set(markers.ports) if markers else set())),

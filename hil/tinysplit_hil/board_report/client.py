@@ -27,6 +27,9 @@ class What(IntEnum):
     WAKE_UP = 2
     SEND_BYTES = 3
     READ_TIME = 4
+    RUN_BEFORE_DMA = 5
+    RUN_BESIDE_DMA = 6
+    COUNT_EVENTS = 7
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from tinysplit import __version__
 from tinysplit.boards.device_identity import DeviceIdentity
+from tinysplit.codegen.board_report.piece import BASE
 from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import Count, Figure, FileModel, Hertz, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
@@ -43,10 +44,23 @@ class Setting(FileModel):
     has_caches: bool
 
 
+class Events(FileModel):
+    """What the DWT has counted in so many loops of a piece (Arm DDI 0403, C1.8).
+
+    `cpi`: cycles without an instruction that ends, but those of `lsu`, of loads and stores beyond their first; `fold`:
+    instructions that took no cycle.
+    """
+
+    loops: Number
+    cpi: Count
+    lsu: Count
+    fold: Count
+
+
 class PieceCycles(FileModel):
     """Cycles of a piece at one place, with each setting: measured, and of the virtual board.
 
-    `repeats` of the body in each of `loops`.
+    `repeats` of the body in each of `loops`; the cycles of `base` are taken off.
     """
 
     piece: str
@@ -54,9 +68,12 @@ class PieceCycles(FileModel):
     offset: Count  # of its first instruction, modulo 4
     loops: Number
     repeats: Count
+    base: str = BASE
+    dma_bytes: Count = 0  # sent meanwhile
     settings: tuple[Setting, ...]
     measured: tuple[Count, ...]
     virtual: tuple[Count, ...]
+    events: Events | None = None  # with the first setting, measured; virtual boards count none
 
 
 class RuleResult(FileModel):

@@ -18,11 +18,13 @@ from tinysplit_hil.bench.clocks import ClockError
 from tinysplit_hil.board_report.client import MOST_WORDS, ReportClient, Request, What
 from tinysplit_hil.board_report.file import Identity, Setting
 
-_CPUID, _DWT_CTRL = 0xE000ED00, 0xE0001000
-_DWT_CTRL_NAME, _NOPRFCNT = "DWT_CTRL", 1 << 24
+_CPUID, _DWT = 0xE000ED00, 0xE0001000
+DWT_CTRL = "DWT_CTRL"
 _SPECIAL = {Special.WAKE_UP: What.WAKE_UP, Special.UART_BYTE: What.SEND_BYTES}
 _CACHE_BITS = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32h7": 0x600}  # report.c: prefetch and caches
-_LATENCY = 0xF
+
+
+Cycles = tuple[int, ...]  # of all loops, with each setting
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,13 @@ class Run:
         if self.piece.special:
             return Request(_SPECIAL[self.piece.special], (0,), loops=self.piece.loops)
         words = tuple(each.wait_states | (_CACHE_BITS[family] if each.has_caches else 0) for each in self.settings)
-        return Request(What.RUN_PIECE, words, self.number or 0, self.piece.loops)
+        return Request(self._what, words, self.number or 0, self.piece.loops)
+
+    @property
+    def _what(self) -> What:
+        if self.piece.dma_bytes is None:
+            return What.RUN_PIECE
+        return What.RUN_BESIDE_DMA if self.piece.dma_bytes else What.RUN_BEFORE_DMA
 
 
 def runs_of(board: Board) -> tuple[Run, ...]:
@@ -52,14 +60,15 @@ def runs_of(board: Board) -> tuple[Run, ...]:
 
 def _runs(piece: Piece, variants: Mapping[Variant, int], settings: Sequence[Setting]) -> Iterator[Run]:
     usual = tuple(settings[:1])
+    in_flash = tuple(settings if piece.dma_bytes is None else settings[:2])  # with caches, and without
     if piece.special:
         yield Run(piece, Place.FLASH, 0, None, usual)
         return
     for place in piece.places:
         for offset in OFFSETS:
-            number = variants.get(Variant(piece, place, offset))
+            number = variants.get(Variant(piece.base or piece, place, offset))
             if number is not None:
-                yield Run(piece, place, offset, number, tuple(settings) if place is Place.FLASH else usual)
+                yield Run(piece, place, offset, number, in_flash if place is Place.FLASH else usual)
 
 
 def _settings(board: Board) -> tuple[Setting, ...]:
@@ -73,9 +82,6 @@ def _settings(board: Board) -> tuple[Setting, ...]:
         for has_caches in (True, False)
     ]
     return tuple(every[:MOST_WORDS])
-
-
-Cycles = tuple[int, ...]  # of all loops, with each setting
 
 
 def measure_pieces(
@@ -96,22 +102,8 @@ def read_registers(client: ReportClient, boards: Mapping[int, Board]) -> Mapping
 
 def _registers(board: Board) -> Mapping[str, int]:
     port = load_debug_port(board.name)
-    dwt = {} if board.device.core == "cortex-m0plus" else {_DWT_CTRL_NAME: _DWT_CTRL}
+    dwt = {} if board.device.core == "cortex-m0plus" else {DWT_CTRL: _DWT}
     return {IDCODE: port.idcode_address, "CPUID": _CPUID, **dwt, **port.option_registers, **port.settings}
-
-
-def counters_left_out(board: Board, registers: Mapping[str, int]) -> Mapping[str, str]:
-    """Return why layers come without the counters of the DWT, which a report cannot read on any core.
-
-    NOPRFCNT: Arm DDI 0403, C1.8.7; the counters have 8 bits, and say that they wrap only to a trace port.
-    """
-    if _DWT_CTRL_NAME not in registers:
-        reason = f"not on {board.device.core}"
-    elif registers[_DWT_CTRL_NAME] & _NOPRFCNT:
-        reason = "the DWT has none: NOPRFCNT of DWT_CTRL is 1"
-    else:
-        reason = "there are some of 8 bits, which wrap within a layer, and tell it only to a trace port"
-    return {"DWT's CPI, LSU and FOLD counters": reason}
 
 
 def identity_of(

@@ -11,7 +11,7 @@ from rich.console import Console
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.build.folder import build_folder
-from tinysplit.codegen.board_report.piece import Piece
+from tinysplit.codegen.board_report.piece import BASE, Piece
 from tinysplit.codegen.board_report.pieces import left_out, pieces_of
 from tinysplit.codegen.board_report.projects import generate_report
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
@@ -23,17 +23,17 @@ from tinysplit_hil.bench.clocks import ClockError
 from tinysplit_hil.bench.flash import check_reachable, flash_rig
 from tinysplit_hil.bench.images import running_images
 from tinysplit_hil.board_report.client import ReportClient
-from tinysplit_hil.board_report.file import BoardResult, PieceCycles, ReportFile
+from tinysplit_hil.board_report.events import count_events, events_left_out, has_counters
+from tinysplit_hil.board_report.file import BoardResult, Events, PieceCycles, ReportFile
 from tinysplit_hil.board_report.measuring import (
     Cycles,
     Run,
-    counters_left_out,
     identity_of,
     measure_pieces,
     read_registers,
     runs_of,
 )
-from tinysplit_hil.board_report.rules import BASE, Bodies, Judge, Tables, TryOut, bodies_of
+from tinysplit_hil.board_report.rules import Bodies, Judge, Tables, TryOut, bodies_of
 from tinysplit_hil.board_report.timing_file import timing_text
 from tinysplit_hil.rig.rig import VirtualSettings, open_rig
 from tinysplit_hil.rig.rig_file import read_rig_file
@@ -74,13 +74,14 @@ class Bench:
 
 @dataclass(frozen=True)
 class _Measured:
-    """What boards have measured, by number: registers by name, clock errors, and the cycles of all runs."""
+    """What boards have measured, by number: registers by name, clock errors, cycles and events of all runs."""
 
     kind: str
     note: str
     registers: Mapping[int, Mapping[str, int]]
     clocks: Mapping[int, ClockError]
     cycles: Mapping[int, Sequence[Cycles]]
+    events: Mapping[int, Sequence[Events | None]]
 
 
 def make_report(
@@ -131,9 +132,14 @@ def _measure(bench: Bench, rig: str, messages: Console) -> _Measured:
         registers = read_registers(client, bench.boards)
         with steps(messages, f"measuring pieces of code on {counted(len(bench.boards), f'{opened.kind} board')}"):
             cycles = measure_pieces(client, bench.runs, bench.boards)
+            events = {
+                number: count_events(client, board, number, bench.runs[number], cycles[number])
+                for number, board in bench.boards.items()
+                if has_counters(registers[number])
+            }
         with steps(messages, "measuring clocks"):
             clocks = client.clock_errors()
-        return _Measured(opened.kind, opened.note, registers, clocks, cycles)
+        return _Measured(opened.kind, opened.note, registers, clocks, cycles, events)
 
 
 def virtual_cycles(bench: Bench, virtual: VirtualSettings) -> Mapping[int, Sequence[Cycles]]:
@@ -146,8 +152,10 @@ def virtual_cycles(bench: Bench, virtual: VirtualSettings) -> Mapping[int, Seque
 
 def _result(bench: Bench, number: int, measured: _Measured, virtual: Sequence[Cycles], tables: Tables) -> BoardResult:
     board, runs = bench.boards[number], bench.runs[number]
+    events = measured.events.get(number, [None] * len(runs))
     pieces = tuple(
-        _piece_cycles(run, own, there) for run, own, there in zip(runs, measured.cycles[number], virtual, strict=True)
+        _piece_cycles(run, own, there).model_copy(update={"events": counted})
+        for run, own, there, counted in zip(runs, measured.cycles[number], virtual, events, strict=True)
     )
     return BoardResult(
         name=board.name,
@@ -158,7 +166,7 @@ def _result(bench: Bench, number: int, measured: _Measured, virtual: Sequence[Cy
             bench.project, bench.folder, number, measured.registers[number], measured.clocks.get(number)
         ),
         pieces=pieces,
-        left_out={**left_out(board), **counters_left_out(board, measured.registers[number])},
+        left_out={**left_out(board), **events_left_out(board, measured.registers[number])},
         rules=Judge(board, pieces_of(board), tables, pieces, _trier(bench, number)).verdicts(),
     )
 
@@ -170,6 +178,8 @@ def _piece_cycles(run: Run, measured: Cycles, virtual: Cycles) -> PieceCycles:
         offset=run.offset,
         loops=run.piece.loops,
         repeats=run.piece.repeats,
+        base=run.piece.base_name,
+        dma_bytes=run.piece.dma_bytes or 0,
         settings=run.settings,
         measured=measured,
         virtual=virtual,
@@ -183,7 +193,7 @@ def _trier(bench: Bench, number: int) -> TryOut:
         runs = tuple(
             replace(run, settings=run.settings[:1])
             for run in bench.runs[number]
-            if run.piece.name in (BASE, piece.name)
+            if run.piece.name in (BASE, piece.base_name, piece.name)
         )
         with TemporaryDirectory() as folder:
             path = Path(folder) / "timing.toml"

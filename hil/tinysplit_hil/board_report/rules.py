@@ -1,6 +1,7 @@
 """What the cycles of pieces say of the rules of time: each is confirmed, corrected or unknown.
 
-A piece decides a rule by the cycles of its body, with those of the empty loop at the same place taken off. Where the
+A piece decides a rule by the cycles of its body, with those of the empty loop at the same place taken off; beside DMA
+by those that each byte costs, with those of the same piece without DMA taken off. Where the
 virtual board takes others than the real one, other values of the rule are tried on virtual boards.
 """
 
@@ -8,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinysplit.boards.board import Board
-from tinysplit.codegen.board_report.piece import Piece, Place
+from tinysplit.codegen.board_report.piece import BASE, Piece, Place
 from tinysplit_hil.board_report.file import PieceCycles, RuleResult, Verdict
 
 TOLERANCE_CYCLES = 0.2  # of a body
 _NEIGHBOURHOOD = 8  # values that are tried, from 0 or this far below the present one
-BASE = "loop"
 
 Tables = Mapping[str, Mapping[str, int]]  # values by core or family, and by rule
 Bodies = Mapping[tuple[str, str, int], float]  # cycles by piece, place and offset
@@ -33,7 +33,8 @@ def _body(per_loop: Mapping[tuple[str, str, int], float], each: PieceCycles) -> 
     own = per_loop[each.piece, each.place, each.offset]
     if not each.repeats:
         return own
-    return (own - per_loop[BASE, each.place, each.offset]) / each.repeats
+    more = own - per_loop[each.base, each.place, each.offset]
+    return more * each.loops / each.dma_bytes if each.dma_bytes else more / each.repeats
 
 
 @dataclass(frozen=True)

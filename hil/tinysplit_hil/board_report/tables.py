@@ -8,7 +8,7 @@ from rich.console import Console
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import plain_table
-from tinysplit_hil.board_report.file import BoardResult, PieceCycles, ReportFile, Verdict
+from tinysplit_hil.board_report.file import BoardResult, Events, PieceCycles, ReportFile, Setting, Verdict
 
 DEFAULT_THRESHOLD_PERCENT = 8.0
 
@@ -40,9 +40,13 @@ def rows_of(board: BoardResult) -> list[Row]:
 
 def _rows(piece: PieceCycles) -> Iterator[Row]:
     for setting, measured, virtual in zip(piece.settings, piece.measured, piece.virtual, strict=True):
-        caches = "" if setting.has_caches else " off"
-        waits = f" {setting.wait_states} ws{caches}" if piece.place == "flash" else ""
-        yield Row(piece.piece, f"{piece.place} +{piece.offset}{waits}", measured / piece.loops, virtual / piece.loops)
+        yield Row(piece.piece, _where(piece, setting), measured / piece.loops, virtual / piece.loops)
+
+
+def _where(piece: PieceCycles, setting: Setting) -> str:
+    caches = "" if setting.has_caches else " off"
+    waits = f" {setting.wait_states} ws{caches}" if piece.place == "flash" else ""
+    return f"{piece.place} +{piece.offset}{waits}"
 
 
 def off_by_more(board: BoardResult, threshold_percent: float) -> list[Row]:
@@ -66,7 +70,7 @@ def check_report(report: ReportFile, threshold_percent: float) -> None:
 
 
 def print_report(report: ReportFile, console: Console) -> None:
-    """Print identity, pieces and rules of each board."""
+    """Print identity, pieces, DMA, events, networks and rules of each board."""
     for number, board in enumerate(report.boards, 1):
         _print_identity(number, board, report.rig, console)
         table = plain_table("piece", "worst at", numbers=("measured", "virtual", "+ %"), last_labels=("rule",))
@@ -75,6 +79,8 @@ def print_report(report: ReportFile, console: Console) -> None:
             numbers = (f"{row.measured:.2f}", f"{row.virtual:.2f}", f"{row.percent:+.1f}")
             table.add_row(row.piece, row.where, *numbers, deciding.get(row.piece, ""))
         console.print(table)
+        _print_dma(board, console)
+        _print_events(board, console)
         for what, reason in board.left_out.items():
             console.print(f"left out: {what} ({reason})", highlight=False, markup=False)
         console.print()
@@ -98,6 +104,37 @@ def _print_identity(number: int, board: BoardResult, rig: str, console: Console)
     )
     for line in lines:
         console.print(line, highlight=False, markup=False)
+
+
+def _print_dma(board: BoardResult, console: Console) -> None:
+    console.print("cycles of the core that DMA of a byte costs:", highlight=False)
+    table = plain_table("piece", "at", numbers=("measured", "virtual"))
+    pieces = {(each.piece, each.place, each.offset): each for each in board.pieces}
+    for each in board.pieces:
+        if not each.dma_bytes or each.offset:
+            continue
+        base = pieces[each.base, each.place, each.offset]
+        for number, setting in enumerate(each.settings):
+            pairs = ((each.measured, base.measured), (each.virtual, base.virtual))
+            costs = (f"{(beside[number] - alone[number]) / each.dma_bytes:.2f}" for beside, alone in pairs)
+            table.add_row(each.piece, _where(each, setting), *costs)
+    console.print(table)
+
+
+def _print_events(board: BoardResult, console: Console) -> None:
+    """Print what the DWT has counted of each piece at its first place."""
+    firsts: dict[str, tuple[PieceCycles, Events]] = {}
+    for each in board.pieces:
+        if each.events:
+            firsts.setdefault(each.piece, (each, each.events))
+    if not firsts:
+        return
+    console.print("events of a loop, counted by the DWT:", highlight=False)
+    table = plain_table("piece", "at", numbers=("CPI", "LSU", "FOLD"))
+    for each, events in firsts.values():
+        counts = (f"{count / events.loops:.2f}" for count in (events.cpi, events.lsu, events.fold))
+        table.add_row(each.piece, f"{each.place} +{each.offset}", *counts)
+    console.print(table)
 
 
 def _print_networks(board: BoardResult, console: Console) -> None:

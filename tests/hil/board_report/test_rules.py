@@ -44,6 +44,17 @@ def try_out(tables: Tables, _piece: Piece) -> Bodies:
     return bodies_of(results(taken, taken))
 
 
+def test_what_a_byte_of_dma_costs() -> None:
+    alone, beside = results({"loop": 96, "load": 3200, "call": 3216}, dict.fromkeys(("loop", "load", "call"), 0))[1:]
+    beside = beside.model_copy(update={"base": alone.piece, "dma_bytes": 8})
+    assert (
+        bodies_of([*results(cycles(SHIPPED[CORE]), cycles(SHIPPED[CORE]))[:1], alone, beside], is_measured=True)[
+            "call", "flash", 0
+        ]
+        == 2
+    )
+
+
 def judged(measured: Mapping[str, int]) -> dict[str, RuleResult]:
     found = Judge(
         load_board("nucleo_f401re"),

@@ -13,6 +13,7 @@ class Place(StrEnum):
     CODE_RAM = "code RAM"
 
 
+BASE = "loop"  # the empty one
 ALL_CORES = ("cortex-m0plus", "cortex-m4", "cortex-m7")
 WITH_MAINLINE = ("cortex-m4", "cortex-m7")
 EVERYWHERE = tuple(Place)
@@ -36,8 +37,9 @@ class Piece:
 
     r0 points to memory next to the core, r1 to another one, r2 to the start of the flash, and r3 counts the loops. On
     Cortex-M0+ r4 to r7 are free, on others r8 to r11, too. Names in braces stand for facts of the board (`facts_of`).
-    `decides` are rules by "core.rule" or "family.rule", each with the offset at which the piece decides it. A line of
-    `body` is an instruction, a label or a directive.
+    A line of `body` is an instruction, a label or a directive. `decides` are rules by "core.rule" or "family.rule",
+    each with the offset at which the piece decides it. A piece with a `base` has its code. `dma_bytes`: DMA sends as
+    many from the memory of r1 by a UART meanwhile; 0: it sends them afterwards.
     """
 
     name: str
@@ -50,7 +52,13 @@ class Piece:
     decides: Mapping[str, int] = field(default_factory=dict, compare=False)
     decides_at: Place | None = None  # None: flash for rules of families, for others where code comes without waits
     special: Special | None = None
-    is_base: bool = False  # the empty loop is not taken off its cycles
+    base: "Piece | None" = None  # what is taken off its cycles; None: the empty loop, where it has repeats
+    dma_bytes: int | None = None
+
+    @property
+    def base_name(self) -> str:
+        """The piece that is taken off its cycles."""
+        return self.base.name if self.base else BASE
 
     @property
     def size_bytes(self) -> int:

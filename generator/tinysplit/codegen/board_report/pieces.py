@@ -1,10 +1,13 @@
 """The pieces of code of a board report. What is expected of them is in the rules of time of virtual boards."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
 
 from tinysplit.boards.board import Board
 from tinysplit.codegen.board_report.piece import (
     ALL_CORES,
+    BASE,
     IN_FLASH,
     OFFSETS,
     WITH_MAINLINE,
@@ -18,6 +21,8 @@ M0, M4, M7 = ALL_CORES
 _ISPR = 0xE000E200
 _LINE_BYTES = 32  # between streams: at least a line of every cache
 _MOST_STREAMS = 6
+DMA_BYTES = 64  # so many that a branch which is mispredicted once more does not matter
+DMA_BAUD = 4_000_000  # which the UARTs of all families reach
 _FIRMWARE_BYTES = 8192  # stack and variables, at most
 _ENABLE_FPU = """
 ldr r6, =0xE000ED88
@@ -31,7 +36,6 @@ vmov s1, r3
 vmov s2, r3
 """
 _CALLED = "b 7f\n8:\nbx lr\n7:"
-_BASE = "loop"
 
 
 def _lines(*names: str) -> str:
@@ -39,7 +43,7 @@ def _lines(*names: str) -> str:
 
 
 _PLAIN = (
-    Piece(_BASE, "", repeats=0, decides={f"{M0}.taken_branch": 0, f"{M4}.refill": 0}, is_base=True),
+    Piece(BASE, "", repeats=0, decides={f"{M0}.taken_branch": 0, f"{M4}.refill": 0}),
     Piece("NOPs", "nop", repeats=16, decides={f"{M0}.system_bus_word": 0}, decides_at=Place.RAM),
     Piece("add chain", "adds r4, #1", repeats=16),
     Piece("multiply chain", "muls r4, r5", "movs r4, #3\nmovs r5, #5"),
@@ -84,8 +88,8 @@ _PLAIN = (
         places=IN_FLASH,
         decides={f"{core}.exception_entry": 0 for core in ALL_CORES},
     ),
-    Piece("wake-up from WFI", "", repeats=0, places=IN_FLASH, special=Special.WAKE_UP, loops=16, is_base=True),
-    Piece("UART byte", "", repeats=0, places=IN_FLASH, special=Special.UART_BYTE, loops=8, is_base=True),
+    Piece("wake-up from WFI", "", repeats=0, places=IN_FLASH, special=Special.WAKE_UP, loops=16),
+    Piece("UART byte", "", repeats=0, places=IN_FLASH, special=Special.UART_BYTE, loops=8),
 )
 
 
@@ -264,6 +268,27 @@ def _of_banks(board: Board) -> tuple[Piece, ...]:
     return (Piece("SRAM1 and SRAM2", "ldr r4, [r0]\nldr r5, [r7]", "ldr r7, ={other_sram}", cores=WITH_MAINLINE),)
 
 
+def _beside_dma(board: Board) -> tuple[Piece, ...]:
+    """Return what touches the memory from which DMA sends bytes: before that, and meanwhile.
+
+    A byte has ten bit times. The loops are so many that the fastest core takes longer than all bytes.
+    """
+    repeats, least_cycles = 8, 8  # of a loop: two instructions a repeat, and at most two a cycle
+    loops = ceil(DMA_BYTES * 10 * board.clock.core_hz / DMA_BAUD / least_cycles)
+    bodies = {
+        "loads": "ldr r4, [r1]\nldr r5, [r1, #4]",
+        "stores": "str r4, [r1, #16]\nstr r5, [r1, #20]",
+        "fetches": "nop\nnop",
+    }
+    pieces: list[Piece] = []
+    for name, body in bodies.items():
+        alone = Piece(f"{name}, no DMA", body, repeats=repeats, loops=loops, dma_bytes=0)
+        decides = {f"{board.device.core}.dma_wait": 0} if name == "loads" else {}
+        busy = replace(alone, name=f"{name} beside DMA", base=alone, dma_bytes=DMA_BYTES, decides=decides)
+        pieces += [alone, busy]
+    return tuple(pieces)
+
+
 def pieces_of(board: Board) -> tuple[Piece, ...]:
     """Return the pieces that a board runs, in their order."""
     streams = (
@@ -273,6 +298,7 @@ def pieces_of(board: Board) -> tuple[Piece, ...]:
     )
     loops = tuple(_cache_loop(board, percent) for percent in (50, 100, 125, 150, 200))
     every = (*_PLAIN, *_OF_MAINLINE, *_OF_M7, _line_fills(1), _line_fills(2), *_of_banks(board), *streams, *loops)
+    every = (*every, *_beside_dma(board))
     return tuple(piece for piece in every if not piece.reason_against(board.device.core))
 
 
@@ -281,7 +307,6 @@ def left_out(board: Board) -> Mapping[str, str]:
     core = board.device.core
     pieces = (*_PLAIN, *_OF_MAINLINE, *_OF_M7)
     reasons = {piece.name: reason for piece in pieces if (reason := piece.reason_against(core))}
-    reasons["DMA beside the core"] = "DMA from memory to memory is not modelled on virtual boards"
     if not _of_banks(board):
         reasons["SRAM banks in turn"] = f"{board.device.name} has one SRAM"
     if board.code_ram is None:
@@ -305,8 +330,8 @@ def facts_of(board: Board, interrupt: int) -> Mapping[str, str]:
 
 
 def other_bytes(board: Board) -> int:
-    """Return the size of the memory that is not next to the core: two streams, each twice as long as the data cache."""
-    return 4 * board.caches.data_bytes if board.device.core == M7 else 2 * _LONGEST_LINE
+    """Return the size of the memory of r1: two streams, each twice as long as the data cache, else what DMA sends."""
+    return 4 * board.caches.data_bytes if board.device.core == M7 else DMA_BYTES
 
 
 def variants_of(board: Board) -> tuple[Variant, ...]:
@@ -314,7 +339,7 @@ def variants_of(board: Board) -> tuple[Variant, ...]:
     rooms = _rooms(board)
     variants = []
     for piece in pieces_of(board):
-        for place in piece.places if piece.special is None else ():
+        for place in piece.places if piece.special is None and piece.base is None else ():
             needed = len(OFFSETS) * piece.size_bytes
             if rooms[place] >= needed:
                 rooms[place] -= needed

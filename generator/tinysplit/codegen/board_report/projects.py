@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tinysplit.boards.board import Board, Uart
+from tinysplit.boards.board import Board, DmaChannel, Uart
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.boards.parts import Memory
-from tinysplit.codegen.board_files import render_board_files, report_sources, write_files
+from tinysplit.codegen.board_files import dma_enable_bits, dma_request, render_board_files, report_sources, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.codegen.board_program import board_directory
 from tinysplit.codegen.board_report.piece import Place, Variant
-from tinysplit.codegen.board_report.pieces import facts_of, other_bytes, variants_of
+from tinysplit.codegen.board_report.pieces import DMA_BAUD, DMA_BYTES, facts_of, other_bytes, variants_of
 from tinysplit.codegen.manifest_builder import manifest_without_layers
 from tinysplit.codegen.note import BoardNote, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
@@ -29,12 +29,17 @@ UART_BAUD = 115_200
 
 @dataclass(frozen=True)
 class ReportBoardContext:
-    """The names of `project/report_board.c.j2`: the board, a UART without a wire, an interrupt that nobody raises."""
+    """The names of `project/report_board.c.j2`: the board, a UART without a wire and its DMA, a spare interrupt."""
 
     number: int
     board: Board
     uart: Uart
     uart_baud: int
+    channel: DmaChannel
+    dma_baud: int
+    dma_bytes: int
+    dma_enable_bits: Sequence[str]
+    dma_request: tuple[str, str] | None
     interrupt: int
     interrupt_name: str
     other_words: int
@@ -99,12 +104,19 @@ def _other_memory(board: Board) -> Memory:
 def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
     board, variants = firmware.board, variants_of(firmware.board)
     interrupt = next(each for each in board.device.interrupts if each.name != board.host_uart.irq_name)
+    uart = board.link_uarts[0]
+    channel = uart.send_dma[0]
     facts = facts_of(board, interrupt.position)
     context = ReportBoardContext(
         number=number,
         board=board,
-        uart=board.link_uarts[0],
+        uart=uart,
         uart_baud=UART_BAUD,
+        channel=channel,
+        dma_baud=DMA_BAUD,
+        dma_bytes=DMA_BYTES,
+        dma_enable_bits=dma_enable_bits(board, [channel]),
+        dma_request=dma_request(channel),
         interrupt=interrupt.position,
         interrupt_name=interrupt.name,
         other_words=other_bytes(board) // 4,
