@@ -44,6 +44,10 @@ DSP_CONV_TWO_PIXELS(packed_32_relu, PACKED, DSP_CONV_RELU_BODY, 32)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_twice, PACKED, DSP_CONV_TWICE_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_once, PACKED, DSP_CONV_ONCE_BODY)
 DSP_CONV_TWO_PIXELS(packed_32_twice, PACKED, DSP_CONV_TWICE_BODY, 32)
+#define DSP_CONV_PRODUCT_SHIFT "9"
+DSP_CONV_ONE_PIXEL(packed_one_single, PACKED, DSP_CONV_SINGLE_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_single, PACKED, DSP_CONV_SINGLE_BODY)
+DSP_CONV_TWO_PIXELS(packed_32_single, PACKED, DSP_CONV_SINGLE_BODY, 32)
 DSP_CONV_TWO_PIXELS(packed_32, PACKED, DSP_CONV_BODY, 32)
 DSP_CONV_TWO_PIXELS(bytes_32, BYTES, DSP_CONV_BYTES_BODY, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
@@ -87,6 +91,8 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t layout, 
       if (left <= 4) w[i] = (int32_t)((uint32_t)w[i] >> factor_shift);
     } else if (place < 4) { /* biases, whose difference is a multiple of 256 where they share words */
       w[i] = layout == DSP_CONV_PACKED && place % 2 ? w[i - 1] + (w[i] >> 18) * 256 : w[i] >> 18;
+    } else if (rounding == DSP_CONV_SINGLE && left <= 8) { /* factors, each with an offset */
+      w[i] = left % 2 ? w[i] >> 12 : (int32_t)((uint32_t)w[i] >> 2);
     } else if (left <= 4) { /* shifts */
       w[i] = any && w[i] & 64 ? w[i] & 31 : 3 + (w[i] & 7); /* without `any` outputs have to fit 16 bits */
       w[i] += rounding == DSP_CONV_ONCE && w[i] == 0;
@@ -122,6 +128,9 @@ static void check_rounded(int32_t pairs) {
   check(packed_one_once, 0, DSP_CONV_PACKED, ONE, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
   check(packed_interleaved_twice, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
   check(packed_interleaved_once, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
+  check(packed_one_single, 0, DSP_CONV_PACKED, ONE, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_SINGLE);
+  check(packed_interleaved_single, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_SINGLE);
+  check(packed_32_single, 0, DSP_CONV_PACKED, LOOPED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_SINGLE);
   check(packed_32_twice, 0, DSP_CONV_PACKED, LOOPED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
 }
 

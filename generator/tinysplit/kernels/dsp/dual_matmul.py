@@ -114,6 +114,7 @@ class DualMatMul(Kernel):
             repeat_words=0,
             block_words=_block_words(part),
             flags=tuple(name for name, is_set in flags.items() if is_set),
+            has_own_one=False,
             has_own_pixels=False,
             two="dsp_conv_wide_interleaved",
             one="dsp_conv_wide_one",

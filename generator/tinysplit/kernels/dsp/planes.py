@@ -142,7 +142,7 @@ class Planes(Kernel):
     @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how outputs are requantized and clamped
-        return exactly_clamped(work, quantized, is_high=_epilogue(quantized).is_high)
+        return exactly_clamped(work, quantized, _epilogue(quantized))
 
     @override
     def scheme(self, layer: Layer) -> Scheme:
@@ -169,11 +169,11 @@ class Planes(Kernel):
         axes = (2, 1, 0) if _is_turned(quantized.layer) else (2, 0, 1)
         weights = np.ascontiguousarray(quantized.constants["weights"].transpose(axes))
         epilogue = Epilogue.of(quantized)
-        constants = {"weights": weights, "bias": quantized.constants["bias"]}
+        constants = {"weights": weights, "bias": (quantized.constants["bias"] + epilogue.extras).astype(np.int32)}
         if len(epilogue.factors) > 1:
             constants["factors"] = epilogue.factors.astype(np.int32)
-        if epilogue.shifts is not None:
-            constants["shifts"] = epilogue.shifts.astype(np.int32)
+        if epilogue.seconds is not None:
+            constants["seconds"] = epilogue.seconds.astype(np.int32)
         return constants
 
     @override
@@ -238,7 +238,7 @@ def _code(layer: Layer, widths: Widths, name: str) -> Code:
 def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
     """Return a hash that is the same for layers whose code differs only in its constants."""
     layer, formats = quantized.layer, quantized.formats
-    shifts: tuple[object, ...] = (epilogue.rounding,) if epilogue.rounding else ()
+    shifts: tuple[object, ...] = (epilogue.rounding, epilogue.product_shift) if epilogue.rounding else ()
     if formats.shifted and not epilogue.is_high:
         shifts = (formats.shifted.pre_shift, formats.shifted.post_shift)
     one_factor = epilogue.factors.tolist() if len(epilogue.factors) == 1 else None

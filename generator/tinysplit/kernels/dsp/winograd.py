@@ -111,12 +111,13 @@ class Winograd(Kernel):
         transformed = np.einsum("ik,ckld,jl->cijd", TWICE_G, weights, TWICE_G).reshape(out_channels, POSITIONS, -1)
         ordered = transformed.reshape(out_channels, POSITIONS, -1, 4)[..., ORDER].reshape(-1, BLOCK, POSITIONS, inputs)
         words = (ordered[..., 0::2] & 0xFFFF) | (ordered[..., 1::2] << 16)
-        parts = [words.transpose(0, 2, 3, 1).reshape(len(words), -1), _blocks(quantized.constants["bias"])]
         epilogue = Epilogue.of(quantized)
+        bias = quantized.constants["bias"] + epilogue.extras
+        parts = [words.transpose(0, 2, 3, 1).reshape(len(words), -1), _blocks(bias)]
         if len(epilogue.factors) > 1:
             parts.append(_blocks(epilogue.factors))
-        if epilogue.shifts is not None:
-            parts.append(_blocks(epilogue.shifts))
+        if epilogue.seconds is not None:
+            parts.append(_blocks(epilogue.seconds))
         return {"weights": np.concatenate(parts, axis=1).astype(np.uint32).view(np.int32)}
 
     @override

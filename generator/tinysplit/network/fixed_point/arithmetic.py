@@ -15,6 +15,7 @@ ACCUMULATOR_MAX = (1 << 31) - 1
 MAX_SHIFT = 30  # so that half a step, 1 << (shift - 1), is a 32-bit integer
 MAX_FACTOR = (1 << 16) - 1
 PRODUCT_BITS, MOST_RIGHT_SHIFT = 31, 31  # of a multiplier of TensorFlow Lite, and of what it makes
+LARGEST_HIGH = 1 << 30  # upper half of a product that decides about an output
 UPPER_HALF = 32  # bits below the upper half of a product of two words
 
 
@@ -137,6 +138,19 @@ class TfliteRequantization:
         else:
             outputs = halves_away((products + (1 << (UPPER_HALF - 1))) >> UPPER_HALF, shifts)
         return outputs + zero_point
+
+    def least_sums(self, outputs: IntArray) -> IntArray:
+        """Return the least accumulators whose outputs, without zero point, are at least `outputs`: channels x outputs.
+
+        They are exact below 2**29; those of larger ones are at least 2**29.
+        """
+        shifts = self.right_shifts[:, np.newaxis]
+        is_above = (outputs > 0) | (self.rounding == "once") | (shifts == 0)  # else halves go down
+        least_high = (outputs << shifts) - ((1 << shifts) >> 1) + ~is_above
+        half = 0 if self.rounding == "once" else 1 << (UPPER_HALF - 1)
+        products = (least_high.clip(-LARGEST_HIGH, LARGEST_HIGH) << UPPER_HALF) - half
+        sums: IntArray = -(-products // (np.array(self.multipliers, np.int64)[:, np.newaxis] << self.left_shift))
+        return sums
 
     def of_channels(self, channels: Sequence[int]) -> Self:
         """Return the requantization of some output channels."""
