@@ -446,6 +446,8 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
       name, body(layout, TWO, DSP_CONV_STEPS_INTERLEAVED(layout)))
+#define DSP_CONV_INTERLEAVED_SHORT_PIXELS(name, layout, body, steps) \
+  DSP_CONV_FUNCTION(name, body(layout, TWO, DSP_CONV_STEPS_INTERLEAVED_SHORT(steps)))
 #define DSP_CONV_TWO_PIXELS(name, layout, body, distance) \
   DSP_CONV_FUNCTION( \
       name, body(layout, TWO, DSP_CONV_STEPS_TWO(layout, distance)))
@@ -467,6 +469,7 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
   }
 #define DSP_CONV_ONE_PIXEL(name, layout, body) DSP_CONV_TWIN(name, layout, 1, 0, 4)
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) DSP_CONV_TWIN(name, layout, 2, 4, 8)
+#define DSP_CONV_INTERLEAVED_SHORT_PIXELS(name, layout, body, steps) DSP_CONV_TWIN(name, layout, 2, 4, 8)
 #define DSP_CONV_TWO_PIXELS(name, layout, body, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 #define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 

@@ -145,7 +145,7 @@
   DSP_CONV_ROW("r11", DSP_CONV_EIGHT(DSP_CONV_##layout##_STEPS) DSP_CONV_EIGHT(DSP_CONV_##layout##_STEPS))
 #define DSP_CONV_STEPS_INTERLEAVED(layout) \
   DSP_CONV_FIRST_TWO("4") \
-  DSP_CONV_ROW("lr", DSP_CONV_UNROLL(DSP_CONV_##layout##_TWO("4", "8", "")))
+  DSP_CONV_ROW("lr", DSP_CONV_UNROLL(DSP_CONV_STEP_INTERLEAVED(layout)))
 
 /* of kernel rows; */
 #define DSP_CONV_ROWS(distance, steps) \
@@ -174,6 +174,8 @@
 
 /* or one step after the other. */
 #define DSP_CONV_STEPS_SHORT(layout, distance, steps) DSP_CONV_FIRST_TWO(#distance) "2:\n\t" steps
+#define DSP_CONV_STEPS_INTERLEAVED_SHORT(steps) DSP_CONV_FIRST_TWO("4") "2:\n\t" steps
+#define DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_##layout##_TWO("4", "8", "")
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4", "")
 #define DSP_CONV_STEP_TO_ROW(layout, distance, gap) \
   DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")

@@ -53,6 +53,11 @@ DSP_CONV_TWO_PIXELS(bytes_32, BYTES, DSP_CONV_BYTES_BODY, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
 #define ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
 #define ALL_STEPS(layout) ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
+#define INTERLEAVED_STEPS(layout) \
+  DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout)
+DSP_CONV_INTERLEAVED_SHORT_PIXELS(packed_interleaved_3, PACKED, DSP_CONV_BODY, INTERLEAVED_STEPS(PACKED))
+DSP_CONV_INTERLEAVED_SHORT_PIXELS(bytes_interleaved_3, BYTES, DSP_CONV_BYTES_BODY, INTERLEAVED_STEPS(BYTES))
+DSP_CONV_INTERLEAVED_SHORT_PIXELS(wide_interleaved_3, WIDE, DSP_CONV_BODY, INTERLEAVED_STEPS(WIDE))
 DSP_CONV_SHORT_PIXELS(packed_short, PACKED, DSP_CONV_BODY, 32, ALL_STEPS(PACKED))
 DSP_CONV_SHORT_PIXELS(bytes_short, BYTES, DSP_CONV_BYTES_BODY, 32, ALL_STEPS(BYTES))
 DSP_CONV_SHORT_PIXELS(wide_short, WIDE, DSP_CONV_BODY, 32, ALL_STEPS(WIDE))
@@ -143,16 +148,19 @@ static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_
   if (tail == DSP_CONV_ANY || y_bytes == 1) {
     check(packed_one, packed_any_one, DSP_CONV_PACKED, ONE, pairs, tail, is_high, y_bytes, 0);
     check(packed_interleaved, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_interleaved_3, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, 3, tail, is_high, y_bytes, 0);
     check(packed_32, packed_any_two, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
     check(packed_short, packed_any_two, DSP_CONV_PACKED, SHORT, 2, tail, is_high, y_bytes, 0);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 2) {
     check(wide_one, wide_any_one, DSP_CONV_WIDE, ONE, pairs, tail, is_high, y_bytes, 0);
     check(wide_interleaved, wide_any_two, DSP_CONV_WIDE, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(wide_interleaved_3, wide_any_two, DSP_CONV_WIDE, INTERLEAVED, 3, tail, is_high, y_bytes, 0);
     check(wide_32, wide_any_two, DSP_CONV_WIDE, LOOPED, pairs, tail, is_high, y_bytes, 0);
     check(wide_short, wide_any_two, DSP_CONV_WIDE, SHORT, 2, tail, is_high, y_bytes, 0);
     check(bytes_one, wide_any_one, DSP_CONV_BYTES, ONE, pairs, tail, is_high, y_bytes, 0);
     check(bytes_interleaved, wide_any_two, DSP_CONV_BYTES, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(bytes_interleaved_3, wide_any_two, DSP_CONV_BYTES, INTERLEAVED, 3, tail, is_high, y_bytes, 0);
     check(bytes_32, wide_any_two, DSP_CONV_BYTES, LOOPED, pairs, tail, is_high, y_bytes, 0);
     check(bytes_short, wide_any_two, DSP_CONV_BYTES, SHORT, 2, tail, is_high, y_bytes, 0);
   }

@@ -317,17 +317,18 @@ def _is_whole(layer: Layer) -> bool:
     return first.layer is layer and not others
 
 
-def part_work(part: ConvPart) -> Work:
-    """Return the work of a part: `DualMac.work`."""
+def part_work(part: ConvPart, *, has_own_loop: bool = True) -> Work:
+    """Return the work of a part: `DualMac.work`; without `has_own_loop` the firmware's loops compute it."""
     strips, blocks = part.strips(1), _blocks(part.channels)
+    is_short = strips.is_short and has_own_loop
     (height, width), rows = strips.out_size, strips.kernel_rows
     twos, ones = height * (width // PIXELS), height * (width % PIXELS)
     loops, long_loops = (-(-strips.pairs // unrolled) * rows for unrolled in (UNROLLED, LONG_UNROLLED))
     work = {
         "two_pairs": twos * blocks * rows * strips.pairs,
-        "two_loops": 0 if strips.is_short else twos * blocks * loops,
-        "two_long_loops": 0 if strips.is_short else twos * blocks * long_loops,
-        "two_rows": 0 if strips.is_short else twos * blocks * rows,
+        "two_loops": 0 if is_short else twos * blocks * loops,
+        "two_long_loops": 0 if is_short else twos * blocks * long_loops,
+        "two_rows": 0 if is_short else twos * blocks * rows,
         "two": twos,
         "one_pairs": ones * blocks * rows * strips.pairs,
         "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),

@@ -82,7 +82,7 @@ class DualMatMul(Kernel):
         columns = part.repeats * part.channels
         name = "packed_rows" if isinstance(layer, MatMul) and layer.transposed else "packed"
         return {
-            **part_work(part),
+            **part_work(part, has_own_loop=False),
             name: columns * part.layer.in_shape.channels,
             "columns": columns,
             "heads": part.repeats,
