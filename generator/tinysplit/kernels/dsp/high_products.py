@@ -100,6 +100,10 @@ class Epilogue:
             is_capped=bool(is_byte and high < 127),  # noqa: PLR2004 - the largest positive byte
         )
 
+    def one_at_a_time(self) -> "Epilogue":
+        """Return the same for outputs that are not adjacent, and so are clamped alone; with a cap as a word."""
+        return self if self.is_capped else replace(self, is_narrow=False)
+
 
 def _single_products(
     quantized: QuantizedLayer, requantization: TfliteRequantization, extra_bits: IntArray | None

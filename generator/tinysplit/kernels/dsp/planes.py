@@ -251,9 +251,7 @@ def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
 
 
 def _epilogue(quantized: QuantizedLayer) -> Epilogue:
-    """Return the requantization of sums: one at a time, because neighbours are not adjacent; with a cap, four."""
-    epilogue = Epilogue.of(quantized)
-    return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)
+    return Epilogue.of(quantized).one_at_a_time()
 
 
 def _depthwise(layer: Layer) -> DepthwiseConv:

@@ -122,7 +122,7 @@ class Winograd(Kernel):
 
     @override
     def context(self, quantized: QuantizedLayer) -> WinogradContext:
-        epilogue = Epilogue.of(quantized)
+        epilogue = Epilogue.of(quantized).one_at_a_time()
         return WinogradContext(
             epilogue=epilogue,
             has_factors=len(epilogue.factors) > 1,
