@@ -26,7 +26,29 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
 
 #if DSP_HAS_INSTRUCTIONS
 
+#ifdef DSP_DUAL_ISSUE
+/* One pair of values. Every cycle has a product; loads issue beside them, two cycles before their value is multiplied.
+ * The last pair reads the first word behind the weights and both vectors in vain.
+ */
+#define DSP_FIRST_WORDS \
+  __asm__ volatile("ldr.w %[x0], [%[x]]\n\tldr.w %[w0], [%[w]]\n\tldr.w %[x1], [%[x], %[distance]]" \
+                   : [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0) \
+                   : [x] "r"(x), [w] "r"(w), [distance] "i"(distance) \
+                   : "memory");
+#define DSP_STEP \
+  "smlad %[s0], %[w0], %[x0], %[s0]\n\tldr.w %[w1], [%[w], #4]\n\t" \
+  "smlad %[s4], %[w0], %[x1], %[s4]\n\tldr.w %[w0], [%[w], #8]\n\t" \
+  "smlad %[s1], %[w1], %[x0], %[s1]\n\t" \
+  "smlad %[s5], %[w1], %[x1], %[s5]\n\tldr.w %[w1], [%[w], #12]\n\t" \
+  "smlad %[s2], %[w0], %[x0], %[s2]\n\t" \
+  "smlad %[s6], %[w0], %[x1], %[s6]\n\tldr.w %[w0], [%[w], #16]!\n\t" \
+  "smlad %[s3], %[w1], %[x0], %[s3]\n\tldr.w %[x0], [%[x], #4]!\n\t" \
+  "smlad %[s7], %[w1], %[x1], %[s7]\n\tldr.w %[x1], [%[x], %[distance]]\n\t"
+#define DSP_WORDS [x0] "+r"(x0), [x1] "+r"(x1), [w0] "+r"(w0), [w1] "=&r"(w1)
+#else
 /* One pair of values. Loads stand together, because on Cortex-M4 the first of several takes a cycle more. */
+#define DSP_FIRST_WORDS
+#define DSP_WORDS [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
 #define DSP_STEP \
   "ldr.w %[x1], [%[x], %[distance]]\n\t" \
   "ldr.w %[x0], [%[x]], #4\n\t" \
@@ -42,17 +64,19 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
   "smlad %[s6], %[w0], %[x1], %[s6]\n\t" \
   "smlad %[s3], %[w1], %[x0], %[s3]\n\t" \
   "smlad %[s7], %[w1], %[x1], %[s7]\n\t"
+#endif
 
 #define DSP_EIGHT(step) step step step step step step step step
-#define DSP_UNTIL_END "ldr %[w0], %[end]\n\tcmp %[x], %[w0]\n\tbne 1b"
+#define DSP_UNTIL_END "ldr %[w1], %[end]\n\tcmp %[x], %[w1]\n\tbne 1b"
 
 #define DSP_OPERANDS \
   [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [s4] "+r"(s4), [s5] "+r"(s5), [s6] "+r"(s6), \
-      [s7] "+r"(s7), [x] "+r"(x), [w] "+r"(w), [x0] "=&r"(x0), [x1] "=&r"(x1), [w0] "=&r"(w0), [w1] "=&r"(w1)
+      [s7] "+r"(s7), [x] "+r"(x), [w] "+r"(w), DSP_WORDS
 
 /* All pairs: whole eights, or sixteens, in a loop, whose end is kept in memory, because no register is left for it. */
 #define DSP_RUN \
   do { \
+    DSP_FIRST_WORDS \
     if (pairs >= 32 && pairs % 16 == 0) { \
       const uint8_t *end = (const uint8_t *)x + pairs * 4; \
       __asm__ volatile(DSP_WORD_ALIGNED "1:\n\t" DSP_EIGHT(DSP_STEP) DSP_EIGHT(DSP_STEP) DSP_UNTIL_END \
