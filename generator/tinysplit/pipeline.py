@@ -295,7 +295,7 @@ def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitF
             raise InputError(f"the split does not fit the quantized network ({error}): split again") from None
     else:
         keeps_all = context.programs.weights_counter is not None
-        reduced = quantized if keeps_all else reduced_network(quantized, removable_channels(quantized))
+        reduced = quantized.exchangeable if keeps_all else reduced_network(quantized, removable_channels(quantized))
     if reduced.removed:
         line = removal_line(quantized.graph, reduced.graph, reduced.removed)
         context.messages.print(line, highlight=False, soft_wrap=True)

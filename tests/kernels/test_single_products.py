@@ -1,5 +1,6 @@
 """Requantization by one product against that of TensorFlow Lite, for all accumulators of a range."""
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -60,6 +61,14 @@ def test_nothing_is_found_for_halves_that_go_down_below_the_zero_point() -> None
     assert requantization is not None
     assert SingleProducts.find(requantization, 0, ((-10000, 10000),), (0,)) is None
     assert SingleProducts.find(requantization, 0, ((0, 10000),), (0,)) is not None
+
+
+def test_nothing_is_found_where_other_weights_may_follow() -> None:
+    requantization = TfliteRequantization.of(np.array([0.01]))
+    assert requantization is not None
+    assert SingleProducts.find(requantization, 0, ((0, 10000),), (0,)) is not None
+    exchangeable = replace(requantization, is_exchangeable=True)
+    assert SingleProducts.find(exchangeable, 0, ((0, 10000),), (0,)) is None
 
 
 def test_nothing_is_found_for_ratios_without_room_for_a_shift() -> None:

@@ -54,7 +54,7 @@ class SingleProducts:
         products, are 2^more_bits as large.
         """
         bits = min(min(requantization.shifts) - 1, MOST_BITS)
-        if bits < 1:
+        if bits < 1 or requantization.is_exchangeable:
             return None
         outputs = np.arange(BYTE_LOW + 1, BYTE_HIGH + 1)
         least = requantization.least_sums(outputs - zero_point)

@@ -16,7 +16,7 @@ from typing_extensions import override
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, factor_bytes
+from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, exactly_clamped, factor_bytes
 from tinysplit.kernels.in_place import Lead, first_reads, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.row_order import RowOrder
@@ -91,6 +91,11 @@ class Winograd(Kernel):
             "tile": groups,
             "transformed": groups * TILES * POSITIONS * inputs,
         } | clamped_work(layer, {"output": layer.out_shape.size})
+
+    @override
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        # formats decide how outputs are rounded
+        return exactly_clamped(work, quantized, Epilogue.of(quantized)) if quantized.layer.rounding else work
 
     @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:

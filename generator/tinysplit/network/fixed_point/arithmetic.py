@@ -76,12 +76,14 @@ class TfliteRequantization:
     Each output channel has a multiplier from 2**30 to 2**31 - 1 and a shift from 0 on. Most kernels round twice:
     `high = (sum * multiplier + 2**30) >> 31`, to nearest, halves up, then `high / 2**shift`, halves away from zero
     (SaturatingRoundingDoublingHighMul and RoundingDivideByPOT in tensorflow/lite/kernels/internal/common.h). Those of
-    fully connected layers of LiteRT 2 round once, halves up.
+    fully connected layers of LiteRT 2 round once, halves up. `is_exchangeable`: other weights may replace those of the
+    layer, so that its code must not follow from them.
     """
 
     multipliers: tuple[int, ...]
     shifts: tuple[int, ...]
     rounding: Literal["once", "twice"] = "twice"
+    is_exchangeable: bool = False
 
     @classmethod
     def of(cls, ratios: NDArray[np.float64], rounding: Literal["once", "twice"] = "twice") -> Self | None:
