@@ -85,8 +85,8 @@ static inline const void *dsp_twin_dot_two(int32_t *sums, const void *x, int32_t
 #define DSP_STEPS(steps, begin) \
   __asm__ volatile(DSP_WORD_ALIGNED steps : DSP_OPERANDS(begin) : [distance] "i"(distance) : "memory")
 
-/* The first pair, then whole eights, several in a loop, whose end is kept in memory, because no register is left for it;
- * then the rest.
+/* The first pair, then whole eights, several in a loop, whose end is kept in memory, because no register is left for
+ * it; then the rest.
  */
 #define DSP_RUN \
   do { \
