@@ -116,6 +116,17 @@ DSP_INLINE int32_t dsp_multiply_high(int32_t value, int32_t factor, int32_t offs
 #endif
 }
 
+/* The upper half of a 64-bit product, rounded down, plus an offset. */
+DSP_INLINE int32_t dsp_multiply_add_high(int32_t value, int32_t factor, int32_t offset) {
+#if DSP_HAS_INSTRUCTIONS
+  int32_t result;
+  __asm__("smmla %0, %1, %2, %3" : "=r"(result) : "r"(value), "r"(factor), "r"(offset));
+  return result;
+#else
+  return dsp_twin_multiply_add_high(value, factor, offset);
+#endif
+}
+
 /* Requantization as in TensorFlow Lite, not clamped: see TfliteRequantization in network/fixed_point/arithmetic.py.
  * The last bit that a shift drops is in the carry, which rounds. Of numbers below zero ADDS sets the carry: a shift by
  * 0 leaves it so, which undoes the addition.

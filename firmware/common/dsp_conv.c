@@ -50,7 +50,7 @@ static void begin(dsp_conv_run *run, const dsp_conv *layer, int32_t together, in
   run->y_step = layer->y_step * layer->y_bytes;
   run->y_gap = together * run->y_step - layer->out_channels / BLOCK * BLOCK * layer->y_bytes;
   run->offset = layer->offset;
-  const int32_t are_bytes = layer->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE);
+  const int32_t are_bytes = layer->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE | DSP_CONV_SINGLE);
   run->high = are_bytes                                                  ? four_times(layer->high)
               : layer->y_bytes == 1 && layer->tail == DSP_CONV_POSITIVE ? four_times(255 - layer->high)
                                                                         : twice(layer->high);

@@ -15,6 +15,7 @@ enum {
   DSP_CONV_INTERLEAVED = 2, /* strips hold two pixels word by word in turn */
   DSP_CONV_TWICE = 4, /* requantization as in TensorFlow Lite, with a multiplier and a shift for each channel */
   DSP_CONV_ONCE = 8,
+  DSP_CONV_SINGLE = 32, /* the same outputs, from a product with an offset for each channel: single_products.py */
   DSP_CONV_OF_BYTES = 16, /* weights are bytes that do not share words: dsp_conv_pixels.h */
 };
 

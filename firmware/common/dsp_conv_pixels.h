@@ -9,7 +9,7 @@
  *   bytes   the same two words with bytes that SXTB16 extracts for both channels: 8 bits a weight for sums of any size;
  *   wide    four words of 16-bit weights, one for each channel;
  *
- * then four factors, and for requantization as in TensorFlow Lite four shifts.
+ * then four factors, and for requantization as in TensorFlow Lite four shifts, or behind each factor an offset.
  *
  * In assembler, because the loop needs all 14 registers: r2 to r9 are sums, those of the first pixel first, r0 and r1
  * point to values and weights, r10 and r11 are values, r12 and lr are weights. The stack holds x, y, run, the first
@@ -292,6 +292,38 @@
     DSP_CONV_PACKED_STORE \
     DSP_CONV_NEXT \
   )
+/* The same outputs by a product with an offset, shifted by a constant: kernels/dsp/single_products.py. */
+#define DSP_CONV_SINGLE_PRODUCT(sum, factor, offset) "smmla " sum ", " sum ", " factor ", " offset "\n\t"
+#define DSP_CONV_SINGLE_BYTE(sum, more) "ssat " sum ", #8, " sum ", asr #" DSP_CONV_PRODUCT_SHIFT more "\n\t"
+#define DSP_CONV_SINGLE_PAIR(even, odd) \
+  DSP_CONV_SINGLE_PRODUCT(even, "r10", "r11") DSP_CONV_SINGLE_PRODUCT(odd, "r12", "lr") \
+  DSP_CONV_SINGLE_BYTE(even, "") DSP_CONV_SINGLE_BYTE(odd, "+8") \
+  "bfi " even ", " odd ", #8, #8\n\t"
+#define DSP_CONV_OUTPUTS_SINGLE(count) \
+  DSP_CONV_PACKED_TRUE_##count \
+  "ldm r1!, {r10, r11, r12, lr}\n\t" \
+  DSP_CONV_EACH_##count(DSP_CONV_SINGLE_PAIR("r2", "r3"), DSP_CONV_SINGLE_PAIR("r6", "r7")) \
+  "ldm r1!, {r10, r11, r12, lr}\n\t" \
+  DSP_CONV_EACH_##count(DSP_CONV_SINGLE_PAIR("r4", "r5"), DSP_CONV_SINGLE_PAIR("r8", "r9")) \
+  "ldr r12, [sp, #4]\n\t" /* y */ \
+  "ldr r10, [sp, #16]\n\t" /* y_step */ \
+  "ldr lr, [sp, #12]\n\t" /* end */ \
+  "ldr.w r0, [sp]\n\t" /* x */ \
+  DSP_CONV_EACH_##count("pkhbt r2, r2, r4, lsl #16\n\t", "pkhbt r6, r6, r8, lsl #16\n\t") \
+  DSP_CONV_EACH_##count("", DSP_CONV_PACKED_STORE_SECOND) \
+  DSP_CONV_PACKED_STORE
+#define DSP_CONV_OUTPUTS_SINGLE_ONE DSP_CONV_OUTPUTS_SINGLE(ONE)
+#ifndef DSP_DUAL_ISSUE
+#define DSP_CONV_OUTPUTS_SINGLE_TWO DSP_CONV_OUTPUTS_SINGLE(TWO)
+#endif
+#define DSP_CONV_SINGLE_BODY(layout, count, sums) \
+  __asm( \
+    DSP_CONV_BEGIN \
+    sums \
+    "3:\n\t" \
+    DSP_CONV_OUTPUTS_SINGLE_##count \
+    DSP_CONV_NEXT \
+  )
 #define DSP_CONV_TWICE_BODY(layout, count, sums) DSP_CONV_ROUNDED_WHOLE_BODY(layout, count, sums, TWICE)
 #define DSP_CONV_ONCE_BODY(layout, count, sums) DSP_CONV_ROUNDED_WHOLE_BODY(layout, count, sums, ONCE)
 
@@ -414,6 +446,8 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) \
   DSP_ALIGNED DSP_CONV_FUNCTION( \
       name, body(layout, TWO, DSP_CONV_STEPS_INTERLEAVED(layout)))
+#define DSP_CONV_INTERLEAVED_SHORT_PIXELS(name, layout, body, steps) \
+  DSP_CONV_FUNCTION(name, body(layout, TWO, DSP_CONV_STEPS_INTERLEAVED_SHORT(steps)))
 #define DSP_CONV_TWO_PIXELS(name, layout, body, distance) \
   DSP_CONV_FUNCTION( \
       name, body(layout, TWO, DSP_CONV_STEPS_TWO(layout, distance)))
@@ -435,6 +469,7 @@ _Static_assert(offsetof(dsp_conv_run, any) == 76, "offsets of members stand in t
   }
 #define DSP_CONV_ONE_PIXEL(name, layout, body) DSP_CONV_TWIN(name, layout, 1, 0, 4)
 #define DSP_CONV_INTERLEAVED_PIXELS(name, layout, body) DSP_CONV_TWIN(name, layout, 2, 4, 8)
+#define DSP_CONV_INTERLEAVED_SHORT_PIXELS(name, layout, body, steps) DSP_CONV_TWIN(name, layout, 2, 4, 8)
 #define DSP_CONV_TWO_PIXELS(name, layout, body, distance) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 #define DSP_CONV_SHORT_PIXELS(name, layout, body, distance, steps) DSP_CONV_TWIN(name, layout, 2, distance, 4)
 

@@ -132,10 +132,12 @@
   "mov.w r6, r2\n\tmov r7, r3\n\tmov r8, r4\n\tmov r9, r5\n\t" /* of the second pixel; to a multiple of 4 */
 #define DSP_CONV_STEPS_ONE(layout) DSP_CONV_ROW(DSP_CONV_UNROLL(DSP_CONV_##layout##_ONE))
 #define DSP_CONV_STEPS_INTERLEAVED(layout) \
-  DSP_CONV_BIAS DSP_CONV_ROW(DSP_CONV_UNROLL(DSP_CONV_##layout##_TWO("4", "8")))
+  DSP_CONV_BIAS DSP_CONV_ROW(DSP_CONV_UNROLL(DSP_CONV_STEP_INTERLEAVED(layout)))
 #define DSP_CONV_STEPS_TWO(layout, distance) \
   DSP_CONV_BIAS DSP_CONV_ROWS(DSP_CONV_UNROLL(DSP_CONV_##layout##_TWO(#distance, "4")))
 #define DSP_CONV_STEPS_SHORT(layout, distance, steps) DSP_CONV_BIAS DSP_CONV_STRAIGHT(steps)
+#define DSP_CONV_STEPS_INTERLEAVED_SHORT(steps) DSP_CONV_BIAS DSP_CONV_STRAIGHT(steps)
+#define DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_##layout##_TWO("4", "8")
 
 /* A pair of values for DSP_CONV_STEPS_SHORT(), and the last of a kernel row: the next is `gap` bytes behind its end. */
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4")

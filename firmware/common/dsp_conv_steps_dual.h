@@ -145,7 +145,7 @@
   DSP_CONV_ROW("r11", DSP_CONV_EIGHT(DSP_CONV_##layout##_STEPS) DSP_CONV_EIGHT(DSP_CONV_##layout##_STEPS))
 #define DSP_CONV_STEPS_INTERLEAVED(layout) \
   DSP_CONV_FIRST_TWO("4") \
-  DSP_CONV_ROW("lr", DSP_CONV_UNROLL(DSP_CONV_##layout##_TWO("4", "8", "")))
+  DSP_CONV_ROW("lr", DSP_CONV_UNROLL(DSP_CONV_STEP_INTERLEAVED(layout)))
 
 /* of kernel rows; */
 #define DSP_CONV_ROWS(distance, steps) \
@@ -174,6 +174,8 @@
 
 /* or one step after the other. */
 #define DSP_CONV_STEPS_SHORT(layout, distance, steps) DSP_CONV_FIRST_TWO(#distance) "2:\n\t" steps
+#define DSP_CONV_STEPS_INTERLEAVED_SHORT(steps) DSP_CONV_FIRST_TWO("4") "2:\n\t" steps
+#define DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_##layout##_TWO("4", "8", "")
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4", "")
 #define DSP_CONV_STEP_TO_ROW(layout, distance, gap) \
   DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")
@@ -261,5 +263,53 @@
   "usat16 r7, #7, r7\n\t" \
   "orr r2, r2, r3, lsl #8\n\t" \
   "orr r6, r6, r7, lsl #8\n\t"
+
+/* Outputs by a product with an offset for each channel: factor and offset follow each other. */
+#define DSP_CONV_OUTPUTS_SINGLE_TWO \
+  "sub r3, r3, r2\n\t" \
+  "ldr lr, [r1, #4]\n\t" \
+  "sub r7, r7, r6\n\t" \
+  "ldr r10, [r1, #8]\n\t" \
+  "sub r5, r5, r4\n\t" \
+  "ldr r11, [r1, #12]\n\t" \
+  DSP_CONV_SINGLE_PRODUCT("r2", "r12", "lr") \
+  "ldr r0, [r1, #28]\n\t" \
+  DSP_CONV_SINGLE_PRODUCT("r6", "r12", "lr") \
+  "ldr r12, [r1, #16]\n\t" \
+  DSP_CONV_SINGLE_PRODUCT("r3", "r10", "r11") \
+  "ldr lr, [r1, #20]\n\t" \
+  DSP_CONV_SINGLE_PRODUCT("r7", "r10", "r11") \
+  "ldr r10, [r1, #24]\n\t" \
+  "sub r9, r9, r8\n\t" \
+  DSP_CONV_SINGLE_PRODUCT("r4", "r12", "lr") \
+  DSP_CONV_SINGLE_BYTE("r2", "") \
+  DSP_CONV_SINGLE_PRODUCT("r8", "r12", "lr") \
+  DSP_CONV_SINGLE_BYTE("r6", "") \
+  DSP_CONV_SINGLE_PRODUCT("r5", "r10", "r0") \
+  DSP_CONV_SINGLE_BYTE("r3", "+8") \
+  DSP_CONV_SINGLE_PRODUCT("r9", "r10", "r0") \
+  DSP_CONV_SINGLE_BYTE("r7", "+8") \
+  "ldr r12, [sp, #4]\n\t" /* y */ \
+  DSP_CONV_SINGLE_BYTE("r4", "") \
+  "add.w r1, r1, #32\n\t" \
+  DSP_CONV_SINGLE_BYTE("r8", "") \
+  "ldr r10, [sp, #16]\n\t" /* y_step */ \
+  DSP_CONV_SINGLE_BYTE("r5", "+8") \
+  "ldr lr, [sp, #12]\n\t" /* end */ \
+  DSP_CONV_SINGLE_BYTE("r9", "+8") \
+  "ldr r0, [sp]\n\t" /* x */ \
+  "bfi r2, r3, #8, #8\n\t" \
+  "add r3, r12, #4\n\t" \
+  "bfi r6, r7, #8, #8\n\t" \
+  "cmp r1, lr\n\t" \
+  "bfi r8, r9, #8, #8\n\t" \
+  "str r3, [sp, #4]\n\t" \
+  "bfi r4, r5, #8, #8\n\t" \
+  "pkhbt r6, r6, r8, lsl #16\n\t" \
+  "pkhbt r2, r2, r4, lsl #16\n\t" \
+  "str r6, [r12, r10]\n\t" \
+  "str r2, [r12], #4\n\t" \
+  "bne 1b\n\t" \
+  "b 11f\n\t"
 
 #endif

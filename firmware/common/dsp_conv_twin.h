@@ -19,6 +19,12 @@ static inline void dsp_conv_twin_output(const int32_t *sums, int32_t channel, co
   if (is_difference) {
     value = (int32_t)((uint32_t)value - (uint32_t)sums[channel - 1]);
   }
+  if (run->flags & DSP_CONV_SINGLE) {
+    const int32_t shift = run->post_shift + (is_difference ? 8 : 0);
+    const int32_t product = dsp_twin_multiply_add_high(value, factors[2 * channel], factors[2 * channel + 1]);
+    ((int8_t *)y)[channel] = (int8_t)dsp_twin_saturate(product, shift, INT8_MIN, INT8_MAX);
+    return;
+  }
   if (run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE)) {
     const int32_t sum = is_difference ? value >> 8 : value, shift = factors[4 + channel];
     value = run->flags & DSP_CONV_TWICE ? dsp_twin_rounded_twice(sum, factor, shift, run->offset)
@@ -59,7 +65,7 @@ static inline uint32_t dsp_conv_twin_weights(const int32_t *words, int32_t i, in
  */
 static inline uint8_t *dsp_conv_twin_blocks(const int16_t *x, const int32_t *w, uint8_t *y, const dsp_conv_run *run,
                                             int32_t layout, int32_t pixels, int32_t distance, int32_t step) {
-  const int32_t is_rounded = run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE);
+  const int32_t is_rounded = run->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE | DSP_CONV_SINGLE);
   if (run->tail == DSP_CONV_ANY && !run->any && !is_rounded) __builtin_trap(); /* the assembler calls it */
   while (w != run->end) {
     const int32_t *own = w;

@@ -125,6 +125,10 @@ static inline int32_t dsp_twin_multiply_high(int32_t value, int32_t factor, int3
   return dsp_twin_upper_word(value, factor, 1) + offset;
 }
 
+static inline int32_t dsp_twin_multiply_add_high(int32_t value, int32_t factor, int32_t offset) {
+  return (int32_t)((int64_t)value * factor >> 32) + offset;
+}
+
 static inline int32_t dsp_twin_rounded_twice(int32_t sum, int32_t multiplier, int32_t shift, int32_t zero) {
   const int32_t high = dsp_twin_multiply_high((int32_t)((uint32_t)sum << 1), multiplier, 0);
   return shift > 0 ? ((high - (high < 0) + (1 << (shift - 1))) >> shift) + zero : high + zero;

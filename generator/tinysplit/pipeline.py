@@ -298,8 +298,11 @@ def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitF
             raise InputError(f"the split does not fit the quantized network ({error}): split again") from None
     else:
         keeps_all = context.programs.weights_counter is not None
-        reduced = reduced_network(quantized, {} if keeps_all else removable_channels(quantized))
-    if reduced is not quantized:
+        if keeps_all:
+            reduced = reduced_network(quantized.exchangeable, {})
+        else:
+            reduced = reduced_network(quantized, removable_channels(quantized))
+    if reduced.graph.macc < quantized.graph.macc:
         line = removal_line(quantized.graph, reduced.graph, reduced.removed)
         context.messages.print(line, highlight=False, soft_wrap=True)
     return reduced

@@ -111,6 +111,7 @@ CALLS = {"ONE": "a", "TWO": "a, b", "PRODUCT": "a, b, sum"}
 OTHERS = (
     ("multiply_high", "(int32_t)a, (int32_t)b, 0"),
     ("multiply_high", "(int32_t)a, (int32_t)b, -17"),
+    ("multiply_add_high", "(int32_t)a, (int32_t)b, sum >> 2"),
     *(("rounded_twice", f"(int32_t)a >> 1, (int32_t)(b | 1u << 30) & 0x7fffffff, {s}, -5") for s in (0, 1, 9, 31)),
     *(("rounded_once", f"(int32_t)a >> 2, (int32_t)(b | 1u << 30) & 0x7fffffff, {s}, 90") for s in (1, 2, 9, 31)),
     *(

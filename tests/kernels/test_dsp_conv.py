@@ -44,11 +44,20 @@ DSP_CONV_TWO_PIXELS(packed_32_relu, PACKED, DSP_CONV_RELU_BODY, 32)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_twice, PACKED, DSP_CONV_TWICE_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_once, PACKED, DSP_CONV_ONCE_BODY)
 DSP_CONV_TWO_PIXELS(packed_32_twice, PACKED, DSP_CONV_TWICE_BODY, 32)
+#define DSP_CONV_PRODUCT_SHIFT "9"
+DSP_CONV_ONE_PIXEL(packed_one_single, PACKED, DSP_CONV_SINGLE_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_single, PACKED, DSP_CONV_SINGLE_BODY)
+DSP_CONV_TWO_PIXELS(packed_32_single, PACKED, DSP_CONV_SINGLE_BODY, 32)
 DSP_CONV_TWO_PIXELS(packed_32, PACKED, DSP_CONV_BODY, 32)
 DSP_CONV_TWO_PIXELS(bytes_32, BYTES, DSP_CONV_BYTES_BODY, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
 #define ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
 #define ALL_STEPS(layout) ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
+#define INTERLEAVED_STEPS(layout) \
+  DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout)
+DSP_CONV_INTERLEAVED_SHORT_PIXELS(packed_interleaved_3, PACKED, DSP_CONV_BODY, INTERLEAVED_STEPS(PACKED))
+DSP_CONV_INTERLEAVED_SHORT_PIXELS(bytes_interleaved_3, BYTES, DSP_CONV_BYTES_BODY, INTERLEAVED_STEPS(BYTES))
+DSP_CONV_INTERLEAVED_SHORT_PIXELS(wide_interleaved_3, WIDE, DSP_CONV_BODY, INTERLEAVED_STEPS(WIDE))
 DSP_CONV_SHORT_PIXELS(packed_short, PACKED, DSP_CONV_BODY, 32, ALL_STEPS(PACKED))
 DSP_CONV_SHORT_PIXELS(bytes_short, BYTES, DSP_CONV_BYTES_BODY, 32, ALL_STEPS(BYTES))
 DSP_CONV_SHORT_PIXELS(wide_short, WIDE, DSP_CONV_BODY, 32, ALL_STEPS(WIDE))
@@ -87,6 +96,8 @@ static void check(dsp_conv_pixels *function, void (*any)(void), int32_t layout, 
       if (left <= 4) w[i] = (int32_t)((uint32_t)w[i] >> factor_shift);
     } else if (place < 4) { /* biases, whose difference is a multiple of 256 where they share words */
       w[i] = layout == DSP_CONV_PACKED && place % 2 ? w[i - 1] + (w[i] >> 18) * 256 : w[i] >> 18;
+    } else if (rounding == DSP_CONV_SINGLE && left <= 8) { /* factors, each with an offset */
+      w[i] = left % 2 ? w[i] >> 12 : (int32_t)((uint32_t)w[i] >> 2);
     } else if (left <= 4) { /* shifts */
       w[i] = any && w[i] & 64 ? w[i] & 31 : 3 + (w[i] & 7); /* without `any` outputs have to fit 16 bits */
       w[i] += rounding == DSP_CONV_ONCE && w[i] == 0;
@@ -122,6 +133,9 @@ static void check_rounded(int32_t pairs) {
   check(packed_one_once, 0, DSP_CONV_PACKED, ONE, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
   check(packed_interleaved_twice, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
   check(packed_interleaved_once, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_ONCE);
+  check(packed_one_single, 0, DSP_CONV_PACKED, ONE, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_SINGLE);
+  check(packed_interleaved_single, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_SINGLE);
+  check(packed_32_single, 0, DSP_CONV_PACKED, LOOPED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_SINGLE);
   check(packed_32_twice, 0, DSP_CONV_PACKED, LOOPED, pairs, DSP_CONV_ANY, 0, 1, DSP_CONV_TWICE);
 }
 
@@ -134,16 +148,19 @@ static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_
   if (tail == DSP_CONV_ANY || y_bytes == 1) {
     check(packed_one, packed_any_one, DSP_CONV_PACKED, ONE, pairs, tail, is_high, y_bytes, 0);
     check(packed_interleaved, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_interleaved_3, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, 3, tail, is_high, y_bytes, 0);
     check(packed_32, packed_any_two, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
     check(packed_short, packed_any_two, DSP_CONV_PACKED, SHORT, 2, tail, is_high, y_bytes, 0);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 2) {
     check(wide_one, wide_any_one, DSP_CONV_WIDE, ONE, pairs, tail, is_high, y_bytes, 0);
     check(wide_interleaved, wide_any_two, DSP_CONV_WIDE, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(wide_interleaved_3, wide_any_two, DSP_CONV_WIDE, INTERLEAVED, 3, tail, is_high, y_bytes, 0);
     check(wide_32, wide_any_two, DSP_CONV_WIDE, LOOPED, pairs, tail, is_high, y_bytes, 0);
     check(wide_short, wide_any_two, DSP_CONV_WIDE, SHORT, 2, tail, is_high, y_bytes, 0);
     check(bytes_one, wide_any_one, DSP_CONV_BYTES, ONE, pairs, tail, is_high, y_bytes, 0);
     check(bytes_interleaved, wide_any_two, DSP_CONV_BYTES, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(bytes_interleaved_3, wide_any_two, DSP_CONV_BYTES, INTERLEAVED, 3, tail, is_high, y_bytes, 0);
     check(bytes_32, wide_any_two, DSP_CONV_BYTES, LOOPED, pairs, tail, is_high, y_bytes, 0);
     check(bytes_short, wide_any_two, DSP_CONV_BYTES, SHORT, 2, tail, is_high, y_bytes, 0);
   }

@@ -122,6 +122,28 @@ def test_turned_planes_equal_the_integer_reference(bits: int, tmp_path: Path) ->
     assert_c_equals_the_reference(tmp_path, rng, layers)
 
 
+@pytest.mark.parametrize("bits", [8, 16])
+def test_planes_of_windows_that_are_columns_equal_the_integer_reference(bits: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(bits)
+    layers = []
+    for size, stride, width, above in ((3, 1, 1, 0), (5, 2, 2, 2), (10, 1, 1, 4), (15, 1, 1, 0), (16, 2, 3, 7)):
+        layer = DepthwiseConv(
+            name="case",
+            inputs=("x",),
+            output="y",
+            in_shape=Shape(15 + stride * above, width, 6),
+            weights=rng.normal(size=(size, 1, 6)).astype(np.float32),
+            bias=rng.normal(size=6).astype(np.float32),
+            window=Window((size, 1), (stride, 1), pads=Pads(above, 0, above, 0)),
+        )
+        layers.append(quantized(rng, layer, bits))
+    if bits == 8:
+        layers += [as_tflite(rng, each) for each in layers]
+    assert all(Planes().fits(each.layer, "cortex-m4", Widths.all(bits)) for each in layers)
+    assert all(Planes().context(each).is_turned for each in layers)
+    assert_c_equals_the_reference(tmp_path, rng, layers)
+
+
 def test_what_instructions_do_not_reach_is_left_to_the_plain_loops() -> None:
     wide = Shape(8, 700, 2)
     depthwise = DepthwiseConv(

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from typing_extensions import override
 
+from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer, IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
@@ -54,6 +55,14 @@ class QuantizedLayer(IntegerLayer):
         high = y.high if np.isposinf(activation.high) else int(y.quantize(np.array(activation.high)))
         return low, high
 
+    @property
+    def exchangeable(self) -> "QuantizedLayer":
+        """The same layer, whose weights others may replace."""
+        own = self.formats.requantization
+        if not isinstance(own, TfliteRequantization):
+            return self
+        return replace(self, formats=replace(self.formats, requantization=replace(own, is_exchangeable=True)))
+
 
 @dataclass(frozen=True, eq=False)
 class QuantizedGraph:
@@ -73,6 +82,11 @@ class QuantizedGraph:
     def complete(self) -> "QuantizedGraph":
         """The network with all layers whole and all channels: that of the ONNX file."""
         return self.whole or self
+
+    @property
+    def exchangeable(self) -> "QuantizedGraph":
+        """The same network, whose weights others may replace: code must not follow from them."""
+        return replace(self, layers=tuple(layer.exchangeable for layer in self.layers))
 
     @cached_property
     def dequantized(self) -> Graph:

@@ -62,6 +62,7 @@ class ProjectTfliteRequantization(FileModel):
     multipliers: Annotated[tuple[Annotated[int, Field(ge=1 << 30, lt=1 << 31)], ...], Field(min_length=1)]
     shifts: Annotated[tuple[Annotated[int, Field(ge=0, le=MOST_SHIFT)], ...], Field(min_length=1)]
     rounding: Literal["once", "twice"]
+    is_exchangeable: bool = False
 
     @model_validator(mode="after")
     def _has_pairs(self) -> Self:
@@ -77,7 +78,7 @@ class ProjectTfliteRequantization(FileModel):
     @property
     def requantization(self) -> TfliteRequantization:
         """The requantization."""
-        return TfliteRequantization(self.multipliers, self.shifts, self.rounding)
+        return TfliteRequantization(**self.model_dump())
 
 
 class ProjectFormats(FileModel):

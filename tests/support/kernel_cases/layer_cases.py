@@ -132,12 +132,16 @@ def as_tflite(rng: np.random.Generator, quantized: QuantizedLayer) -> QuantizedL
     """Return a layer with 8-bit weights as .tflite files have it: requantized as in TensorFlow Lite, with zero points.
 
     A layer whose sums are too large stays as it is.
-    The output has finer steps, so that some channels may have ratios from 1/2 on, which take no shift.
+    The output has finer steps, so that some channels may have ratios from 1/2 on, which take no shift; often none lies
+    below its zero point.
     """
     formats = quantized.formats
     corrections = np.broadcast_to(formats.sum_scales / formats.y.scale, quantized.layer.out_shape.channels)
     finer = 2.0 ** rng.uniform(0, np.log2(0.99 / corrections.max()))
-    x, y = (ValueFormat(8, scale, int(rng.integers(-128, 128))) for scale in (formats.x.scale, formats.y.scale / finer))
+    x_zero, y_zero = rng.integers(-128, 128, 2).tolist()
+    zero_points = x_zero, y_zero if rng.random() < 0.5 else -128
+    scales = formats.x.scale, formats.y.scale / finer
+    x, y = (ValueFormat(8, scale, zero) for scale, zero in zip(scales, zero_points, strict=True))
     rounding: Literal["once", "twice"] = "once" if isinstance(quantized.layer, Dense) else "twice"
     requantization = TfliteRequantization.of(corrections * finer, rounding)
     formats = replace(formats, inputs=(x,), y=y, requantization=requantization)

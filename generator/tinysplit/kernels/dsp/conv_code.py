@@ -28,16 +28,25 @@ def one_pixel(weight_layout: str, variant: str) -> str:
     return f"{SHARED_CODE}{weight_layout}_one{variant and f'_{variant}'}"
 
 
+def kind_of(variant: str) -> str:
+    """Return a variant without the shift that its functions have as a constant."""
+    return variant.partition("_")[0]
+
+
 def conv_code(parts: Sequence[ConvPart], widths: Widths, weight_layout: str, variant: str, any_outputs: str) -> Code:
     """Return the code of the parts of a layer; `any_outputs` names the function that others outputs take, if any."""
     shared: dict[str, SharedFunction] = {}
     for part in parts:
         strips = part.strips(widths.x // 8)
+        kind, is_own = kind_of(variant), kind_of(variant) != variant
         shared |= {name: SharedFunction(name) for name in _library(strips, weight_layout, variant, any_outputs)}
+        if strips.out_size[1] % 2:
+            name = one_pixel(weight_layout, variant)
+            shared[name] = SharedFunction(one_pixel(weight_layout, kind), is_in_layers=is_own)
         if strips.pixels > 1:
             name = two_pixels(strips, weight_layout, variant)
-            own_loop = _own_loop(strips, weight_layout, variant)
-            shared[name] = own_loop if strips.has_own_loop else SharedFunction(name)
+            in_library = SharedFunction(two_pixels(strips, weight_layout, kind), is_in_layers=is_own)
+            shared[name] = _own_loop(strips, weight_layout, kind) if strips.has_own_loop else in_library
     own = {"parts": len(parts) - 1, "repeats": any(part.repeats > 1 for part in parts)}
     return Code({name: float(count) for name, count in own.items()}, shared, len(parts) * DESCRIPTION_BYTES)
 
@@ -61,8 +70,6 @@ def _library(strips: Strips, weight_layout: str, variant: str, any_outputs: str)
         yield "widen_rows"
     if strips.layout in _PADDED:
         yield "pad"
-    if strips.out_size[1] % 2:
-        yield one_pixel(weight_layout, variant)
     for is_used, count in ((strips.pixels > 1, "two"), (strips.out_size[1] % 2, "one")):
         if any_outputs and is_used and not variant:
             yield f"{SHARED_CODE}{sums_layout(weight_layout)}_{any_outputs}_of_{count}"

@@ -20,12 +20,14 @@ from tinysplit.kernels.dsp.conv_code import (
     DESCRIPTION_BYTES,
     SHARED_CODE,
     conv_code,
+    kind_of,
     one_pixel,
     sums_layout,
     two_pixels,
 )
 from tinysplit.kernels.dsp.high_products import (
     LARGEST_HALF,
+    SINGLE,
     Epilogue,
     clamped_work,
     exactly_clamped,
@@ -69,6 +71,7 @@ class PartContext:
     block_words: int  # of four output channels
     flags: tuple[str, ...]
     has_own_pixels: bool  # whether the inner loop for two pixels is generated for this layer
+    has_own_one: bool  # the same for a single pixel
     two: str  # name of the function that has it
     one: str  # of that for a single pixel
     variant: str  # of it for the most frequent outputs; empty: it takes any, by a function of their own
@@ -77,7 +80,7 @@ class PartContext:
     def body(self) -> str:
         """The macro of firmware/common/dsp_conv_pixels.h for its outputs."""
         if self.variant:
-            return f"DSP_CONV_{self.variant.upper()}_BODY"
+            return f"DSP_CONV_{kind_of(self.variant).upper()}_BODY"
         return "DSP_CONV_BYTES_BODY" if "DSP_CONV_OF_BYTES" in self.flags else "DSP_CONV_BODY"
 
 
@@ -105,6 +108,11 @@ class DualMacContext(KernelContext):
         """The parts with inner loops that are generated for this layer, each loop once."""
         loops = {each.two: each for each in self.parts if each.has_own_pixels}
         return tuple(loops.values())
+
+    @property
+    def own_one(self) -> PartContext | None:
+        """A part whose loop for a single pixel is generated for this layer, for all."""
+        return next((each for each in self.parts if each.has_own_one), None)
 
 
 class DualMac(Kernel):
@@ -165,7 +173,7 @@ class DualMac(Kernel):
     @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how outputs are requantized and clamped
-        return exactly_clamped(work, quantized, is_high=_epilogue(quantized).is_high)
+        return exactly_clamped(work, quantized, _epilogue(quantized))
 
     @override
     def straight_code(self, layer: Layer, widths: Widths) -> StraightCode | None:
@@ -218,6 +226,7 @@ class DualMac(Kernel):
         epilogue, weight_layout = _epilogue(quantized), _weight_layout(quantized)
         variant = _variant(epilogue, weight_layout, quantized)
         constants, parts = self.constants(quantized), []
+        is_own = epilogue.rounding == SINGLE
         for index, part in enumerate(parts_of(quantized.layer)):
             strips, name = part.strips(quantized.formats.x.bits // 8), _constants_name(index)
             flags = {
@@ -225,6 +234,7 @@ class DualMac(Kernel):
                 "DSP_CONV_INTERLEAVED": strips.are_interleaved,
                 "DSP_CONV_TWICE": epilogue.rounding == "twice",
                 "DSP_CONV_ONCE": epilogue.rounding == "once",
+                "DSP_CONV_SINGLE": epilogue.rounding == SINGLE,
                 "DSP_CONV_OF_BYTES": weight_layout == "bytes",
             }
             own = PartContext(
@@ -234,7 +244,8 @@ class DualMac(Kernel):
                 repeat_words=constants[name].size // part.repeats,
                 block_words=constants[name].shape[1],
                 flags=tuple(name for name, is_set in flags.items() if is_set),
-                has_own_pixels=strips.has_own_loop,
+                has_own_pixels=strips.pixels > 1 and (strips.has_own_loop or is_own),
+                has_own_one=is_own and strips.out_size[1] % PIXELS > 0,
                 two=two_pixels(strips, weight_layout, variant),
                 one=one_pixel(weight_layout, variant),
                 variant=variant,
@@ -268,7 +279,7 @@ def _epilogue(quantized: QuantizedLayer) -> Epilogue:
     channels = np.arange(quantized.layer.out_shape.channels)
     if _weight_layout(quantized) == "packed":
         return Epilogue.of(quantized, 8 * (channels % 2))
-    return Epilogue.of(quantized, may_mask=quantized.formats.y.bits == VALUE_BITS)
+    return Epilogue.of(quantized, may_mask=quantized.formats.y.bits == VALUE_BITS, may_be_single=False)
 
 
 def _variant(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
@@ -277,7 +288,8 @@ def _variant(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) 
         return ""
     if epilogue.is_narrow and not epilogue.is_capped and quantized.formats.y.zero_point == 0:
         return "relu"
-    return epilogue.rounding if epilogue.is_whole else ""
+    shift = f"_{epilogue.product_shift}" if epilogue.product_shift else ""
+    return epilogue.rounding + shift if epilogue.is_whole else ""
 
 
 def tail_of(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
@@ -305,17 +317,18 @@ def _is_whole(layer: Layer) -> bool:
     return first.layer is layer and not others
 
 
-def part_work(part: ConvPart) -> Work:
-    """Return the work of a part: `DualMac.work`."""
+def part_work(part: ConvPart, *, has_own_loop: bool = True) -> Work:
+    """Return the work of a part: `DualMac.work`; without `has_own_loop` the firmware's loops compute it."""
     strips, blocks = part.strips(1), _blocks(part.channels)
+    is_short = strips.is_short and has_own_loop
     (height, width), rows = strips.out_size, strips.kernel_rows
     twos, ones = height * (width // PIXELS), height * (width % PIXELS)
     loops, long_loops = (-(-strips.pairs // unrolled) * rows for unrolled in (UNROLLED, LONG_UNROLLED))
     work = {
         "two_pairs": twos * blocks * rows * strips.pairs,
-        "two_loops": 0 if strips.is_short else twos * blocks * loops,
-        "two_long_loops": 0 if strips.is_short else twos * blocks * long_loops,
-        "two_rows": 0 if strips.is_short else twos * blocks * rows,
+        "two_loops": 0 if is_short else twos * blocks * loops,
+        "two_long_loops": 0 if is_short else twos * blocks * long_loops,
+        "two_rows": 0 if is_short else twos * blocks * rows,
         "two": twos,
         "one_pairs": ones * blocks * rows * strips.pairs,
         "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),
@@ -336,7 +349,9 @@ def _part_constants(part: ConvPart, quantized: QuantizedLayer) -> IntArray:
     """Return the constants of a part: blocks of four channels x words."""
     constants = quantized.constants
     weights = _ordered_weights(part, quantized)
-    bias = _filled(part, part.bias(constants, quantized.formats.x.zero_point))
+    epilogue, count = _epilogue(quantized), quantized.layer.out_shape.channels
+    extras = part.of_channels(np.broadcast_to(epilogue.extras, count))
+    bias = _filled(part, part.bias(constants, quantized.formats.x.zero_point) + extras)
     weight_layout = _weight_layout(quantized)
     if weight_layout == "bytes":
         weights[:, 0::2] &= 0xFF
@@ -345,9 +360,10 @@ def _part_constants(part: ConvPart, quantized: QuantizedLayer) -> IntArray:
     if weight_layout == "packed":
         bias[:, 1::2] = (bias[:, 1::2] << 8) + bias[:, 0::2]
     words = (weights[..., 0] & 0xFFFF) | (weights[..., 1] << 16)
-    epilogue = _epilogue(quantized)
-    channels = np.broadcast_to(epilogue.factors, quantized.layer.out_shape.channels), epilogue.shifts
+    channels = np.broadcast_to(epilogue.factors, count), epilogue.seconds
     factors = [_filled(part, part.of_channels(each)) for each in channels if each is not None]
+    if epilogue.product_shift:  # channel by channel
+        factors = [np.stack(factors, axis=-1).reshape(len(words), -1)]
     return np.concatenate([bias, np.moveaxis(words, 1, -1).reshape(len(words), -1), *factors], axis=1).astype(np.int32)
 
 

@@ -82,7 +82,7 @@ class DualMatMul(Kernel):
         columns = part.repeats * part.channels
         name = "packed_rows" if isinstance(layer, MatMul) and layer.transposed else "packed"
         return {
-            **part_work(part),
+            **part_work(part, has_own_loop=False),
             name: columns * part.layer.in_shape.channels,
             "columns": columns,
             "heads": part.repeats,
@@ -114,6 +114,7 @@ class DualMatMul(Kernel):
             repeat_words=0,
             block_words=_block_words(part),
             flags=tuple(name for name, is_set in flags.items() if is_set),
+            has_own_one=False,
             has_own_pixels=False,
             two="dsp_conv_wide_interleaved",
             one="dsp_conv_wide_one",

@@ -1,7 +1,8 @@
 """Requantization of sums on DSP cores, mostly by the upper half of a 64-bit product, which SMMLAR computes and rounds.
 
 `(sum * factor + half a step) >> post_shift` is the upper half of `sum * (factor << (32 - post_shift))`, rounded: the
-same integer, without a shift instruction. Layers of .tflite files have multipliers and shifts of their own.
+same integer, without a shift instruction. Layers of .tflite files have multipliers and shifts of their own, or what
+`single_products.py` finds for them.
 """
 
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.kernels.cost_table import Work
+from tinysplit.kernels.dsp.single_products import BYTE_HIGH, BYTE_LOW, SingleProducts
 from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.layers.base import Layer
@@ -19,6 +21,7 @@ WORD_BYTES = 4
 PRODUCT_BITS = 32  # below the upper half
 LARGEST_FACTOR = (1 << 31) - 1
 LARGEST_HALF = (1 << 15) - 1
+SINGLE = "single"
 CLAMPS = ("free", "positive", "capped")
 
 
@@ -30,7 +33,8 @@ class Epilogue:
     the product, for sums that are 2^extra_bits times too large by as much less. `is_narrow`: outputs are bytes from 0
     on, and are proved to fit 16 bits before the clamp; `is_whole`: the same for bytes from -128 to 127. `is_capped`:
     the clamp has an upper limit below 127. `rounding` is that of TensorFlow Lite, for which `factors` are multipliers
-    and `shifts` those of their products; empty for others.
+    and `seconds` shifts of their products; empty for others. It is SINGLE where a product with an offset from `seconds`
+    is proved to give the same outputs, behind a shift by `product_shift`, of sums with `extras` beside the bias.
     """
 
     factors: IntArray
@@ -39,13 +43,23 @@ class Epilogue:
     is_capped: bool
     is_whole: bool
     rounding: str = ""
-    shifts: IntArray | None = None
+    seconds: IntArray | None = None
+    product_shift: int = 0
+    extras: IntArray | int = 0
 
     @classmethod
-    def of(cls, quantized: QuantizedLayer, extra_bits: IntArray | None = None, *, may_mask: bool = False) -> "Epilogue":
+    def of(
+        cls,
+        quantized: QuantizedLayer,
+        extra_bits: IntArray | None = None,
+        *,
+        may_mask: bool = False,
+        may_be_single: bool = True,
+    ) -> "Epilogue":
         """Return the epilogue of `quantized`; `extra_bits` has one value for each output channel.
 
         With `may_mask` the kernel clears the bits that the first shift drops, so that the product needs no such shift.
+        Without `may_be_single` it has no code for SINGLE.
 
         Raises ValueError for a layer without requantization.
         """
@@ -56,15 +70,18 @@ class Epilogue:
         bounds = quantized.layer.sum_bounds(replace(quantized, bounds=()))  # for any input
         fits_half = _fits_half(bounds * requantization.corrections, formats.y)
         if isinstance(requantization, TfliteRequantization):
-            return cls(
+            is_whole = (low, high) == (BYTE_LOW, BYTE_HIGH)
+            found = _single_products(quantized, requantization, extra_bits) if may_be_single and is_whole else None
+            rounded = cls(
                 factors=np.array(requantization.multipliers, np.int64),
                 is_high=False,
                 is_narrow=False,
                 is_capped=False,
-                is_whole=bool(fits_half and (low, high) == (-128, 127)),
+                is_whole=bool(fits_half and is_whole),
                 rounding=requantization.rounding,
-                shifts=requantization.right_shifts,
+                seconds=requantization.right_shifts,
             )
+            return replace(rounded, is_whole=True, rounding=SINGLE, **vars(found)) if found else rounded
         factors = np.array(requantization.factors, np.int64)
         if extra_bits is not None and extra_bits.any():
             factors = np.broadcast_to(factors, extra_bits.shape)
@@ -82,6 +99,23 @@ class Epilogue:
             is_whole=bool(is_high and fits_half and (low, high) == (-128, 127)),
             is_capped=bool(is_byte and high < 127),  # noqa: PLR2004 - the largest positive byte
         )
+
+    def one_at_a_time(self) -> "Epilogue":
+        """Return the same for outputs that are not adjacent, and so are clamped alone; with a cap as a word."""
+        return self if self.is_capped else replace(self, is_narrow=False)
+
+
+def _single_products(
+    quantized: QuantizedLayer, requantization: TfliteRequantization, extra_bits: IntArray | None
+) -> SingleProducts | None:
+    """Return what `SingleProducts.find` finds for any input."""
+    shape = len(requantization.multipliers)
+    lowest, highest = (
+        np.broadcast_to(each, shape).tolist() for each in quantized.layer.sum_range(replace(quantized, bounds=()))
+    )
+    more_bits = np.zeros(shape, np.int64) if extra_bits is None else extra_bits
+    ranges = tuple(zip(lowest, highest, strict=True))
+    return SingleProducts.find(requantization, quantized.formats.y.zero_point, ranges, tuple(more_bits.tolist()))
 
 
 def _fits_half(largest: NDArray[np.float64], y: ValueFormat) -> bool:
@@ -106,8 +140,11 @@ def clamped_work(layer: Layer, work: Work) -> dict[str, float]:
     return {**work, **{f"{clamp}_{part}": count for part, count in work.items()}}
 
 
-def exactly_clamped(work: Work, quantized: QuantizedLayer, *, is_high: bool) -> Work:
+def exactly_clamped(work: Work, quantized: QuantizedLayer, epilogue: Epilogue) -> Work:
     """Return `work` with the clamp that the outputs need in their format; `low_` parts if the product is not high."""
+    if quantized.layer.rounding:
+        before, now = f"{quantized.layer.rounding}_", f"{epilogue.rounding}_"
+        return {now + name.removeprefix(before) if name.startswith(before) else name: work[name] for name in work}
     if quantized.formats.shifted is None:
         return work
     low, high = quantized.clamp
@@ -119,6 +156,6 @@ def exactly_clamped(work: Work, quantized: QuantizedLayer, *, is_high: bool) -> 
             found[name] = count
             continue
         found[f"{clamp}_{part}"] = count
-        if not is_high:
+        if not epilogue.is_high:
             found[f"low_{part}"] = count
     return found

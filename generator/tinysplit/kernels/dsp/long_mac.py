@@ -116,7 +116,7 @@ class LongMac(Kernel):
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         # weights decide about groups, formats how outputs are requantized and clamped
         exact = _work(quantized.layer, Packing.of(quantized).groups)
-        return exactly_clamped({**work, **exact}, quantized, is_high=Epilogue.of(quantized).is_high)
+        return exactly_clamped({**work, **exact}, quantized, Epilogue.of(quantized))
 
     @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
@@ -134,8 +134,8 @@ class LongMac(Kernel):
         packing, epilogue, layer = Packing.of(quantized), Epilogue.of(quantized), quantized.layer
         m, n, r = np.moveaxis(_weights(quantized)[packing.channels], 1, 0)
         words = np.stack([m + (n << FIELD_BITS), r + (m << FIELD_BITS)], axis=-1)
-        bias = quantized.constants["bias"].astype(np.int64) - packing.groups * FIELD_LIMIT  # with which fields start
-        own = [bias, epilogue.factors, *([] if epilogue.shifts is None else [epilogue.shifts])]
+        bias = quantized.constants["bias"] + epilogue.extras - packing.groups * FIELD_LIMIT  # with which fields start
+        own = [bias, epilogue.factors, *([] if epilogue.seconds is None else [epilogue.seconds])]
         of_channels = np.stack([np.broadcast_to(each, layer.out_shape.channels) for each in own], axis=-1)
         places = np.diff(packing.channels.reshape(-1), prepend=0).reshape(*packing.channels.shape, 1)
         parts = [words, np.concatenate([places, of_channels[packing.channels]], axis=-1)]

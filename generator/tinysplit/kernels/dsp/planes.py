@@ -29,7 +29,7 @@ from tinysplit.network.layers.window import Pads, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 SHARED_CODE = "dsp_planes_"
-NARROW, WIDEST = 3, 9  # weights of a kernel row; all rows of three are unrolled, others are a loop
+NARROW, WIDEST = 3, 16  # weights of a kernel row; all rows of three are unrolled, others are a loop
 MOST_NARROW_ROWS, MOST_WEIGHTS = 5, 81
 UNROLLED_FOURS = 4  # times four outputs in a row: more are a loop on Cortex-M7, as in its template
 PLANES = 2  # channels that are read together
@@ -56,7 +56,8 @@ class Planes(Kernel):
     """Two planes are gathered into the scratch buffer, tile by tile of rows, with their padding; then computed by rows.
 
     All inputs of a tile are gathered before its outputs are written, so that the output may replace the input. Planes
-    that fit whole are turned, so that columns lie in rows, where that leaves fewer outputs beside the fours.
+    that fit whole are turned, so that columns lie in rows, where that leaves fewer outputs beside the fours, and where
+    windows are columns, as of maps that are a signal in time.
     """
 
     name: ClassVar[str] = "planes"
@@ -66,6 +67,7 @@ class Planes(Kernel):
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         if core not in DSP_CORES or not isinstance(layer, DepthwiseConv) or layer.in_shape.channels % PLANES:
             return False
+        layer = _plane(layer)
         height, width = layer.window.kernel
         return (
             widths.w <= widths.x
@@ -142,7 +144,7 @@ class Planes(Kernel):
     @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how outputs are requantized and clamped
-        return exactly_clamped(work, quantized, is_high=_epilogue(quantized).is_high)
+        return exactly_clamped(work, quantized, _epilogue(quantized))
 
     @override
     def scheme(self, layer: Layer) -> Scheme:
@@ -169,11 +171,11 @@ class Planes(Kernel):
         axes = (2, 1, 0) if _is_turned(quantized.layer) else (2, 0, 1)
         weights = np.ascontiguousarray(quantized.constants["weights"].transpose(axes))
         epilogue = Epilogue.of(quantized)
-        constants = {"weights": weights, "bias": quantized.constants["bias"]}
+        constants = {"weights": weights, "bias": (quantized.constants["bias"] + epilogue.extras).astype(np.int32)}
         if len(epilogue.factors) > 1:
             constants["factors"] = epilogue.factors.astype(np.int32)
-        if epilogue.shifts is not None:
-            constants["shifts"] = epilogue.shifts.astype(np.int32)
+        if epilogue.seconds is not None:
+            constants["seconds"] = epilogue.seconds.astype(np.int32)
         return constants
 
     @override
@@ -238,7 +240,7 @@ def _code(layer: Layer, widths: Widths, name: str) -> Code:
 def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
     """Return a hash that is the same for layers whose code differs only in its constants."""
     layer, formats = quantized.layer, quantized.formats
-    shifts: tuple[object, ...] = (epilogue.rounding,) if epilogue.rounding else ()
+    shifts: tuple[object, ...] = (epilogue.rounding, epilogue.product_shift) if epilogue.rounding else ()
     if formats.shifted and not epilogue.is_high:
         shifts = (formats.shifted.pre_shift, formats.shifted.post_shift)
     one_factor = epilogue.factors.tolist() if len(epilogue.factors) == 1 else None
@@ -249,9 +251,7 @@ def _digest(quantized: QuantizedLayer, epilogue: Epilogue) -> str:
 
 
 def _epilogue(quantized: QuantizedLayer) -> Epilogue:
-    """Return the requantization of sums: one at a time, because neighbours are not adjacent; with a cap, four."""
-    epilogue = Epilogue.of(quantized)
-    return epilogue if epilogue.is_capped else replace(epilogue, is_narrow=False)
+    return Epilogue.of(quantized).one_at_a_time()
 
 
 def _depthwise(layer: Layer) -> DepthwiseConv:
@@ -273,7 +273,8 @@ def _is_turned(layer: Layer) -> bool:
     window, (height, width, _) = _window(layer), layer.out_shape
     is_square = window.kernel[0] == window.kernel[1] and window.stride[0] == window.stride[1]
     leaves_fewer = height % 4 * width < width % 4 * height
-    return is_square and leaves_fewer and _tile_bytes(_turned(layer), width) <= TILE_BYTES
+    is_column = window.kernel[1] == 1 < window.kernel[0]
+    return (is_column or (is_square and leaves_fewer)) and _tile_bytes(_turned(layer), width) <= TILE_BYTES
 
 
 def _turned(layer: Layer) -> DepthwiseConv:

@@ -12,7 +12,7 @@ from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.window import Window, layer_window
 
-SHORT_PAIRS = 24
+SHORT_PAIRS, SHORT_INTERLEAVED = 24, 16  # of a pointwise layer, whose code fits the cache of an L4 nearly
 STRIP_BYTES = 640  # longer strips save little: only the columns shared by two strips are widened twice
 
 
@@ -85,18 +85,18 @@ class Strips:
     @property
     def is_short(self) -> bool:
         """Whether the pairs of a window are so few that the inner loop is unrolled completely."""
-        return self.kernel_rows * self.pairs <= SHORT_PAIRS and not self.are_interleaved
+        return self.kernel_rows * self.pairs <= (SHORT_INTERLEAVED if self.are_interleaved else SHORT_PAIRS)
 
     @property
     def has_own_loop(self) -> bool:
         """Whether the inner loop for two pixels is generated for the layer: the firmware has that of pointwise ones."""
-        return self.pixels > 1 and not self.are_interleaved
+        return self.pixels > 1 and (self.is_short or not self.are_interleaved)
 
     @property
     def suffix(self) -> str:
         """The end of the C name of the inner loop for two pixels: all that its code depends on."""
         if self.are_interleaved:
-            return "interleaved"
+            return f"interleaved_{self.pairs}" if self.is_short else "interleaved"
         size = f"_{self.kernel_rows}x{self.pairs}_{self.row_length}" if self.is_short else ""
         return f"{2 * self.distance}{size}"
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, factor_bytes
+from tinysplit.kernels.dsp.high_products import Epilogue, clamped_work, exactly_clamped, factor_bytes
 from tinysplit.kernels.in_place import Lead, first_reads, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.kernels.row_order import RowOrder
@@ -93,6 +93,11 @@ class Winograd(Kernel):
         } | clamped_work(layer, {"output": layer.out_shape.size})
 
     @override
+    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+        # formats decide how outputs are rounded
+        return exactly_clamped(work, quantized, Epilogue.of(quantized)) if quantized.layer.rounding else work
+
+    @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         # weights are read once for two tiles, transformed values once for four output channels
         blocks, values = layer.out_shape.channels // BLOCK, POSITIONS * layer.in_shape.channels
@@ -111,17 +116,18 @@ class Winograd(Kernel):
         transformed = np.einsum("ik,ckld,jl->cijd", TWICE_G, weights, TWICE_G).reshape(out_channels, POSITIONS, -1)
         ordered = transformed.reshape(out_channels, POSITIONS, -1, 4)[..., ORDER].reshape(-1, BLOCK, POSITIONS, inputs)
         words = (ordered[..., 0::2] & 0xFFFF) | (ordered[..., 1::2] << 16)
-        parts = [words.transpose(0, 2, 3, 1).reshape(len(words), -1), _blocks(quantized.constants["bias"])]
         epilogue = Epilogue.of(quantized)
+        bias = quantized.constants["bias"] + epilogue.extras
+        parts = [words.transpose(0, 2, 3, 1).reshape(len(words), -1), _blocks(bias)]
         if len(epilogue.factors) > 1:
             parts.append(_blocks(epilogue.factors))
-        if epilogue.shifts is not None:
-            parts.append(_blocks(epilogue.shifts))
+        if epilogue.seconds is not None:
+            parts.append(_blocks(epilogue.seconds))
         return {"weights": np.concatenate(parts, axis=1).astype(np.uint32).view(np.int32)}
 
     @override
     def context(self, quantized: QuantizedLayer) -> WinogradContext:
-        epilogue = Epilogue.of(quantized)
+        epilogue = Epilogue.of(quantized).one_at_a_time()
         return WinogradContext(
             epilogue=epilogue,
             has_factors=len(epilogue.factors) > 1,

@@ -15,6 +15,7 @@ ACCUMULATOR_MAX = (1 << 31) - 1
 MAX_SHIFT = 30  # so that half a step, 1 << (shift - 1), is a 32-bit integer
 MAX_FACTOR = (1 << 16) - 1
 PRODUCT_BITS, MOST_RIGHT_SHIFT = 31, 31  # of a multiplier of TensorFlow Lite, and of what it makes
+LARGEST_HIGH = 1 << 30  # upper half of a product that decides about an output
 UPPER_HALF = 32  # bits below the upper half of a product of two words
 
 
@@ -75,12 +76,14 @@ class TfliteRequantization:
     Each output channel has a multiplier from 2**30 to 2**31 - 1 and a shift from 0 on. Most kernels round twice:
     `high = (sum * multiplier + 2**30) >> 31`, to nearest, halves up, then `high / 2**shift`, halves away from zero
     (SaturatingRoundingDoublingHighMul and RoundingDivideByPOT in tensorflow/lite/kernels/internal/common.h). Those of
-    fully connected layers of LiteRT 2 round once, halves up.
+    fully connected layers of LiteRT 2 round once, halves up. `is_exchangeable`: other weights may replace those of the
+    layer, so that its code must not follow from them.
     """
 
     multipliers: tuple[int, ...]
     shifts: tuple[int, ...]
     rounding: Literal["once", "twice"] = "twice"
+    is_exchangeable: bool = False
 
     @classmethod
     def of(cls, ratios: NDArray[np.float64], rounding: Literal["once", "twice"] = "twice") -> Self | None:
@@ -137,6 +140,19 @@ class TfliteRequantization:
         else:
             outputs = halves_away((products + (1 << (UPPER_HALF - 1))) >> UPPER_HALF, shifts)
         return outputs + zero_point
+
+    def least_sums(self, outputs: IntArray) -> IntArray:
+        """Return the least accumulators whose outputs, without zero point, are at least `outputs`: channels x outputs.
+
+        They are exact below 2**29; those of larger ones are at least 2**29.
+        """
+        shifts = self.right_shifts[:, np.newaxis]
+        is_above = (outputs > 0) | (self.rounding == "once") | (shifts == 0)  # else halves go down
+        least_high = (outputs << shifts) - ((1 << shifts) >> 1) + ~is_above
+        half = 0 if self.rounding == "once" else 1 << (UPPER_HALF - 1)
+        products = (least_high.clip(-LARGEST_HIGH, LARGEST_HIGH) << UPPER_HALF) - half
+        sums: IntArray = -(-products // (np.array(self.multipliers, np.int64)[:, np.newaxis] << self.left_shift))
+        return sums
 
     def of_channels(self, channels: Sequence[int]) -> Self:
         """Return the requantization of some output channels."""

@@ -208,24 +208,29 @@ class Layer(ABC):
         The inputs are within `quantized.bounds`. An accumulator starts at its bias and passes only values between
         bias + all negative and bias + all positive products, whatever their order.
         """
+        lowest, highest = self.sum_range(quantized)
+        bounds: IntArray = np.maximum(highest, -lowest)
+        return bounds
+
+    def sum_range(self, quantized: IntegerLayer) -> tuple[IntArray, IntArray]:
+        """Return the smallest and the largest values that `sum_bounds` counts."""
         constants = quantized.constants
         if "weights" not in constants:
-            return np.zeros(1, np.int64)
+            return np.zeros(1, np.int64), np.zeros(1, np.int64)
         weights = self.by_channel(constants["weights"].astype(np.int64))
         positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
 
-        def largest(bias: IntArray, low: int, high: int) -> IntArray:
-            highest, lowest = bias + positive * high + negative * low, bias + positive * low + negative * high
-            bounds: IntArray = np.maximum(highest, -lowest)
-            return bounds
+        def between(bias: IntArray, low: int, high: int) -> tuple[IntArray, IntArray]:
+            return bias + positive * low + negative * high, bias + positive * high + negative * low
 
         low, high = quantized.x_bounds
         zero_point = quantized.formats.x.zero_point
-        sums = largest(constants["bias"].astype(np.int64), min(low, zero_point, 0), max(high, zero_point, 0))
+        lowest, highest = between(constants["bias"].astype(np.int64), min(low, zero_point, 0), max(high, zero_point, 0))
         if "border_bias" in constants:
             shifted = (min(low - zero_point, 0), max(high - zero_point, 0))
-            sums = np.maximum(sums, largest(constants["border_bias"].astype(np.int64), *shifted))
-        return sums
+            border = between(constants["border_bias"].astype(np.int64), *shifted)
+            lowest, highest = np.minimum(lowest, border[0]), np.maximum(highest, border[1])
+        return lowest, highest
 
     @abstractmethod
     def integer_reference(self, quantized: IntegerLayer, *inputs: IntArray) -> IntArray:
