@@ -39,7 +39,7 @@ def plan_memory(
     of faster ones where that makes the arena smaller.
     """
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    choice, core = KernelChoice(table, graph, widths, board, index=index), board.device.core
+    choice, core = KernelChoice(table, graph, widths, board, index=index).known, board.device.core
     kernels = {number: choice.kernel(number, optimize, named.get(number)) for number in runs}
     separate = Schedule(graph, widths, steps, kernels)
     schedule = separate if graph.is_distributed else fuse_layers(table, separate, core, optimize)

@@ -63,7 +63,7 @@ class BoardPlan:
 
     def kernel_choice(self, graph: Graph, widths: BitWidths) -> KernelChoice:
         """Return the choice of kernels of the board's layers."""
-        return KernelChoice(self.table, graph, widths, self.board, self.code.memory, self.index)
+        return KernelChoice(self.table, graph, widths, self.board, self.code.memory, self.index).known
 
     @property
     def arena(self) -> Arena[BufferId]:
@@ -309,7 +309,7 @@ def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits:
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
     """Return the plan with the places of constants and code of the layers, in what arena, links and buffers leave."""
     board = plan.board
-    choice, kernels = KernelChoice(plan.table, graph, widths, board, index=plan.index), plan.memory.kernels
+    choice, kernels = KernelChoice(plan.table, graph, widths, board, index=plan.index).known, plan.memory.kernels
     title = board_title(plan.number, board.name)
     waits = {number: choice.code_waits(number, kernel) for number, kernel in kernels.items()}
     code = place_code(board, choice.code_bytes(kernels), waits, plan.data_bytes, requested, title)
