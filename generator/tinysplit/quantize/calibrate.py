@@ -108,8 +108,9 @@ class Calibration:
 
         Raises InputError where no formats keep a layer's accumulators in 32 bits.
         """
-        options = [] if self.graph.qdq_formats else list(self._value_scales.options())
-        if self.limit.percent == 0 or not options or self._in_16_bits is None:
+        is_free = self.limit.percent != 0 and not self.graph.qdq_formats
+        options = list(self._value_scales.options()) if is_free else []
+        if not options or self._in_16_bits is None:
             return ScaleChoice()
         few = self.samples.spread(MOST_TRIED)
         runs = TrialRuns(self._in_16_bits, FloatScores.of(self.graph, self.model, few))
