@@ -289,6 +289,9 @@ def quantize_network(
 
 def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitFile | None) -> QuantizedGraph:
     """Return a network without the channels that it can lack, or that a split of divided layers has not."""
+    keeps_all = context.programs.weights_counter is not None
+    if keeps_all:
+        quantized = quantized.exchangeable
     if split and split.distributions:
         if split.settings.cost_model:
             return quantized
@@ -297,11 +300,7 @@ def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitF
         except ValueError as error:
             raise InputError(f"the split does not fit the quantized network ({error}): split again") from None
     else:
-        keeps_all = context.programs.weights_counter is not None
-        if keeps_all:
-            reduced = reduced_network(quantized.exchangeable, {})
-        else:
-            reduced = reduced_network(quantized, removable_channels(quantized))
+        reduced = reduced_network(quantized, {} if keeps_all else removable_channels(quantized))
     if reduced.graph.macc < quantized.graph.macc:
         line = removal_line(quantized.graph, reduced.graph, reduced.removed)
         context.messages.print(line, highlight=False, soft_wrap=True)

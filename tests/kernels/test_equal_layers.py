@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from tinysplit.kernels.equal_layers import of_equal_layers
+import numpy as np
+
+from tinysplit.kernels.equal_layers import of_equal_layers, of_equal_shapes
 from tinysplit.network.layers import Shape
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.conv import Conv
@@ -19,6 +21,12 @@ class Counting:
         """Return the MACs, and more."""
         self.computed += 1
         return layer.macc + more
+
+    @of_equal_shapes
+    def cost_of_shape(self, layer: Layer) -> int:
+        """Return the same without more."""
+        self.computed += 1
+        return layer.macc
 
 
 def test_layers_with_other_names_are_equal() -> None:
@@ -38,3 +46,14 @@ def test_other_shapes_and_arrays_are_not() -> None:
     assert costs.cost(larger) > costs.cost(layer)
     costs.cost(other)
     assert costs.computed == 3
+
+
+def test_trained_weights_do_not_count_where_costs_do_not_read_them() -> None:
+    layer, costs = NetworkBuilder("net", Shape(8, 8, 4)).conv(8, (3, 3)).graph().layers[0], Counting()
+    assert isinstance(layer, Conv)
+    other = replace(layer, weights=layer.weights.copy(), bias=layer.bias.copy())
+    assert costs.cost_of_shape(layer) == costs.cost_of_shape(other) == layer.macc
+    assert costs.computed == 1
+    wider = replace(layer, weights=np.zeros((8, 4, 3, 5), np.float32))
+    costs.cost_of_shape(wider)
+    assert costs.computed == 2

@@ -57,6 +57,13 @@ def test_large_flash_is_used(graph: Graph) -> None:
         assert choice.cycles(number, choice.kernel(number)) < 0.9 * choice.cycles(number, usual)
 
 
+def test_equal_choices_are_known_once(graph: Graph) -> None:
+    known = choice_on(graph).known
+    assert replace(choice_on(graph), index=1).known is known  # of a whole network, boards of one kind have the same
+    assert replace(choice_on(graph), widths=BitWidths.all(graph, 16)).known is not known
+    assert choice_on(graph, with_flash(needed_bytes(graph))).known is not known
+
+
 def test_the_layer_that_saves_most_cycles_a_byte_comes_first(graph: Graph) -> None:
     assert names(choice_on(graph, with_flash(needed_bytes(graph, 0, 2)))) == ["winograd", "dual_mac", "winograd"]
     assert names(choice_on(graph, with_flash(needed_bytes(graph, 0, 2) - 1))) == ["winograd", "dual_mac", "dual_mac"]

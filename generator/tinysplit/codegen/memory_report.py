@@ -7,7 +7,7 @@ from tinysplit.kernels.scheme import Scheme
 from tinysplit.memory.arena import NEAR_BEGIN
 from tinysplit.memory.constants_in_ram import Decrypted, PlacedConstants
 from tinysplit.memory.kernel_choice import KernelChoice
-from tinysplit.memory.layout import BufferId, readers_of
+from tinysplit.memory.layout import BufferId
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
@@ -103,5 +103,5 @@ def _overlaps(graph: Graph, widths: BitWidths, board_plan: BoardPlan, number: in
 
 
 def _reason_against(graph: Graph, number: int) -> str:
-    later = [reader for source in graph.predecessors[number] for reader in readers_of(graph, source) if reader > number]
+    later = [reader for source in graph.predecessors[number] for reader in graph.readers(source) if reader > number]
     return f"layer {min(later) + 1} also reads its input" if later else "the arena holds input and output side by side"

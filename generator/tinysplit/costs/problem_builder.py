@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import inf
+from typing import NamedTuple
 
 from tinysplit.boards.board import Board, check_baud
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
@@ -38,6 +39,8 @@ from tinysplit.split.problem import (
     Problem,
     check_currents,
 )
+
+_MOST_BOARDS = 32  # of which kernels are kept
 
 
 def make_problem(
@@ -170,38 +173,56 @@ def _board_kernels(
     def choose(board: Board, index: int) -> _BoardKernels:
         has_residents = settings.optimize is not Optimize.RAM and not settings.has_weights_file
         own = (table, graph, widths, board, settings.code_memory, index, has_residents)
-        choice = KernelChoice(*own, is_alone=len(boards) == 1)
-        return _BoardKernels(choice, settings, quantized)
+        choice = KernelChoice(*own, is_alone=len(boards) == 1).known
+        return _BoardKernels(choice, settings.optimize, settings.kernels, quantized)
 
     if graph.is_distributed:
         return [choose(board, index) for index, board in enumerate(boards)]
-    chosen = {board: choose(board, 0) for board in boards}
-    return [chosen[board] for board in boards]
+    return [_first(choose(board, 0)) for board in boards]
 
 
-@dataclass(frozen=True, eq=False)
+class _LayerOnBoard(NamedTuple):
+    """What a layer takes on a board, see `LayerCosts`."""
+
+    flash_bytes: int
+    ram_bytes: int
+    seconds: float
+    constants: ConstantsInRam
+
+
+@dataclass(frozen=True)
 class _BoardKernels:
     """The kernels of all layers on one board, and what they take."""
 
     choice: KernelChoice
-    settings: CostSettings
+    optimize: Optimize
+    named: tuple[tuple[int, str], ...]
     quantized: QuantizedGraph | None
+
+    @cached_property
+    def layers(self) -> Sequence[_LayerOnBoard]:
+        """What each layer takes."""
+        return tuple(
+            _LayerOnBoard(
+                self._flash_bytes(number), self._ram_bytes(number), self._seconds(number), self._constants(number)
+            )
+            for number in range(len(self.choice.graph.layers))
+        )
 
     @cached_property
     def kernels(self) -> Mapping[int, Kernel]:
         """The kernel of each layer."""
-        names = dict(self.settings.kernels)
-        numbers = self.choice.numbers
-        return {number: self.choice.kernel(number, self.settings.optimize, names.get(number)) for number in numbers}
+        names, choice = dict(self.named), self.choice
+        return {number: choice.kernel(number, self.optimize, names.get(number)) for number in choice.numbers}
 
     @cached_property
     def fused(self) -> Mapping[int, FusedCosts]:
         """See `fused_costs`."""
         choice = self.choice
-        on_core = (self.kernels, choice.board.device.core, self.settings.optimize)
+        on_core = (self.kernels, choice.board.device.core, self.optimize)
         return fused_costs(choice.table, choice.graph, choice.widths, *on_core)
 
-    def seconds(self, number: int) -> float:
+    def _seconds(self, number: int) -> float:
         """Return the time of a layer, infinite for a part of another board."""
         if number not in self.kernels:
             return inf
@@ -221,14 +242,14 @@ class _BoardKernels:
         """The board's clock."""
         return self.choice.board.clock.core_hz
 
-    def constants(self, number: int) -> ConstantsInRam:
+    def _constants(self, number: int) -> ConstantsInRam:
         """Return the copy of a layer's constants that `seconds` expects."""
         placed = self.choice.constants(number, self.kernels[number]) if number in self.kernels else None
         if not placed or not placed.is_copied:
             return ConstantsInRam(0, 0.0)
         return ConstantsInRam(placed.size_bytes, placed.saved_cycles / self.choice.board.clock.core_hz)
 
-    def ram_bytes(self, number: int) -> int:
+    def _ram_bytes(self, number: int) -> int:
         """Return the arena bytes while a layer runs alone."""
         if number not in self.kernels:
             return 0
@@ -236,7 +257,7 @@ class _BoardKernels:
             return self.choice.live_bytes(number, self.kernels[number])
         return layer_ram_bytes(self.choice.graph, number, self.choice.widths, self.kernels[number])
 
-    def flash_bytes(self, number: int) -> int:
+    def _flash_bytes(self, number: int) -> int:
         """Return the bytes of a layer's constants and code; for Optimize.RAM also those of its fastest kernel.
 
         The memory layout takes the fastest kernels that RAM allows.
@@ -244,9 +265,15 @@ class _BoardKernels:
         if number not in self.kernels:
             return 0
         kernels = [self.kernels[number]]
-        if self.settings.optimize is Optimize.RAM:
-            kernels.append(self.choice.kernel(number, name=dict(self.settings.kernels).get(number)))
+        if self.optimize is Optimize.RAM:
+            kernels.append(self.choice.kernel(number, name=dict(self.named).get(number)))
         return max(self.choice.flash_bytes(number, kernel) for kernel in kernels)
+
+
+@lru_cache(_MOST_BOARDS)
+def _first(kernels: _BoardKernels) -> _BoardKernels:
+    """Return the first of equal ones, with what it knows."""
+    return kernels
 
 
 def _fused_layers(layers: Sequence[LayerCosts], boards: Sequence[_BoardKernels]) -> tuple[FusedLayers, ...]:
@@ -262,14 +289,15 @@ def _fused_layers(layers: Sequence[LayerCosts], boards: Sequence[_BoardKernels])
 
 def _layer_costs(number: int, boards: Sequence[_BoardKernels]) -> LayerCosts:
     graph, widths = boards[0].choice.graph, boards[0].choice.widths
+    own = [board.layers[number] for board in boards]
     return LayerCosts(
         name=graph.layers[number].name,
-        flash_bytes=tuple(board.flash_bytes(number) for board in boards),
-        ram_bytes=tuple(board.ram_bytes(number) for board in boards),
+        flash_bytes=tuple(each.flash_bytes for each in own),
+        ram_bytes=tuple(each.ram_bytes for each in own),
         out_bytes=widths.size_bytes(graph, number),
-        seconds=tuple(board.seconds(number) for board in boards),
+        seconds=tuple(each.seconds for each in own),
         inputs=graph.predecessors[number],
-        constants=tuple(board.constants(number) for board in boards),
+        constants=tuple(each.constants for each in own),
     )
 
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tinysplit.kernels.code_parts import Code, usual_code
 from tinysplit.kernels.cost_table import Work, exact_average_work, exact_sum_parts, plain_work, pool_work
-from tinysplit.kernels.equal_layers import of_equal_layers
+from tinysplit.kernels.equal_layers import of_equal_layers, of_equal_shapes
 from tinysplit.kernels.in_place import Lead, elementwise_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads, step_loads, table_loads
 from tinysplit.kernels.row_order import RowOrder, usual_order
@@ -30,7 +30,8 @@ from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 BIAS_BYTES = 4
-_KEPT = frozenset({"scratch_bytes", "span_bytes", "weights_bytes", "expected_weights_bytes", "loads", "work"})
+_OF_SHAPES = frozenset({"scratch_bytes", "lead", "span_bytes"})  # what they return is kept
+_OF_LAYERS = frozenset({"weights_bytes", "expected_weights_bytes", "loads", "work"})
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class Kernel(ABC):
 
     `name` is also the name of the module, of the folder of its templates and of its entries in the cost table. `fits`,
     `scratch_bytes` and `lead` must not depend on the weights: splits are solved before the weights are quantized. What
-    the methods in `_KEPT` return is kept for layers that are equal but for their names.
+    they return is kept for all layers of a shape, and that of `_OF_LAYERS` for layers that are equal but for their
+    names.
     """
 
     name: ClassVar[str]
@@ -68,8 +70,9 @@ class Kernel(ABC):
     @override
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in _KEPT & vars(cls).keys():
-            setattr(cls, name, of_equal_layers(getattr(cls, name)))
+        for names, kept in ((_OF_SHAPES, of_equal_shapes), (_OF_LAYERS, of_equal_layers)):
+            for name in names & vars(cls).keys():
+                setattr(cls, name, kept(getattr(cls, name)))
 
     @abstractmethod
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
@@ -79,6 +82,7 @@ class Kernel(ABC):
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of RAM, a multiple of 4, that the kernel needs beside input and output while it runs."""
 
+    @of_equal_shapes
     def lead(self, layer: Layer, k: int, widths: Widths) -> Lead | None:
         """Return how far before input k the output must begin to share its memory; None if it must not share any.
 
@@ -93,7 +97,7 @@ class Kernel(ABC):
         """
         return usual_order(layer)
 
-    @of_equal_layers
+    @of_equal_shapes
     def span_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of the first input, the output in place as far as allowed, and the scratch buffer."""
         lead, in_bytes = self.lead(layer, 0, widths), layer.in_shape.size * widths.x // 8

@@ -1,4 +1,7 @@
-"""Costs of layers that are equal but for their names, as many parts of distributed networks are: computed once."""
+"""Costs of layers that are equal but for their names, as many parts of distributed networks are: computed once.
+
+What does not depend on trained weights either is computed once for all layers of a shape.
+"""
 
 from collections.abc import Callable, Hashable
 from dataclasses import fields
@@ -10,6 +13,7 @@ from typing_extensions import override
 from tinysplit.network.layers.base import Layer
 
 _NAMES = frozenset({"name", "inputs", "output"})  # of a layer: no costs depend on them
+_TRAINED = frozenset({"weights", "bias"})
 _MOST_LAYERS, _MOST_RESULTS = 1 << 14, 1 << 16  # that are kept, the latter of each function
 
 F = TypeVar("F", bound=Callable[..., Any])  # takes something, a layer, and whatever else, all hashable
@@ -31,12 +35,13 @@ class _Same:
 
 
 class _Equal:
-    """A layer, equal to others that have the same kind, shapes, settings and arrays."""
+    """A layer, equal to others that have the same kind, shapes, settings and arrays, or `trained` arrays of a shape."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, trained: frozenset[str]) -> None:
         self.layer = layer
-        values = (getattr(layer, each.name) for each in fields(layer) if each.name not in _NAMES)
-        own = (value if isinstance(value, Hashable) else _Same(value) for value in values)
+        values = {each.name: getattr(layer, each.name) for each in fields(layer) if each.name not in _NAMES}
+        values |= {name: values[name].shape for name in trained & values.keys()}
+        own = (value if isinstance(value, Hashable) else _Same(value) for value in values.values())
         self._key = (type(layer), len(layer.inputs), *own)
         self._hash = hash(self._key)
 
@@ -54,13 +59,21 @@ _equal = lru_cache(_MOST_LAYERS)(_Equal)
 
 def of_equal_layers(costs: F) -> F:
     """Keep what a method returns for equal layers."""
+    return _kept(costs, frozenset())
 
+
+def of_equal_shapes(costs: F) -> F:
+    """Keep what a method, which does not read trained weights, returns for layers that are equal but for these."""
+    return _kept(costs, _TRAINED)
+
+
+def _kept(costs: F, trained: frozenset[str]) -> F:
     @lru_cache(_MOST_RESULTS)
     def kept(owner: Any, equal: _Equal, *rest: Any) -> Any:  # noqa: ANN401 (whatever the method takes)
         return costs(owner, equal.layer, *rest)
 
     @wraps(costs)
     def of_layer(owner: Any, layer: Layer, *rest: Any) -> Any:  # noqa: ANN401
-        return kept(owner, _equal(layer), *rest)
+        return kept(owner, _equal(layer, trained), *rest)
 
     return cast("F", of_layer)

@@ -22,7 +22,7 @@ from tinysplit.kernels.dsp.lanes import Lanes
 from tinysplit.kernels.dsp.long_mac import LongMac
 from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.dsp.winograd import Winograd
-from tinysplit.kernels.equal_layers import of_equal_layers
+from tinysplit.kernels.equal_layers import of_equal_shapes
 from tinysplit.kernels.paired_gates import PairedGates
 from tinysplit.kernels.view import View
 from tinysplit.network.bit_widths import Widths
@@ -56,7 +56,7 @@ def candidates(layer: Layer, core: str, widths: Widths) -> tuple[Kernel, ...]:
     return _candidates(core, layer, widths)
 
 
-@of_equal_layers
+@of_equal_shapes
 def _candidates(core: str, layer: Layer, widths: Widths) -> tuple[Kernel, ...]:
     return tuple(kernel for kernel in KERNELS if kernel.fits(layer, core, widths))
 

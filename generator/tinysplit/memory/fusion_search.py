@@ -11,7 +11,7 @@ from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fused_rows import FusedRows
-from tinysplit.memory.layout import MOVE_CYCLES, Schedule, layer_ram_bytes, readers_of
+from tinysplit.memory.layout import MOVE_CYCLES, Schedule, layer_ram_bytes
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
@@ -55,7 +55,7 @@ def fused_costs(
     return {
         number: FusedCosts(*_pair_bytes(schedule, number, fused))
         for number, fused in search.useful()
-        if readers_of(graph, number) == [number + 1]
+        if graph.readers(number) == (number + 1,)
     }
 
 
@@ -95,7 +95,7 @@ class _FusionSearch:
 
     def fusions(self, number: int) -> Iterator[FusedRows]:
         """Yield the possible fusions of a layer with its consumer, the lowest tiles first."""
-        (reader,), layers = readers_of(self.schedule.graph, number), self.schedule.graph.layers
+        (reader,), layers = self.schedule.graph.readers(number), self.schedule.graph.layers
         for out_rows in range(1, layers[reader].out_shape.height // 2 + 1):
             fused = FusedRows.of(layers[number], layers[reader], out_rows)
             if not fused or not kernels_support(self.schedule, self.core, number, fused):
@@ -117,8 +117,7 @@ class _FusionSearch:
             (number, fused)
             for number, fused in fusions
             if any(
-                live_bytes(buffers, run_steps[each]) > least_bytes
-                for each in (number, *readers_of(schedule.graph, number))
+                live_bytes(buffers, run_steps[each]) > least_bytes for each in (number, *schedule.graph.readers(number))
             )
         ]
         if _with_fused(schedule, certain).fits(least_bytes):
@@ -133,7 +132,7 @@ class _FusionSearch:
     def _cycles(self, number: int, fused: FusedRows) -> tuple[float, float]:
         """Return the cycles of a producer and its consumer one after the other, and fused."""
         schedule, graph = self.schedule, self.schedule.graph
-        (reader,) = readers_of(graph, number)
+        (reader,) = graph.readers(number)
 
         def cycles(own: int, layer: Layer, calls: int = 1) -> float:
             widths = schedule.widths.of_layer(graph.layers[own])
@@ -146,14 +145,14 @@ class _FusionSearch:
 
 
 def _saves(schedule: Schedule, number: int, fused: FusedRows) -> bool:
-    layers = (number, *readers_of(schedule.graph, number))
+    layers = (number, *schedule.graph.readers(number))
     alone = (layer_ram_bytes(schedule.graph, each, schedule.widths, schedule.kernels[each]) for each in layers)
     return _pair_bytes(schedule, number, fused)[0] < max(alone)
 
 
 def _pair_bytes(schedule: Schedule, number: int, fused: FusedRows) -> tuple[int, int]:
     """Return the arena bytes of a producer and its consumer alone, and without what later layers read."""
-    graph, (reader,) = schedule.graph, readers_of(schedule.graph, number)
+    graph, (reader,) = schedule.graph, schedule.graph.readers(number)
     layers = (number, reader)
     runs = [PlanStep(StepKind.RUN, each, each) for each in layers]
     kept = [source for source in graph.predecessors[number] if graph.last_reader(source) > reader]
@@ -186,7 +185,7 @@ def smallest_subset(
 
 def kernels_support(schedule: Schedule, core: str, number: int, fused: FusedRows) -> bool:
     """Return whether the kernels chosen for a producer and its consumer can compute them a few rows at a time."""
-    (reader,), kernels = readers_of(schedule.graph, number), schedule.kernels
+    (reader,), kernels = schedule.graph.readers(number), schedule.kernels
     return kernels[number].suits_fused_rows and all(
         kernels[each].fits(layer, core, schedule.widths.of_layer(schedule.graph.layers[each]))
         for each, layer in ((number, fused.producer), (reader, fused.consumer))
@@ -201,7 +200,7 @@ def _producers(schedule: Schedule) -> Iterator[int]:
     """Yield the layers whose output is read by exactly one layer, of the same board, and is not sent."""
     sent = {step.tensor for step in schedule.steps if step.kind is StepKind.SEND}
     for number in schedule.kernels:
-        readers = readers_of(schedule.graph, number)
+        readers = schedule.graph.readers(number)
         if len(readers) == 1 and readers[0] in schedule.kernels and number not in sent:
             yield number
 
@@ -211,7 +210,7 @@ def _disjoint(schedule: Schedule, fusions: Sequence[Fusion]) -> list[Fusion]:
     taken: set[int] = set()
     disjoint = []
     for number, fused in sorted(fusions, key=lambda fusion: -schedule.widths.size_bytes(schedule.graph, fusion[0])):
-        layers = {number, *readers_of(schedule.graph, number)}
+        layers = {number, *schedule.graph.readers(number)}
         if not layers & taken:
             taken |= layers
             disjoint.append((number, fused))

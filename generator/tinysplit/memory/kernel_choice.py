@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, starmap
 from math import inf
 from typing import NamedTuple, Self
@@ -31,6 +31,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 
 LINKS_BYTES = 4096  # RAM that drivers and buffers of links may take
+_MOST_CHOICES = 32  # that are kept
 
 
 class _Saving(NamedTuple):
@@ -65,15 +66,20 @@ class KernelChoice:
     start of the program. The board `is_alone` if no other one can have some of the layers.
     """
 
-    table: CycleTable = field(repr=False)
+    table: CycleTable = field(repr=False, hash=False)
     graph: Graph
-    widths: BitWidths
+    widths: BitWidths = field(hash=False)
     board: Board
     code_memory: CodeMemory | None = None
     index: int = 0
     has_residents: bool = True
     is_alone: bool = False
     _live_bytes: dict[tuple[int, str], int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def known(self) -> "KernelChoice":
+        """The first of equal choices, with what it has found: all problems and plans of a whole network share it."""
+        return self if self.graph.is_distributed else _first(replace(self, index=0))
 
     @cached_property
     def numbers(self) -> Sequence[int]:
@@ -457,3 +463,8 @@ class KernelChoice:
         """The bytes of RAM that an arena may have."""
         firmware = self.table.firmware[self.board.device.family]
         return self.board.largest_arena_bytes(firmware.ram_bytes)
+
+
+@lru_cache(_MOST_CHOICES)
+def _first(choice: KernelChoice) -> KernelChoice:
+    return choice

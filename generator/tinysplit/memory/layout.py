@@ -90,7 +90,7 @@ class BoardMemory:
 
     def consumer(self, graph: Graph, producer: int) -> int:
         """Return the layer with which producer `producer` is fused."""
-        return readers_of(graph, producer)[0]
+        return graph.readers(producer)[0]
 
     def producer(self, graph: Graph, consumer: int) -> int | None:
         """Return the producer with which a layer is fused, in whose step it runs; None for a step of its own."""
@@ -202,7 +202,7 @@ class Schedule:
     @cached_property
     def _producers(self) -> Mapping[int, int]:
         """The producer of every fused consumer."""
-        return {readers_of(self.graph, producer)[0]: producer for producer in self.fused}
+        return {self.graph.readers(producer)[0]: producer for producer in self.fused}
 
     @cached_property
     def run_steps(self) -> Mapping[int, int]:
@@ -376,8 +376,3 @@ def layer_leads(graph: Graph, widths: BitWidths, number: int, kernel: Kernel) ->
         source: Lead(max(lead.least_bytes for lead in own), lcm(*(lead.unit_bytes for lead in own)))
         for source, own in leads.items()
     }
-
-
-def readers_of(graph: Graph, source: int) -> list[int]:
-    """Return the indices of the layers that read a tensor."""
-    return [number for number, reads in enumerate(graph.predecessors) if source in reads]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from tinysplit.boards.board import Board
@@ -15,6 +16,7 @@ from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 
+_MOST_PLANS = 32  # of boards that are kept
 NO_NAMES: Mapping[int, str] = MappingProxyType({})
 
 
@@ -40,13 +42,26 @@ def plan_memory(
     Optimize.RAM, wherever that makes it smaller. For Optimize.RAM, kernels with less scratch memory are used in place
     of faster ones where that makes the arena smaller.
     """
+    choice = KernelChoice(table, graph, widths, board, index=index, is_alone=is_alone).known
+    return _planned(choice, tuple(steps), ram_bytes, optimize, tuple(named.items()))
+
+
+@lru_cache(_MOST_PLANS)
+def _planned(
+    choice: KernelChoice,
+    steps: Sequence[PlanStep],
+    ram_bytes: int,
+    optimize: Optimize,
+    named: Sequence[tuple[int, str]],
+) -> BoardMemory:
+    """Return the layout; the same one for equal plans, which a split and its reasons make several times."""
+    names, core = dict(named), choice.board.device.core
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    choice, core = KernelChoice(table, graph, widths, board, index=index, is_alone=is_alone), board.device.core
-    kernels = {number: choice.kernel(number, optimize, named.get(number)) for number in runs}
-    separate = Schedule(graph, widths, steps, kernels)
-    schedule = separate if graph.is_distributed else fuse_layers(table, separate, core, optimize)
+    kernels = {number: choice.kernel(number, optimize, names.get(number)) for number in runs}
+    separate = Schedule(choice.graph, choice.widths, steps, kernels)
+    schedule = separate if choice.graph.is_distributed else fuse_layers(choice.table, separate, core, optimize)
     if optimize is Optimize.RAM:
-        schedule, separate = (_with_fast_kernels(each, choice, named) for each in (schedule, separate))
+        schedule, separate = (_with_fast_kernels(each, choice, names) for each in (schedule, separate))
         ram_bytes = 0
     if schedule.size_bytes <= ram_bytes:
         return schedule.memory()

@@ -156,10 +156,13 @@ class Graph:
 
     def format_source(self, value: str) -> str:
         """Return the value whose format a value has: that of the inputs of layers that keep it, as pools do."""
-        kept = {layer.output: layer.inputs[0] for layer in self.layers if layer.keeps_format}
-        while value in kept:
-            value = kept[value]
+        while value in self._kept_formats:
+            value = self._kept_formats[value]
         return value
+
+    @cached_property
+    def _kept_formats(self) -> Mapping[str, str]:
+        return {layer.output: layer.inputs[0] for layer in self.layers if layer.keeps_format}
 
     def of_one_width(self, name: str) -> frozenset[str]:
         """Return the values with the width of a value: it, those that have its format, and those beside it."""
@@ -182,13 +185,21 @@ class Graph:
             groups |= dict.fromkeys(joined, joined)
         return groups
 
-    def last_reader(self, source: int) -> int:
-        """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
-        return self._last_readers.get(source, NETWORK_INPUT)
+    def readers(self, source: int) -> tuple[int, ...]:
+        """Return the layers that read a tensor, in their order."""
+        return self._readers.get(source, ())
 
     @cached_property
-    def _last_readers(self) -> Mapping[int, int]:
-        return {source: index for index, read in enumerate(self.predecessors) for source in read}
+    def _readers(self) -> Mapping[int, tuple[int, ...]]:
+        found: dict[int, list[int]] = {}
+        for number, read in enumerate(self.predecessors):
+            for source in dict.fromkeys(read):
+                found.setdefault(source, []).append(number)
+        return {source: tuple(readers) for source, readers in found.items()}
+
+    def last_reader(self, source: int) -> int:
+        """Return the index of the last layer that reads the output of layer `source`, -1 for one that none reads."""
+        return self._readers[source][-1] if source in self._readers else NETWORK_INPUT
 
     @cached_property
     def peak_size(self) -> int:

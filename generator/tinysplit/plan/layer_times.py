@@ -38,7 +38,7 @@ def _more_cycles(
     kernel, own, calls = memory.kernels[number], memory.layer(graph, number), memory.calls(graph, number)
     usual = kernel
     if board.optimize is Optimize.RAM:  # the memory layout takes the fastest kernels that the RAM allows
-        choice = KernelChoice(table, graph, widths, board.board, index=board.index)
+        choice = KernelChoice(table, graph, widths, board.board, index=board.index).known
         usual = choice.kernel(number, board.optimize, board.named.get(number))
     moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves if move.step == step)
     moving_cycles = moved_bytes / WORD_BYTES * MOVE_CYCLES

@@ -65,7 +65,7 @@ class BoardPlan:
     def kernel_choice(self, graph: Graph, widths: BitWidths) -> KernelChoice:
         """Return the choice of kernels of the board's layers."""
         own = (self.table, graph, widths, self.board, self.code.memory, self.index)
-        return KernelChoice(*own, is_alone=self.is_alone)
+        return KernelChoice(*own, is_alone=self.is_alone).known
 
     @property
     def arena(self) -> Arena[BufferId]:
@@ -314,7 +314,8 @@ def _with_near_buffers(plan: BoardPlan, graph: Graph, widths: BitWidths, limits:
 def _with_code(plan: BoardPlan, graph: Graph, widths: BitWidths, requested: CodeMemory | None) -> BoardPlan:
     """Return the plan with the places of constants and code of the layers, in what arena, links and buffers leave."""
     board = plan.board
-    choice, kernels = plan.kernel_choice(graph, widths), plan.memory.kernels
+    choice = KernelChoice(plan.table, graph, widths, board, index=plan.index, is_alone=plan.is_alone).known
+    kernels = plan.memory.kernels
     title = board_title(plan.number, board.name)
     waits = {number: choice.code_waits(number, kernel) for number, kernel in kernels.items()}
     code = place_code(board, choice.code_bytes(kernels), waits, plan.data_bytes, requested, title)

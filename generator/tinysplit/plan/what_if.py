@@ -34,7 +34,7 @@ def faster_with(
     another = (*boards, boards[-1])
     changes: list[tuple[str, Callable[[], float]]] = [(f"another {boards[-1].name}", lambda: best_on(another))]
     if not split.copies:
-        larger = [_with_flash(board) for board in boards]
+        larger = [_with_flash(board) if number in split.assignment else board for number, board in enumerate(boards)]
         changes = [(f"{TIMES} times the flash", lambda: value_of(larger, settings)), *changes]
     if split.cuts:
         changes = [(f"links at {TIMES * max(bauds)} baud", lambda: value_of(boards, faster)), *changes]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.common.units import PERCENT
+from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.float_reference import run_float_values
 from tinysplit.network.graph import Graph
 from tinysplit.network.integer_reference import CHUNK, LayerStates, quantize_input, run_layers
@@ -174,9 +175,12 @@ def before_what(kind: str) -> str:
     return f" before the {kind.replace('_', ' ')}" if kind else ""
 
 
-def noise_power(quantized: QuantizedGraph, floats: FloatScores) -> float:
-    """Return the squared errors of a network in fixed point before a softmax over the values, of all outputs."""
-    found = _scores(quantized, floats.samples.x)
+def noise_power(quantized: QuantizedGraph, values: Mapping[int, IntArray], floats: FloatScores) -> float:
+    """Return the squared errors before a softmax over the values, of all outputs.
+
+    `values` are the integers of all layers of a network in fixed point, on the samples of `floats`.
+    """
+    found = _scores_of(quantized, values)
     return sum(
         float(((found[name] - own) ** 2).sum()) / (float((own**2).sum()) or 1.0) for name, own in floats.scores.items()
     )
@@ -184,18 +188,24 @@ def noise_power(quantized: QuantizedGraph, floats: FloatScores) -> float:
 
 def _scores(quantized: QuantizedGraph, x: NDArray[np.float32]) -> Scores:
     """Return the dequantized values before a softmax, in ONNX's order."""
-    layers = scores_layers(quantized.graph)
-    parts: dict[str, list[NDArray[np.float64]]] = {name: [] for name in layers}
+    parts: dict[str, list[NDArray[np.float64]]] = {output.name: [] for output in quantized.graph.outputs}
     states = LayerStates()
     for start in range(0, len(x), CHUNK):
         values = list(run_layers(quantized, quantize_input(quantized, x[start : start + CHUNK]), states))
-        for output in quantized.graph.outputs:
-            index = layers[output.name]
-            integers = values[index].reshape(len(values[index]), -1)
-            if integers.shape[1] == output.order.size:
-                integers = integers[:, output.order]
-            parts[output.name].append(quantized.layers[index].formats.y.dequantize(integers))
+        for name, own in _scores_of(quantized, dict(enumerate(values))).items():
+            parts[name].append(own)
     return {name: np.concatenate(own) for name, own in parts.items()}
+
+
+def _scores_of(quantized: QuantizedGraph, values: Mapping[int, IntArray]) -> Scores:
+    layers, found = scores_layers(quantized.graph), {}
+    for output in quantized.graph.outputs:
+        index = layers[output.name]
+        integers = values[index].reshape(len(values[index]), -1)
+        if integers.shape[1] == output.order.size:
+            integers = integers[:, output.order]
+        found[output.name] = quantized.layers[index].formats.y.dequantize(integers)
+    return found
 
 
 def _top1(scores: NDArray[np.float64], labels: Labels | None) -> float | None:

@@ -18,12 +18,13 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.samples import Samples
-from tinysplit.quantize.accuracy import FloatScores, noise_power
-from tinysplit.quantize.calibrated_parameters import LayerRun, calibrate_parameters
-from tinysplit.quantize.choose_formats import choose_formats, keep_structure, quantize, widest
+from tinysplit.quantize.accuracy import FloatScores
+from tinysplit.quantize.calibrated_parameters import calibrate_parameters
+from tinysplit.quantize.choose_formats import keep_structure, quantize, quantize_alike, widest
 from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.scale_search import NoiseParts, ScaleChoice, TimeLimit, search_scales
 from tinysplit.quantize.statistics import Range, Statistics, value_statistics
+from tinysplit.quantize.trial_runs import TrialRuns
 from tinysplit.quantize.value_scales import NO_FREEDOM, Freedom, ValueScales
 
 MOST_TRIED = 16  # samples on which formats are compared
@@ -73,8 +74,7 @@ class Calibration:
     def _nearest(self, widths: BitWidths, freedom: Freedom = NO_FREEDOM) -> QuantizedGraph:
         best = self._value_scales.formats(freedom)
         in_8_bits = {name: values for name, values in best.items() if widths.values[name] == values.bits}
-        formats = choose_formats(self.graph, self._ranges(widths), widths, in_8_bits, self._fitted)
-        return quantize(self.graph, formats, widest(formats))
+        return quantize_alike(self.graph, self._ranges(widths), widths, in_8_bits, self._fitted)
 
     def best(self, widths: BitWidths) -> QuantizedGraph:
         """Return the network with calibrated weight rounding and bias correction, where weights have few bits.
@@ -83,11 +83,11 @@ class Calibration:
         """
         if self._in_16_bits is not None and widths == BitWidths.of(self.graph, LONG_BITS):
             return self._in_16_bits
-        return self._calibrated(self.nearest(widths), self.samples)
+        return self._calibrated(self.nearest(widths))
 
-    def _calibrated(self, nearest: QuantizedGraph, samples: Samples, exact: LayerRun | None = None) -> QuantizedGraph:
+    def _calibrated(self, nearest: QuantizedGraph) -> QuantizedGraph:
         reference = self._in_16_bits
-        return nearest if reference is None else calibrate_parameters(nearest, reference, samples.x, exact)
+        return nearest if reference is None else calibrate_parameters(nearest, reference, self.samples.x)
 
     def in_structure(self, formats: Sequence[LayerFormats]) -> QuantizedGraph:
         """Return the network in the formats of another one, with other scales of weights; else as `best`.
@@ -95,7 +95,7 @@ class Calibration:
         The errors are those of `keep_structure`.
         """
         nearest = quantize(self.graph, keep_structure(self.graph, formats), widest(formats))
-        return self._calibrated(nearest, self.samples)
+        return self._calibrated(nearest)
 
     @cached_property
     def float_scores(self) -> FloatScores:
@@ -108,19 +108,18 @@ class Calibration:
 
         Raises InputError where no formats keep a layer's accumulators in 32 bits.
         """
-        options = [] if self.graph.qdq_formats else list(self._value_scales.options())
-        if self.limit.percent == 0 or not options or self._in_16_bits is None:
+        is_free = self.limit.percent != 0 and not self.graph.qdq_formats
+        options = list(self._value_scales.options()) if is_free else []
+        if not options or self._in_16_bits is None:
             return ScaleChoice()
         few = self.samples.spread(MOST_TRIED)
-        floats = FloatScores.of(self.graph, self.model, few)
+        runs = TrialRuns(self._in_16_bits, FloatScores.of(self.graph, self.model, few))
         short, long = (BitWidths.of(self.graph, bits) for bits in (SHORT_BITS, LONG_BITS))
-        exact = LayerRun(self._in_16_bits, few.x, is_kept=True)
         usual = self._nearest(short).formats
         sources = dict.fromkeys(map(self.graph.format_source, self.graph.value_names))
 
         def noise(freedom: Freedom, values: BitWidths, weights: BitWidths) -> float:
-            nearest = self._nearest(replace(values, weights=weights.weights), freedom)
-            return noise_power(self._calibrated(nearest, few, exact), floats)
+            return runs.noise(self._nearest(replace(values, weights=weights.weights), freedom))
 
         of_weights = noise(NO_FREEDOM, long, short)
         of_values = {name: noise(NO_FREEDOM, long.with_value(self.graph, name, SHORT_BITS), long) for name in sources}

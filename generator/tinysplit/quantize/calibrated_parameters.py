@@ -26,29 +26,24 @@ MOST_SAMPLES = 128
 MOST_COVARIANCES = 4608  # weights of a channel: the covariances take 170 MB; of more weights, the nearest integers stay
 
 
-def calibrate_parameters(
-    quantized: QuantizedGraph, reference: QuantizedGraph | None, x: FloatArray, exact: "LayerRun | None" = None
-) -> QuantizedGraph:
+def calibrate_parameters(quantized: QuantizedGraph, reference: QuantizedGraph | None, x: FloatArray) -> QuantizedGraph:
     """Return `quantized` with calibrated weights and biases for samples `x` (N x sample_shape). Formats stay.
 
     `reference` is the same network in more bits. Without one, the network is its own reference: what a layer reads
     counts as exact, and only layers whose 16-bit weights are left 8 bits or fewer change. A network that came quantized
-    stays as it is, and so do weights that came as integers. `exact` is a run of the reference on the samples that keeps
-    its values.
+    stays as it is, and so do weights that came as integers.
     """
     graph = quantized.graph
     if graph.qdq_formats or (reference is None and not any(map(few_weight_bits, quantized.layers))):
         return quantized
     integers = LayerRun(quantized, x)
-    exact = exact or (integers if reference is None else LayerRun(reference, x))
+    exact = integers if reference is None else LayerRun(reference, x)
     layers = []
     for index, layer in enumerate(quantized.layers):
         model = layer if reference is None else reference.layers[index]
         better = layer
         if reference is not None or few_weight_bits(layer):
-            keeps_weights = layer.layer.qdq_scales is not None
-            inputs = integers.inputs(index)[0], exact.inputs(index)[0]
-            better = _calibrated(layer, *inputs, model.formats.x, keeps_weights=keeps_weights)
+            better = calibrated_layer(layer, integers.inputs(index)[0], exact.inputs(index)[0], model.formats.x)
         layers.append(better)
         integers.step(index, better)
         if exact is not integers:
@@ -57,12 +52,11 @@ def calibrate_parameters(
 
 
 class LayerRun:
-    """Execution layer by layer: the tensors that later layers read, or all if it `is_kept`, for the first samples."""
+    """Execution layer by layer, for the first samples: the tensors that later layers read."""
 
-    def __init__(self, quantized: QuantizedGraph, x: FloatArray, *, is_kept: bool = False) -> None:
+    def __init__(self, quantized: QuantizedGraph, x: FloatArray) -> None:
         self.graph = quantized.graph
         self.values = {NETWORK_INPUT: quantize_input(quantized, x[:MOST_SAMPLES])}
-        self._is_kept = is_kept
 
     def inputs(self, index: int) -> list[IntArray]:
         """Return the integer inputs of layer `index` (N x H x W x C each)."""
@@ -71,9 +65,7 @@ class LayerRun:
         return [value.reshape(len(value), *shape) for value, shape in zip(read, shapes, strict=True)]
 
     def step(self, index: int, layer: QuantizedLayer) -> None:
-        """Compute a layer, unless its output is kept, and delete tensors that no later layer reads."""
-        if index in self.values:
-            return
+        """Compute a layer, and delete tensors that no later layer reads."""
         inputs = self.inputs(index)
         states = LayerStates()
         parts = (
@@ -81,17 +73,11 @@ class LayerRun:
             for start in range(0, len(inputs[0]), CHUNK)
         )
         self.values[index] = np.concatenate(list(parts))
-        if not self._is_kept:
-            self.values = {source: v for source, v in self.values.items() if self.graph.last_reader(source) > index}
+        self.values = {source: v for source, v in self.values.items() if self.graph.last_reader(source) > index}
 
 
-def _calibrated(
-    quantized: QuantizedLayer,
-    inputs: IntArray,
-    exact_inputs: IntArray,
-    exact_format: ValueFormat,
-    *,
-    keeps_weights: bool,
+def calibrated_layer(
+    quantized: QuantizedLayer, inputs: IntArray, exact_inputs: IntArray, exact_format: ValueFormat
 ) -> QuantizedLayer:
     """Return a layer with calibrated weights and bias for its inputs `inputs`, which should be `exact_inputs`.
 
@@ -104,7 +90,7 @@ def _calibrated(
     weights = layer.by_channel(layer.weights).astype(np.float64) / scales
     rounded = layer.by_channel(quantized.parameters.weights).astype(np.float64)
     is_short = quantized.parameters.weights.itemsize * 8 <= WEIGHT_BITS or few_weight_bits(quantized) > 0
-    if keeps_weights or not is_short or weights.shape[1] > MOST_COVARIANCES:
+    if layer.qdq_scales is not None or not is_short or weights.shape[1] > MOST_COVARIANCES:
         means = input_means(layer, inputs, formats.x.zero_point)
     else:
         moments = InputMoments.of(layer, inputs, formats.x.zero_point)

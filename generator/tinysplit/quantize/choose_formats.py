@@ -32,23 +32,51 @@ def choose_formats(
     ranges: Mapping[str, tuple[float, float]],
     bits: int | BitWidths,
     chosen_before: Mapping[str, ValueFormat] | None = None,
-    fitted: dict[object, QuantizedLayer] | None = None,
 ) -> tuple[LayerFormats, ...]:
     """Return the formats of every layer for `bits` (8 or 16) in values and weights, or in mixed precision.
 
     `ranges` holds minimum and maximum of the network's input and of every layer's `output`, by ONNX value name; values
-    get the Q formats that hold them, except those with a format in `chosen_before`. Layers between the same formats are
-    looked up in `fitted`, which gets them.
+    get the Q formats that hold them, except those with a format in `chosen_before`.
     Raises InputError where a range is missing or not finite, and where no format, or not that of a QDQ network, keeps a
     layer's sums in 32 bits.
     """
+    return tuple(layer.formats for layer in _chosen(graph, ranges, bits, chosen_before or {}, {}))
+
+
+def quantize_alike(
+    graph: Graph,
+    ranges: Mapping[str, tuple[float, float]],
+    widths: BitWidths,
+    chosen_before: Mapping[str, ValueFormat],
+    fitted: dict[object, QuantizedLayer],
+) -> QuantizedGraph:
+    """Return the network in the formats of `choose_formats`: layers between the same formats are those in `fitted`.
+
+    New ones are added to it. The errors are those of `choose_formats` and `quantize`.
+    """
+    layers = _chosen(graph, ranges, widths, chosen_before, fitted)
+    bits = widest([layer.formats for layer in layers])
+    values = {graph.input_name: layers[0].formats.x}
+    for own in layers:
+        _check_formats(own.layer, own.formats, [values[name] for name in own.layer.inputs], bits)
+        values[own.layer.output] = own.formats.y
+    return QuantizedGraph(graph, bits, layers)
+
+
+def _chosen(
+    graph: Graph,
+    ranges: Mapping[str, tuple[float, float]],
+    bits: int | BitWidths,
+    chosen_before: Mapping[str, ValueFormat],
+    fitted: dict[object, QuantizedLayer],
+) -> tuple[QuantizedLayer, ...]:
+    """Return the layers in the formats of `choose_formats`."""
     widths = BitWidths.of(graph, bits)
     in_file = {name: graph.qdq_formats[own] for name, own in graph.onnx_values.items() if own in graph.qdq_formats}
-    wanted = _wanted_formats(graph, ranges, widths, {**(chosen_before or {}), **in_file})
+    wanted = _wanted_formats(graph, ranges, widths, {**chosen_before, **in_file})
     x = wanted[graph.input_name]
     values: dict[str, ValueFormat] = {graph.input_name: x}
     bounds = {graph.input_name: (x.low, x.high)}
-    fitted = {} if fitted is None else fitted
     chosen = []
     for layer in graph.layers:
         inputs, input_bounds = [values[name] for name in layer.inputs], [bounds[name] for name in layer.inputs]
@@ -61,7 +89,7 @@ def choose_formats(
         quantized = fitted[key]
         if is_in_file and not isinstance(layer, Softmax):
             _check_kept(layer, y, quantized.formats.y)
-        chosen.append(quantized.formats)
+        chosen.append(quantized)
         values[layer.output] = quantized.formats.y
         bounds[layer.output] = _output_bounds(quantized)
     return tuple(chosen)

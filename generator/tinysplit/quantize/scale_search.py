@@ -8,7 +8,7 @@ the predicted cycles of all layers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from tinysplit.boards.board import Board
@@ -17,9 +17,9 @@ from tinysplit.common.units import PERCENT
 from tinysplit.kernels.cost_table import CycleTable, shipped_table
 from tinysplit.kernels.cycle_prediction import kernel_cycles
 from tinysplit.kernels.selection import choose
-from tinysplit.network.bit_widths import BitWidths
+from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.fixed_point.formats import ValueFormat
-from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.statistics import decibels
 from tinysplit.quantize.value_scales import NO_FREEDOM, Freedom
@@ -37,6 +37,7 @@ class TimeLimit:
     table: CycleTable
     cores: tuple[str, ...]
     percent: float = USUAL_MAX_TIME_INCREASE
+    _known: dict[tuple[str, QuantizedLayer], float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def usual(cls, percent: float = USUAL_MAX_TIME_INCREASE) -> Self:
@@ -54,12 +55,15 @@ class TimeLimit:
 
     def _on(self, core: str, quantized: QuantizedGraph) -> float:
         widths = BitWidths.of_quantized(quantized)
-        total = 0.0
-        for layer, own in zip(quantized.graph.layers, quantized.layers, strict=True):
-            of_layer = widths.of_layer(layer)
-            kernel = choose(self.table, layer, core, of_layer)
-            total += kernel_cycles(self.table, layer, core, of_layer, kernel, quantized=own)
-        return total
+        return sum(self._of_layer(core, own, widths.of_layer(own.layer)) for own in quantized.layers)
+
+    def _of_layer(self, core: str, own: QuantizedLayer, widths: Widths) -> float:
+        """Return the cycles of a layer, of each layer once."""
+        key = core, own
+        if key not in self._known:
+            kernel = choose(self.table, own.layer, core, widths)
+            self._known[key] = kernel_cycles(self.table, own.layer, core, widths, kernel, quantized=own)
+        return self._known[key]
 
 
 @dataclass(frozen=True)

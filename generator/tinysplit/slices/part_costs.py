@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,11 +48,27 @@ class PartCosts:
     settings: CostSettings
     widths: BitWidths
     _known: dict[Hashable, PartCost] = field(default_factory=dict)
+    _known_parts: dict[Hashable, PartCost] = field(default_factory=dict)  # of layers of one shape
 
     def of(self, number: int, board: int, axis: SliceAxis, part: range) -> PartCost:
         """Return the cost of a range of a layer's output rows or channels; without any, nothing."""
         if not part:
             return NOTHING
+        key = (self._shapes[number], self.boards[board].name, axis, part)
+        if key not in self._known_parts:
+            self._known_parts[key] = self._of_part(number, board, axis, part)
+        return self._known_parts[key]
+
+    @cached_property
+    def _shapes(self) -> Sequence[int]:
+        """A number for each layer that layers of other shapes or widths have not."""
+        graph, numbers = self.graph, dict[Hashable, int]()
+        return [
+            numbers.setdefault((_shape_of(layer), self.widths.of_layer(layer), has_rows(graph, number)), number)
+            for number, layer in enumerate(graph.layers)
+        ]
+
+    def _of_part(self, number: int, board: int, axis: SliceAxis, part: range) -> PartCost:
         layer = self.graph.layers[number]
         if axis is SliceAxis.CHANNELS:
             layer = slice_of(layer, part)

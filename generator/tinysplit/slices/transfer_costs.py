@@ -1,7 +1,7 @@
 """What tensors of any size take between boards with given links: routes over relays, line and CPUs."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import permutations
 from math import inf
@@ -42,27 +42,28 @@ class TransferCosts(NamedTuple):
 
 @dataclass(frozen=True)
 class LinkCosts:
-    """Costs over the links that `settings` leave; a relay receives all of a tensor before it sends it on."""
+    """Costs over the links that `settings` leave; a relay receives all of a tensor before it sends it on.
+
+    Those of each size are computed once.
+    """
 
     table: CycleTable
     boards: Sequence[Board]
     settings: CostSettings
+    _known: dict[int, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def of(self, n_bytes: Integers) -> TransferCosts:
         """Return what tensors of `n_bytes` (..., a, b) take; 0 bytes are not sent."""
         n_boards = len(self.boards)
         sizes, where = np.unique(n_bytes, return_inverse=True)
         where = where.reshape(n_bytes.shape)
-        parts = self._parts(sizes)
+        by_size = self._over_routes([int(size) for size in sizes])
         arrival_s = np.full(n_bytes.shape, -inf)
         taking_s = np.zeros(n_bytes.shape)
         cpu_s = np.zeros((2, *n_bytes.shape[:-1]))
         relaying: list[Relaying] = []
         for a, b in permutations(range(n_boards), 2):
-            costs = np.array(
-                [self._over_route(a, b, number, parts) if size else self._nothing for number, size in enumerate(sizes)]
-            )
-            own = costs[where[..., a, b]]
+            own = by_size[where[..., a, b], a, b]
             arrival_s[..., a, b], taking_s[..., a, b] = own[..., _THERE, b], own[..., _RECEIVING, b]
             cpu_s += np.moveaxis(own[..., _SENDING:, :], -2, 0)
             relays = (hop.sender for hop in self._routes[a][b][1:])
@@ -70,6 +71,23 @@ class LinkCosts:
                 Relaying(a, b, relay, own[..., _THERE, relay] + own[..., _RECEIVING, relay]) for relay in relays
             ]
         return TransferCosts(arrival_s, taking_s, cpu_s[0], cpu_s[1], tuple(relaying))
+
+    def _over_routes(self, sizes: Sequence[int]) -> Floats:
+        """Return what tensors of some sizes take by [size][a][b]: see `_over_route`."""
+        unknown = [size for size in sizes if size not in self._known]
+        if unknown:
+            self._known.update(zip(unknown, self._computed(unknown), strict=True))
+        return np.stack([self._known[size] for size in sizes])
+
+    def _computed(self, sizes: Sequence[int]) -> Floats:
+        """Return the same, computed."""
+        parts, n_boards = self._parts(sizes), len(self.boards)
+        costs = np.broadcast_to(self._nothing, (len(sizes), n_boards, n_boards, *self._nothing.shape)).copy()
+        for a, b in permutations(range(n_boards), 2):
+            for number, size in enumerate(sizes):
+                if size:
+                    costs[number, a, b] = self._over_route(a, b, number, parts)
+        return costs
 
     @property
     def _nothing(self) -> Floats:
@@ -89,9 +107,9 @@ class LinkCosts:
             receiving[hop.receiver] += parts.receive_s[tensor][hop.receiver]
         return costs
 
-    def _parts(self, sizes: Iterable[int]) -> Handoff:
+    def _parts(self, out_bytes: Sequence[int]) -> Handoff:
         """Return what tensors of these sizes take from direct links and from CPUs."""
-        settings, out_bytes = self.settings, [int(size) for size in sizes]
+        settings = self.settings
         host_baud = settings.host_baud_on(self.boards)
         over_links = (settings.link_settings_on(self.boards), settings.bits_per_byte, host_baud)
         return handoff_of(self.table, out_bytes, 0, self.boards, *over_links)
