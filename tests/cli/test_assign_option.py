@@ -83,7 +83,7 @@ def test_an_edited_file_is_generated_with_its_own_cuts(tmp_path: Path) -> None:
     path.write_text(json.dumps(split | {"assignment": [1, 1, 1, 1, 2, 2, 2]}))
     project = json.loads(run("generate", MODEL, "--split", str(path), "-s", CALIBRATION, "-o", str(out), "--json"))
     assert [layer["board"] for layer in project["layers"]] == [1, 1, 1, 1, 2, 2, 2]
-    assert [cut["payload_bytes"] for cut in project["cuts"]] == [800]
+    assert [cut["payload_bytes"] for cut in project["cuts"]] == [512]
     written = json.loads((out / "split.json").read_text())
     assert [cut["payload_bytes"] for cut in written["cuts"]] == [800]
     assert written["figures"]["T"] > split["figures"]["T"]
