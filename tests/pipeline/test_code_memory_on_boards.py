@@ -14,7 +14,7 @@ from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
 from tinysplit.build.folder import build_folder as build_by_platformio
-from tinysplit.common.choices import Slices
+from tinysplit.common.choices import Optimize, Slices
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
@@ -27,8 +27,10 @@ QUIET = Console(quiet=True)
 L4PLUS, L4, F4 = "nucleo_l4r5zi", "nucleo_l433rc_p", "nucleo_f401re"
 
 
-def generated(out: Path, *boards: str, code_memory: CodeMemory | None = None) -> Project:
-    settings = CostSettings(use_all=True, code_memory=code_memory)
+def generated(
+    out: Path, *boards: str, code_memory: CodeMemory | None = None, optimize: Optimize = Optimize.CYCLES
+) -> Project:
+    settings = CostSettings(use_all=True, code_memory=code_memory, optimize=optimize)
     context = Context.load(MODEL, boards, settings, QUIET)
     split = pipeline.describe_split(context, pipeline.split_network(context, Search(slices=Slices.NONE)))
     return pipeline.generate_folder(context, split, CALIBRATION, out)
@@ -62,7 +64,7 @@ def test_code_in_ram_counts_in_flash_and_in_ram(tmp_path: Path) -> None:
     sizes = {}
     for memory in CodeMemory:
         out = tmp_path / memory
-        project = generated(out, L4, code_memory=memory)
+        project = generated(out, L4, code_memory=memory, optimize=Optimize.RAM)  # no constants in RAM from the start
         assert project.boards[0].code_memory is memory
         assert project.boards[0].code_memory_reason == "requested"
         (built,) = build_folder(project, out).boards
