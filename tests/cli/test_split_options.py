@@ -14,6 +14,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.cli.app import app
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.removal.cropped_maps import cropped
 from tinysplit.onnx_import import import_model
 from tinysplit.project.split_file import read_split
 from tinysplit.split import solve as solve_module
@@ -90,7 +91,8 @@ def test_links_are_written_and_read_again(tmp_path: Path) -> None:
     assert printed["host_transfers"]
     assert all({cut["from_board"], cut["to_board"]} != {1, 3} or len(cut["route"]) == 3 for cut in printed["cuts"])
     file = read_split(tmp_path / "s.json")
-    problem = make_problem(shipped_table(), import_model(example.MODEL), load_all(file.board_names), file.settings)
+    graph = cropped(import_model(example.MODEL))
+    problem = make_problem(shipped_table(), graph, load_all(file.board_names), file.settings)
     figures = evaluate(problem, file.devices)
     assert pytest.approx((figures.l_s, figures.t_s)) == (file.figures.L, file.figures.T)
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 QUIET = Console(quiet=True)
 G0, H7 = "nucleo_g071rb", "nucleo_h743zi"
-BY_KERNELS = 0.04  # the estimate of these layers on this core is 3 % too high
+BY_KERNELS = 0.05  # the estimate of these layers on this core is 4 % too high
 RIGS = {
     "one board": ((G0,), Search()),
     "pipeline": ((G0, G0), Search(assignment="1-2:1,3-7:2")),
