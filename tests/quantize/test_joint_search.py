@@ -18,6 +18,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
 from tinysplit.network.network_builder import NetworkBuilder
+from tinysplit.network.removal.cropped_maps import cropped
 from tinysplit.onnx_import import import_model
 from tinysplit.plan.planned_split import PlacedNetwork
 from tinysplit.project.split_file import read_split
@@ -135,7 +136,7 @@ def test_the_split_of_a_folder_is_that_of_its_widths(tmp_path: Path) -> None:
     split = read_split(folder / "split.json")
     assert split.bit_widths
     assert {*split.bit_widths.values.values()} == {8, 16}
-    boards, graph = load_all(split.board_names), import_model(example.MODEL)
+    boards, graph = load_all(split.board_names), cropped(import_model(example.MODEL))
     placed = PlacedNetwork.of(graph, split.bit_widths, len(boards), split.placement)
     problem = make_problem(shipped_table(), placed.graph, boards, split.settings, placed.widths)
     found = evaluate(problem, placed.assignments[0])
