@@ -61,7 +61,8 @@ def test_script(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads((example / "out" / "measurement.json").read_text()) == measured.to_json()
     printed = capsys.readouterr().out
     assert printed.startswith(
-        "links at 4000000 baud, assumed for short wires: `tinysplit wiring` tests it\nsplitting tiny_cnn"
+        "links at 4000000 baud, assumed for short wires: `tinysplit wiring` tests it\n"
+        "removed rows and columns that no layer reads: 0.81 M MACs become 0.43 M\nsplitting tiny_cnn"
     )
     assert "accuracy 97.78%" in printed
 

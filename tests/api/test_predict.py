@@ -23,9 +23,8 @@ F4, G0 = api.load_board("nucleo_f401re"), api.load_board("nucleo_g071rb")
 def test_the_figures_are_those_of_a_split(objective: Objective) -> None:
     found = api.predict(api.load_model(MODEL), [G0, F4], baud=921_600, objective=objective)
     settings = CostSettings(baud=921_600, objective=objective)
-    split = split_network(
-        Context.load(MODEL, (G0.name, F4.name), settings, Console(quiet=True)), Search(slices=Slices.NONE)
-    )
+    context = Context.load(MODEL, (G0.name, F4.name), settings, Console(quiet=True)).of_quantized_file()
+    split = split_network(context, Search(slices=Slices.NONE))
     assert (found.latency_s, found.period_s, found.energy_j) == (split.i_s, split.period_s, split.energy_j)
     layers = {board.name: board.layers for board in found.boards}
     assert layers == {
