@@ -85,7 +85,7 @@ def test_an_edited_file_is_generated_with_its_own_cuts(tmp_path: Path) -> None:
     assert [layer["board"] for layer in project["layers"]] == [1, 1, 1, 1, 2, 2, 2]
     assert [cut["payload_bytes"] for cut in project["cuts"]] == [512]
     written = json.loads((out / "split.json").read_text())
-    assert [cut["payload_bytes"] for cut in written["cuts"]] == [800]
+    assert [cut["payload_bytes"] for cut in written["cuts"]] == [512]
     assert written["figures"]["T"] > split["figures"]["T"]
     simulated = json.loads(run("arrivals", MODEL, "--split", str(path), "--frame-rate", "1", "--json"))
     assert simulated["placements"]["split"]["mean_latency_s"] > split["figures"]["I"]
