@@ -29,7 +29,10 @@ def test_straight_code_has_56_bytes_for_each_pair_of_values() -> None:
     assert (code.size_bytes, code.passes) == (3 * 5 * 56 + 2 * 4 + 180, PASSES)
     assert code.work == {"two_pairs": 15, "two_blocks": 1, "positive_two_blocks": 1}
     assert DualMac().straight_code(conv(8), BYTES) is None  # 36 pairs have a loop
-    assert DualMac().straight_code(conv(8, (1, 1)), BYTES) is None
+    narrow = DualMac().straight_code(conv(8, (1, 1)), BYTES)
+    assert narrow is not None
+    assert narrow.size_bytes == 4 * 56 + 180
+    assert DualMac().straight_code(conv(40, (1, 1)), BYTES) is None
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_boards(tinysplit_rig, tinysplit_project):
     assert measured.outputs.shape == measured.integers.shape == (2, 10)
     assert measured.outputs.argmax(axis=1).tolist() == labels.tolist()
     assert (measured.l_s, measured.t_s) == (measured.report.measured.l_s, 0.0)
-    assert abs(measured.i_s / measured.estimated_i_s - 1) < 0.05
+    assert abs(measured.i_s / measured.estimated_i_s - 1) < 0.06
     print("\\ncycles", [layer.cycles.mean for layer in measured.report.measurement.layers])
 """
 
