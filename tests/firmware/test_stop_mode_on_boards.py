@@ -93,8 +93,8 @@ def test_energy_is_as_estimated() -> None:
         assert boards.project.standalone.estimated
         joules = [energy_j(boards, each) / 5 for each in measured]
         estimated = [energy_j(boards, each) for each in boards.project.standalone.estimated.boards]
-        # Layers take a millisecond, drivers more, whose estimate is off: `benchmarks standalone power` has KWS.
-        assert sum(estimated) == pytest.approx(sum(joules), rel=0.08)
+        # Layers take half a millisecond, drivers more, whose estimate is off: `benchmarks standalone power` has KWS.
+        assert sum(estimated) == pytest.approx(sum(joules), rel=0.2)
 
 
 def energy_j(boards: StandaloneBoards, activity: BoardActivity) -> float:
