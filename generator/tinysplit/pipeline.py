@@ -127,11 +127,12 @@ def _run(request: RunRequest, messages: Console) -> RunReport:
     print_reused_samples(calibration, samples, f"{CALIBRATION_SAMPLES} takes others", messages)
     if request.goal is None:
         joint, quantized = None, quantize_network(context, calibration)
-        split = split_network(context.of_quantized(quantized), request.search, quantized)
+        context = context.of_quantized(quantized)
+        split = split_network(context, request.search, quantized)
     else:
         joint = split_in_mixed_precision(context, request.search, calibration, request.goal)
         split, quantized = joint.split, joint.quantized
-    context = context.of_quantized(quantized)
+        context = context.of_quantized(quantized)
     split_file = describe_split(context, split, joint.widths if joint else None)
     chosen = {name: getattr(split_file.settings, name) for name in ("baud", "links")}
     context = replace(context, settings=replace(context.settings, **chosen))
@@ -211,7 +212,7 @@ def split_in_mixed_precision(context: Context, search: Search, samples: Samples,
         )
     print_warnings(joint.quantized, calibration, messages)
     _print_alternatives(context, joint.split, search)
-    return replace(joint, quantized=reduced_network(joint.quantized, {}))
+    return replace(joint, quantized=reduced_network(_for_programs(context, joint.quantized), {}))
 
 
 def describe_split(context: Context, split: Split, widths: BitWidths | None = None) -> SplitFile:
@@ -288,10 +289,9 @@ def quantize_network(
 
 
 def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitFile | None) -> QuantizedGraph:
-    """Return a network without the channels that it can lack, or that a split of divided layers has not."""
+    """Return a network without the channels and pixels that it can lack, or that a split of divided layers has not."""
     keeps_all = context.programs.weights_counter is not None
-    if keeps_all:
-        quantized = quantized.exchangeable
+    quantized = _for_programs(context, quantized)
     if split and split.distributions:
         if split.settings.cost_model:
             return quantized
@@ -305,6 +305,11 @@ def _without_channels(context: Context, quantized: QuantizedGraph, split: SplitF
         line = removal_line(quantized.graph, reduced.graph, reduced.removed)
         context.messages.print(line, highlight=False, soft_wrap=True)
     return reduced
+
+
+def _for_programs(context: Context, quantized: QuantizedGraph) -> QuantizedGraph:
+    """Return a network whose code does not follow from its weights, where others may replace these."""
+    return quantized if context.programs.weights_counter is None else quantized.exchangeable
 
 
 def distribute_network(
