@@ -4,7 +4,7 @@ A kernel with a row order takes its input while rows of it still arrive, and giv
 last one is computed. Layers take part in a streamed transfer only where this order and their place in the arena allow.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -17,7 +17,6 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
-from tinysplit.network.layers.joining import Joining
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.softmax import Softmax
@@ -81,10 +80,7 @@ def one_row(layer: Layer) -> Layer:
 
     Inputs with a single row, as those that serve every pixel, stay as they are.
     """
-    first, *others = (shape._replace(height=1) for shape in layer.in_shapes)
-    if isinstance(layer, Joining):
-        return replace(layer, in_shape=first, other_shapes=tuple(others))
-    return replace(layer, in_shape=first)
+    return layer.with_in_shapes([shape._replace(height=1) for shape in layer.in_shapes])
 
 
 def may_arrive_in_place(arrived: IntArray, written: IntArray, in_bytes: int, distance: int) -> bool:

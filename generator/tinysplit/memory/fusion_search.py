@@ -53,7 +53,7 @@ def fused_costs(
     schedule = _in_order(graph, widths, kernels)
     search = _FusionSearch(table, schedule, core, optimize)
     return {
-        number: FusedCosts(*_pair_bytes(schedule, number, fused))
+        number: _pair_costs(schedule, number, fused)
         for number, fused in search.useful()
         if graph.readers(number) == (number + 1,)
     }
@@ -65,7 +65,7 @@ def least_pair_bytes(
     """Return the arena bytes of two layers that run fused with `kernels`, None where they cannot."""
     schedule = _in_order(graph, widths, kernels)
     lowest = _FusionSearch(table, schedule, core, optimize).lowest()
-    return next((_pair_bytes(schedule, *fusion)[0] for fusion in lowest), None)
+    return next((_pair_costs(schedule, *fusion).ram_bytes for fusion in lowest), None)
 
 
 def _in_order(graph: Graph, widths: BitWidths, kernels: Mapping[int, Kernel]) -> Schedule:
@@ -147,11 +147,11 @@ class _FusionSearch:
 def _saves(schedule: Schedule, number: int, fused: FusedRows) -> bool:
     layers = (number, *schedule.graph.readers(number))
     alone = (layer_ram_bytes(schedule.graph, each, schedule.widths, schedule.kernels[each]) for each in layers)
-    return _pair_bytes(schedule, number, fused)[0] < max(alone)
+    return _pair_costs(schedule, number, fused).ram_bytes < max(alone)
 
 
-def _pair_bytes(schedule: Schedule, number: int, fused: FusedRows) -> tuple[int, int]:
-    """Return the arena bytes of a producer and its consumer alone, and without what later layers read."""
+def _pair_costs(schedule: Schedule, number: int, fused: FusedRows) -> FusedCosts:
+    """Return what a producer and its consumer take alone."""
     graph, (reader,) = schedule.graph, schedule.graph.readers(number)
     layers = (number, reader)
     runs = [PlanStep(StepKind.RUN, each, each) for each in layers]
@@ -159,7 +159,9 @@ def _pair_bytes(schedule: Schedule, number: int, fused: FusedRows) -> tuple[int,
     sends = [PlanStep(StepKind.SEND, 0, source) for source in kept]
     kernels = {each: schedule.kernels[each] for each in layers}
     size_bytes = Schedule(graph, schedule.widths, [*runs, *sends], kernels, {number: fused}).size_bytes
-    return size_bytes, size_bytes - sum(aligned(schedule.widths.size_bytes(graph, source)) for source in kept)
+    return FusedCosts(
+        size_bytes, size_bytes - sum(aligned(schedule.widths.size_bytes(graph, source)) for source in kept)
+    )
 
 
 def smallest_subset(

@@ -23,7 +23,7 @@ from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.dense import Dense
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
-from tinysplit.network.layers.joining import Elementwise, Joining
+from tinysplit.network.layers.joining import Elementwise
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.matmul import MatMul
 from tinysplit.network.layers.normalization import Normalization
@@ -92,10 +92,8 @@ def hull(rows: range, others: range) -> range:
 def tile_of(layer: Layer, rows: range) -> Layer:
     """Return the layer that computes output rows `rows` from the rows of each input that `rows_read` gives."""
     heights = [len(_read(layer, k, rows)) for k in range(len(layer.in_shapes))]
-    first, *others = (shape._replace(height=n) for shape, n in zip(layer.in_shapes, heights, strict=True))
-    changed: dict[str, Any] = {"in_shape": first}
-    if isinstance(layer, Joining):
-        changed["other_shapes"] = tuple(others)
+    shapes = [shape._replace(height=n) for shape, n in zip(layer.in_shapes, heights, strict=True)]
+    changed: dict[str, Any] = {}
     if isinstance(layer, Softmax) and layer.masked is not None:
         changed["masked"] = layer.masked[rows.start : rows.stop]
     window = layer_window(layer)
@@ -103,7 +101,7 @@ def tile_of(layer: Layer, rows: range) -> Layer:
         under = window.under(rows)
         pads = window.pads._replace(top=max(-under.start, 0), bottom=max(under.stop - layer.in_shape.height, 0))
         changed["window"] = replace(window, pads=pads)
-    return replace(layer, **changed)
+    return replace(layer.with_in_shapes(shapes), **changed)
 
 
 def reads_whole_input(layer: Layer) -> bool:
@@ -124,10 +122,7 @@ def slice_of(layer: Layer, channels: range | tuple[int, ...]) -> Layer:
     if layer.qdq_scales is not None and layer.qdq_scales.size > 1:
         changed["qdq_scales"] = np.take(layer.qdq_scales, channels)
     if not reads_whole_input(layer):
-        first, *others = (_sliced(shape, channels) for shape in layer.in_shapes)
-        changed["in_shape"] = first
-        if isinstance(layer, Joining):
-            changed["other_shapes"] = tuple(others)
+        layer = layer.with_in_shapes([_sliced(shape, channels) for shape in layer.in_shapes])
     return replace(layer, **changed)
 
 

@@ -34,8 +34,8 @@ def count_events(
 ) -> Sequence[Events | None]:
     """Return the events of each run of a board with counters; None for those whose loop is too long to be counted.
 
-    A piece runs with one loop, and with so many more that no counter, which goes on by at most one a cycle, wraps: the
-    difference modulo 256 is that of the loops. Raises ToolError when the board fails.
+    A piece runs with one loop, then with more, which take less than 256 cycles. A counter goes on by at most one a
+    cycle, so that the difference modulo 256 is that of these loops. Raises ToolError when the board fails.
     """
     more = [_countable_loops(run, own) for run, own in zip(runs, cycles, strict=True)]
     requests = [request for run, loops in zip(runs, more, strict=True) for request in _requests(board, run, loops)]

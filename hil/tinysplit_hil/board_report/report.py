@@ -186,6 +186,11 @@ def _piece_cycles(run: Run, measured: Cycles, virtual: Cycles) -> PieceCycles:
     )
 
 
+def bodies_of_runs(runs: Sequence[Run], cycles: Sequence[Cycles]) -> Bodies:
+    """Return the cycles that runs take beside their loops, see `bodies_of`."""
+    return bodies_of([_piece_cycles(run, own, own) for run, own in zip(runs, cycles, strict=True)])
+
+
 def _trier(bench: Bench, number: int) -> TryOut:
     """Return what runs a piece on the virtual board with other values of its rules."""
 
@@ -199,6 +204,6 @@ def _trier(bench: Bench, number: int) -> TryOut:
             path = Path(folder) / "timing.toml"
             path.write_text(timing_text(bench.boards[number].device.name, tables), encoding="utf-8")
             cycles = virtual_cycles(replace(bench, runs={number: runs}), VirtualSettings(timing=path))[number]
-        return bodies_of([_piece_cycles(run, own, own) for run, own in zip(runs, cycles, strict=True)])
+        return bodies_of_runs(runs, cycles)
 
     return try_out

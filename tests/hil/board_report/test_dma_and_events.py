@@ -1,6 +1,6 @@
 """What reports measure beside DMA, and count by the DWT, for which virtual boards have counters here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +12,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.choices import VIRTUAL
 from tinysplit_hil.board_report.client import ReportClient
 from tinysplit_hil.board_report.events import count_events, has_counters
-from tinysplit_hil.board_report.file import PieceCycles
-from tinysplit_hil.board_report.measuring import Cycles, Run, measure_pieces, read_registers
-from tinysplit_hil.board_report.report import Bench, virtual_cycles
-from tinysplit_hil.board_report.rules import Bodies, bodies_of
+from tinysplit_hil.board_report.measuring import Run, measure_pieces, read_registers
+from tinysplit_hil.board_report.report import Bench, bodies_of_runs, virtual_cycles
 from tinysplit_hil.rig.rig import VirtualSettings, open_rig
 from virtual_stm32 import machine
 from virtual_stm32.core.system_control import Dwt, SystemControl
@@ -46,33 +44,13 @@ def only(bench: Bench, is_wanted: Callable[[Run], bool]) -> Bench:
     return replace(bench, runs=runs)
 
 
-def bodies(runs: Sequence[Run], cycles: Sequence[Cycles]) -> Bodies:
-    return bodies_of(
-        [
-            PieceCycles(
-                piece=run.piece.name,
-                place=run.place,
-                offset=run.offset,
-                loops=run.piece.loops,
-                repeats=run.piece.repeats,
-                base=run.piece.base_name,
-                dma_bytes=run.piece.dma_bytes or 0,
-                settings=run.settings,
-                measured=own,
-                virtual=own,
-            )
-            for run, own in zip(runs, cycles, strict=True)
-        ]
-    )
-
-
 def test_a_byte_of_dma_costs_what_the_rule_says(bench: Bench, tmp_path: Path) -> None:
     timing = tmp_path / "timing.toml"
     timing.write_text('version = 1\npart = "stm32g071rbt6"\n[cortex-m0plus]\ndma_wait = 3\n')
     beside = only(bench, lambda run: run.piece.name == "loop" or run.piece.dma_bytes is not None)
     cycles = virtual_cycles(beside, VirtualSettings(timing=timing))
     for number, wait in ((G0, 3), (F4, 0)):
-        found = bodies(beside.runs[number], cycles[number])
+        found = bodies_of_runs(beside.runs[number], cycles[number])
         for kind in ("loads", "stores", "fetches"):
             assert found[f"{kind} beside DMA", "flash", 0] == pytest.approx(wait), kind
 

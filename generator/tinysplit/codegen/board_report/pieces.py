@@ -21,7 +21,7 @@ M0, M4, M7 = ALL_CORES
 _ISPR = 0xE000E200
 _LINE_BYTES = 32  # between streams: at least a line of every cache
 _MOST_STREAMS = 6
-DMA_BYTES = 64  # so many that a branch which is mispredicted once more does not matter
+DMA_BYTES = 64  # enough that one more mispredicted branch does not matter
 DMA_BAUD = 4_000_000  # which the UARTs of all families reach
 _FIRMWARE_BYTES = 8192  # stack and variables, at most
 _ENABLE_FPU = """
@@ -271,7 +271,7 @@ def _of_banks(board: Board) -> tuple[Piece, ...]:
 def _beside_dma(board: Board) -> tuple[Piece, ...]:
     """Return what touches the memory from which DMA sends bytes: before that, and meanwhile.
 
-    A byte has ten bit times. The loops are so many that the fastest core takes longer than all bytes.
+    A byte takes ten bit times. The fastest core still loops when the last byte is sent.
     """
     repeats, least_cycles = 8, 8  # of a loop: two instructions a repeat, and at most two a cycle
     loops = ceil(DMA_BYTES * 10 * board.clock.core_hz / DMA_BAUD / least_cycles)

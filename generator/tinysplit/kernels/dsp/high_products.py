@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.kernels.cost_table import Work
-from tinysplit.kernels.dsp.single_products import BYTE_HIGH, BYTE_LOW, SingleProducts
+from tinysplit.kernels.dsp.single_products import BYTE_HIGH, BYTE_LOW, LARGEST_FACTOR, SingleProducts
 from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.layers.base import Layer
@@ -19,7 +19,6 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 WORD_BYTES = 4
 PRODUCT_BITS = 32  # below the upper half
-LARGEST_FACTOR = (1 << 31) - 1
 LARGEST_HALF = (1 << 15) - 1
 SINGLE = "single"
 CLAMPS = ("free", "positive", "capped")

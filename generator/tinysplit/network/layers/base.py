@@ -5,8 +5,8 @@ A kind is one file in this package plus the C template of the same name in `temp
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,10 @@ class Layer(ABC):
     def in_shapes(self) -> tuple[Shape, ...]:
         """Shapes of all inputs: equal, unless the kind overrides this."""
         return (self.in_shape,) * len(self.inputs)
+
+    def with_in_shapes(self, shapes: Sequence[Shape]) -> Self:
+        """Return the layer with other shapes of its inputs."""
+        return replace(self, in_shape=shapes[0])
 
     @property
     @abstractmethod

@@ -1,9 +1,9 @@
 """Layers with several inputs: their shapes, and the alignment of inputs to one format."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, frexp, log2
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from typing_extensions import override
 
@@ -26,6 +26,10 @@ class Joining(Layer):
     def in_shapes(self) -> tuple[Shape, ...]:
         """Shapes of all inputs."""
         return (self.in_shape, *self.other_shapes)
+
+    @override
+    def with_in_shapes(self, shapes: Sequence[Shape]) -> Self:
+        return replace(self, in_shape=shapes[0], other_shapes=tuple(shapes[1:]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,6 +1,6 @@
 """Maps without the last rows and columns that nobody reads: pools and strides that do not divide a map leave them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from tinysplit.network.layers.base import Layer, Shape
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
-from tinysplit.network.layers.joining import Elementwise, Joining
+from tinysplit.network.layers.joining import Elementwise
 from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.window import layer_window
@@ -72,23 +72,17 @@ def _has_pixels(graph: Graph, number: int) -> bool:
 
 
 def _cropped(graph: Graph, number: int, needed: Mapping[int, Size]) -> Layer:
-    layer, (height, width) = graph.layers[number], needed[number]
+    layer, size = graph.layers[number], needed[number]
     if not _has_pixels(graph, number):
         return layer
     shapes = [
         Shape(*needed[source], shape.channels)
         for shape, source in zip(layer.in_shapes, graph.predecessors[number], strict=True)
     ]
-    if [*layer.in_shapes] == shapes and layer.out_shape[:2] == (height, width):
+    if [*layer.in_shapes] == shapes and layer.out_shape[:2] == size:
         return layer
-    return _of_shapes(layer, shapes, (height, width))
-
-
-def _of_shapes(layer: Layer, shapes: Sequence[Shape], size: Size) -> Layer:
-    changed: dict[str, Any] = {"in_shape": shapes[0]}
-    if isinstance(layer, Joining):
-        changed["other_shapes"] = tuple(shapes[1:])
+    changed: dict[str, Any] = {}
     if window := layer_window(layer):
         bottom, right = (window.under(range(size[axis]), axis).stop - shapes[0][axis] for axis in (0, 1))
         changed["window"] = replace(window, pads=window.pads._replace(bottom=bottom, right=right))
-    return replace(layer, **changed)
+    return replace(layer.with_in_shapes(shapes), **changed)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from tinysplit.network.fixed_point.integer_layer import IntegerParameters
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer, Shape
-from tinysplit.network.layers.joining import Joining
 from tinysplit.network.parts import can_be_sliced, reads_whole_input, slice_of, slice_of_formats, slice_of_parameters
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.removal.channel_bounds import channel_bounds
@@ -66,7 +65,8 @@ def removal_line(graph: Graph, reduced: Graph, removed: Channels) -> str:
     channels = sum(graph.shape_of(name).channels for name in graph.value_names)
     what = f"{sum(map(len, removed.values()))} of {channels} channels, which no input changes or no layer reads"
     pixels = "rows and columns that no layer reads"
-    left_out = [what] * bool(removed) + [pixels] * (cropped(graph).macc < graph.macc)
+    is_cropped = any(a.out_shape[:2] != b.out_shape[:2] for a, b in zip(graph.layers, reduced.layers, strict=True))
+    left_out = [what] * bool(removed) + [pixels] * is_cropped
     return f"removed {' and '.join(left_out)}: {graph.macc / 1e6:.2f} M MACs become {reduced.macc / 1e6:.2f} M"
 
 
@@ -84,12 +84,10 @@ def _reduced(graph: Graph, layer: Layer, kept: Kept) -> Layer:
     ]
     if can_be_sliced(layer) and len(output) < layer.out_shape.channels:
         layer = slice_of(layer, output)
-    changed: dict[str, Any] = {"in_shape": shapes[0]}
-    if isinstance(layer, Joining):
-        changed["other_shapes"] = tuple(shapes[1:])
+    changed: dict[str, Any] = {}
     if reads_whole_input(layer) and _lacks(graph, layer, kept):
         changed["weights"] = _of_inputs(graph, layer, layer.parameters["weights"], inputs[0])
-    return layer if [*layer.in_shapes] == shapes else replace(layer, **changed)
+    return layer if [*layer.in_shapes] == shapes else replace(layer.with_in_shapes(shapes), **changed)
 
 
 def _reduced_layer(graph: Graph, quantized: QuantizedLayer, kept: Kept, constants: Mapping[int, int]) -> QuantizedLayer:
