@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from virtual_stm32.errors import NotModelledError
+from virtual_stm32.peripherals.families.stm32f4 import RccF4
+from virtual_stm32.peripherals.families.stm32g0 import RccG0
+from virtual_stm32.peripherals.families.stm32h7 import RccH7
+from virtual_stm32.peripherals.families.stm32l4 import RccL4
 from virtual_stm32.peripherals.rcc import Rcc
-from virtual_stm32.peripherals.stm32f4 import RccF4
-from virtual_stm32.peripherals.stm32g0 import RccG0
-from virtual_stm32.peripherals.stm32h7 import RccH7
-from virtual_stm32.peripherals.stm32l4 import RccL4
 
 MHZ = 1_000_000
 HSEON, HSERDY, HSEBYP, PLLON = 1 << 16, 1 << 17, 1 << 18, 1 << 24

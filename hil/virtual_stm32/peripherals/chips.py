@@ -14,16 +14,16 @@ from virtual_stm32.peripherals.basic_timer import BasicTimer
 from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaPorts
 from virtual_stm32.peripherals.dma.controller import DmaController
 from virtual_stm32.peripherals.exti import WatchedPin
-from virtual_stm32.peripherals.family import Family
+from virtual_stm32.peripherals.families.family import Family
+from virtual_stm32.peripherals.families.stm32f4 import stm32f4
+from virtual_stm32.peripherals.families.stm32g0 import stm32g0
+from virtual_stm32.peripherals.families.stm32h7 import stm32h7
+from virtual_stm32.peripherals.families.stm32l4 import stm32l4
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.controller import ACR
 from virtual_stm32.peripherals.gpio import Gpio, Watcher
 from virtual_stm32.peripherals.quadspi import Quadspi
 from virtual_stm32.peripherals.rtc import Rtc
-from virtual_stm32.peripherals.stm32f4 import stm32f4
-from virtual_stm32.peripherals.stm32g0 import stm32g0
-from virtual_stm32.peripherals.stm32h7 import stm32h7
-from virtual_stm32.peripherals.stm32l4 import stm32l4
 from virtual_stm32.peripherals.timer import Timer
 from virtual_stm32.peripherals.usart import UartPorts, Usart
 from virtual_stm32.peripherals.watchdog import Watchdog

@@ -15,7 +15,7 @@ from virtual_stm32.peripherals.dma.builder import DMA1, DMA2, DMAMUX_BASE, STREA
 from virtual_stm32.peripherals.dma.controller import RequestLines
 from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
 from virtual_stm32.peripherals.exti import Exti, ExtiLayout
-from virtual_stm32.peripherals.family import Family, StopMode, check_hz
+from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32h7 import FlashH7, FlashH743
 from virtual_stm32.peripherals.rcc import (

@@ -17,7 +17,7 @@ from virtual_stm32.peripherals.dma.channels import ChannelSelection, DmaChannels
 from virtual_stm32.peripherals.dma.controller import RequestLines
 from virtual_stm32.peripherals.dma.multiplexer import Dmamux, RequestSelection
 from virtual_stm32.peripherals.exti import Exti, ExtiLayout
-from virtual_stm32.peripherals.family import Family, StopMode, check_hz
+from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l4 import FlashL4, FlashL4Plus, FlashL4PlusOneBank, FlashL4TwoBanks
 from virtual_stm32.peripherals.rcc import (

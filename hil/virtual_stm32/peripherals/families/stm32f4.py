@@ -16,7 +16,7 @@ from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaSystem, streams
 from virtual_stm32.peripherals.dma.controller import RequestLines
 from virtual_stm32.peripherals.dma.streams import StreamSelection
 from virtual_stm32.peripherals.exti import Exti, ExtiLayout
-from virtual_stm32.peripherals.family import Family, StopMode, check_hz
+from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
 from virtual_stm32.peripherals.rcc import (

@@ -1,0 +1,1 @@
+"""The device families: clock tree, peripherals and DMA of each, by what it declares."""
