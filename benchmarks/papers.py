@@ -55,8 +55,8 @@ WITHIN = 1.001  # of the optimum
 def tightening(options: Namespace) -> None:
     """Compute Figures 3 to 5 and 9 of Carballo-Hernández 2023, gains of remedies and times of exact divisions.
 
-    Prints the tables of docs/geometric_program.md: all steps, the division of each layer of the published networks,
-    what variants of the program and its remedies change, each beside the exact optimum.
+    Prints the tables of docs/develop/geometric_program.md: all steps, the division of each layer of the published
+    networks, what variants of the program and its remedies change, each beside the exact optimum.
     """
     for title, found in (("Figures 3 and 4", figure_3()), ("Figure 5", figure_5())):
         print(f"{title}\n")
@@ -223,7 +223,7 @@ def geometric(options: Namespace) -> None:
     """Compare layers divided by the published geometric program with the exact solver: latency, time and steps.
 
     Each case is a network on boards of one type. Latencies are those of the generated firmware, estimated
-    (docs/geometric_program.md).
+    (docs/develop/geometric_program.md).
     """
     _solved(GEOMETRIC_CASES[0], SliceSolver.GEOMETRIC, Slices.ROWS, options.limit)  # imports cvxpy, loads tables
     program = ("steps", "largest error", "geometric, s", "geometric, ms", "exact, s", "exact, ms", "above exact")

@@ -294,7 +294,7 @@ def exact(options: Namespace) -> None:
     """Measure the exact search: options, seconds of costs and of the search, and how far it is proved.
 
     Each case is a network on boards of one type, divided by rows and channels. Value and bound are those of the
-    search's model (docs/slices.md).
+    search's model (docs/understand/slices.md).
     """
     numbers = ("baud", "options a tensor", "costs, s", "search, s", "value, ms", "gap")
     table = MarkdownTable("network", "boards", numbers=numbers)
@@ -324,8 +324,8 @@ def solvers(options: Namespace) -> None:
 
     Each case is a network on boards of one type, minimal latency by the event timeline of the firmware; ten networks
     are random. The gap is that to the solver's own lower bound, if it has one: by a model that leaves out some of what
-    the firmware does, among its options (docs/slices.md), so that it is not 0, and below 0 for a division that is no
-    option.
+    the firmware does, among its options (docs/understand/slices.md), so that it is not 0, and below 0 for a division
+    that is no option.
     """
     table = MarkdownTable("network", "boards", numbers=("baud",), last=tuple(SliceSolver))
     table.print(

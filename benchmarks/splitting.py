@@ -47,7 +47,7 @@ from tinysplit.split.solvers.labels.search import label_search
 
 ROOM = 1.2  # total flash of the boards, relative to that of the layers
 SLOW, FAST = 115200, 3_000_000
-RESULTS, PLOT = DOCS / "benchmarks_splitting.md", DOCS / "growth.svg"
+RESULTS, PLOT = DOCS / "develop" / "benchmarks_splitting.md", DOCS / "images" / "growth.svg"
 BEGIN, END = "<!-- benchmarks splitting solvers writes from here -->", "<!-- to here -->"
 REPEATS = 5
 SEEDS = range(3)
@@ -233,10 +233,11 @@ def _solved_cells(row: Solved) -> Sequence[Cell]:
 
 @benchmark("solvers", "10 minutes", JSON)
 def solvers(options: Namespace) -> None:
-    """Measure processor seconds of the label search beside HiGHS; writes the tables of docs/benchmarks_splitting.md.
+    """Measure processor seconds of the label search beside HiGHS; writes docs/develop/benchmarks_splitting.md.
 
     Every (instance, solver) runs in a process of its own, so that its peak memory is its own; a run that takes half its
-    time limit is not repeated, of others the median of 5 counts. With the extra `plots` it draws docs/growth.svg.
+    time limit is not repeated, of others the median of 5 counts. With the extra `plots` it draws
+    docs/images/growth.svg.
     """
     rows = [in_own_process(case, name) for case in PEERS for name in SOLVERS]
     layers = growth(BY_LAYERS, lambda case: case.n_layers)

@@ -1,4 +1,4 @@
-"""The structure that docs/architecture.md describes: order of the packages, no import cycles, sizes of files."""
+"""The structure that docs/develop/architecture.md describes: package order, no import cycles, sizes of files."""
 
 import ast
 from collections.abc import Iterator

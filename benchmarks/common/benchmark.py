@@ -40,7 +40,7 @@ def limit(seconds: float) -> Option:
 
 def plot(file: str) -> Option:
     """Return the option that draws a picture of the docs."""
-    return option("--plot", action="store_true", help=f"also draw docs/{file} (extra `plots`)")
+    return option("--plot", action="store_true", help=f"also draw docs/images/{file} (extra `plots`)")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from common.networks import DOCS
 def save_plot(
     name: str, panels: int, size: tuple[int, int], draw: Callable[[Sequence[Any]], None], *, sharey: bool = False
 ) -> None:
-    """Let `draw` fill panels side by side in docs/<name>.svg, `size` in inches, or print that matplotlib is missing."""
+    """Let `draw` fill panels in docs/images/<name>.svg, `size` in inches, or print that matplotlib is missing."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415 (an optional extra)
     except ImportError:
@@ -20,4 +20,4 @@ def save_plot(
     plt.rcParams["svg.hashsalt"] = name  # reproducible output
     figure, axes = plt.subplots(1, panels, figsize=size, layout="constrained", sharey=sharey)
     draw(axes)
-    figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+    figure.savefig(DOCS / "images" / f"{name}.svg", metadata={"Date": None})

@@ -1,7 +1,7 @@
 """Spot keywords with two virtual boards and no PC: a microphone at board 1, a line of text and an LED at board 2.
 
 Splits the network, generates its programs with the application of this folder, builds them, plays a recording into the
-ADC of board 1, and compares what board 2 tells with the reference in NumPy. docs/deploying.md explains each step.
+ADC of board 1, and compares what board 2 tells with the reference in NumPy. docs/do/deploying.md explains each step.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-/* Runs one inference on the boards of a project: docs/protocol.md, "Host ports", in C for a POSIX host.
+/* Runs one inference on the boards of a project: docs/understand/protocol.md, "Host ports", in C for a POSIX host.
  *
  *   cc -std=c11 -O2 client.c -o client
  *   ./client INPUT PORT [PORT ...]
@@ -147,7 +147,8 @@ static void note_event(struct board *board) {
   }
   if (board->type == ERROR && board->length == 8 && board->payload[0] != BAD_CRC) {
     uint32_t detail = get(board->payload + 4, 4);
-    fail("%s reports error %d, detail %" PRIu32 ": see docs/protocol.md", board->name, board->payload[0], detail);
+    fail("%s reports error %d, detail %" PRIu32 ": see docs/understand/protocol.md", board->name, board->payload[0],
+         detail);
   }
 }
 

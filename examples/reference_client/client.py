@@ -1,4 +1,4 @@
-"""Runs one inference on the boards of a project: docs/protocol.md, "Host ports", in Python with pyserial alone.
+"""Runs one inference on a project's boards: docs/understand/protocol.md, "Host ports", in Python with pyserial alone.
 
     python client.py INPUT PORT [PORT ...]
 
@@ -70,7 +70,7 @@ class Board:
             self.done[number] = crc
         elif kind == ERROR and payload[0] != BAD_CRC:
             code, detail = struct.unpack("<B3xI", payload)
-            sys.exit(f"{self.name} reports error {code}, detail {detail}: see docs/protocol.md")
+            sys.exit(f"{self.name} reports error {code}, detail {detail}: see docs/understand/protocol.md")
         return frame
 
     def frame(self) -> tuple[int, int, bytes] | None:

@@ -1,4 +1,4 @@
-/* The codes of ERROR frames (docs/protocol.md, "Host ports"). */
+/* The codes of ERROR frames (docs/understand/protocol.md, "Host ports"). */
 #ifndef ERROR_CODES_H
 #define ERROR_CODES_H
 

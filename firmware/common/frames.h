@@ -1,4 +1,4 @@
-/* Receiver and transmitter of frames (docs/protocol.md), byte by byte and independent of hardware. */
+/* Receiver and transmitter of frames (docs/understand/protocol.md), byte by byte and independent of hardware. */
 #ifndef FRAMES_H
 #define FRAMES_H
 

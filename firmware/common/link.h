@@ -1,4 +1,5 @@
-/* A link to a neighbour: tensors cross it in both directions at once (docs/protocol.md, "Links"); knows no hardware.
+/* A link to a neighbour: tensors cross it in both directions at once (docs/understand/protocol.md, "Links"). It knows
+ * no hardware.
  *
  * A receiver grants the memory of one tensor; its sender then sends frames back to back, without a window. What is
  * lost or damaged is named by the receiver in blocks of 64 bytes and sent again.

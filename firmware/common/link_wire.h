@@ -1,4 +1,4 @@
-/* Frames of links (docs/protocol.md, "Frames of links"): parser and writer of spans of bytes. */
+/* Frames of links (docs/understand/protocol.md, "Frames of links"): parser and writer of spans of bytes. */
 #ifndef LINK_WIRE_H
 #define LINK_WIRE_H
 

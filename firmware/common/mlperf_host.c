@@ -1,4 +1,5 @@
-/* The host port in MLPerf Tiny's protocol (docs/mlperf.md), in place of host.c: commands end with %, answers are lines.
+/* The host port in MLPerf Tiny's protocol (docs/reference/mlperf.md), in place of host.c: commands end with %, answers
+ * are lines.
  */
 #include <string.h>
 

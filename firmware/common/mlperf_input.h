@@ -1,4 +1,4 @@
-/* The network's input from the bytes of MLPerf Tiny's data sets (docs/mlperf.md): bytes that stand for other numbers,
+/* The network's input from bytes of MLPerf Tiny's data sets (docs/reference/mlperf.md): bytes that stand for other numbers,
  * float32 values, or the bytes of the input itself. It lies in its buffer beside the arena, from which every inference
  * takes it.
  */

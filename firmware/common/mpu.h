@@ -1,5 +1,5 @@
 /* The memory protection unit: no access near address 0 and below the stack, no writes to code, no code but in flash and
- * where the start-up has copied it. docs/security.md has the regions. Without one nothing happens.
+ * where the start-up has copied it. docs/reference/security.md has the regions. Without one nothing happens.
  */
 #ifndef MPU_H
 #define MPU_H

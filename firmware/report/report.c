@@ -1,4 +1,4 @@
-/* The image of a board report (docs/contributing_a_board.md): a program whose only layer reads registers, or counts the
+/* The image of a board report (docs/do/contributing_a_board.md): a program whose only layer reads registers or counts the
  * cycles of a piece of code. Requests come as the network's input, answers leave as its output.
  */
 #include "report.h"

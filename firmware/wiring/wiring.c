@@ -1,4 +1,4 @@
-/* The wiring test (docs/wiring.md): a program whose only layer sends frames on all links at once, and counts those that
+/* The wiring test (docs/do/wiring.md): its only layer sends frames on all links at once, and counts those that
  * arrive. It stands in place of transfers.c and a network, and wiring_frames.c in place of link.c; everything else,
  * drivers of the links included, is what every project has. Requests come as the network's input, counts leave as its
  * output.

@@ -12,7 +12,7 @@ ELF files go in, ports and a clock come out; what the firmware computes is not k
         print(port.read(5), rig.time_s, rig.cycles(0))
 
 `python -m virtual_stm32 firmware.elf --board nucleo_g071rb` runs a program from a shell, and the fixture `virtual_rig`
-of pytest in tests (docs/virtual_boards.md).
+of pytest in tests (docs/understand/virtual_boards.md).
 """
 
 from tinysplit.common.errors import ToolError

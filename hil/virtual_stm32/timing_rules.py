@@ -2,7 +2,7 @@
 
 `timing/` has one file a core and a family of boards. A rule is a table with its `value`, in cycles of the core unless
 it says otherwise, `what` it means, its `sources` and its `evidence` on hardware. A timing file of the user replaces
-values for boards of one part: docs/virtual_boards.md.
+values for boards of one part: docs/understand/virtual_boards.md.
 """
 
 import tomllib

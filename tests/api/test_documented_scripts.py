@@ -12,7 +12,7 @@ import pytest
 from example_folders.example import FOLDER, shared_example
 
 DOCS = Path(__file__).parents[2] / "docs"
-SCRIPT = DOCS / "library.md"
+SCRIPT = DOCS / "do" / "library.md"
 NOTEBOOK = FOLDER / "tiny_cnn.ipynb"
 
 
@@ -68,7 +68,7 @@ def test_script(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_script_about_prediction(capsys: pytest.CaptureFixture[str]) -> None:
-    page = DOCS / "prediction.md"
+    page = DOCS / "understand" / "prediction.md"
     found = execute(scripts(page), page.name)["found"]
     assert 0 < found.latency_s <= found.period_s
     assert capsys.readouterr().out.startswith(f"{found.latency_s} {found.period_s} {found.energy_j}\n")

@@ -51,7 +51,7 @@ def test_intervals_have_the_costs_and_errors_the_noise() -> None:
         assert quality.held_out
         assert 0.005 < quality.fitted.mean < 0.03
         assert 0.005 < quality.held_out.mean < 0.04
-    assert inside >= 22  # of 30; of so few layers, intervals of 95 % are too narrow (docs/calibration.md)
+    assert inside >= 22  # of 30; of so few layers, intervals of 95 % are too narrow (docs/understand/calibration.md)
 
 
 def test_errors_on_held_out_shapes_are_those_of_a_fit_without_them() -> None:

@@ -18,7 +18,7 @@ from tinysplit.cli.config.keys import keys, keys_of
 from tinysplit.project.split_file import read_split
 
 BOARD = "nucleo_g071rb"
-PAGE = Path(__file__).parents[2] / "docs" / "config_file.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "config_file.md"
 
 
 @pytest.fixture

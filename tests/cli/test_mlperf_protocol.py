@@ -98,7 +98,7 @@ def test_the_usual_baud_rate_is_the_runners(split_file: Path, tmp_path: Path) ->
     mlperf = ("--host-protocol", "mlperf", "--mlperf-model", "tiny")
     text = generate(split_file, tmp_path / "usual", *mlperf)
     assert text.splitlines()[-1] == (
-        "board 1 (nucleo_g071rb) speaks MLPerf Tiny's protocol at 115200 baud (docs/mlperf.md)"
+        "board 1 (nucleo_g071rb) speaks MLPerf Tiny's protocol at 115200 baud (docs/reference/mlperf.md)"
     )
     generate(split_file, tmp_path / "other", *mlperf, "--host-baud", "9600")
     generate(split_file, tmp_path / "ours")
@@ -110,8 +110,8 @@ def test_measure_says_what_to_use(split_file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     generate(split_file, out, "--host-protocol", "mlperf", "--mlperf-model", "tiny")
     assert run("measure", str(out), "-s", str(example.SAMPLES), expect=BAD_INPUT) == (
-        f"error: {out} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/mlperf.md), or generate it with "
-        "--host-protocol tinysplit"
+        f"error: {out} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/reference/mlperf.md), or "
+        "generate it with --host-protocol tinysplit"
     )
 
 

@@ -1,4 +1,4 @@
-"""Every command and every Python block of docs/tutorial.md: run in its order, or parsed where it needs hardware.
+"""Every command and every Python block of docs/start/tutorial.md: run in its order, or parsed where it needs hardware.
 
 PyTorch and Keras run where they are installed; stand-ins of them always run, and write the example network.
 """
@@ -24,7 +24,7 @@ from tinysplit.cli.config.command import CONFIG_NAME
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+PAGE = Path(__file__).parents[2] / "docs" / "start" / "tutorial.md"
 
 
 def texts(kind: str) -> list[str]:

@@ -35,19 +35,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_navigation_has_every_page_once() -> None:
     _, navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")
-    assert sorted(re.findall(r": (\w+\.md)$", navigation, re.MULTILINE)) == sorted(
-        path.name for path in (ROOT / "docs").glob("*.md")
+    assert sorted(re.findall(r": ([\w/]+\.md)$", navigation, re.MULTILINE)) == sorted(
+        path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")
     )
 
 
 @pytest.mark.slow
 def test_every_name_of_the_library_has_its_place(site: Path) -> None:
-    text = (site / "api" / "index.html").read_text(encoding="utf-8")
+    text = (site / "reference" / "api" / "index.html").read_text(encoding="utf-8")
     assert [name for name in api.__all__ if f'id="tinysplit.api.{name}"' not in text] == []
 
 
 @pytest.mark.slow
 def test_pages_load_nothing_from_other_hosts(site: Path) -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
-    assert len(texts) > len(list((ROOT / "docs").glob("*.md")))  # and the page for what is not found
+    assert len(texts) > len(list((ROOT / "docs").rglob("*.md")))  # and the page for what is not found
     assert [str(path) for path, text in texts.items() if LOADED.search(text)] == []

@@ -1,4 +1,4 @@
-"""One end of a link, frame by frame, as docs/protocol.md says: what it answers, and what it calls a failure."""
+"""One end of a link, frame by frame, as docs/understand/protocol.md says: its answers, and what it calls a failure."""
 
 import random
 import struct

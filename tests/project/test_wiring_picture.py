@@ -65,7 +65,7 @@ def test_the_picture_has_three_wires_a_link_with_their_pins(folder: Path) -> Non
 
 def test_the_picture_of_the_manual_is_the_one_of_two_boards(tmp_path: Path) -> None:
     project = example.generate_example(tmp_path / "out", "nucleo_g071rb", "nucleo_f401re")
-    assert (DOCS / "two_boards.svg").read_text() == wiring_svg(project)
+    assert (DOCS / "images" / "two_boards.svg").read_text() == wiring_svg(project)
 
 
 def test_the_commands_of_the_readme_are_accepted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""docs/operators.md is what the importers and kernels declare."""
+"""docs/reference/operators.md is what the importers and kernels declare."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.supported.kernels import kernels_by_kind
 from tinysplit.supported.tables import operators_to_json, operators_to_markdown
 
-PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "operators.md"
 
 
 def test_the_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == operators_to_markdown(), (
-        "run `tinysplit operators --markdown > docs/operators.md`"
+        "run `tinysplit operators --markdown > docs/reference/operators.md`"
     )
 
 

@@ -1,4 +1,4 @@
-"""Stalls of virtual boards with real memory, counted by hand from the rules in docs/virtual_boards.md.
+"""Stalls of virtual boards with real memory, counted by hand from the rules in docs/understand/virtual_boards.md.
 
 A read of flash that begins in cycle t gives its data in cycle t + wait states; the port is free one cycle later.
 """

@@ -96,7 +96,7 @@ def test_no_message_has_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
 def test_keys_and_signatures_are_those_of_openssl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The commands are those of docs/weights_file.md."""
+    """The commands are those of docs/do/weights_file.md."""
 
     def openssl(*arguments: str) -> str:
         return subprocess.run(["openssl", *arguments], cwd=tmp_path, capture_output=True, text=True, check=True).stdout

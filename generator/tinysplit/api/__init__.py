@@ -1,4 +1,4 @@
-"""tinysplit in a script: the stages of the commands, with plain results (docs/library.md).
+"""tinysplit in a script: the stages of the commands, with plain results (docs/do/library.md).
 
     from tinysplit import api
 

@@ -136,12 +136,12 @@ class ClockTree:
 
 def no_energy_model(name: str) -> str:
     """Return why nothing is said of the energy of a board."""
-    return f"no energy model for {name}, because its file has no [power]: add its currents (docs/adding_a_board.md)"
+    return f"no energy model for {name}, because its file has no [power]: add its currents (docs/do/adding_a_board.md)"
 
 
 def no_stop_current(name: str) -> str:
     """Return why nothing is said of the energy of a board in stop mode."""
-    return f"no current in stop mode for {name}: add stop_ua to [power] of its file (docs/adding_a_board.md)"
+    return f"no current in stop mode for {name}: add stop_ua to [power] of its file (docs/do/adding_a_board.md)"
 
 
 @dataclass(frozen=True)

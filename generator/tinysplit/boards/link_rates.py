@@ -27,7 +27,7 @@ RATES = (
 SHORT_WIRES_BAUD = 4_000_000  # that links of short wires on a desk are assumed to allow until they are tested
 SHORT_WIRES_RATES = tuple(rate for rate in RATES if rate <= SHORT_WIRES_BAUD)
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
-# Of host ports, whose interrupts may lose bytes at higher rates (docs/protocol.md).
+# Of host ports, whose interrupts may lose bytes at higher rates (docs/understand/protocol.md).
 HOST_RATES = (USUAL_HOST_BAUD, *(rate for rate in RATES if rate < USUAL_HOST_BAUD), *LOW_RATES)
 
 # By how much the rates of two UARTs may differ. A receiver tolerates 3.75 %, 2.5 % with oversampling by 8 (RM0444,

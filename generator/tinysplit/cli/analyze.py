@@ -33,7 +33,7 @@ def analyze(model: Model, bits: Bits = CostSettings.bits, check: Check = False, 
 
 
 def operators(
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/operators.md.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print docs/reference/operators.md.")] = False,
     as_json: Json = False,
 ) -> None:
     """List the ONNX operators that can be imported, with their attributes, and the kernels of their layers by core."""

@@ -8,7 +8,7 @@ MLPERF_BAUD = 115200  # of the benchmark's own runner
 
 
 class HostProtocol(StrEnum):
-    """Frames as in docs/protocol.md on all boards, or MLPerf Tiny's lines on the board that reads the input."""
+    """Frames of docs/understand/protocol.md on all boards, or MLPerf Tiny's lines on the board that reads the input."""
 
     TINYSPLIT = "tinysplit"
     MLPERF = "mlperf"

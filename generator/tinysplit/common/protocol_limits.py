@@ -1,4 +1,4 @@
-"""Sizes of frames and messages as in docs/protocol.md and firmware/common/frames.h."""
+"""Sizes of frames and messages as in docs/understand/protocol.md and firmware/common/frames.h."""
 
 PROTOCOL_VERSION = 2
 

@@ -1,4 +1,4 @@
-"""Transfer times of tensors on links and host ports; docs/protocol.md defines the frames."""
+"""Transfer times of tensors on links and host ports; docs/understand/protocol.md defines the frames."""
 
 from collections.abc import Sequence
 from math import inf
@@ -68,8 +68,8 @@ def host_seconds(
 ) -> tuple[float, float]:
     """Return the seconds in which the host sends the network's input and START to `board`, and reads the output.
 
-    Each request waits for its reply (docs/protocol.md, Host ports); delays of the host itself are not included. An
-    input whose source is the board takes none.
+    Each request waits for its reply (docs/understand/protocol.md, Host ports); delays of the host itself are not
+    included. An input whose source is the board takes none.
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
     return (
@@ -87,7 +87,7 @@ def host_line_seconds(board: Board, in_bytes: int, out_bytes: int, host_baud: in
     """Return the seconds for which an input and an output keep the line between host and `board` busy.
 
     LOAD requests follow each other without waiting for the replies, which go the other way; START waits for the last of
-    them. What is read is then freed by a request that is answered by an error (docs/protocol.md, Host ports).
+    them. A request that is answered by an error then frees what is read (docs/understand/protocol.md, Host ports).
     """
     loads, reads = -(-in_bytes // LOAD_BYTES), -(-out_bytes // READ_BYTES)
     load_bytes = in_bytes + loads * (LOAD_OFFSET_BYTES + FRAME_OVERHEAD_BYTES) + START_BYTES + FRAME_OVERHEAD_BYTES

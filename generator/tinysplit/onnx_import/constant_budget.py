@@ -1,4 +1,4 @@
-"""What computing the constants of a network may take, which is checked before any is computed (docs/security.md)."""
+"""What computing a network's constants may take, checked before any is computed (docs/reference/security.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Limits of networks, which are checked before memory is allocated (docs/security.md)."""
+"""Limits of networks, which are checked before memory is allocated (docs/reference/security.md)."""
 
 from collections.abc import Iterator, Sequence
 from math import prod

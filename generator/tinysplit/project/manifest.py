@@ -443,8 +443,8 @@ class Project(FileModel):
         """Raise InputError where the host port has another protocol than ours."""
         if self.host_protocol is HostProtocol.MLPERF:
             raise InputError(
-                f"{folder} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/mlperf.md), or generate it "
-                f"with {HOST_PROTOCOL('tinysplit')}"
+                f"{folder} speaks MLPerf Tiny's protocol: use the benchmark's runner (docs/reference/mlperf.md), or "
+                f"generate it with {HOST_PROTOCOL('tinysplit')}"
             )
 
     def check_measurable(self, folder: Path) -> None:

@@ -76,7 +76,8 @@ def standalone_text(project: Project, estimated: StandaloneEstimate) -> str:
 def mlperf_text(project: Project) -> str:
     """Return which board speaks MLPerf Tiny's protocol, and at which baud rate."""
     (number,) = project.pipelines[0].input_boards
-    return f"{project.board(number).title} speaks MLPerf Tiny's protocol at {project.host_baud} baud (docs/mlperf.md)"
+    title = project.board(number).title
+    return f"{title} speaks MLPerf Tiny's protocol at {project.host_baud} baud (docs/reference/mlperf.md)"
 
 
 def print_decryption(project: Project, console: Console) -> None:

@@ -25,13 +25,13 @@ WEIGHTS = Setting(
     "weights",
     "Where the programs have the weights: in C arrays, or in a binary file for each board, weights.bin, that "
     "is in flash by itself and can be replaced without the program, encrypted or not; the key is that of "
-    "TINYSPLIT_WEIGHTS_KEY or of the file TINYSPLIT_WEIGHTS_KEY_FILE (docs/weights_file.md).",
+    "TINYSPLIT_WEIGHTS_KEY or of the file TINYSPLIT_WEIGHTS_KEY_FILE (docs/do/weights_file.md).",
     Heading.PROGRAMS,
 )
 SIGN = Setting(
     "sign",
     "Sign the weights files with the private key (Ed25519, PEM) of the file TINYSPLIT_SIGNING_KEY_FILE or of "
-    "TINYSPLIT_SIGNING_KEY: the programs take no others over their host ports (docs/weights_file.md).",
+    "TINYSPLIT_SIGNING_KEY: the programs take no others over their host ports (docs/do/weights_file.md).",
     Heading.PROGRAMS,
     is_switch=True,
 )
@@ -54,7 +54,7 @@ HOST_BAUD = Setting(
 HOST_PROTOCOL = Setting(
     "host_protocol",
     "What the host ports speak: tinysplit, for `tinysplit measure`; mlperf, MLPerf Tiny's lines on the board "
-    "that reads the input, to which the output returns (docs/mlperf.md).",
+    "that reads the input, to which the output returns (docs/reference/mlperf.md).",
     Heading.PROGRAMS,
 )
 MLPERF_MODEL = Setting(

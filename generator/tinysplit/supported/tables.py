@@ -1,4 +1,4 @@
-"""What networks may have as JSON, as Markdown (docs/operators.md) and on a console."""
+"""What networks may have as JSON, as Markdown (docs/reference/operators.md) and on a console."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ from tinysplit.tflite_import.operators import OPERATORS as TFLITE_OPERATORS
 _HEAD = f"""\
 # Operators and kernels
 
-`tinysplit operators --markdown > docs/operators.md` writes this page from the importers and kernels themselves.
+`tinysplit operators --markdown > docs/reference/operators.md` writes this page from the importers and kernels.
 
 Networks have float32 inputs with a batch of 1 (or a dynamic one), any outputs, and opset {FIRST_OPSET} or later;
 ONNX's version converter converts those before opset {FOLLOWED_OPSET}. Operators that read constants only are computed
 when the network is imported, whatever they are. Networks with QuantizeLinear and DequantizeLinear pairs keep their
-formats ([quantization](quantization.md)).
+formats ([quantization](../understand/quantization.md)).
 
 Every operator below computes with 8 and 16 bits. Scale, shift and clamp fold into the layer before them where it can
 take them; the layer that is named is what they become elsewhere. A function of a function, the scalar scales, shifts
@@ -33,7 +33,8 @@ and clamps between them, and what is computed of functions of one value, as x * 
 bits it interpolates between 1025 values. Operators without a layer change the layout only: where the next layer cannot
 read its input in another order, or needs a part of it alone, a `permute` is added, and a `pad` where it cannot take a
 Pad. Parts of a convolution that nobody reads whole are convolutions of their own, and nothing is copied. First and last
-states of recurrent operators may be inputs and outputs, or kept on the boards ([states](quantization.md#kept-states)).
+states of recurrent operators may be inputs and outputs, or kept on the boards
+([states](../understand/quantization.md#kept-states)).
 
 When a file is read, {", ".join(COMPOSED)} become several of these
 operators. Those of the QOperator format become the float ones between QuantizeLinear and DequantizeLinear:
@@ -53,18 +54,18 @@ _TFLITE = """
 ## .tflite files
 
 A .tflite file is read in place of an ONNX file by all commands and by scripts, without TensorFlow: `tflite_import/`
-translates it to an ONNX model in memory, of which a generated folder keeps a copy. Quantized tensors of int8, uint8 and
-int16 become pairs with their scales and zero points, also by channel ([quantization](quantization.md)), and biases,
-constants and fused activations what they stand for; networks of floats, and those with weights alone in integers or
-float16, are quantized as others are. Samples have the file's shape, channels last. Shapes that are computed of the
-input's are constants. These operators have a translation:
+translates it to an ONNX model in memory, of which a generated folder keeps a copy. Quantized tensors of int8, uint8
+and int16 become pairs with their scales and zero points, also by channel
+([quantization](../understand/quantization.md)), and biases, constants and fused activations what they stand for;
+networks of floats, and those with weights alone in integers or float16, are quantized as others are. Samples have the
+file's shape, channels last. Shapes that are computed of the input's are constants. These operators have a translation:
 
 """
 _KERNELS = """
 ## Kernels
 
 Kernels that can compute a kind of layer, in the order that breaks ties; which of them do depends on the shape
-([kernels](kernels.md)).
+([kernels](../understand/kernels.md)).
 
 """
 
@@ -84,7 +85,7 @@ def operators_to_json() -> dict[str, Any]:
 
 
 def operators_to_markdown() -> str:
-    """Return the text of docs/operators.md."""
+    """Return the text of docs/reference/operators.md."""
     operators = _table(
         ("operator", "computes", "attributes", "without effect", "layers", "refused, with the message"),
         (_operator_row(operator) for operator in OPERATORS.values()),

@@ -50,7 +50,7 @@ def _translates(*kinds: str) -> Callable[[Translator], Translator]:
 
 def unsupported(_: Translation, __: TfliteOperator) -> None:
     """Refuse an operator that is not in `OPERATORS`."""
-    raise RefusedError("not supported (docs/operators.md lists the operators that are)")
+    raise RefusedError("not supported (docs/reference/operators.md lists the operators that are)")
 
 
 def _activated(to: Translation, operator: TfliteOperator, value: str) -> str:

@@ -16,7 +16,7 @@ GOOD_FRAMES = 16  # before frames grow again
 
 
 class Say(IntEnum):
-    """Frames without data, in the order in which they leave (docs/protocol.md)."""
+    """Frames without data, in the order in which they leave (docs/understand/protocol.md)."""
 
     GRANT = 1
     OFFER = 2

@@ -28,7 +28,7 @@ class ResetBy(StrEnum):
     """What resets the boards."""
 
     PROBE = "probe"
-    HOST = "host"  # REBOOT of docs/protocol.md
+    HOST = "host"  # REBOOT of docs/understand/protocol.md
     POWER = "power"  # of a target of labgrid
 
 

@@ -1,7 +1,7 @@
 """The pytest plugin: tests that measure on virtual boards, or with `--tinysplit-rig FILE` on the real ones of a rig.
 
 pytest imports this module in every run of an environment in which tinysplit is installed. So it imports nothing but
-pytest: the fixtures import what they need when a test asks for them (docs/testing_on_boards.md).
+pytest: the fixtures import what they need when a test asks for them (docs/do/testing_on_boards.md).
 """
 
 from typing import TYPE_CHECKING

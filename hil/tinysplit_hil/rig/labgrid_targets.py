@@ -1,4 +1,4 @@
-"""Boards that labgrid manages: ports and probes of the targets of a labgrid environment (docs/real_boards.md).
+"""Boards that labgrid manages: ports and probes of the targets of a labgrid environment (docs/start/real_boards.md).
 
 labgrid (the extra `labgrid`) is imported when a rig file names targets, and only here.
 """

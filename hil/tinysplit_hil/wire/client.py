@@ -53,7 +53,7 @@ MOST_OUTPUT_BYTES = 1 << 24  # more than the memory of any board
 
 
 class BoardClient:
-    """Host side of docs/protocol.md for one board.
+    """Host side of docs/understand/protocol.md for one board.
 
     Its tasks raise ClientError, with the board in its message, when the board reports an error or does not reply.
     """

@@ -1,4 +1,4 @@
-"""Encoding and decoding of frames (docs/protocol.md): sync, type, tag, sequence, length, payload, CRC."""
+"""Encoding and decoding of frames (docs/understand/protocol.md): sync, type, tag, sequence, length, payload, CRC."""
 
 import struct
 from binascii import crc_hqx

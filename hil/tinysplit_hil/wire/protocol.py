@@ -1,4 +1,4 @@
-"""Frame types, error codes and payloads on a host port (docs/protocol.md, version 2), all little endian."""
+"""Frame types, error codes and payloads on a host port (docs/understand/protocol.md, version 2), all little endian."""
 
 import struct
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Payloads on a host port that are about configuration files (docs/protocol.md), all little endian."""
+"""Payloads on a host port that are about configuration files (docs/understand/protocol.md), all little endian."""
 
 import struct
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Real memory of a virtual board: wait states, prefetch, caches and buses, by its registers (C: memory_model.h).
 
 What the manuals leave open is a parameter here, with the value that costs most among those that agree with published
-figures (docs/virtual_boards.md).
+figures (docs/understand/virtual_boards.md).
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""A client of MLPerf Tiny's protocol, as docs/mlperf.md has it: commands that end with %, lines until m-ready."""
+"""A client of MLPerf Tiny's protocol, as docs/reference/mlperf.md has it: commands end with %, lines until m-ready."""
 
 import re
 from collections.abc import Sequence

@@ -54,6 +54,6 @@ def _object(source: str) -> Path:
 
 
 def frame(kind: int, tag: int, sequence: int, payload: bytes) -> bytes:
-    """Return a frame as docs/protocol.md has it."""
+    """Return a frame as docs/understand/protocol.md has it."""
     body = struct.pack("<BBBH", kind, tag, sequence, len(payload)) + payload
     return b"\xa5" + body + struct.pack("<H", binascii.crc_hqx(body, 0xFFFF))

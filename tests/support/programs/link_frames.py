@@ -1,4 +1,4 @@
-"""Frames of links as docs/protocol.md has them, written a second time."""
+"""Frames of links as docs/understand/protocol.md has them, written a second time."""
 
 import struct
 import zlib

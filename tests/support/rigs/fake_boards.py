@@ -1,4 +1,4 @@
-"""Fake boards with the host protocol of docs/protocol.md, on ports in virtual time."""
+"""Fake boards with the host protocol of docs/understand/protocol.md, on ports in virtual time."""
 
 import heapq
 import struct

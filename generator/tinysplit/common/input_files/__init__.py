@@ -1,1 +1,1 @@
-"""Reading of files from others: none takes more memory or time than docs/security.md states."""
+"""Reading of files from others: none takes more memory or time than docs/reference/security.md states."""

@@ -1,4 +1,4 @@
-"""Limits of files from others, far above what networks for microcontrollers need (docs/security.md)."""
+"""Limits of files from others, far above what networks for microcontrollers need (docs/reference/security.md)."""
 
 from pathlib import Path
 

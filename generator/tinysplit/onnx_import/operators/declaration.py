@@ -1,4 +1,4 @@
-"""What an importer declares beside its function: `OPERATORS` and docs/operators.md have nothing else of it."""
+"""What an importer declares beside its function: `OPERATORS` and docs/reference/operators.md have no more of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

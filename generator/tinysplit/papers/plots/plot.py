@@ -44,7 +44,7 @@ class Panel:
 class Plot:
     """A published figure: panels, and a caption that says what is computed from what, and what was not given."""
 
-    source: str  # key of docs/references.md
+    source: str  # key of docs/reference/references.md
     title: str  # "Figure 3"
     caption: str
     panels: Sequence[Panel]

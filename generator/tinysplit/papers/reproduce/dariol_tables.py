@@ -17,7 +17,7 @@ from tinysplit.papers.reproduce.dariol_platform import (
 from tinysplit.papers.reproduce.division_figures import NO_NUMBER
 from tinysplit.papers.reproduce.reproduction import Row
 
-DARIOL = "Dariol 2023"  # docs/references.md
+DARIOL = "Dariol 2023"  # docs/reference/references.md
 DELAYS, DENSE_LAYER, MEMORY = "Message delays, cycles", "Dense layer, cycles", "Private memory of a tile, bytes"
 PUBLISHED_LOOPS = {"polling": ("22", "18", "15"), "interrupt": ("22", "18", "0")}
 TOKENS = (1, 10, 128)

@@ -34,7 +34,7 @@ from tinysplit.papers.solvers.geometric.exact import best_division
 from tinysplit.papers.solvers.geometric.program import Formulation, GeometricProgram
 from tinysplit.papers.solvers.geometric.tightening import Settings, Tightening, equal_parts, tighten
 
-CARBALLO = "Carballo-Hernández 2023"  # docs/references.md
+CARBALLO = "Carballo-Hernández 2023"  # docs/reference/references.md
 LIMITED = ("ALM", "LAB")  # M20K would exclude what is published
 WEIGHT_STEP = 10.0
 STEPS_AFTER = 10  # steps of Figure 4 after the accepted one

@@ -7,7 +7,7 @@ from typing import Any
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.papers.plots.plot import Plot
 
-SANTAMARIA, MUKHERJEE = "Santamaria 2021", "Mukherjee 2022"  # docs/references.md
+SANTAMARIA, MUKHERJEE = "Santamaria 2021", "Mukherjee 2022"  # docs/reference/references.md
 NOT_IDENTIFIABLE = "not identifiable"  # at the beginning of a reason
 
 
@@ -63,7 +63,7 @@ class Row:
     the whole network replicated on each device, "" if there is none.
     """
 
-    source: str  # key of docs/references.md
+    source: str  # key of docs/reference/references.md
     table: str  # a number, or the title of what is no table: "Figure 3"
     row: str
     quantity: str

@@ -1,6 +1,6 @@
 """The published method on boards: fit, solve and tighten the program of a whole network, round, evaluate.
 
-It has all remedies of docs/geometric_program.md but the lower bound on shares.
+It has all remedies of docs/develop/geometric_program.md but the lower bound on shares.
 """
 
 from collections.abc import Iterator, Sequence
