@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 from commands.command_line import USAGE, run
 from example_folders.example import CALIBRATION, MODEL
-from tinysplit.cli.app import _COMMANDS, app, imported_command
+from tinysplit.cli.app import _COMMANDS, _FIRST_OPTIONS, app, imported_command
 from tinysplit.settings.setting import Heading
 
 
@@ -123,11 +124,44 @@ def test_options_stand_under_headings_in_their_order(name: str) -> None:
     assert sum(each.rich_help_panel is None for each in options) <= 4
 
 
+def test_help_is_short_and_help_all_has_every_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shortened = set()
+    for name, command in commands_with_names():
+        options = {each.opts[0] for each in command.params if each.param_type_name == "option"}
+        if hasattr(command, "commands"):
+            continue
+        text = run(*name.split(), "--help")
+        assert len(text.splitlines()) <= 60, name
+        shown = {option for option in options if re.search(rf"^  (-\w, )?{option}\b", text, re.MULTILINE)}
+        assert len(shown) <= 8, name
+        if shown != options:
+            shortened.add(name)
+            every = run(*name.split(), "--help-all")
+            assert all(re.search(rf"^  (-\w, )?{option}\b", every, re.MULTILINE) for option in options), name
+            assert {each.opts[0] for each in command.params if each.required and each.opts[0] in options} <= shown
+    assert shortened == set(_FIRST_OPTIONS)
+
+
 @pytest.mark.parametrize(
     ("words", "completed"),
-    [("tinysplit compl", ""), ("tinysplit meas", "measure"), ("tinysplit bench res", "reset")],
+    [
+        ("tinysplit compl", ""),
+        ("tinysplit meas", "measure"),
+        ("tinysplit bench res", "reset"),
+        ("tinysplit example ti", "tiny_cnn"),
+        ("tinysplit split net.onnx -b nucleo_g0", "nucleo_g071rb"),
+        ("tinysplit measure out --rig v", "virtual"),
+        ("tinysplit measure out --rig new/o", "new/own.toml"),
+        ("tinysplit generate net.onnx --split sp", "split.json"),
+        ("tinysplit run n", "net.onnx\nnet.tflite"),
+    ],
 )
-def test_the_shell_completes_commands(words: str, completed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shell_completes(words: str, completed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    for name in ("net.onnx", "net.tflite", "notes.txt", "new/own.toml", "split.json"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("_TINYSPLIT_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))

@@ -75,7 +75,7 @@ def test_the_commands_of_the_readme_are_accepted(folder: Path, tmp_path: Path, m
     assert all(title in text for title in ("NUCLEO-G071RB", "NUCLEO-H743ZI2", "NUCLEO-L412KB", "(wiring.svg)"))
     assert str(tmp_path.parent) not in text
     for _, *arguments in commands:
-        help_text = run(*arguments[: 2 if arguments[0] == "bench" else 1], "--help")
+        help_text = run(*arguments[: 2 if arguments[0] == "bench" else 1], "--help-all")
         assert all(option in help_text for option in arguments if option.startswith("--"))
     (folder.parent / "rig.toml").write_text("".join(f'[[board]]\nserial_number = "{i}"\n' for i in range(3)))
     monkeypatch.chdir(folder)

@@ -49,8 +49,8 @@ _COMMANDS = {
     "reproduce": ("reproduce", "reproduce"),
     "generate": ("run", "generate"),
     "build": ("build", "build"),
-    "flash": ("bench", "flash"),
-    "update": ("bench", "update"),
+    "flash": ("bench.commands", "flash"),
+    "update": ("bench.commands", "update"),
     "info": ("info", "info"),
     "library": ("build", "library"),
     "validate": ("quantize", "validate"),
@@ -62,7 +62,7 @@ _COMMANDS = {
     "import-trace": ("compare", "import_trace"),
     "run": ("run", "run"),
     "calibrate": ("calibrate", "calibrate"),
-    "bench": ("bench", "bench"),
+    "bench": ("bench.commands", "bench"),
 }
 
 # Commands that take nothing from the config file, which is not read then.
@@ -148,6 +148,22 @@ _EXAMPLES = {
     "bench udev": ("bench udev",),
 }
 
+# What --help shows of commands with more than eight options, by parameter; --help-all shows all.
+_FIRST_OPTIONS = {
+    "wiring": ("board", "rig", "baud", "link", "out", "folder", "as_json"),
+    "split": ("board", "objective", "bits", "baud", "slices", "use_all", "max_latency", "out"),
+    "pareto": ("board", "second_objective", "bits", "baud", "slices", "html", "as_json"),
+    "explore": ("board", "max_boards", "objective", "max_latency", "max_price", "bits", "html", "as_json"),
+    "arrivals": ("split_file", "frame_rate", "arrival_times", "input_count", "loss_rate", "timeline", "as_json"),
+    "quantize": ("samples", "bits", "max_accuracy_drop", "statistics", "board", "calibration_count", "as_json"),
+    "generate": ("split_file", "samples", "out", "bits", "weights", "standalone", "host_protocol", "force"),
+    "measure": ("samples", "rig", "sample_count", "pipelined", "timeline", "save", "junit", "as_json"),
+    "virtual": ("tcp", "pty", "real_time", "debug", "erased", "out"),
+    "run": ("board", "samples", "out", "rig", "objective", "bits", "baud", "slices"),
+    "calibrate": ("board", "rig", "out", "bits", "only", "parts", "power"),
+    "bench report": ("rig", "board", "out", "network", "samples", "threshold", "adopt"),
+}
+
 
 class _ImportedCommand(TyperCommand):
     """A command whose module is imported when it runs, or prints its own help; the list of commands has its help."""
@@ -173,6 +189,7 @@ def imported_command(name: str) -> Any:  # noqa: ANN401 (click's command)
     parts = {f"{name} {part}": each for part, each in getattr(command, "commands", {}).items()}
     for full_name, each in {name: command, **parts}.items():
         each.epilog = "\n\n".join(f"Example: tinysplit {example}" for example in _EXAMPLES[full_name])
+        each.first_options = _FIRST_OPTIONS.get(full_name, ())
     return command
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from typing_extensions import override
 
 from tinysplit.boards.board_files import use_folder_beside
+from tinysplit.cli import completion
 from tinysplit.cli.option import option
 from tinysplit.common.texts.console import PlainConsole
 from tinysplit.settings.result_files import FORCE
@@ -38,9 +39,19 @@ def _with_boards_beside_all(models: list[Path]) -> list[Path]:
     return [_with_boards_beside(model) for model in models]
 
 
-Model = Annotated[Path, typer.Argument(help="Trained network, an ONNX or .tflite file.", callback=_with_boards_beside)]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        help="Trained network, an ONNX or .tflite file.",
+        autocompletion=completion.networks,
+        callback=_with_boards_beside,
+    ),
+]
 Models = Annotated[
-    list[Path], typer.Argument(help="Trained networks: ONNX or .tflite.", callback=_with_boards_beside_all)
+    list[Path],
+    typer.Argument(
+        help="Trained networks: ONNX or .tflite.", autocompletion=completion.networks, callback=_with_boards_beside_all
+    ),
 ]
 Folder = Annotated[Path, typer.Argument(help="Folder written by `tinysplit generate`.")]
 Force = Annotated[bool, option(FORCE)]

@@ -10,6 +10,7 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.calibration.conditions import read_calibration, with_currents, write_calibration
 from tinysplit.calibration.fitted_kernels import calibration_to_json, print_calibration, print_currents
 from tinysplit.calibration.power_trace import fit_currents
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.measure_options import Timing
 from tinysplit.cli.option import option
@@ -33,6 +34,7 @@ BoardNames = Annotated[
         "-b",
         help="Board whose kernels are measured; repeat it for several virtual ones. By default one of each core, and "
         "everything else that the cost table has.",
+        autocompletion=completion.boards,
     ),
 ]
 Only = Annotated[

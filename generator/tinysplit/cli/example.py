@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, Json, emit
 from tinysplit.cli.option import option
 from tinysplit.common import package_files
@@ -12,7 +13,12 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.settings.result_files import OUT
 
-Name = Annotated[str | None, typer.Argument(help="Example to copy; without it, all are listed.", show_default=False)]
+Name = Annotated[
+    str | None,
+    typer.Argument(
+        help="Example to copy; without it, all are listed.", show_default=False, autocompletion=completion.examples
+    ),
+]
 Out = Annotated[
     Path | None,
     option(OUT, "Folder for its files; by default one of its name.", show_default=False),

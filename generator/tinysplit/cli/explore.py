@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, FrontPage, Json, Models, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import check_bits
@@ -48,7 +49,12 @@ Scheduler = Annotated[str | None, option(SCHEDULER)]
 class ExploreOptions(SearchOptions):
     """Options of an exploration: those of a search, and what is combined."""
 
-    board: Annotated[list[str], option(BOARD, "Board type to choose from, or `all`. Repeat it for every type.")]
+    board: Annotated[
+        list[str],
+        option(
+            BOARD, "Board type to choose from, or `all`. Repeat it for every type.", autocompletion=completion.boards
+        ),
+    ]
     max_boards: Annotated[int, option(MAX_BOARDS)] = 2
     baud: Annotated[
         list[int] | None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tinysplit.boards.board import ClockSource, CodeMemory
+from tinysplit.cli import completion
 from tinysplit.cli.option import option
 from tinysplit.common.choices import (
     BIT_WIDTHS,
@@ -129,9 +130,21 @@ LowPowerOption = Annotated[LowPower, option(LOW_POWER)]
 StructureOf = Annotated[Path | None, option(STRUCTURE_OF)]
 CalibrationCount = Annotated[int, option(CALIBRATION_COUNT)]
 CostTableFile = Annotated[Path | None, option(COST_TABLE)]
-SplitPath = Annotated[Path, typer.Option("--split", help="Split file written by `tinysplit split`.")]
+SplitPath = Annotated[
+    Path,
+    typer.Option("--split", help="Split file written by `tinysplit split`.", autocompletion=completion.split_files),
+]
 Out = Annotated[Path, option(OUT)]
-Rig = Annotated[str, option(RIG)]
+BoardsOfRig = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--board",
+        "-b",
+        help="The boards in their order; by default the names in the rig file.",
+        autocompletion=completion.boards,
+    ),
+]
+Rig = Annotated[str, option(RIG, autocompletion=completion.rigs)]
 ProgrammerOption = Annotated[ProgrammerName, option(PROGRAMMER)]
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from tinysplit.boards.catalog import load_all
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Folder, Json, Model, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesOptions
@@ -44,6 +45,7 @@ def quantize(
             "--board",
             "-b",
             help="Board whose cycles count for free scales, and whose latency and memories for mixed precision.",
+            autocompletion=completion.boards,
         ),
     ] = "nucleo_f446re",
     statistics: Annotated[

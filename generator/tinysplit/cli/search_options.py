@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.link_driver import LinkDriver
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, CostTableFile, parse_baud
@@ -56,7 +57,7 @@ from tinysplit.split.problem import Period
 if TYPE_CHECKING:
     from tinysplit.project.wiring_file import WiringFile
 
-BoardNames = Annotated[list[str], option(BOARD)]
+BoardNames = Annotated[list[str], option(BOARD, metavar="NAME", autocompletion=completion.boards)]
 LinkOption = Annotated[list[str] | None, option(LINK)]
 LinkDriverOption = Annotated[LinkDriver | None, option(LINK_DRIVER)]
 RATE_HELP = f"Inputs per second, in place of {FRAME_PERIOD}."

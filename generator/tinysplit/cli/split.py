@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource, board_title
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, FrontPage, Json, Model, emit, messages
 from tinysplit.cli.measure_options import TimelineSvg, TimelineTrace
 from tinysplit.cli.option import option
@@ -53,6 +54,7 @@ LinksOfRig = Annotated[
     typer.Option(
         "--rig",
         help="Rig file whose links (`bench check`) have to include those of the split.",
+        autocompletion=completion.rig_files,
         rich_help_panel=Heading.BOARDS,
     ),
 ]

@@ -12,6 +12,7 @@ from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.boards.link_rates import RATES
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, Json, emit, is_configured, messages
 from tinysplit.cli.option import option
 from tinysplit.cli.options import AUTO_BAUD, WIRING_PATH, WIRING_TEST, Clock, ProgrammerOption, Rig, parse_baud
@@ -48,7 +49,12 @@ def wiring(
     ] = None,
     board: Annotated[
         list[str] | None,
-        typer.Option("--board", "-b", help="A board of the test; repeat the option in the order of the project."),
+        typer.Option(
+            "--board",
+            "-b",
+            help="A board of the test; repeat the option in the order of the project.",
+            autocompletion=completion.boards,
+        ),
     ] = None,
     baud: Annotated[
         str, typer.Option(help="auto: find the highest baud rate of each link. A number: test this rate only.")

@@ -13,7 +13,7 @@ from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
 from commands.served_boards import served
 from rigs.debugged_boards import need_openocd
 from tinysplit.boards.catalog import load_board
-from tinysplit.cli import bench_report
+from tinysplit.cli.bench import report as bench_report
 from tinysplit.codegen.board_report.projects import generate_report
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.pipeline import RunRequest

@@ -3,10 +3,11 @@
 It is imported fast, as each command has it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -19,6 +20,7 @@ from tinysplit.settings.setting import begun_by
 CommandLineError: Any = typer.BadParameter.__mro__[1]  # click's UsageError, which typer has in itself
 CONFIG_NAME = "tinysplit.toml"
 _TAKEN = "tinysplit.config"  # in click's context
+_SHOWS_ALL = "tinysplit.help_all"  # likewise
 
 
 def check_not_empty(command: Any, ctx: Any, args: list[str]) -> None:  # noqa: ANN401 (click's command and context)
@@ -33,7 +35,12 @@ def check_not_empty(command: Any, ctx: Any, args: list[str]) -> None:  # noqa: A
 
 
 class CheckedCommand(TyperCommand):
-    """A command that refuses empty values: paths would be the current folder, texts and names no choice."""
+    """A command that refuses empty values: paths would be the current folder, texts and names no choice.
+
+    With `first_options`, the names of parameters, --help has these and those that are required, and --help-all all.
+    """
+
+    first_options: Sequence[str] = ()
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -41,17 +48,54 @@ class CheckedCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
     @override
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, and --help-all."""
+        return [*super().get_params(ctx), _help_all_option()]
+
+    @override
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, then options under their headings."""
+        """Write arguments and options, all of them under their headings."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
-        for parameter in self.get_params(ctx):
+        shows_all = _SHOWS_ALL in ctx.meta or not self.first_options
+        for parameter in super().get_params(ctx) if shows_all else self._first_params(ctx):
             usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-            heading = getattr(parameter, "rich_help_panel", None) or usual
+            heading = getattr(parameter, "rich_help_panel", None) if shows_all else usual
             if record := parameter.get_help_record(ctx):
-                sections.setdefault(heading, []).append(record)
+                sections.setdefault(heading or usual, []).append(record)
         for heading, records in filter(lambda section: section[1], sections.items()):
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+    def _first_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 (click's context)
+        """Return the arguments, the first options in their order, and those that show help."""
+        of_name = {parameter.name: parameter for parameter in self.params}
+        arguments = [each for each in self.params if each.param_type_name == "argument"]
+        helps = [each for each in self.get_params(ctx) if each not in self.params]
+        return [*arguments, *(of_name[name] for name in self.first_options), *helps]
+
+
+@cache
+def _help_all_option() -> Any:  # noqa: ANN401 (click's option)
+    """Return the option that shows the help with all options and ends."""
+
+    def show(context: typer.Context, is_wanted: bool) -> None:
+        if is_wanted and not context.resilient_parsing:
+            context.meta[_SHOWS_ALL] = True
+            typer.echo(context.get_help())
+            raise typer.Exit
+
+    def command(
+        _all: Annotated[
+            bool,
+            typer.Option(
+                "--help-all", callback=show, is_eager=True, expose_value=False, help="Show all options and exit."
+            ),
+        ] = False,
+    ) -> None: ...
+
+    only = typer.Typer(add_completion=False)
+    only.command()(command)
+    return typer.main.get_command(only).params[0]
 
 
 class PlainGroup(TyperGroup):

@@ -10,11 +10,12 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
-from tinysplit.cli.bench_report import report
+from tinysplit.cli.bench.report import report
 from tinysplit.cli.config.command import CheckedCommand, ConfiguredCommand, PlainGroup
 from tinysplit.cli.option import option
-from tinysplit.cli.options import WIRING_TEST, Clock, HostBaud, ProgrammerOption
+from tinysplit.cli.options import WIRING_TEST, BoardsOfRig, Clock, HostBaud, ProgrammerOption
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import UsageError
 from tinysplit.common.folder_lock import locked_folder
@@ -57,7 +58,12 @@ bench = typer.Typer(
 )
 
 RigPath = Annotated[
-    Path, typer.Option("--rig", help="TOML file with the serial number of every board's probe (`bench discover`).")
+    Path,
+    typer.Option(
+        "--rig",
+        help="TOML file with the serial number of every board's probe (`bench discover`).",
+        autocompletion=completion.rig_files,
+    ),
 ]
 
 
@@ -79,12 +85,14 @@ def discover(
 @bench.command(cls=ConfiguredCommand)
 def check(
     rig: Annotated[
-        str, typer.Option("--rig", help="TOML file with the boards (`bench discover`), or `virtual` with --board.")
+        str,
+        typer.Option(
+            "--rig",
+            help="TOML file with the boards (`bench discover`), or `virtual` with --board.",
+            autocompletion=completion.rigs,
+        ),
     ],
-    board: Annotated[
-        list[str] | None,
-        typer.Option("--board", "-b", help="The boards in their order; by default the names in the rig file."),
-    ] = None,
+    board: BoardsOfRig = None,
     programmer: ProgrammerOption = ProgrammerName.OPENOCD,
     clock: Clock = ClockSource.HSI,
     out: Annotated[

@@ -11,9 +11,10 @@ from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all, load_board
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.option import option
-from tinysplit.cli.options import Clock, ProgrammerOption
+from tinysplit.cli.options import BoardsOfRig, Clock, ProgrammerOption
 from tinysplit.common import package_files
 from tinysplit.common.choices import VIRTUAL, ProgrammerName
 from tinysplit.common.errors import CheckFailedError, UsageError
@@ -56,12 +57,13 @@ _TIMING = "Timing file with the rules that virtual boards have in the comparison
 def report(
     rig: Annotated[
         str | None,
-        typer.Option("--rig", help="TOML file with the boards (`bench discover`), or `virtual` with --board."),
+        typer.Option(
+            "--rig",
+            help="TOML file with the boards (`bench discover`), or `virtual` with --board.",
+            autocompletion=completion.rigs,
+        ),
     ] = None,
-    board: Annotated[
-        list[str] | None,
-        typer.Option("--board", "-b", help="The boards in their order; by default the names in the rig file."),
-    ] = None,
+    board: BoardsOfRig = None,
     out: Annotated[Path | None, option(OUT, "Report to write; with --adopt the timing file.")] = None,
     adopt: Annotated[
         Path | None,

@@ -1,0 +1,1 @@
+"""Commands of boards on a desk."""
