@@ -17,11 +17,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from common.benchmark import JSON, ONLY, benchmark
-from common.networks import DOCS, NETWORKS, small_network
-from common.plots import save_plot
+from common.networks import NETWORKS, small_network
 from common.tables import Cell, MarkdownTable, print_json
 from milp.highs import solve_with_highs
 from tinysplit.boards.catalog import load_board, load_boards
@@ -47,8 +46,6 @@ from tinysplit.split.solvers.labels.search import label_search
 
 ROOM = 1.2  # total flash of the boards, relative to that of the layers
 SLOW, FAST = 115200, 3_000_000
-RESULTS, PLOT = DOCS / "develop" / "benchmarks_splitting.md", DOCS / "images" / "growth.svg"
-BEGIN, END = "<!-- benchmarks splitting solvers writes from here -->", "<!-- to here -->"
 REPEATS = 5
 SEEDS = range(3)
 HIGHS_PROVES = 1e-6  # its gap, equal to its feasibility tolerance
@@ -217,7 +214,6 @@ def tables(rows: list[Solved], layers: Growth, devices: Growth, pairs: Pairs) ->
     for what, grown in (("layers, 4 boards", layers), ("boards, 80 layers", devices)):
         points = ", ".join(f"{size}: {seconds:.3g} s" for size, seconds in zip(grown.sizes, grown.seconds, strict=True))
         lines += ["", f"Labels at 115200 baud against {what}: {points}. Exponent {grown.exponent:.1f}."]
-    lines += ["", f"![Seconds against layers and against boards]({PLOT.name})"] if PLOT.exists() else []
     held = f"{pairs.n_feasible} of the {pairs.n_problems} problems have a split, {pairs.n_proved} proved"
     lines += ["", f"MobileNet v1 0.25 on {pairs.n_pairs} pairs of boards, latency and throughput: {held}; "]
     lines[-1] += f"{pairs.seconds:.2g} s for all."
@@ -233,40 +229,19 @@ def _solved_cells(row: Solved) -> Sequence[Cell]:
 
 @benchmark("solvers", "10 minutes", JSON)
 def solvers(options: Namespace) -> None:
-    """Measure processor seconds of the label search beside HiGHS; writes docs/develop/benchmarks_splitting.md.
+    """Measure processor seconds of the label search beside HiGHS.
 
     Every (instance, solver) runs in a process of its own, so that its peak memory is its own; a run that takes half its
-    time limit is not repeated, of others the median of 5 counts. With the extra `plots` it draws
-    docs/images/growth.svg.
+    time limit is not repeated, of others the median of 5 counts.
     """
     rows = [in_own_process(case, name) for case in PEERS for name in SOLVERS]
     layers = growth(BY_LAYERS, lambda case: case.n_layers)
     devices = growth(BY_DEVICES, lambda case: case.n_devices)
     pairs = measure_pairs()
-    _plot({"layers, 4 boards": layers, "boards, 80 layers": devices})
-    text = tables(rows, layers, devices, pairs)
     if options.json:
         print_json({"rows": rows, "layers": layers, "devices": devices, "pairs": pairs})
     else:
-        print(text)
-    page = RESULTS.read_text(encoding="utf-8")
-    head, tail = page.split(BEGIN)[0], page.split(END)[1]
-    RESULTS.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}", encoding="utf-8")
-
-
-def _plot(growths: dict[str, Growth]) -> None:
-    """Draw one panel per item of `growths`, on logarithmic axes."""
-
-    def draw(panels: Sequence[Any]) -> None:
-        for panel, (what, grown) in zip(panels, growths.items(), strict=True):
-            panel.loglog(grown.sizes, grown.seconds, "o-")
-            panel.set_xticks(grown.sizes, [str(size) for size in grown.sizes])
-            panel.minorticks_off()
-            panel.set_xlabel(what)
-            panel.set_title(f"exponent {grown.exponent:.1f}")
-        panels[0].set_ylabel("s")
-
-    save_plot("growth", len(growths), (8, 3), draw, sharey=True)
+        print(tables(rows, layers, devices, pairs))
 
 
 BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re")

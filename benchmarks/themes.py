@@ -22,6 +22,8 @@ THEMES = (
     "standalone",
     "virtual_boards",
     "host",
+    "choices",
+    "pictures",
 )
 USAGE = "usage: python benchmarks THEME [NAME] [options]; --help behind a name shows its options"
 

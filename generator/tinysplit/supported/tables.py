@@ -41,13 +41,9 @@ operators. Those of the QOperator format become the float ones between QuantizeL
 {", ".join(list(FLOAT)[:6])},
 {", ".join(list(FLOAT)[6:])}.
 
-"..." stands for names and values. What has no effect changes nothing in an inference, or only in uses that are refused.
+What an operator refuses, with the message, and attributes without effect are in `tinysplit operators --json`.
 
 ## Operators
-
-"""
-_REFUSALS = """
-Besides, several operators have messages in common:
 
 """
 _TFLITE = """
@@ -87,15 +83,13 @@ def operators_to_json() -> dict[str, Any]:
 def operators_to_markdown() -> str:
     """Return the text of docs/reference/operators.md."""
     operators = _table(
-        ("operator", "computes", "attributes", "without effect", "layers", "refused, with the message"),
-        (_operator_row(operator) for operator in OPERATORS.values()),
+        ("operator", "computes", "attributes", "layers"), (_operator_row(operator) for operator in OPERATORS.values())
     )
-    refusals = "".join(f"- {refusal}\n" for refusal in COMMON_REFUSALS)
     cores = tuple(shipped_table().cores)
     headings = [f"{core}, {bits} bits" for core in cores for bits in BITS]
     kernels = _table(("layer", *headings), ((_code((kind,)), *_cells(row)) for kind, row in kernels_by_kind().items()))
     tflite = _paragraph(f"`{name}`" for name in sorted(TFLITE_OPERATORS))
-    return f"{_HEAD}{operators}{_REFUSALS}{refusals}{_TFLITE}{tflite}{_KERNELS}{kernels}"
+    return f"{_HEAD}{operators}{_TFLITE}{tflite}{_KERNELS}{kernels}"
 
 
 def _paragraph(words: Iterable[str]) -> str:
@@ -129,8 +123,7 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
 
 def _operator_row(operator: Operator) -> tuple[str, ...]:
     entry = _operator_to_json(operator)
-    lists = (_code(entry["attributes"]), _code(entry["ignored"]), _code(entry["kinds"]))
-    return (operator.name, operator.meaning, *lists, "<br>".join(entry["refused"]))
+    return (operator.name, operator.meaning, _code(entry["attributes"]), _code(entry["kinds"]))
 
 
 def _cells(kernels: Kernels) -> Iterable[str]:
