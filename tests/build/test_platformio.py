@@ -222,6 +222,25 @@ def test_a_missing_package_is_named_at_once(
         build.build_projects([tmp_path])
 
 
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="ccache is not installed")
+def test_what_another_project_has_compiled_is_not_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "ccache"))
+    first, second = (make_project(tmp_path / name) for name in ("first", "second"))
+    build.build_projects([first])
+    compiled = ccache_count("cache_miss")
+    build.build_projects([second])
+    assert ccache_count("cache_miss") == compiled > 0
+    assert ccache_count("direct_cache_hit") == compiled
+    assert (first / build.ELF_IN_PROJECT).read_bytes() == (second / build.ELF_IN_PROJECT).read_bytes()
+
+
+def ccache_count(name: str) -> int:
+    found = subprocess.run(["ccache", "--print-stats"], capture_output=True, text=True, check=True).stdout
+    return next(int(value) for key, value in map(str.split, found.splitlines()) if key == name)
+
+
 def test_a_folder_without_a_project_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no platformio\.ini"):
         build.build_projects([tmp_path])

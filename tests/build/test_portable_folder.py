@@ -36,7 +36,8 @@ def programs(folder: Path) -> list[bytes]:
 
 def test_a_folder_that_is_made_twice_is_the_same_and_names_neither_place(tmp_path: Path) -> None:
     context = Context.load(MODEL, BOARDS, CostSettings(use_all=True), Console(quiet=True))
-    split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+    cropped = context.of_quantized_file()
+    split = pipeline.describe_split(cropped, pipeline.split_network(cropped, Search()))
     made = [tmp_path / "a", tmp_path / "b" / "c"]
     for folder in made:
         folder.parent.mkdir(exist_ok=True)

@@ -1,4 +1,9 @@
-"""SCons script of the platform: compiles and links firmware.elf with the flags of the project's platformio.ini."""
+"""SCons script of the platform: compiles and links firmware.elf with the flags of the project's platformio.ini.
+
+With ccache on the machine, what another project has compiled is not compiled again.
+"""
+
+import shutil
 
 from SCons.Script import Default, DefaultEnvironment
 
@@ -10,11 +15,13 @@ machine_flags = [
     if isinstance(flag, str) and flag.startswith("-m")
 ]
 
+launcher = "ccache " if shutil.which("ccache") else ""
+
 env.Replace(
     AR="arm-none-eabi-gcc-ar",
     AS="arm-none-eabi-gcc",
-    CC="arm-none-eabi-gcc",
-    CXX="arm-none-eabi-g++",
+    CC=f"{launcher}arm-none-eabi-gcc",
+    CXX=f"{launcher}arm-none-eabi-g++",
     LINK="arm-none-eabi-gcc",
     RANLIB="arm-none-eabi-gcc-ranlib",
     ARFLAGS=["rc"],

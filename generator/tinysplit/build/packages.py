@@ -16,22 +16,28 @@ from tinysplit.common import package_files
 from tinysplit.common.cache import cache_directory
 from tinysplit.common.project_files import SYSTEM_PLATFORM
 
+_CCACHE_SIZE = "256M"
+
 
 def environment() -> dict[str, str]:
     """Return the environment variables for PlatformIO; its core folder is prepared on first use.
 
     PlatformIO variables of the user are removed, as they would change what is built or where; messages are in English,
-    which `first_error` reads. Raises ToolError when no
-    cache folder is writable.
+    which `first_error` reads. Where there is ccache, it keeps objects in the cache folder, unless the user has chosen
+    another one. Raises ToolError when no cache folder is writable.
     """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("PLATFORMIO_")}
-    return inherited | {
-        "PLATFORMIO_CORE_DIR": str(_prepared_directory()),
-        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
-        "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
-        "PLATFORMIO_NO_ANSI": "true",
-        "LANGUAGE": "en",  # of gettext: leaves the encoding of paths as it is
-    }
+    return (
+        {"CCACHE_DIR": str(cache_directory() / "ccache"), "CCACHE_MAXSIZE": _CCACHE_SIZE}
+        | inherited
+        | {
+            "PLATFORMIO_CORE_DIR": str(_prepared_directory()),
+            "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
+            "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
+            "PLATFORMIO_NO_ANSI": "true",
+            "LANGUAGE": "en",  # of gettext: leaves the encoding of paths as it is
+        }
+    )
 
 
 def _prepared_directory() -> Path:

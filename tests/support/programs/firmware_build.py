@@ -19,7 +19,7 @@ from tinysplit.common.project_files import APPLICATION_HEADER
 from tinysplit.project.manifest import Project
 
 CHECKSUM = Path(__file__).parents[3] / "boards" / "platform" / "checksum.py"
-FLAGS = ("-mthumb", "-mfloat-abi=soft", "-O2", "-ffunction-sections", "-fdata-sections")
+FLAGS = (*Flags().machine, *(flag for flag in Flags().compiler if flag != "-g"))
 LANGUAGE_FLAGS = {".c": Flags().c, ".cpp": Flags().cxx}
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
 INCLUDES = ("-Iinclude", "-Ilib/tinysplit_firmware/src")
