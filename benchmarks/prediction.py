@@ -31,7 +31,6 @@ from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable, Work
-from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.integer_reference import quantize_input
 from tinysplit.network.layers import Layer
@@ -67,8 +66,7 @@ class MeasuredLayer:
     @property
     def work(self) -> Work:
         """Executions of each part of the kernel."""
-        quantized, kernel = self.source.quantized, self.source.kernel
-        return kernel.exact_work(kernel.work(self.layer, Widths.of(quantized.formats)), quantized)
+        return self.source.kernel.quantized_work(self.layer, self.source.quantized)
 
     def error(self, table: CycleTable) -> float:
         """Return the relative error of the estimate."""

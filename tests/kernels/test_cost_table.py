@@ -1,5 +1,7 @@
 """What layers are made of, counted by hand, and the costs that measurements give the parts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from tinysplit.kernels import KERNELS
 from tinysplit.kernels.cost_table import ONCE, KernelCosts, Work, plain_work, pool_work
 from tinysplit.kernels.lane_sums import LaneSum
 from tinysplit.network.bit_widths import Widths
+from tinysplit.network.fixed_point.formats import ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Activation, Layer, Shape, Window
 from tinysplit.network.network_builder import NetworkBuilder
@@ -79,10 +82,26 @@ def test_averages_in_the_scale_of_their_input_need_no_clamp(largest: float, part
     ranges = {graph.input_name: (-3.0, 3.0), graph.layers[0].output: (-largest, largest)}
     quantized = quantize(graph, choose_formats(graph, ranges, 8), 8).layers[0]
     kernel = next(each for each in KERNELS if each.name == "direct")
-    found = kernel.exact_work(kernel.work(graph.layers[0], BYTES), quantized)
+    found = kernel.quantized_work(graph.layers[0], quantized)
     assert work("direct", graph.layers[0])["product"] == 2 * 2 * 3  # until formats decide
     assert {name for name in ("unclamped", "product") if found[name]} == {part}
     assert found[part] == 2 * 2 * 3
+
+
+@pytest.mark.parametrize(("zero_point", "signed"), [(0, 0.0), (-128, 4 * 4 * 4)])
+def test_stored_integers_decide_whether_a_word_of_a_pool_is_signed(zero_point: int, signed: float) -> None:
+    """Values of a ReLU are never negative; their integers are, where the zero point is."""
+    graph = network(Shape(4, 4, 4)).conv(4, (1, 1), activation=Activation(0)).max_pool(2, 2).graph()
+    pool = quantize(graph, choose_formats(graph, dict.fromkeys(_values(graph), (-1.0, 1.0)), 8), 8).layers[1]
+    x = ValueFormat(8, 1 / 256, zero_point)
+    stored = replace(pool, formats=replace(pool.formats, inputs=(x,)), bounds=((zero_point, 127),))
+    swar = next(each for each in KERNELS if each.name == "swar")
+    assert swar.quantized_work(pool.layer, stored)["signed"] == signed
+    assert work("swar", pool.layer).get("signed", 0.0) == 0.0  # until formats decide
+
+
+def _values(graph: Graph) -> tuple[str, ...]:
+    return (graph.input_name, *(layer.output for layer in graph.layers))
 
 
 def test_pairs_of_pixels_and_what_fills_them_up() -> None:
@@ -209,7 +228,7 @@ def quantized(layer: Layer, largest: float, bits: int = 8) -> QuantizedLayer:
 def test_a_relu6_is_capped_only_where_its_format_reaches_further(largest: float, clamp: str) -> None:
     (layer,) = network(Shape(8, 8, 4)).depthwise(activation=Activation(0, 6)).graph().layers
     kernel = next(each for each in KERNELS if each.name == "planes")
-    exact = kernel.exact_work(kernel.work(layer, BYTES), quantized(layer, largest))
+    exact = kernel.quantized_work(layer, quantized(layer, largest))
     assert exact[f"{clamp}_four"] == exact["four"] == 2 * 8 * 4
     assert {name for name in exact if name.endswith("_four")} == {f"{clamp}_four"}
     assert kernel.work(layer, BYTES)["positive_four"] == exact["four"]

@@ -3,7 +3,11 @@
 import pytest
 
 from tinysplit.boards.catalog import load_board
+from tinysplit.kernels import KERNELS
 from tinysplit.memory.constants_in_ram import ByteRange, LayerConstants, PlacedConstants, place_constants
+from tinysplit.network.bit_widths import Widths
+from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 
 G0, L4, F4, H7 = (load_board(f"nucleo_{name}") for name in ("g071rb", "l4r5zi", "f401re", "h743zi"))
 LIMIT_BYTES = 10_000
@@ -27,6 +31,18 @@ def test_waits_are_those_of_the_reads_of_flash(board: object, waits: float, copy
     assert (placed.waits_in_flash, placed.copy_waits) == (waits, copy_waits)
     assert placed.copy_cycles == 50 + 23 * 800 / 32  # blocks of 32 bytes
     assert placed.is_copied
+
+
+@pytest.mark.parametrize(("name", "load_bytes"), [("direct", (9 * 8 + 6) / (9 * 8 + 2)), ("packed", 4)])
+def test_loads_of_g0_wait_each(name: str, load_bytes: float) -> None:
+    """Plain C reads bytes of weights, and of each channel a bias of 4 and a factor of 2 bytes."""
+    (layer,) = NetworkBuilder("net", Shape(4, 4, 8)).conv(4, (3, 3)).graph().layers
+    kernel = next(each for each in KERNELS if each.name == name)
+    assert kernel.load_bytes(layer, Widths.all(8)) == pytest.approx(load_bytes)
+    constants = {0: LayerConstants({"weights": 780}, 7800, load_bytes)}
+    placed = place_constants(G0, constants, {0: ()}, ByteRange(0, 0))[0]
+    assert placed.waits_in_flash == pytest.approx(7800 / load_bytes * 2)
+    assert placed.copy_waits == 780 / 4 * 2  # of words, whatever the kernel reads
 
 
 def test_lines_of_an_h7_come_over_its_bus() -> None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels.code_parts import Code, usual_code
 from tinysplit.kernels.cost_table import Work, exact_average_work, exact_sum_parts, plain_work, pool_work
 from tinysplit.kernels.equal_layers import of_equal_layers, of_equal_shapes
@@ -135,6 +136,10 @@ class Kernel(ABC):
             return step_loads(layer, self.weights_bytes(layer, widths))
         return block_loads(layer, self.weights_bytes(layer, widths), widths.x // 8)
 
+    def load_bytes(self, layer: Layer, widths: Widths) -> float:
+        """Return the bytes of constants that one load instruction reads, on average."""
+        return WORD_BYTES
+
     def context(self, quantized: QuantizedLayer) -> KernelContext:
         """Return the variable `kernel` of the template."""
         return KernelContext()
@@ -153,7 +158,7 @@ class Kernel(ABC):
 
     def exact_code(self, quantized: QuantizedLayer) -> Code:
         """Return `code` with what was an estimate before weights and values had formats."""
-        return self.code(quantized.layer, Widths.of(quantized.formats))
+        return self.code(quantized.stored(quantized.layer), Widths.of(quantized.formats))
 
     def template(self, layer: Layer) -> str:
         """Return the path of the template of `layer` in templates/."""
@@ -165,6 +170,10 @@ class Kernel(ABC):
         if isinstance(layer, Pool):
             return pool_work(layer, layer.window, self.unrolled_columns)
         return plain_work(layer)
+
+    def quantized_work(self, layer: Layer, quantized: QuantizedLayer) -> Work:
+        """Return the work for `layer`, which is that of `quantized` or rows of it, by its weights and formats."""
+        return self.exact_work(self.work(quantized.stored(layer), Widths.of(quantized.formats)), quantized)
 
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         """Return `work` with the parts that were estimates before weights and values had formats."""

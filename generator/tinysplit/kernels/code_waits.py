@@ -48,10 +48,8 @@ def code_waits(
     """
     bits, kind = max(widths.x, widths.w), kernel.cost_kind(layer)
     per_wait_state = table.code_waits.get(board.device.family, {}).get(str(bits), {}).get(kind)
-    work = kernel.work(layer, widths)
-    others = (
-        per_wait_state.of(kernel.exact_work(work, quantized) if quantized else work, times) if per_wait_state else 0.0
-    )
+    work = kernel.quantized_work(layer, quantized) if quantized else kernel.work(layer, widths)
+    others = per_wait_state.of(work, times) if per_wait_state else 0.0
     costs, code = table.measured(board.device.core, bits, kind), kernel.straight_code(layer, widths)
     straight = times * code.passes * _waits_of_pass(code, board, costs) if code and costs else 0.0
     return CodeWaits(straight, others * board.clock.flash_wait_states * _share_of_reads(board))

@@ -23,5 +23,4 @@ def kernel_cycles(
     Raises ToolError if neither the kernel nor the plain kernel of this kind of layer was measured on the core.
     """
     costs = table.kernel(core, max(widths.x, widths.w), kernel.cost_kind(layer))
-    work = kernel.work(layer, widths)
-    return costs.of(kernel.exact_work(work, quantized) if quantized else work, times)
+    return costs.of(kernel.quantized_work(layer, quantized) if quantized else kernel.work(layer, widths), times)

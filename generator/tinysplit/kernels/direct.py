@@ -4,18 +4,22 @@ from typing import ClassVar
 
 from typing_extensions import override
 
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cost_table import Work, exact_concat_parts, expected_concat_work
 from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead, window_lead
+from tinysplit.kernels.memory_traffic import BYTE_BITS, VALUE_BYTES
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
 from tinysplit.network.layers.conv import Conv
 from tinysplit.network.layers.depthwise_conv import DepthwiseConv
+from tinysplit.network.layers.lookup import Lookup
 from tinysplit.network.layers.normalization import Normalization
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.layers.recurrent import Recurrent
+from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 
@@ -56,6 +60,17 @@ class Direct(Kernel):
         if isinstance(quantized.layer, Concat):
             return {**work, **exact_concat_parts(quantized, quantized.layer)}
         return super().exact_work(work, quantized)
+
+    @override
+    def load_bytes(self, layer: Layer, widths: Widths) -> float:
+        # value by value: of each channel also its bias and factor, or bias, multiplier and shift
+        if isinstance(layer, Lookup):
+            return widths.y / BYTE_BITS
+        if isinstance(layer, Softmax | Recurrent):
+            return VALUE_BYTES
+        of_channel = 3 if layer.rounding else 2
+        loads = sum(each.size * (of_channel if name == "bias" else 1) for name, each in layer.parameters.items())
+        return layer.weights_bytes(widths.w) / loads if loads else WORD_BYTES
 
     @override
     def template(self, layer: Layer) -> str:

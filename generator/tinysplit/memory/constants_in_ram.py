@@ -19,7 +19,6 @@ from tinysplit.common.alignment import WORD_BYTES, aligned
 
 COPY_CYCLES = 23 / 8  # per word: LDM and STM of four words, and the loop (firmware/common/words.c), on all cores
 CALL_CYCLES = 50  # of a copy, with the words that fill no block: counted in its code
-LOAD_BYTES = 4  # of a load instruction, or of a word of LDM
 
 
 class ByteRange(NamedTuple):
@@ -33,12 +32,15 @@ class ByteRange(NamedTuple):
 class LayerConstants:
     """The constants of a layer: bytes by name, and the bytes that its kernel reads, counted each time they are read.
 
+    `load_bytes` are those of one of its load instructions.
+
     In the external memory, the kernel's own cycles count, too, in which the memory reads ahead, and whether the kernel
     reads each array from begin to end.
     """
 
     sizes: Mapping[str, int]
     read_bytes: int
+    load_bytes: float = WORD_BYTES
     is_external: bool = False
     kernel_cycles: float = 0.0
     are_read_forward: bool = False
@@ -71,15 +73,15 @@ class FlashWaits:
     """How long a core waits for constants in flash: for the loads that its data cache does not hold."""
 
     wait_cycles: int
-    load_bytes: int  # that one wait makes available
+    line_bytes: int | None  # that one wait makes available; without a data cache each load waits
     cache_bytes: int  # that surely hold constants, wherever these begin
 
     @classmethod
     def of(cls, board: Board) -> "FlashWaits":
         """Return the waits of a board at its clock, without those of other accesses to its flash."""
         flash, caches = board.flash_level, board.caches
-        load_bytes = flash.access_bytes if caches.data_bytes else LOAD_BYTES
-        return cls(flash.wait_cycles, load_bytes, max(0, caches.data_bytes - caches.line_bytes))
+        access_bytes = flash.access_bytes if caches.data_bytes else None
+        return cls(flash.wait_cycles, access_bytes, max(0, caches.data_bytes - caches.line_bytes))
 
     @classmethod
     def of_ram(cls, board: Board, memory: Memory) -> "FlashWaits":
@@ -90,14 +92,14 @@ class FlashWaits:
     def reading(self, constants: LayerConstants) -> float:
         """Return the cycles for which a kernel waits if its constants lie in flash."""
         is_cached = constants.size_bytes <= self.cache_bytes
-        return self._once(constants.size_bytes if is_cached else constants.read_bytes)
+        return self._waits(constants.size_bytes if is_cached else constants.read_bytes, constants.load_bytes)
 
     def copying(self, constants: LayerConstants) -> float:
         """Return the cycles for which the copy of the constants waits."""
-        return self._once(constants.size_bytes)
+        return self._waits(constants.size_bytes, WORD_BYTES)
 
-    def _once(self, n_bytes: int) -> float:
-        return self.wait_cycles * n_bytes / self.load_bytes
+    def _waits(self, n_bytes: int, load_bytes: float) -> float:
+        return self.wait_cycles * n_bytes / (self.line_bytes or load_bytes)
 
 
 @dataclass(frozen=True)

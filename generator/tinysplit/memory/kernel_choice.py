@@ -399,7 +399,9 @@ class KernelChoice:
 
     def _read_constants(self, number: int, kernel: Kernel, size_bytes: int) -> LayerConstants:
         layer = self.graph.layers[number]
-        return LayerConstants({"all": size_bytes}, kernel.loads(layer, self.widths.of_layer(layer)).flash_bytes)
+        widths = self.widths.of_layer(layer)
+        read_bytes = kernel.loads(layer, widths).flash_bytes
+        return LayerConstants({"all": size_bytes}, read_bytes, kernel.load_bytes(layer, widths))
 
     def _sharing(self, number: int, kernel: Kernel) -> tuple[int, ...]:
         """Return the tiles, in their order, that share the constants of layer `number` with this kernel."""

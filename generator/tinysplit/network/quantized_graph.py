@@ -13,7 +13,7 @@ from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.integer_layer import IntegerLayer, IntegerParameters
 from tinysplit.network.fixed_point.layer_formats import Bounds, LayerFormats
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers.base import Layer
+from tinysplit.network.layers.base import Activation, Layer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,6 +39,16 @@ class QuantizedLayer(IntegerLayer):
         bias = self.parameters.bias * self.formats.sum_scales
         changed: dict[str, Any] = {"weights": weights.astype(np.float32), "bias": bias.astype(np.float32)}
         return replace(self.layer, **changed)
+
+    def stored(self, layer: Layer) -> Layer:
+        """Return this layer, or rows of it, with the sign of its first input as it is stored.
+
+        A zero point shifts positive values below 0.
+        """
+        is_signed = self.x_bounds[0] < 0
+        if is_signed == (layer.x_clamp.low < 0):
+            return layer
+        return replace(layer, x_clamp=Activation(-np.inf if is_signed else 0.0))
 
     @cached_property
     @override

@@ -121,7 +121,9 @@ def layer_constants(board_plan: BoardPlan, quantized: QuantizedGraph) -> Iterato
         kernel, own = memory.kernels[number], quantized.layers[number]
         sizes = {name: array.nbytes for name, array in kernel.constants(own).items()}
         if sizes:
-            yield number, LayerConstants(sizes, kernel.loads(own.layer, Widths.of(own.formats)).flash_bytes)
+            widths = Widths.of(own.formats)
+            read_bytes = kernel.loads(own.layer, widths).flash_bytes
+            yield number, LayerConstants(sizes, read_bytes, kernel.load_bytes(own.layer, widths))
 
 
 def _in_external(

@@ -123,8 +123,7 @@ def kernel_of(planned: PlannedNetwork, index: int) -> tuple[Kernel, QuantizedLay
     """Return the kernel of a layer (from 0) of a network on one board, the layer, and the work of the kernel."""
     kernel = planned.plan.boards[0].memory.kernels[index]
     quantized = planned.quantized.layers[index]
-    work = kernel.exact_work(kernel.work(quantized.layer, Widths.of(quantized.formats)), quantized)
-    return kernel, quantized, work
+    return kernel, quantized, kernel.quantized_work(quantized.layer, quantized)
 
 
 def measured_layer(
