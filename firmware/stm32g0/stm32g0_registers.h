@@ -13,6 +13,7 @@
 #include "flash_pages_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "rtc_v3_registers.h"
 #include "usart_v2_combined_registers.h"
 #include "usart_v2_registers.h"
 
@@ -54,23 +55,6 @@ typedef struct {
 typedef struct {
   volatile uint32_t CR1;
 } PWR_TypeDef;
-
-typedef struct {
-  volatile uint32_t TR;
-  volatile uint32_t DR;
-  volatile uint32_t SSR;
-  volatile uint32_t ICSR;
-  volatile uint32_t PRER;
-  volatile uint32_t WUTR;
-  volatile uint32_t CR;
-  volatile uint32_t reserved_0[2];
-  volatile uint32_t WPR; /* 0x24 */
-  volatile uint32_t reserved_1[10];
-  volatile uint32_t SR; /* 0x50 */
-  volatile uint32_t MISR;
-  volatile uint32_t reserved_2;
-  volatile uint32_t SCR; /* 0x5C */
-} RTC_TypeDef;
 
 typedef struct {
   volatile uint32_t RTSR1;
@@ -189,16 +173,5 @@ typedef struct {
 #define PWR_CR1_LPMS (7u << 0)
 #define PWR_CR1_LPMS_0 (1u << 0)
 #define PWR_CR1_DBP (1u << 8)
-
-#define RTC_CR_WUCKSEL_0 (1u << 0)
-#define RTC_CR_WUCKSEL_1 (1u << 1)
-#define RTC_CR_BYPSHAD (1u << 5)
-#define RTC_CR_WUTE (1u << 10)
-#define RTC_CR_WUTIE (1u << 14)
-#define RTC_ICSR_WUTWF (1u << 2)
-#define RTC_ICSR_INITF (1u << 6)
-#define RTC_ICSR_INIT (1u << 7)
-#define RTC_SR_WUTF (1u << 2)
-#define RTC_SCR_CWUTF (1u << 2)
 
 #endif

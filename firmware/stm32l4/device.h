@@ -12,6 +12,7 @@
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 4000000u /* MSI */
+#define CLOCK_RESET_CFGR 0u
 
 /* The CRC unit. */
 #define CRC_CLOCK RCC->AHB1ENR
@@ -22,6 +23,12 @@
 #define FLASH_CORRECTED_BYTES 8u
 #define FLASH_FAILED_UNIT 1u
 #define FLASH_FAILED_MASK 0x7FFFFu
+
+/* Erasing pages (flash_pages.h): the L4+ has pages of 8 KB in one bank or of 4 KB in two. */
+#define FLASH_PAGES_BUSY FLASH_SR_BSY
+#define FLASH_PAGES_BANK_2 (1u << 11)
+#define FLASH_PAGES_PAIR_BYTES 8192u
+#define FLASH_PAGES_TWO_BANKS (1u << 22)
 
 #define WATCHDOG IWDG
 

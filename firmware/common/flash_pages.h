@@ -1,0 +1,56 @@
+/* Erases pages and programs double words: the flash controllers of the STM32G0, G4 and L4. Their device.h has
+ *
+ *   FLASH_PAGES_BUSY    bits of SR while an operation is under way
+ *   FLASH_PAGES_BANK_2  BKER, of devices with two banks
+ *
+ * and, where an option bit makes one or two banks,
+ *
+ *   FLASH_PAGES_PAIR_BYTES  a page in one bank, which is two of half the size in two banks
+ *   FLASH_PAGES_TWO_BANKS   DBANK in OPTR
+ */
+#ifndef FLASH_PAGES_H
+#define FLASH_PAGES_H
+
+#include "device.h"
+#include "flash_control.h"
+#include "flash_memory.h"
+
+#define FLASH_PAGES_ERRORS 0xC3FAu /* OPERR to OPTVERR of SR */
+
+static inline bool flash_pages_erase(uint32_t page, uint32_t bank) {
+  FLASH->SR = FLASH_PAGES_ERRORS;
+  FLASH->CR = FLASH_CR_PER | page << FLASH_CR_PNB_Pos | bank;
+  FLASH->CR |= FLASH_CR_STRT;
+  bool is_good = flash_control_is_done(FLASH_PAGES_BUSY, FLASH_PAGES_ERRORS);
+  FLASH->CR = 0;
+  return is_good;
+}
+
+static inline bool flash_pages_erase_sector(uint32_t offset, const flash_sizes_t *sizes) {
+  uint32_t page_bytes = sizes->sector_bytes;
+#ifdef FLASH_PAGES_PAIR_BYTES
+  bool is_pair = page_bytes == FLASH_PAGES_PAIR_BYTES;
+  if (is_pair && !(FLASH->OPTR & FLASH_PAGES_TWO_BANKS)) return flash_pages_erase(offset / page_bytes, 0);
+  if (is_pair) page_bytes /= 2u;
+#endif
+  uint32_t bank = offset < sizes->bank_bytes ? 0u : FLASH_PAGES_BANK_2;
+  uint32_t page = offset % sizes->bank_bytes / page_bytes;
+  bool is_one = page_bytes == sizes->sector_bytes;
+  return flash_pages_erase(page, bank) && (is_one || flash_pages_erase(page + 1u, bank));
+}
+
+static inline bool flash_pages_program(uint32_t offset, const uint32_t *words) {
+  volatile uint32_t *to = (volatile uint32_t *)(FLASH_BASE + offset);
+  bool is_good = true;
+  FLASH->SR = FLASH_PAGES_ERRORS;
+  FLASH->CR = FLASH_CR_PG;
+  for (uint32_t i = 0; i < FLASH_UNIT_WORDS && is_good; i += 2) { /* a double word at a time */
+    to[i] = words[i];
+    to[i + 1] = words[i + 1];
+    is_good = flash_control_is_done(FLASH_PAGES_BUSY, FLASH_PAGES_ERRORS);
+  }
+  FLASH->CR = 0;
+  return is_good;
+}
+
+#endif
