@@ -85,8 +85,14 @@ __attribute__((section(".start"))) void reset(void) {{
 }}
 """
 # What the firmware of a family sets before it raises the clock: wait states, prefetch and caches.
-FLASH_CONTROLS = {"stm32g0": 0x40022000, "stm32f4": 0x40023C00, "stm32l4": 0x40022000, "stm32h7": 0x52002000}
-ALL_ON = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32h7": 0}
+FLASH_CONTROLS = {
+    "stm32g0": 0x40022000,
+    "stm32f4": 0x40023C00,
+    "stm32l4": 0x40022000,
+    "stm32g4": 0x40022000,
+    "stm32h7": 0x52002000,
+}
+ALL_ON = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32g4": 0x700, "stm32h7": 0}
 SET_CACHES = (
     "  *(volatile uint32_t *)0x58024418 = 8; *(volatile uint32_t *)0xE000ED14 = 3u << 16; /* AHB at half, caches */"
 )

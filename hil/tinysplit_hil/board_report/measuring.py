@@ -21,7 +21,13 @@ from tinysplit_hil.board_report.file import Identity, Setting
 _CPUID, _DWT = 0xE000ED00, 0xE0001000
 DWT_CTRL = "DWT_CTRL"
 _SPECIAL = {Special.WAKE_UP: What.WAKE_UP, Special.UART_BYTE: What.SEND_BYTES}
-_CACHE_BITS = {"stm32g0": 0x300, "stm32f4": 0x700, "stm32l4": 0x700, "stm32h7": 0x600}  # report.c: prefetch and caches
+_CACHE_BITS = {  # report.c: prefetch and caches
+    "stm32g0": 0x300,
+    "stm32f4": 0x700,
+    "stm32l4": 0x700,
+    "stm32g4": 0x700,
+    "stm32h7": 0x600,
+}
 
 
 Cycles = tuple[int, ...]  # of all loops, with each setting

@@ -1,4 +1,4 @@
-"""RCC and PWR of the STM32L4 (RM0394) and L4+ (RM0432)."""
+"""RCC and PWR of the STM32L4 (RM0394) and L4+ (RM0432), and what the G4 shares with them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -60,7 +60,8 @@ _RESET = {
     0x90: 0,
     0x94: 0x600,
 }
-_MSIRDY, _HSIRDY, _PLLRDY = 1, 10, 25
+HSI16, PLL = Oscillator(8, 10, 2), Oscillator(24, 25, 20)
+_MSIRDY = 1
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
 _MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)  # the range in CR counts from the first time that MSIRGSEL is set
 _PLLREN = 24
@@ -70,11 +71,10 @@ BANKED_BYTES = 1 << 20  # of a flash that has two banks (RM0351)
 ONE_BANK_BYTES = 16  # of a read of the L4+ where its flash is one bank (RM0432, FLASH main features)
 
 
-class RccL4(Rcc):
-    """MSI at 4 MHz, HSI16, HSE and PLL output R."""
+class RccPllR(Rcc):
+    """RCC of L4 and G4: gates, dividers and PLL output R; subclasses have the other sources of the system clock."""
 
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
-    oscillators = (Oscillator(0, _MSIRDY, 3), Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 2, 2)
     lsi_offset, backup_offset = 0x94, 0x90
     reset_flags = reset_flags(
@@ -107,36 +107,23 @@ class RccL4(Rcc):
         "SYSCFG": ClockGate(0x60, 0),
         "USART1": ClockGate(0x60, 14),
     }
-
-    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:
-        super().__init__(_RESET, cycle_of, hse_hz)
-        self._m_bits = 4 if is_plus else 3
+    sources: Mapping[int, int]  # ready bits in CR by SW
+    m_bits = 4
 
     @override
     def source_is_ready(self, selection: int) -> bool:
-        ready_bit = {_SELECTS_MSI: _MSIRDY, _SELECTS_HSI: _HSIRDY, _SELECTS_PLL: _PLLRDY}.get(selection)
+        ready_bit = self.sources.get(selection)
         is_routed = selection != _SELECTS_PLL or self.field(_PLLCFGR, _PLLREN, 1)
         return ready_bit is not None and bool(is_routed) and self.is_ready(ready_bit)
 
     @override
     def source_hz(self, selection: int) -> int:
-        if selection == _SELECTS_MSI:
-            place = (_CR, _MSIRANGE) if self.field(_CR, _MSIRGSEL, 1) else _MSISRANGE
-            if (selected := self.field(*place, 4)) >= len(_MSI_KHZ):
-                raise NotModelledError(f"MSIRANGE {selected} is reserved")
-            return _MSI_KHZ[selected] * _KHZ
-        if selection == _SELECTS_HSI:
+        if selection != _SELECTS_PLL:
             return HSI_HZ
-        m = self.field(_PLLCFGR, 4, self._m_bits) + 1
+        m = self.field(_PLLCFGR, 4, self.m_bits) + 1
         n = self.field(_PLLCFGR, 8, 7)
         r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
         return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
-
-    @property
-    @override
-    def after_stop(self) -> tuple[int, Oscillator]:
-        from_hsi = self.field(_CFGR, _STOPWUCK, 1)
-        return (_SELECTS_HSI, self.oscillators[1]) if from_hsi else (_SELECTS_MSI, self.oscillators[0])
 
     @override
     def frequencies(self) -> Frequencies:
@@ -146,15 +133,48 @@ class RccL4(Rcc):
         return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
 
 
+class RccL4(RccPllR):
+    """MSI at 4 MHz, HSI16, HSE and PLL output R."""
+
+    oscillators = (Oscillator(0, _MSIRDY, 3), HSI16, PLL)
+    sources: ClassVar[Mapping[int, int]] = {
+        _SELECTS_MSI: _MSIRDY,
+        _SELECTS_HSI: HSI16.ready_bit,
+        _SELECTS_PLL: PLL.ready_bit,
+    }
+
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
+        self.m_bits = 4 if is_plus else 3
+
+    @override
+    def source_hz(self, selection: int) -> int:
+        if selection != _SELECTS_MSI:
+            return super().source_hz(selection)
+        place = (_CR, _MSIRANGE) if self.field(_CR, _MSIRGSEL, 1) else _MSISRANGE
+        if (selected := self.field(*place, 4)) >= len(_MSI_KHZ):
+            raise NotModelledError(f"MSIRANGE {selected} is reserved")
+        return _MSI_KHZ[selected] * _KHZ
+
+    @property
+    @override
+    def after_stop(self) -> tuple[int, Oscillator]:
+        from_hsi = self.field(_CFGR, _STOPWUCK, 1)
+        return (_SELECTS_HSI, HSI16) if from_hsi else (_SELECTS_MSI, self.oscillators[0])
+
+
 _PWR_CR1, _PWR_CR2, _PWR_SR2, _PWR_CR5 = 0x00, 0x04, 0x14, 0x80
 _VOS, _VOS_RANGE_1 = 9, 1
 _IOSV, _R1MODE = 9, 8
-_LPMS, _STOP_2, _RRSTP, _DBP = 0, 2, 4, 8
+_LPMS, _RRSTP, _DBP = 0, 4, 8
 _SRAM3 = range(0x2004_0000, 0x200A_0000)  # of the L4R5 (RM0432, memory organization)
 
 
 class PwrL4(Registers):
     """Core voltage range, boost (L4+) and supply of port G."""
+
+    stop_mode = (2, "Stop 2")  # LPMS
+    range_2_hz, normal_hz, boost_hz = 26 * _MHZ, 80 * _MHZ, 120 * _MHZ
 
     def __init__(self, *, is_plus: bool) -> None:
         reset = {_PWR_CR1: 0x200, _PWR_CR2: 0, _PWR_SR2: 0x100}
@@ -172,9 +192,10 @@ class PwrL4(Registers):
         return bool(self.field(_PWR_CR1, _DBP, 1))
 
     def check_stop(self) -> None:
-        """Raise NotModelledError unless CR1 LPMS selects Stop 2."""
-        if (mode := self.field(_PWR_CR1, _LPMS, 3)) != _STOP_2:
-            raise NotModelledError(f"PWR_CR1 LPMS = {mode} is not modelled, only Stop 2")
+        """Raise NotModelledError unless CR1 LPMS selects the stop mode of the family."""
+        expected, name = self.stop_mode
+        if (mode := self.field(_PWR_CR1, _LPMS, 3)) != expected:
+            raise NotModelledError(f"PWR_CR1 LPMS = {mode} is not modelled, only {name}")
 
     @property
     def lost_in_stop(self) -> range:
@@ -182,24 +203,24 @@ class PwrL4(Registers):
         return range(0) if not self._is_plus or self.field(_PWR_CR1, _RRSTP, 1) else _SRAM3
 
     def max_hz(self) -> int:
-        """Return the highest AHB clock (RM0394 and RM0432, dynamic voltage scaling)."""
+        """Return the highest AHB clock (RM0394, RM0432 and RM0440, dynamic voltage scaling)."""
         if self.field(_PWR_CR1, _VOS, 2) != _VOS_RANGE_1:
-            return 26 * _MHZ
-        return 120 * _MHZ if self._is_plus and not self.field(_PWR_CR5, _R1MODE, 1) else 80 * _MHZ
+            return self.range_2_hz
+        return self.boost_hz if self._is_plus and not self.field(_PWR_CR5, _R1MODE, 1) else self.normal_hz
 
 
-def _dma(builder: DmaBuilder, *, has_dmamux: bool) -> DmaSystem:
-    by_number = RequestSelection(requests.L4_PLUS, CHANNELS, 2 * CHANNELS)
+def dma(builder: DmaBuilder, *, channels: int, multiplexer: RequestSelection | None) -> DmaSystem:
+    """Return two controllers with as many channels each, behind a DMAMUX or with CSELR as on the L4."""
     by_field = ChannelSelection(requests.L4)
-    lines = RequestLines(builder.lines, by_number if has_dmamux else by_field)
+    selection = None if multiplexer else by_field
+    lines = RequestLines(builder.lines, multiplexer or by_field)
     peripherals: list[tuple[int, Peripheral]] = []
     for name, base in (DMA1, DMA2):
-        names = [(f"{name} channel {n}", f"{name}_Channel{n}") for n in range(1, CHANNELS + 1)]
-        selection = None if has_dmamux else by_field
-        dma = DmaChannels(name, builder.new_channels(names), builder.ports.memories, lines, selection)
-        peripherals.append((base, dma))
-    if has_dmamux:
-        peripherals.append((DMAMUX_BASE, Dmamux(by_number, lines)))
+        names = [(f"{name} channel {n}", f"{name}_Channel{n}") for n in range(1, channels + 1)]
+        controller = DmaChannels(name, builder.new_channels(names), builder.ports.memories, lines, selection)
+        peripherals.append((base, controller))
+    if multiplexer:
+        peripherals.append((DMAMUX_BASE, Dmamux(multiplexer, lines)))
     return builder.system(*peripherals)
 
 
@@ -235,7 +256,11 @@ def stm32l4(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
         gpio_base=0x48000000,
         ports="ABCDEFGH",
         usart=UsartV2,
-        dma=partial(_dma, has_dmamux=is_plus),
+        dma=partial(
+            dma,
+            channels=CHANNELS,
+            multiplexer=RequestSelection(requests.L4_PLUS, CHANNELS, 2 * CHANNELS) if is_plus else None,
+        ),
         check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
         stop=StopMode(
             rtc=(0x40002800, rtc),

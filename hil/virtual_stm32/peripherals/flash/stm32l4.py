@@ -1,4 +1,4 @@
-"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432) and G0 (RM0444), section Embedded Flash memory."""
+"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432), G4 (RM0440) and G0 (RM0444), Embedded Flash memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -227,3 +227,22 @@ class FlashL4PlusOneBank(FlashL4Plus):
     }
     page_bytes, banks = 8 * _KB, 1
     protected_areas: ClassVar[Sequence[Sequence[int]]] = ((*_WRP[0], *_WRP[1]),)
+
+
+class FlashG4(FlashL4):
+    """The G4 with one bank. It has no empty check."""
+
+    empty_flag = None
+    toggled = 0
+
+
+class FlashG4TwoBanks(FlashL4Plus):
+    """The G47x and G48x with two banks (DBANK), as delivered."""
+
+    page_bytes, empty_flag, toggled = 2 * _KB, None, 0
+
+
+class FlashG4OneBank(FlashL4PlusOneBank):
+    """The G47x and G48x with one bank, whose option bit DBANK was cleared."""
+
+    page_bytes, empty_flag, toggled = 4 * _KB, None, 0
