@@ -37,7 +37,13 @@ TABLE_3 = {
     "nucleo_g071rb": (128, 36, 64, 307),
     "disco_l496ag": (1024, 320, 80, 9),  # not in the table: DS11585, and the CpM of other L4
 }
+# Flash KB, RAM KB, MHz of boards that are not in it: the datasheets of their devices.
+OTHERS = {
+    "nucleo_g431rb": (128, 32, 170),  # DS12589
+    "nucleo_g474re": (512, 128, 170),  # DS12288
+}
 L4R5 = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
+G4 = ("nucleo_g431rb", "nucleo_g474re")
 # Virtual COM port of the ST-LINK: ST's user manual of each board.
 HOST_UARTS = {
     "nucleo_h743zi": ("USART3", "PD8", "PD9"),  # UM2407
@@ -50,6 +56,8 @@ HOST_UARTS = {
     "nucleo_l433rc_p": ("LPUART1", "PA2", "PA3"),  # UM2206
     "nucleo_l412kb": ("USART2", "PA2", "PA15"),  # UM1956
     "nucleo_g071rb": ("USART2", "PA2", "PA3"),  # UM2324
+    "nucleo_g431rb": ("LPUART1", "PA2", "PA3"),  # UM2505
+    "nucleo_g474re": ("LPUART1", "PA2", "PA3"),  # UM2505
     "disco_l496ag": ("USART2", "PA2", "PD6"),  # Zephyr's stm32l496g_disco
 }
 # Clocks set by ST's firmware for the boards: HCLK, PCLK1, PCLK2 in MHz and flash wait states.
@@ -65,6 +73,8 @@ BUSES = {
     "nucleo_l433rc_p": (80, 80, 80, 4),
     "nucleo_l412kb": (80, 80, 80, 4),
     "nucleo_g071rb": (64, 64, 64, 2),
+    "nucleo_g431rb": (170, 170, 170, 4),
+    "nucleo_g474re": (170, 170, 170, 4),
     "disco_l496ag": (80, 80, 80, 4),
 }
 # Typical current in mA in Run and Sleep mode at full clock, peripherals off: tables of the datasheets.
@@ -92,6 +102,8 @@ FLASHES = {
     "nucleo_l433rc_p": (3, 4, 8),
     "nucleo_l412kb": (3, 4, 8),
     "nucleo_g071rb": (3, 2, 8),
+    "nucleo_g431rb": (3, 4, 8),
+    "nucleo_g474re": (3, 4, 8),
     "disco_l496ag": (3, 4, 8),
 }
 CACHES = {  # bytes of a line, for code and for data
@@ -100,9 +112,11 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32f4": (16, 64 * 16, 8 * 16),  # RM0368, RM0390
     "stm32l4": (32, 32 * 32, 8 * 32),  # RM0394, RM0432
     "stm32g0": (8, 2 * 8, 0),  # RM0444
+    "stm32g4": (32, 32 * 32, 8 * 32),  # RM0440
 }
 SETTINGS = {
     "stm32g0": {"vos"},
+    "stm32g4": {"vos", "boost"},
     "stm32f4": {"vos", "overdrive"},
     "stm32l4": {"vos", "boost", "vddio2"},
     "stm32h7": {"vos", "overdrive", "boost"},
@@ -113,7 +127,7 @@ TAKEN |= {"PA5", "PB13", "PB0", "PE1", "PB14", "PC7", "PB7", "PC13", "PB3"}
 NOT_TAKEN = {("nucleo_f401re", "PC7"), ("nucleo_f446re", "PC7"), ("stm32f401rb", "PC7")}  # LED of the L4R5ZI only
 
 
-@pytest.fixture(params=TABLE_3)
+@pytest.fixture(params=[*TABLE_3, *OTHERS])
 def board(request: pytest.FixtureRequest) -> Board:
     return load_board(request.param)
 
@@ -122,8 +136,23 @@ def uarts(board: Board) -> tuple[Uart, ...]:
     return (board.host_uart, *board.link_uarts)
 
 
-def test_the_boards_are_those_of_table_3(board: Board) -> None:
-    assert set(board_names()) == set(TABLE_3)
+def test_all_boards_are_compared_here() -> None:
+    assert set(board_names()) == {*TABLE_3, *OTHERS}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_boards_outside_of_table_3_are_those_of_the_datasheets(name: str) -> None:
+    board = load_board(name)
+    flash_kb, ram_kb, mhz = OTHERS[name]
+    assert board.published is None
+    assert (board.device.flash.size_bytes, board.clock.core_hz) == (flash_kb * KB, mhz * MHZ)
+    assert board.clock.core_hz == board.device.max_hz
+    assert sum(ram.size_bytes for ram in board.device.ram) == ram_kb * KB
+
+
+@pytest.mark.parametrize("name", TABLE_3)
+def test_the_boards_are_those_of_table_3(name: str) -> None:
+    board = load_board(name)
     flash_kb, ram_kb, mhz, cpm = TABLE_3[board.name]
     assert board.published == Published(cpm, flash_kb * KB, ram_kb * KB, mhz * MHZ)
     assert board.clock.core_hz == board.device.max_hz == published_of(board).hz
@@ -133,15 +162,18 @@ def test_the_boards_are_those_of_table_3(board: Board) -> None:
 @pytest.mark.parametrize(
     ("name", "ram_kb"),
     # L4: SRAM2 is mapped behind SRAM1 as well (RM0394, RM0432, section Embedded SRAM); DS11912 gives the L452 160 KB.
+    # G4: the CCM SRAM behind SRAM2 (RM0440, Memory organization).
     [
         ("nucleo_l412kb", 40),
         ("nucleo_l433rc_p", 64),
         ("nucleo_l452re", 160),
         ("nucleo_l4r5zi", 640),
         ("disco_l496ag", 320),
+        ("nucleo_g431rb", 32),
+        ("nucleo_g474re", 128),
     ],
 )
-def test_the_ram_of_an_l4_is_one_block(name: str, ram_kb: int) -> None:
+def test_the_ram_of_l4_and_g4_is_one_block(name: str, ram_kb: int) -> None:
     (ram,) = load_board(name).device.ram
     assert (ram.name, ram.start, ram.size_bytes) == ("sram", 0x20000000, ram_kb * KB)
 
@@ -162,7 +194,7 @@ def test_a_family_has_all_its_settings(board: Board) -> None:
     ("setting", "names"),
     [
         (("overdrive", 1), {"nucleo_f446re", "nucleo_h743zi"}),  # RM0390: above 168 MHz; RM0433: VOS0
-        (("boost", 1), {"nucleo_h723zg", *L4R5}),  # DS13313: above 520 MHz; RM0432: above 80 MHz
+        (("boost", 1), {"nucleo_h723zg", *L4R5, *G4}),  # DS13313: above 520 MHz; RM0432: 80 MHz; RM0440: 150 MHz
         (("vddio2", 1), {*L4R5, "disco_l496ag"}),  # RM0432, RM0351: PG2..PG15
     ],
 )
@@ -233,6 +265,8 @@ def test_two_links_where_the_device_has_the_pins(board: Board) -> None:
         ("nucleo_f401re", "USART6", 0x40011400, 84, "RCC_APB2ENR_USART6EN"),
         ("nucleo_l4r5zi", "LPUART1", 0x40008000, 120, "RCC_APB1ENR2_LPUART1EN"),
         ("nucleo_l452re", "USART1", 0x40013800, 80, "RCC_APB2ENR_USART1EN"),
+        ("nucleo_g474re", "USART1", 0x40013800, 170, "RCC_APB2ENR_USART1EN"),
+        ("nucleo_g474re", "LPUART1", 0x40008000, 170, "RCC_APB1ENR2_LPUART1EN"),
         ("nucleo_h743zi", "USART3", 0x40004800, 120, "RCC_APB1LENR_USART3EN"),
         ("nucleo_h743zi", "UART7", 0x40007800, 120, "RCC_APB1LENR_UART7EN"),
     ],
@@ -253,6 +287,7 @@ def test_uart_facts_are_those_of_the_reference_manual(
         ("nucleo_f401re", 9600, 0x1117),  # RM0368: 42 MHz / (16 * 9600) = 273.4375 = 273 + 7/16
         ("nucleo_g071rb", 115200, 556),  # RM0444: USARTDIV = 64 MHz / 115200 = 555.6
         ("nucleo_l4r5zi", 115200, 266667),  # RM0432: 256 * 120 MHz / 115200
+        ("nucleo_g431rb", 115200, 377778),  # RM0440: 256 * 170 MHz / 115200
     ],
 )
 def test_dividers_are_what_the_reference_manual_computes(name: str, baud: int, brr: int) -> None:
@@ -308,7 +343,7 @@ def test_an_unknown_board_is_refused_with_the_nearest_names(name: str, offer: st
 def test_the_hash_covers_every_fact() -> None:
     board = load_board("nucleo_g071rb")
     assert re.fullmatch("[0-9a-f]{64}", board.sha256)
-    assert len({other.sha256 for other in load_boards()}) == len(TABLE_3)
+    assert len({other.sha256 for other in load_boards()}) == len(board_names())
     faster = dataclasses.replace(board.host_uart, clock_hz=1)
     assert dataclasses.replace(board, host_uart=faster).sha256 != board.sha256
     assert dataclasses.replace(board).sha256 == board.sha256
@@ -318,7 +353,7 @@ def test_the_table_fits_120_columns() -> None:
     output = io.StringIO()
     print_boards(load_boards(), Console(file=output, width=120))
     lines = output.getvalue().splitlines()
-    assert len(lines) == len(TABLE_3) + 1
+    assert len(lines) == len(board_names()) + 1
     (row,) = (line for line in lines if "nucleo_l4r5zi " in line)
     assert row.split()[:10] == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "9", "44", "12", "LPUART1", "PG7/PG8"]
 

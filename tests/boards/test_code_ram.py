@@ -32,7 +32,12 @@ def test_sram2_of_an_l4_is_on_the_code_buses(name: str, data_start: int, kb: int
     assert load_board(name).code_ram == CodeRam("sram2", 0x10000000, data_start, kb * KB)
 
 
-@pytest.mark.parametrize("name", [name for name in board_names() if "_l4" not in name])
+def test_the_ccm_sram_of_a_g474_is_on_the_code_buses() -> None:
+    """RM0440, section Memory organization."""
+    assert load_board("nucleo_g474re").code_ram == CodeRam("ccm_sram", 0x10000000, 0x20018000, 32 * KB)
+
+
+@pytest.mark.parametrize("name", [name for name in board_names() if "_l4" not in name and name != "nucleo_g474re"])
 def test_the_other_families_have_no_ram_on_the_code_buses(name: str) -> None:
     assert load_board(name).code_ram is None
 

@@ -30,6 +30,8 @@ PLL = {
     "nucleo_l412kb": (1, 20, 2),
     "nucleo_g071rb": (1, 16, 2),
     "disco_l496ag": (1, 20, 2),
+    "nucleo_g431rb": (2, 85, 2),  # 340 MHz / 2: 170 / 8 is no integer
+    "nucleo_g474re": (2, 85, 2),
 }
 
 

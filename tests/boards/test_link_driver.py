@@ -24,7 +24,7 @@ BOARDS = load_boards()
 AMPLE = 1 << 20
 
 # Channel or stream with its request: RM0444 table 59 (DMAMUX), RM0368 and RM0390 tables DMA1 and DMA2 request mapping,
-# RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment.
+# RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440 table DMAMUX.
 IN_MANUALS = {
     ("nucleo_g071rb", "USART1"): ((50, None), (51, None)),
     ("nucleo_g071rb", "USART2"): ((52, None), (53, None)),
@@ -37,6 +37,8 @@ IN_MANUALS = {
     ("nucleo_l433rc_p", "LPUART1"): ((4, {"DMA2_Channel7"}), (4, {"DMA2_Channel6"})),
     ("nucleo_l4r5zi", "USART2"): ((26, None), (27, None)),
     ("nucleo_l4r5zi", "USART3"): ((28, None), (29, None)),
+    ("nucleo_g431rb", "USART1"): ((24, None), (25, None)),
+    ("nucleo_g474re", "LPUART1"): ((34, None), (35, None)),
     ("nucleo_h743zi", "USART2"): ((43, None), (44, None)),
     ("nucleo_h723zg", "UART7"): ((79, None), (80, None)),
 }

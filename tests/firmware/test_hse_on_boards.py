@@ -16,9 +16,15 @@ from virtual_stm32 import VirtualBoard, VirtualRig
 from virtual_stm32.clock import PS_PER_S
 
 NETWORK = network_source((SubModel(1, 2),), 64)
-RESET_HZ = {"stm32g0": 16_000_000, "stm32f4": 16_000_000, "stm32l4": 4_000_000, "stm32h7": 64_000_000}
+RESET_HZ = {
+    "stm32g0": 16_000_000,
+    "stm32f4": 16_000_000,
+    "stm32l4": 4_000_000,
+    "stm32g4": 16_000_000,
+    "stm32h7": 64_000_000,
+}
 BOARDS = (
-    *("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi"),
+    *("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_g431rb", "nucleo_h743zi"),
     *(pytest.param(name, marks=pytest.mark.nightly) for name in ("nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")),
 )
 MS_PS = PS_PER_S // 1000

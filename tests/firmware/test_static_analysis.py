@@ -25,6 +25,7 @@ BOARDS = {
     "stm32f4": "nucleo_f446re",
     "stm32h7": "nucleo_h743zi",
     "stm32l4": "nucleo_l452re",
+    "stm32g4": "nucleo_g474re",
 }
 TIMEOUT_S = 240
 # Symbols of the linker script are the ends of one memory, as cppcheck cannot know; it takes the pointer behind the last

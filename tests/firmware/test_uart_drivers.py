@@ -15,7 +15,7 @@ from tinysplit.codegen.board_files import render_board_files
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 from virtual_stm32.peripherals.dma.controller import Channel
 
-FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
+FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_g431rb", "nucleo_h743zi")
 PAIRS = tuple(combinations_with_replacement(FAMILIES, 2))
 RING = tuple(zip(FAMILIES, (*FAMILIES[1:], FAMILIES[0]), strict=True))  # every family twice
 DMA, SMALL_DMA, *_ = DRIVINGS

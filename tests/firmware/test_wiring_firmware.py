@@ -12,7 +12,7 @@ from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_firmw
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.plan.wiring import wire_all
 
-FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
+FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_g431rb", "nucleo_h743zi")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,16 @@ from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController
 from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
 from virtual_stm32.peripherals.flash.stm32h7 import FlashH743
-from virtual_stm32.peripherals.flash.stm32l4 import FlashG0, FlashL4, FlashL4Plus, FlashL4PlusOneBank, FlashL4TwoBanks
+from virtual_stm32.peripherals.flash.stm32l4 import (
+    FlashG0,
+    FlashG4,
+    FlashG4OneBank,
+    FlashG4TwoBanks,
+    FlashL4,
+    FlashL4Plus,
+    FlashL4PlusOneBank,
+    FlashL4TwoBanks,
+)
 
 KB = 1024
 LOCKED = 1 << 31  # CR of F4, G0 and L4
@@ -162,18 +171,37 @@ def test_pages_with_write_protection(g0: Chip) -> None:
         g0.wait()
 
 
-def test_both_banks_of_the_l4_plus() -> None:
-    chip = Chip(FlashL4Plus, 2048 * KB)
+@pytest.mark.parametrize(("make", "bank_kb", "page_kb"), [(FlashL4Plus, 1024, 4), (FlashG4TwoBanks, 256, 2)])
+def test_both_banks_of_l4_plus_and_g4(
+    make: Callable[[FlashCells, Callable[[int, int], int]], FlashController], bank_kb: int, page_kb: int
+) -> None:
+    chip = Chip(make, 2 * bank_kb * KB)
     chip.write(KEYR, *KEYS)
     chip.write(CR, PER | BKER | 1 << 3 | STRT)
     chip.wait()
-    start = 1028 * KB
-    assert set(chip.flash[start : start + 4 * KB]) == {0xFF}
+    start = (bank_kb + page_kb) * KB
+    assert set(chip.flash[start : start + page_kb * KB]) == {0xFF}
     assert not any(chip.flash[:start])
     chip.write(CR, MER1 | STRT)
     chip.wait()
-    assert set(chip.flash[: 1024 * KB]) == {0xFF}
-    assert not any(chip.flash[start + 4 * KB :])
+    assert set(chip.flash[: bank_kb * KB]) == {0xFF}
+    assert not any(chip.flash[start + page_kb * KB :])
+
+
+def test_the_last_page_of_a_g431() -> None:
+    """RM0440: 64 pages of 2 KB, and the bits of SR and CR of the L4; no empty check, which SR of the L4 has."""
+    chip = Chip(FlashG4, 128 * KB)
+    chip.write(KEYR, *KEYS)
+    chip.write(CR, PER | 63 << 3 | STRT)
+    chip.wait()
+    assert set(chip.flash[126 * KB :]) == {0xFF}
+    assert not any(chip.flash[: 126 * KB])
+    chip.write(SR, PEMPTY)
+    assert chip.read(SR) == 0
+    assert not chip.controller.is_empty
+    chip.write(CR, PER | 64 << 3 | STRT)
+    chip.wait()
+    assert chip.read(SR) & WRPERR, "there is no such page"
 
 
 def test_the_one_bank_of_the_l4_plus() -> None:
@@ -200,7 +228,10 @@ def test_the_one_bank_of_the_l4_plus() -> None:
     assert set(chip.flash) == {0xFF}
 
 
-@pytest.mark.parametrize(("make", "dbank"), [(FlashL4Plus, DBANK), (FlashL4PlusOneBank, 0)])
+@pytest.mark.parametrize(
+    ("make", "dbank"),
+    [(FlashL4Plus, DBANK), (FlashL4PlusOneBank, 0), (FlashG4TwoBanks, DBANK), (FlashG4OneBank, 0)],
+)
 def test_the_banks_of_the_l4_plus_stay(
     make: Callable[[FlashCells, Callable[[int, int], int]], FlashController], dbank: int
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.families.stm32f4 import RccF4
 from virtual_stm32.peripherals.families.stm32g0 import RccG0
+from virtual_stm32.peripherals.families.stm32g4 import RccG4
 from virtual_stm32.peripherals.families.stm32h7 import RccH7
 from virtual_stm32.peripherals.families.stm32l4 import RccL4
 from virtual_stm32.peripherals.rcc import Rcc
@@ -26,6 +27,7 @@ MAKERS: dict[str, Make] = {
     "f4": lambda hz: RccF4(cycle_of, hz),
     "g0": lambda hz: RccG0(cycle_of, hz),
     "l4": lambda hz: RccL4(cycle_of, hz, is_plus=False),
+    "g4": lambda hz: RccG4(cycle_of, hz),
     "h7": lambda hz: RccH7(cycle_of, hz),
 }
 # Registers and values that multiply HSE of 8 MHz, and the frequency: chapter RCC of the reference manuals.
@@ -33,10 +35,11 @@ PLL_FROM_HSE = {
     "f4": ({0x04: 1 << 22 | 1 << 16 | 168 << 6 | 4}, 84 * MHZ),
     "g0": ({0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),
     "l4": ({0x0C: 3 | 0 << 4 | 20 << 8 | 1 << 24}, 80 * MHZ),
+    "g4": ({0x0C: 3 | 1 << 4 | 85 << 8 | 1 << 24}, 170 * MHZ),
     "h7": ({0x28: 2 | 1 << 4, 0x2C: 3 << 2 | 1 << 16, 0x30: 119 | 1 << 9}, 480 * MHZ),
 }
 # A value of the field PLLSRC for another source, or none; the F4 has only the two.
-OTHER_SOURCE = {"g0": (0x0C, 0), "l4": (0x0C, 1), "h7": (0x28, 1)}
+OTHER_SOURCE = {"g0": (0x0C, 0), "l4": (0x0C, 1), "g4": (0x0C, 1), "h7": (0x28, 1)}
 
 
 def make(family: str, hse_hz: int | None) -> Rcc:

@@ -14,7 +14,7 @@ from tinysplit_hil.rig.programmers import OBJCOPY, failure
 from virtual_stm32 import ResetCause, VirtualRig
 
 # One board for each flash controller: double words, words, double words in two banks, flash words of 256 bits.
-CONTROLLERS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi", "nucleo_h743zi")
+CONTROLLERS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi", "nucleo_g431rb", "nucleo_g474re", "nucleo_h743zi")
 
 
 @pytest.fixture(autouse=True)

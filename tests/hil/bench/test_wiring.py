@@ -12,7 +12,13 @@ from tinysplit.costs.link_options import LinkSetting
 from tinysplit_hil.measure.wiring_client import MOST_LINKS
 from virtual_stm32 import LineFaults
 
-G0, F4, L4, H7 = FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_h743zi")
+G0, F4, L4, H7, G4 = FAMILIES = (
+    "nucleo_g071rb",
+    "nucleo_f401re",
+    "nucleo_l452re",
+    "nucleo_h743zi",
+    "nucleo_g474re",
+)
 TWO = (G0, F4)
 CUT = LineFaults(cuts_ps=((0, 10**15),))
 FIRST, SECOND = (0, "USART1"), (1, "USART1")
