@@ -68,7 +68,7 @@ class Device:
     """An MCU."""
 
     name: str  # "stm32g071rbt6"
-    family: str  # "stm32g0", "stm32f4", "stm32l4", "stm32h7": the folder in firmware/
+    family: str  # "stm32g0" and so on: the folder in firmware/
     core: str  # "cortex-m0plus", "cortex-m4", "cortex-m7": GCC's -mcpu
     max_hz: int
     flash: Memory
