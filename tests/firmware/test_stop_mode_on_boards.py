@@ -53,7 +53,9 @@ def check_running(boards: StandaloneBoards, results: int = 5) -> None:
     assert boards.read(boards.last, "failures") == failures
 
 
-@pytest.mark.parametrize("names", [PAIR, (F401, G071, F446), (H743, L4R5), (H723, L452), (G071,), (G431, G474)], ids="-".join)
+@pytest.mark.parametrize(
+    "names", [PAIR, (F401, G071, F446), (H743, L4R5), (H723, L452), (G071,), (G431, G474)], ids="-".join
+)
 def test_boards_stop_between_inputs(names: tuple[str, ...]) -> None:
     with opened(names) as boards:
         boards.run(AWAKE_MS)

@@ -14,11 +14,11 @@ from virtual_stm32.peripherals.dma import requests
 from virtual_stm32.peripherals.dma.multiplexer import RequestSelection
 from virtual_stm32.peripherals.exti import Exti, ExtiLayout
 from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
+from virtual_stm32.peripherals.families.stm32l4 import HSI16, ONE_BANK_BYTES, PLL, PwrL4, RccPllR, dma
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l4 import FlashG4, FlashG4OneBank, FlashG4TwoBanks, FlashL4
 from virtual_stm32.peripherals.rcc import ClockLimits, Oscillator
 from virtual_stm32.peripherals.rtc import RtcV3
-from virtual_stm32.peripherals.families.stm32l4 import HSI16, ONE_BANK_BYTES, PLL, PwrL4, RccPllR, dma
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 _MHZ = 1_000_000

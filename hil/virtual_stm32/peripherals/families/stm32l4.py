@@ -107,7 +107,7 @@ class RccPllR(Rcc):
         "SYSCFG": ClockGate(0x60, 0),
         "USART1": ClockGate(0x60, 14),
     }
-    sources: Mapping[int, int]  # ready bits in CR by SW
+    sources: ClassVar[Mapping[int, int]]  # ready bits in CR by SW
     m_bits = 4
 
     @override

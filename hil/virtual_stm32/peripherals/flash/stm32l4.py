@@ -42,7 +42,7 @@ class FlashL4(FlashController):
     page_bytes, banks, corrected_bytes = 2 * _KB, 1, _DOUBLE_WORD
     protected_areas: ClassVar[Sequence[Sequence[int]]] = _WRP  # registers, by bank
     failed_bytes, failed_bank_bit = 1, 1 << 19  # of ECCR: the unit of its address, and the bit of bank 2
-    empty_flag = (_SR, _PEMPTY)
+    empty_flag: ClassVar[tuple[int, int] | None] = (_SR, _PEMPTY)
     toggled = _PEMPTY  # bits of SR, by writing 1
 
     def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
