@@ -170,7 +170,7 @@ class Point:
 def split_of(network: str, n_boards: int, baud: int, slices: Slices) -> Split:
     """Return the split with the least estimated latency."""
     boards, settings = (G0,) * n_boards, CostSettings(baud=baud)
-    context = Context.load(NETWORKS[network].model, boards, settings, QUIET)
+    context = Context.load(NETWORKS[network].model, boards, settings, QUIET).of_quantized_file()
     return split_network(context, Search(slices=slices))
 
 

@@ -18,7 +18,7 @@ import onnx
 import pytest
 
 from commands.command_line import run
-from example_folders.example import CALIBRATION, MODEL, SAMPLES, shared_example
+from example_folders.example import MODEL, SAMPLES, shared_example
 from tinysplit.cli.app import imported_command
 from tinysplit.cli.config.command import CONFIG_NAME
 from tinysplit.network.samples import load_samples
@@ -41,13 +41,14 @@ def commands(kind: str) -> list[list[str]]:
 
 def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for path in (MODEL, CALIBRATION, SAMPLES):
-        shutil.copy(path, tmp_path)
+    example, *others = commands("sh")
+    run(*example)
+    monkeypatch.chdir(tmp_path / "digits")
     (config,) = texts("toml")
     Path(CONFIG_NAME).write_text(config)
     _, built = shared_example("nucleo_g071rb", "nucleo_g071rb")
     shutil.copytree(built, "out")  # the same programs, which then need not be built again
-    shown = " ".join("".join(run(*each) for each in commands("sh")).split())  # long lines are broken
+    shown = " ".join("".join(run(*each) for each in others).split())  # long lines are broken
     assert Path("report.html").is_file()
     page = PAGE.read_text(encoding="utf-8")
     for line in re.findall(r"^    (Outputs of.*|Integer reference.*)$", page, re.MULTILINE):
@@ -155,14 +156,23 @@ def test_pytorch_with_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert import_model(Path("net.onnx")).input_name == "image"
 
 
-def test_keras_with_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def export(filepath: str, format: str = "tf_saved_model") -> None:  # noqa: A002 - Keras calls it so
-        assert format in {"tf_saved_model", "onnx"}
-        if format == "onnx":
-            write_example(filepath, "input", "output", 18)
+class KerasModel:
+    """A stand-in of a model that has no shapes before it was called, and cannot be exported."""
 
+    shape: tuple[int, ...] | None = None
+
+    def __call__(self, x: np.ndarray[Any, Any]) -> None:
+        self.shape = x.shape
+
+    def export(self, filepath: str, format: str = "tf_saved_model") -> None:  # noqa: A002 - Keras calls it so
+        assert format == "onnx"
+        assert self.shape == (1, 28, 28, 1)
+        write_example(filepath, "input", "output", 18)
+
+
+def test_keras_with_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    execute("Keras", model=SimpleNamespace(export=export))
+    execute("Keras", model=KerasModel())
     check_network("net.onnx")
 
 
