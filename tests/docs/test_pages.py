@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tinysplit import __version__
+
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"\bdocs/[\w/.-]*\w\.(?:md|svg|png)\b")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -54,3 +56,8 @@ def test_pages_that_files_name_exist() -> None:
 @pytest.mark.parametrize("page", pages(), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_to_what_exists(page: Path) -> None:
     assert list(broken(page)) == []
+
+
+def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
+    newest = next(re.finditer(r"^## (\S+?),? ", texts()[ROOT / "CHANGELOG.md"], re.MULTILINE))
+    assert newest[1] == __version__

@@ -79,11 +79,11 @@ def test_installed_resources_are_those_of_the_checkout(installed: Path, tmp_path
     script = (
         "from tinysplit.common import package_files as r\n"
         "import tinysplit; print(tinysplit.__file__)\n"
-        "for folder in (r.templates(), r.firmware(), r.boards(), r.examples()): print(folder)"
+        "for folder in (r.templates(), r.firmware(), r.boards(), r.examples(), r.docs()): print(folder)"
     )
     package, *folders = map(Path, run(installed, "python", "-c", script, cwd=tmp_path).split())
     assert package.is_relative_to(installed.parent)
-    for name, folder in zip(("templates", "firmware", "boards", "examples"), folders, strict=True):
+    for name, folder in zip(("templates", "firmware", "boards", "examples", "docs"), folders, strict=True):
         assert folder.is_relative_to(package.parent)
         assert contents(folder) == contents(ROOT / name)
 

@@ -27,6 +27,7 @@ from tinysplit.cli.config.command import (
     check_not_empty,
     value_mistake,
 )
+from tinysplit.common import package_files
 from tinysplit.common.choices import RENAMED
 from tinysplit.common.errors import INTERRUPTED, TinysplitError, ToolError, UsageError
 
@@ -320,6 +321,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},  # of all commands
     help="Split a trained CNN over several STM32 boards, generate and build their firmware, and measure it.",
+    epilog=f"Documentation: {package_files.docs()}",
 )
 
 

@@ -1,4 +1,4 @@
-"""Folders of package data (templates, firmware, boards, examples), in a checkout and in an installed wheel."""
+"""Folders of package data (templates, firmware, boards, examples, docs), in a checkout and in an installed wheel."""
 
 from pathlib import Path
 
@@ -25,6 +25,11 @@ def boards() -> Path:
 def examples() -> Path:
     """Return the folder of the examples, each a folder of files."""
     return _ROOT / "examples"
+
+
+def docs() -> Path:
+    """Return the folder of the documentation, in Markdown."""
+    return _ROOT / "docs"
 
 
 def licence() -> Path:

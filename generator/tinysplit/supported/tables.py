@@ -14,7 +14,7 @@ from tinysplit.network.onnx_file.opsets import FIRST_OPSET, FOLLOWED_OPSET
 from tinysplit.onnx_import.importer import COMMON_REFUSALS
 from tinysplit.onnx_import.operators import OPERATORS
 from tinysplit.onnx_import.operators.declaration import Operator
-from tinysplit.supported.kernels import BITS, Kernels, kernels_by_kind
+from tinysplit.supported.kernels import BITS, kernels_by_kind
 from tinysplit.tflite_import.operators import OPERATORS as TFLITE_OPERATORS
 
 _HEAD = f"""\
@@ -60,9 +60,8 @@ file's shape, channels last. Shapes that are computed of the input's are constan
 _KERNELS = """
 ## Kernels
 
-Kernels that can compute a kind of layer, in the order that breaks ties; which of them do depends on the shape
-([kernels](../understand/kernels.md)).
-
+`tinysplit operators` prints which kernels compute each layer on each core, with 8 and 16 bits, in the order that breaks
+ties; which of them do depends on the shape ([kernels](../understand/kernels.md)).
 """
 
 
@@ -85,11 +84,8 @@ def operators_to_markdown() -> str:
     operators = _table(
         ("operator", "computes", "attributes", "layers"), (_operator_row(operator) for operator in OPERATORS.values())
     )
-    cores = tuple(shipped_table().cores)
-    headings = [f"{core}, {bits} bits" for core in cores for bits in BITS]
-    kernels = _table(("layer", *headings), ((_code((kind,)), *_cells(row)) for kind, row in kernels_by_kind().items()))
     tflite = _paragraph(f"`{name}`" for name in sorted(TFLITE_OPERATORS))
-    return f"{_HEAD}{operators}{_TFLITE}{tflite}{_KERNELS}{kernels}"
+    return f"{_HEAD}{operators}{_TFLITE}{tflite}{_KERNELS}"
 
 
 def _paragraph(words: Iterable[str]) -> str:
@@ -124,10 +120,6 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
 def _operator_row(operator: Operator) -> tuple[str, ...]:
     entry = _operator_to_json(operator)
     return (operator.name, operator.meaning, _code(entry["attributes"]), _code(entry["kinds"]))
-
-
-def _cells(kernels: Kernels) -> Iterable[str]:
-    return (_code(names) for names in kernels.values())
 
 
 def _code(names: Sequence[str]) -> str:
