@@ -15,6 +15,10 @@ uint32_t clock_ahb_field(uint32_t divider);
 /* The field PLLSRC of RCC_PLLCFGR, which the H7 has elsewhere. */
 #define CLOCK_PLLSRC (CLOCK_HSE_HZ ? RCC_PLLCFGR_PLLSRC_HSE : RCC_PLLCFGR_PLLSRC_HSI)
 
+#ifndef LSI_HZ
+#define LSI_HZ 32000u /* nominal: 17 to 47 kHz on F4 */
+#endif
+
 /* The bits of RCC_CR have the same names in all families. HSE is in bypass mode: a clock feeds OSC_IN. HSEBYP is
  * writable while HSE is off.
  */

@@ -1,5 +1,6 @@
-/* A free-running counter of core cycles: DWT where the core has one, TIM2 on Cortex-M0+. DWT stops while the core
- * sleeps, and is set forward behind that (ticker_sleep); both stop in stop mode, and jump behind that.
+/* A free-running counter of core cycles: DWT where the core has one, a timer of 32 bits on other cores, or two of 16 of
+ * which one counts the updates of the other (device.h). DWT stops while the core sleeps, and is set forward behind that
+ * (ticker_sleep); all stop in stop mode, and jump behind that.
  */
 #ifndef CYCLE_COUNTER_H
 #define CYCLE_COUNTER_H
@@ -12,9 +13,14 @@ static inline uint32_t cycle_counter_low(void) { return DWT->CYCCNT; }
 static inline void cycle_counter_set_forward(uint32_t low) { DWT->CYCCNT = low; }
 static inline void cycle_counter_jump(uint32_t low) { DWT->CYCCNT = low; }
 #else
-static inline uint32_t cycle_counter_low(void) { return TIM2->CNT; }
 static inline void cycle_counter_set_forward(uint32_t low) { (void)low; /* it has counted */ }
-static inline void cycle_counter_jump(uint32_t low) { TIM2->CNT = low; }
+#ifdef CYCLE_TIMER_HIGH
+uint32_t cycle_counter_low(void);
+void cycle_counter_jump(uint32_t low);
+#else
+static inline uint32_t cycle_counter_low(void) { return CYCLE_TIMER->CNT; }
+static inline void cycle_counter_jump(uint32_t low) { CYCLE_TIMER->CNT = low; }
+#endif
 #endif
 
 void cycle_counter_begin(void);
@@ -22,7 +28,7 @@ void cycle_counter_begin(void);
 /* Extended to 64 bits: to be called at least once while the counter wraps around, which takes 7.8 s at 550 MHz. */
 uint64_t cycle_counter_now(void);
 
-/* Frequency of the counter: that of the core, since the bus divider of TIM2 is 1. */
+/* Frequency of the counter: that of the core, since the bus dividers of timers are 1. */
 static inline uint32_t cycle_counter_hz(uint32_t core_hz) { return core_hz; }
 
 #endif

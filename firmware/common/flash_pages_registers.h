@@ -2,8 +2,8 @@
 #ifndef FLASH_PAGES_REGISTERS_H
 #define FLASH_PAGES_REGISTERS_H
 
-#define FLASH_CR_PER (1u << 1)
-#define FLASH_CR_PNB_Pos 3u
+#include "flash_erase_registers.h"
+
 #define FLASH_ECCR_ECCC (1u << 30)
 #define FLASH_ECCR_ECCD (1u << 31)
 

@@ -1,6 +1,8 @@
-/* The RTC of the STM32F4, L4 and H7: one status register. */
+/* The RTC of the STM32F4, L0, L4 and H7: one status register. */
 #ifndef RTC_REGISTERS_H
 #define RTC_REGISTERS_H
+
+#include "rtc_wake_up.h"
 
 #define RTC_STATUS RTC->ISR
 #define RTC_INIT_ALLOWED RTC_ISR_INITF

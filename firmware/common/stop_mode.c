@@ -8,7 +8,18 @@
 #include "ticker.h"
 #include "watchdog.h"
 
-#define LSI_HZ 32000u
+#ifndef RTC_CLOCK /* the backup domain of most families: the register that selects the RTC's clock */
+#define RTC_CLOCK RCC->BDCR
+#define RTC_CLOCK_FIELD (RCC_BDCR_RTCSEL | RCC_BDCR_RTCEN)
+#define RTC_CLOCK_LSI (RCC_BDCR_RTCSEL_1 | RCC_BDCR_RTCEN)
+#define RTC_CLOCK_RESET RCC_BDCR_BDRST
+#endif
+#ifndef LSI_CONTROL
+#define LSI_CONTROL RCC->CSR
+#define LSI_ON RCC_CSR_LSION
+#define LSI_READY RCC_CSR_LSIRDY
+#endif
+
 #define US_PER_S 1000000u
 #define MS_PER_S 1000u
 #define FRACTIONS 16u /* of a cycle */
@@ -56,13 +67,12 @@ static mark_t mark_now(void) {
 }
 
 static void start_lsi(void) {
-  RCC->CSR |= RCC_CSR_LSION;
-  if (!clock_wait(&RCC->CSR, RCC_CSR_LSIRDY, RCC_CSR_LSIRDY)) reset_now();
-  uint32_t wanted = RCC_BDCR_RTCSEL_1 | RCC_BDCR_RTCEN;
-  if ((RCC->BDCR & (RCC_BDCR_RTCSEL | RCC_BDCR_RTCEN)) == wanted) return;
-  RCC->BDCR |= RCC_BDCR_BDRST; /* RTCSEL is written once */
-  RCC->BDCR = 0;
-  RCC->BDCR = wanted;
+  LSI_CONTROL |= LSI_ON;
+  if (!clock_wait(&LSI_CONTROL, LSI_READY, LSI_READY)) reset_now();
+  if ((RTC_CLOCK & RTC_CLOCK_FIELD) == RTC_CLOCK_LSI) return;
+  RTC_CLOCK |= RTC_CLOCK_RESET; /* RTCSEL is written once */
+  RTC_CLOCK &= ~(RTC_CLOCK_RESET | RTC_CLOCK_FIELD);
+  RTC_CLOCK |= RTC_CLOCK_LSI;
 }
 
 void stop_mode_begin(void) {
@@ -74,7 +84,7 @@ void stop_mode_begin(void) {
   if (!clock_wait(&RTC_STATUS, RTC_INIT_ALLOWED, RTC_INIT_ALLOWED)) reset_now();
   RTC->PRER = TICK_MASK; /* SSR counts LSI; the two prescalers are written one after the other */
   RTC->PRER = TICK_MASK;
-  RTC->CR = RTC_CR_BYPSHAD | RTC_CR_WUCKSEL_0 | RTC_CR_WUCKSEL_1; /* the timer counts half of LSI */
+  RTC->CR = RTC_CR_BYPSHAD | RTC_TIMER_CLOCK;
   rtc_end_init();
   for (uint32_t i = 0; i < board_stop.pin_count; i++) {
     stop_family_connect(board_stop.pins[i].port, board_stop.pins[i].line);
@@ -94,16 +104,16 @@ static void measure_tick(const mark_t *now) {
 
 /* Stopping */
 
-static void start_timer(uint32_t ticks) {
-  RTC->CR &= ~RTC_CR_WUTE;
+static void start_timer(uint32_t start, uint32_t ticks) {
+  RTC->CR &= ~RTC_TIMER_ENABLE;
   (void)clock_wait(&RTC_STATUS, RTC_TIMER_IS_WRITABLE, RTC_TIMER_IS_WRITABLE);
-  RTC->WUTR = ticks / 2u - 1u;
+  rtc_set_timer(start, ticks);
   rtc_clear_timer();
-  RTC->CR |= RTC_CR_WUTE | RTC_CR_WUTIE;
+  RTC->CR |= RTC_TIMER_ENABLE | RTC_TIMER_INTERRUPT;
 }
 
 static void stop_timer(void) {
-  RTC->CR &= ~(RTC_CR_WUTE | RTC_CR_WUTIE);
+  RTC->CR &= ~(RTC_TIMER_ENABLE | RTC_TIMER_INTERRUPT);
   rtc_clear_timer();
 }
 
@@ -136,7 +146,7 @@ static uint32_t stop_core(uint32_t lines) {
 static stop_mode_end_t stop_for(uint32_t ticks) {
   uint32_t pins = pin_lines();
   uint32_t start = ticks_now();
-  start_timer(ticks);
+  start_timer(start, ticks);
   uint32_t edges = stop_core(pins | 1u << STOP_TIMER_LINE);
   watchdog_refresh();
   if (edges & 1u << board_stop.pins[0].line) return STOP_MODE_BY_HOST;

@@ -1,9 +1,11 @@
 #include "watchdog.h"
 
+#include "clock_source.h"
+
 #define START 0xCCCCu
 #define UNLOCK 0x5555u
 #define DIVIDE_BY_256 6u
-#define TICKS_PER_SECOND (32000u / 256u) /* nominal: 17 to 47 kHz on F4 */
+#define TICKS_PER_SECOND (LSI_HZ / 256u)
 #define LARGEST_RELOAD 0xFFFu
 
 void watchdog_begin(uint32_t ms) {

@@ -28,6 +28,11 @@
 
 #define WATCHDOG IWDG
 
+/* The counter of cycles. */
+#define CYCLE_CLOCK RCC->APBENR1
+#define CYCLE_CLOCK_ENABLE RCC_APBENR1_TIM2EN
+#define CYCLE_TIMER TIM2
+
 /* Causes of the last reset. */
 #define RESET_FLAGS RCC->CSR
 #define RESET_FLAGS_CLEAR RCC_CSR_RMVF
