@@ -33,7 +33,11 @@ static inline bool flash_pages_erase_sector(uint32_t offset, const flash_sizes_t
   if (is_pair && !(FLASH->OPTR & FLASH_PAGES_TWO_BANKS)) return flash_pages_erase(offset / page_bytes, 0);
   if (is_pair) page_bytes /= 2u;
 #endif
+#ifdef FLASH_PAGES_BANK_2
   uint32_t bank = offset < sizes->bank_bytes ? 0u : FLASH_PAGES_BANK_2;
+#else
+  uint32_t bank = 0;
+#endif
   uint32_t page = offset % sizes->bank_bytes / page_bytes;
   bool is_one = page_bytes == sizes->sector_bytes;
   return flash_pages_erase(page, bank) && (is_one || flash_pages_erase(page + 1u, bank));

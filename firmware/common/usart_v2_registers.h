@@ -21,15 +21,10 @@ typedef struct {
 #define USART_CR1_TE (1u << 3)
 #define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR1_OVER8 (1u << 15)
-#define USART_CR1_FIFOEN (1u << 29)
 #define USART_CR3_EIE (1u << 0)
 #define USART_CR3_HDSEL (1u << 3)
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
-#define USART_CR3_TXFTIE (1u << 23)
-#define USART_CR3_RXFTCFG_1 (2u << 25)
-#define USART_CR3_RXFTIE (1u << 28)
-#define USART_CR3_TXFTCFG_1 (2u << 29)
 #define USART_ISR_FE (1u << 1)
 #define USART_ISR_NE (1u << 2)
 #define USART_ISR_ORE (1u << 3)
@@ -39,5 +34,13 @@ typedef struct {
 #define USART_ICR_NECF (1u << 2)
 #define USART_ICR_ORECF (1u << 3)
 #define USART_ICR_IDLECF (1u << 4)
+
+#ifndef USART_WITHOUT_FIFO
+#define USART_CR1_FIFOEN (1u << 29)
+#define USART_CR3_TXFTIE (1u << 23)
+#define USART_CR3_RXFTCFG_1 (2u << 25)
+#define USART_CR3_RXFTIE (1u << 28)
+#define USART_CR3_TXFTCFG_1 (2u << 29)
+#endif
 
 #endif

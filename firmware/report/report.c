@@ -255,6 +255,9 @@ static void begin_pieces(void) {
 #ifdef RCC_APBENR1_DBGEN
   RCC->APBENR1 |= RCC_APBENR1_DBGEN; /* of DBGMCU */
 #endif
+#ifdef RCC_APB2ENR_DBGMCUEN
+  RCC->APB2ENR |= RCC_APB2ENR_DBGMCUEN;
+#endif
 }
 
 static void answer(void) {

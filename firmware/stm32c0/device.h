@@ -19,7 +19,6 @@
 
 /* Erasing pages (flash_pages.h). */
 #define FLASH_PAGES_BUSY (FLASH_SR_BSY1 | FLASH_SR_CFGBSY)
-#define FLASH_PAGES_BANK_2 0u
 
 #define WATCHDOG IWDG
 

@@ -9,10 +9,8 @@ from virtual_stm32.core.blocks import BlockTable
 from virtual_stm32.core.cores import Core
 from virtual_stm32.core.divisions import Operands, find_all_divisions
 from virtual_stm32.peripherals.reset import ResetCause
-from virtual_stm32.symbols import LoadedProgram, load_program
+from virtual_stm32.symbols import LoadedProgram, erased, load_program
 from virtual_stm32.timing_rules import SHIPPED, TimingFile
-
-_ERASED = b"\xff"
 
 
 class LoadedFirmware:
@@ -29,8 +27,8 @@ class LoadedFirmware:
         self.is_debuggable = is_debuggable
         self.program = LoadedProgram((), (), ()) if elf is None else load_program(elf)
         flash = board.device.flash
-        erased = _ERASED * flash.size_bytes
-        self.image = bytearray(erased if elf is None else self.program.flash_image(board, elf))
+        self.erased = erased(board)
+        self.image = bytearray(self.erased * flash.size_bytes if elf is None else self.program.flash_image(board, elf))
         self.external = self.program.external_image(board)
         self.options: dict[int, int] = {}  # option bytes that were changed, by the offset of their register
         self.torn = bytearray(len(self.image))  # 1 for each byte of a word whose error correction fails
@@ -56,7 +54,7 @@ class LoadedFirmware:
     @property
     def is_empty(self) -> bool:
         """Whether the first word of the flash is erased, as the empty check of some parts looks."""
-        return self.image[:4] == _ERASED * 4
+        return self.image[:4] == self.erased * 4
 
     def divisions(self) -> dict[int, Operands]:
         """Return the divisions in the code that is known; that in RAM of a board with a debug port never is."""
@@ -64,7 +62,7 @@ class LoadedFirmware:
             return {}
         if not self.is_debuggable:
             return find_all_divisions({**dict(self.program.segments), **self._ram_code})
-        return find_all_divisions({self._board.device.flash.start: bytes(self.image).rstrip(_ERASED)})
+        return find_all_divisions({self._board.device.flash.start: bytes(self.image).rstrip(self.erased)})
 
 
 @dataclass(frozen=True)

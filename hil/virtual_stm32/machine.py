@@ -87,7 +87,7 @@ class Machine:
         self.emulator.use_memory(self._memory)
         self.code = LoadedCode(self._blocks, self.emulator, board.code_ram)
         forget = partial(self.code.forget_in, board.device.flash.start)
-        cells = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget)
+        cells = FlashCells(self.emulator.flash, firmware.options, firmware.torn, forget, firmware.erased[0])
         dma = self._dma_ports(board)
         changed = (self._forget_event, self.memory_changed)
         chip = Chip(board, self.clock, dma, cells, *changed, self.emulator.external)
@@ -175,7 +175,7 @@ class Machine:
 
     def _failed(self, address: int) -> bool:
         try:
-            goes_on = self.chip.flash.failed(address % len(self.emulator.flash))
+            goes_on = self.chip.flash.failed(self._offset_in_flash(address))
             self._look_ahead()
         except Exception as error:  # noqa: BLE001
             self._fail(error)
@@ -188,7 +188,12 @@ class Machine:
             return
         if not (self.chip.flash.takes_words or self.state.is_debuggable):
             raise NotModelledError(f"write of {size} bytes at 0x{address:08x}, which is flash")
-        self.chip.flash.program(address % len(self.emulator.flash), value.to_bytes(8, "little")[:size], now)
+        self.chip.flash.program(self._offset_in_flash(address), value.to_bytes(8, "little")[:size], now)
+
+    def _offset_in_flash(self, address: int) -> int:
+        """Return an offset from an address of the flash, which may be mapped at 0, too."""
+        start = self._board.device.flash.start
+        return address - start if address >= start else address
 
     def _fail(self, error: Exception) -> None:
         self._error = self._error or error

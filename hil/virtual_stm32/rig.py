@@ -31,7 +31,6 @@ from virtual_stm32.timing_rules import SHIPPED, TimingFile
 DEFAULT_BAUD = 115200
 _SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
 _LONGEST_RUN_PS = 10**10  # of a board alone, so that an interrupt does not have to wait
-_ERASED_WORD = 0xFFFFFFFF
 HOST = "host"  # in place of a UART's name: the host's side of a board's serial line
 WireEnd = tuple[int, str]  # index of a board, and the name of one of its UARTs or HOST
 _RESET_PS = 20 * 10**6  # the pulse that every reset makes on NRST (RM0444, RM0394, RM0368, RM0433: system reset)
@@ -465,7 +464,8 @@ class VirtualRig:
             if not self._is_debuggable:
                 raise
             self._parts[index].core.lock_up(str(error))
-            if machine.read_word(self._boards[index].board.device.flash.start) != _ERASED_WORD:
+            first = machine.read_word(self._boards[index].board.device.flash.start)
+            if first.to_bytes(4, "little") != 4 * self._firmware[index].erased:
                 self.stopped(str(error))
         if machine.reset_by:
             self._reset_now(index, machine.clock.ps(machine.cycles), machine.reset_by, _RESET_PS)

@@ -7,12 +7,13 @@ from pathlib import Path
 from elftools.elf.constants import P_FLAGS
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_family
 from tinysplit.boards.parts import Memory
 from tinysplit.common.errors import InputError
 from tinysplit.common.input_files.elf_file import open_elf
 
 _THUMB = 1
-_ERASED = b"\xff"
+_NO_DATA = b"\xff"  # in external memory
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,14 @@ class LoadedProgram:
         for address, data in self.segments:
             if not any(_holds(memory, address, data) for memory in _memories(board)):
                 raise InputError(f"{elf} has {len(data)} bytes at 0x{address:08x}, outside the flash of {board.name}")
-        return self._image(board.device.flash)
+        return self._image(board.device.flash, erased(board))
 
     def external_image(self, board: Board) -> bytes:
         """Return the contents of the external memory of `board`, none without one."""
-        return self._image(board.external.memory) if board.external else b""
+        return self._image(board.external.memory, _NO_DATA) if board.external else b""
 
-    def _image(self, memory: Memory) -> bytes:
-        image = bytearray(_ERASED * memory.size_bytes)
+    def _image(self, memory: Memory, empty: bytes) -> bytes:
+        image = bytearray(empty * memory.size_bytes)
         for address, data in self.segments:
             if _holds(memory, address, data):
                 offset = address - memory.start
@@ -54,6 +55,11 @@ class LoadedProgram:
             return "no symbol"
         start, name = self.functions[index]
         return f"{name}+0x{address - start:x}"
+
+
+def erased(board: Board) -> bytes:
+    """Return a byte of erased flash."""
+    return bytes([load_family(board.device.name).erased_byte])
 
 
 def _memories(board: Board) -> tuple[Memory, ...]:

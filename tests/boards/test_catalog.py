@@ -41,6 +41,9 @@ TABLE_3 = {
 OTHERS = {
     "nucleo_g431rb": (128, 32, 170),  # DS12589
     "nucleo_g474re": (512, 128, 170),  # DS12288
+    "nucleo_c031c6": (32, 12, 48),  # DS13867
+    "nucleo_l053r8": (64, 8, 32),  # DS10152
+    "nucleo_l073rz": (192, 20, 32),  # DS10685
 }
 L4R5 = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 G4 = ("nucleo_g431rb", "nucleo_g474re")
@@ -58,6 +61,9 @@ HOST_UARTS = {
     "nucleo_g071rb": ("USART2", "PA2", "PA3"),  # UM2324
     "nucleo_g431rb": ("LPUART1", "PA2", "PA3"),  # UM2505
     "nucleo_g474re": ("LPUART1", "PA2", "PA3"),  # UM2505
+    "nucleo_c031c6": ("USART2", "PA2", "PA3"),  # UM2953
+    "nucleo_l053r8": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_l073rz": ("USART2", "PA2", "PA3"),  # UM1724
     "disco_l496ag": ("USART2", "PA2", "PD6"),  # Zephyr's stm32l496g_disco
 }
 # Clocks set by ST's firmware for the boards: HCLK, PCLK1, PCLK2 in MHz and flash wait states.
@@ -75,6 +81,9 @@ BUSES = {
     "nucleo_g071rb": (64, 64, 64, 2),
     "nucleo_g431rb": (170, 170, 170, 4),
     "nucleo_g474re": (170, 170, 170, 4),
+    "nucleo_c031c6": (48, 48, 48, 1),
+    "nucleo_l053r8": (32, 32, 32, 1),
+    "nucleo_l073rz": (32, 32, 32, 1),
     "disco_l496ag": (80, 80, 80, 4),
 }
 # Typical current in mA in Run and Sleep mode at full clock, peripherals off: tables of the datasheets.
@@ -104,6 +113,9 @@ FLASHES = {
     "nucleo_g071rb": (3, 2, 8),
     "nucleo_g431rb": (3, 4, 8),
     "nucleo_g474re": (3, 4, 8),
+    "nucleo_c031c6": (3, 1, 8),
+    "nucleo_l053r8": (3, 1, 4),
+    "nucleo_l073rz": (3, 1, 4),
     "disco_l496ag": (3, 4, 8),
 }
 CACHES = {  # bytes of a line, for code and for data
@@ -113,10 +125,14 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32l4": (32, 32 * 32, 8 * 32),  # RM0394, RM0432
     "stm32g0": (8, 2 * 8, 0),  # RM0444
     "stm32g4": (32, 32 * 32, 8 * 32),  # RM0440
+    "stm32c0": (8, 2 * 8, 0),  # assumed, as RM0444
+    "stm32l0": (4, 4 * 4, 2 * 4),  # RM0367: six buffers of a word
 }
 SETTINGS = {
     "stm32g0": {"vos"},
     "stm32g4": {"vos", "boost"},
+    "stm32c0": set(),
+    "stm32l0": {"vos"},
     "stm32f4": {"vos", "overdrive"},
     "stm32l4": {"vos", "boost", "vddio2"},
     "stm32h7": {"vos", "overdrive", "boost"},
@@ -125,6 +141,7 @@ SETTINGS = {
 TAKEN = {"PA13", "PA14", "PC14", "PC15", "PH0", "PH1", "PF0", "PF1"}
 TAKEN |= {"PA5", "PB13", "PB0", "PE1", "PB14", "PC7", "PB7", "PC13", "PB3"}
 NOT_TAKEN = {("nucleo_f401re", "PC7"), ("nucleo_f446re", "PC7"), ("stm32f401rb", "PC7")}  # LED of the L4R5ZI only
+NOT_TAKEN |= {("nucleo_c031c6", "PB7")}  # LED of boards with 144 pins
 
 
 @pytest.fixture(params=[*TABLE_3, *OTHERS])
@@ -250,7 +267,7 @@ def test_links_have_vectors_of_their_own(board: Board) -> None:
 
 
 def test_two_links_where_the_device_has_the_pins(board: Board) -> None:
-    assert len(board.link_uarts) >= (1 if board.name in {"nucleo_l412kb", "disco_l496ag"} else 2)
+    assert len(board.link_uarts) >= (1 if board.name in {"nucleo_l412kb", "disco_l496ag", "nucleo_c031c6"} else 2)
     for uart in board.link_uarts:
         assert re.search(r"^\S+.* TX, \S+.* RX", uart.connector)
 
@@ -261,6 +278,9 @@ def test_two_links_where_the_device_has_the_pins(board: Board) -> None:
         # RM0444 (one APB), RM0368 (USART1 and USART6 on APB2), RM0394 and RM0432 (LPUART1 in APB1ENR2), RM0433
         ("nucleo_g071rb", "USART3", 0x40004800, 64, "RCC_APBENR1_USART3EN"),
         ("nucleo_g071rb", "USART1", 0x40013800, 64, "RCC_APBENR2_USART1EN"),
+        ("nucleo_c031c6", "USART1", 0x40013800, 48, "RCC_APBENR2_USART1EN"),  # RM0490
+        ("nucleo_l053r8", "LPUART1", 0x40004800, 32, "RCC_APB1ENR_LPUART1EN"),  # RM0367
+        ("nucleo_l073rz", "USART4", 0x40004C00, 32, "RCC_APB1ENR_USART4EN"),
         ("nucleo_f401re", "USART2", 0x40004400, 42, "RCC_APB1ENR_USART2EN"),
         ("nucleo_f401re", "USART6", 0x40011400, 84, "RCC_APB2ENR_USART6EN"),
         ("nucleo_l4r5zi", "LPUART1", 0x40008000, 120, "RCC_APB1ENR2_LPUART1EN"),
@@ -331,7 +351,7 @@ def test_a_baud_rate_has_to_be_positive(baud: int) -> None:
     ("name", "offer"),
     [
         ("nucleo_g071", "nearest: nucleo_g071rb"),
-        ("arduino", "known: disco_l496ag, nucleo_f401re, "),
+        ("arduino", "known: disco_l496ag, nucleo_c031c6, "),
     ],
 )
 def test_an_unknown_board_is_refused_with_the_nearest_names(name: str, offer: str) -> None:

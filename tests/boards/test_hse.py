@@ -16,6 +16,8 @@ MCO_BOARDS = {
     "nucleo_h723zg",  # UM2407
     "nucleo_f446re",  # UM1724
     "nucleo_f401re",  # UM1724
+    "nucleo_l053r8",  # UM1724
+    "nucleo_l073rz",  # UM1724
 }
 # M, N, and R or P of the PLL from 8 MHz, worked out by hand: input frequency as high as possible.
 PLL = {
@@ -32,6 +34,8 @@ PLL = {
     "disco_l496ag": (1, 20, 2),
     "nucleo_g431rb": (2, 85, 2),  # 340 MHz / 2: 170 / 8 is no integer
     "nucleo_g474re": (2, 85, 2),
+    "nucleo_l053r8": (1, 8, 2),
+    "nucleo_l073rz": (1, 8, 2),
 }
 
 
@@ -68,6 +72,21 @@ def test_hse_without_a_clock_at_osc_in_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} has no clock for HSE at OSC_IN .*: use --clock hsi") as error:
         load_board(name).with_clock(ClockSource.HSE)
     assert "\n" not in str(error.value)
+
+
+def test_hse_of_an_stm32c0_is_the_clock_of_the_core() -> None:
+    """RM0490: there is no PLL."""
+    fed = with_osc_in("nucleo_c031c6", 48_000_000).with_clock(ClockSource.HSE)
+    assert values(fed.clock) == (1, 1, 1)
+    with pytest.raises(InputError, match=r"the PLL cannot make 48000000 Hz from 8000000 Hz .*without a PLL"):
+        with_osc_in("nucleo_c031c6")
+
+
+def test_the_pll_of_an_stm32l0_has_few_multipliers() -> None:
+    """RM0367, PLLMUL: 8 and 16, but not 10."""
+    assert values(with_osc_in("nucleo_l053r8", 4_000_000).with_clock(ClockSource.HSE).clock) == (1, 16, 2)
+    with pytest.raises(InputError, match="the PLL cannot make 32000000 Hz from 6400000 Hz"):
+        with_osc_in("nucleo_l053r8", 6_400_000)
 
 
 def test_hse_from_which_the_pll_cannot_make_the_clock_is_refused() -> None:

@@ -24,11 +24,17 @@ BOARDS = load_boards()
 AMPLE = 1 << 20
 
 # Channel or stream with its request: RM0444 table 59 (DMAMUX), RM0368 and RM0390 tables DMA1 and DMA2 request mapping,
-# RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440 table DMAMUX.
+# RM0490 table DMAMUX, RM0367 table DMA1 requests for each channel,
+# RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440
+# table DMAMUX.
 IN_MANUALS = {
     ("nucleo_g071rb", "USART1"): ((50, None), (51, None)),
     ("nucleo_g071rb", "USART2"): ((52, None), (53, None)),
     ("nucleo_g071rb", "USART3"): ((54, None), (55, None)),
+    ("nucleo_c031c6", "USART1"): ((50, None), (51, None)),
+    ("nucleo_l053r8", "USART1"): ((3, {"DMA1_Channel3", "DMA1_Channel5"}), (3, {"DMA1_Channel2", "DMA1_Channel4"})),
+    ("nucleo_l053r8", "LPUART1"): ((5, {"DMA1_Channel3", "DMA1_Channel6"}), (5, {"DMA1_Channel2", "DMA1_Channel7"})),
+    ("nucleo_l073rz", "USART4"): ((12, {"DMA1_Channel2", "DMA1_Channel6"}), (12, {"DMA1_Channel3", "DMA1_Channel7"})),
     ("nucleo_f401re", "USART1"): ((4, {"DMA2_Stream2", "DMA2_Stream5"}), (4, {"DMA2_Stream7"})),
     ("nucleo_f401re", "USART6"): ((5, {"DMA2_Stream1", "DMA2_Stream2"}), (5, {"DMA2_Stream6", "DMA2_Stream7"})),
     ("nucleo_f446re", "UART4"): ((4, {"DMA1_Stream2"}), (4, {"DMA1_Stream4"})),
@@ -42,6 +48,10 @@ IN_MANUALS = {
     ("nucleo_h743zi", "USART2"): ((43, None), (44, None)),
     ("nucleo_h723zg", "UART7"): ((79, None), (80, None)),
 }
+
+
+def is_slowest(board: Board) -> bool:
+    return board.device.family == "stm32l0"
 
 
 @pytest.mark.parametrize(("name", "uart_name"), IN_MANUALS)
@@ -113,8 +123,10 @@ def test_what_the_drivers_are() -> None:
 
 @pytest.mark.parametrize("driver", LinkDriver)
 def test_links_of_all_boards_keep_up_with_the_rate_of_the_calibration(driver: LinkDriver) -> None:
+    """But for the STM32L0, whose costs without DMA are those of the STM32G0."""
     for board in BOARDS:
-        assert possible_drivings(board, board.link_uarts[0], driver, driver.facts.calibration_baud)
+        if driver.facts.uses_dma or not is_slowest(board):
+            assert possible_drivings(board, board.link_uarts[0], driver, driver.facts.calibration_baud)
 
 
 def links(board: Board, baud: int, n_links: int = 2) -> list[tuple[Uart, int]]:
@@ -154,8 +166,10 @@ def test_links_that_need_the_same_channel_are_driven_by_interrupts() -> None:
 
 @pytest.mark.parametrize("driver", [LinkDriver.INTERRUPT, LinkDriver.POLLING])
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
-def test_every_board_keeps_the_default_rate_without_dma(board: Board, driver: LinkDriver) -> None:
-    assert usual_driving(driver).highest_baud(board, board.link_uarts[0]) >= SLOW
+def test_every_board_but_the_slowest_keeps_the_default_rate_without_dma(board: Board, driver: LinkDriver) -> None:
+    """Those of the STM32L0 have 32 MHz and no FIFO."""
+    highest = usual_driving(driver).highest_baud(board, board.link_uarts[0])
+    assert highest == 40_000 if is_slowest(board) else highest >= SLOW
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)

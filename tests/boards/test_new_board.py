@@ -24,6 +24,11 @@ PARTS = (
     "stm32g431c8t6",  # 22 KB of SRAM and 10 KB of CCM SRAM
     "stm32g473cet6",
     "stm32g491ret6",
+    "stm32c011f6p6",
+    "stm32c071cbt6",  # five channels of DMA
+    "stm32c092rct6",
+    "stm32l051c8t6",
+    "stm32l082kbt6",
     "stm32h742zgt6",  # two banks of flash and two of RAM, apart
     "stm32h753zit6",
 )
@@ -59,7 +64,7 @@ def test_facts_of_lines_are_those_of_the_boards() -> None:
 
 def test_every_line_has_parts() -> None:
     known = part_names()
-    for part in ("stm32g0", "stm32g4", "stm32f4", "stm32l4", "stm32h7"):
+    for part in ("stm32c0", "stm32g0", "stm32l0", "stm32g4", "stm32f4", "stm32l4", "stm32h7"):
         for line in load_family(part).lines:
             assert all(any(fnmatch(name, pattern) for name in known) for pattern in line.parts)
 
@@ -70,7 +75,7 @@ def test_every_line_has_parts() -> None:
         ("stm32f411re", "several parts begin so: stm32f411ret6, stm32f411ret7; write one of them"),
         (
             "stm32f103",
-            "there is no firmware for the family stm32f1, only for stm32f4, stm32g0, stm32g4, stm32h7, stm32l4",
+            "there is no firmware for the family stm32f1, only for stm32c0, stm32f4, stm32g0, stm32g4, stm32h7",
         ),
         (
             "stm32h7b3zit6",

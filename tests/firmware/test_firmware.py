@@ -20,7 +20,7 @@ from tinysplit_hil.wire.protocol import IDENTIFY_NOTE, IDENTIFY_STACK, MessageTy
 ROOT = Path(__file__).parents[2]
 CHECK_REGISTERS = ROOT / "firmware" / "check_registers"
 BOTH_LAYERS = (SubModel(1, 2),)
-G0_HEADERS = ("stm32g0xx.h", "dma_channels_registers.h", "usart_v2_registers.h")
+G0_HEADERS = ("stm32g0xx.h", "g0_c0_registers.h", "dma_channels_registers.h", "usart_v2_registers.h")
 CORE_ENTRIES = 16
 
 

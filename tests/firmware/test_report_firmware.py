@@ -11,7 +11,15 @@ from tinysplit.codegen.board_report.piece import Place
 from tinysplit.codegen.board_report.pieces import variants_of
 from tinysplit.codegen.board_report.projects import generate_report
 
-ONE_A_FAMILY = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_g474re", "nucleo_h743zi")
+ONE_A_FAMILY = (
+    "nucleo_g071rb",
+    "nucleo_c031c6",
+    "nucleo_l073rz",
+    "nucleo_f401re",
+    "nucleo_l452re",
+    "nucleo_g474re",
+    "nucleo_h743zi",
+)
 FIRST = {Place.FLASH: 0x08000000, Place.RAM: 0x20000000, Place.CODE_RAM: 0x10000000}
 
 

@@ -21,7 +21,9 @@ from tinysplit.project.standalone import ProjectStandalone
 HERE = Path(__file__).parent
 FIRMWARE = HERE.parents[1] / "firmware"
 BOARDS = {
+    "stm32c0": "nucleo_c031c6",  # at an end: it has one link
     "stm32g0": "nucleo_g071rb",
+    "stm32l0": "nucleo_l073rz",
     "stm32f4": "nucleo_f446re",
     "stm32h7": "nucleo_h743zi",
     "stm32l4": "nucleo_l452re",

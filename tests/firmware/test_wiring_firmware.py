@@ -9,10 +9,11 @@ from tinysplit.boards.catalog import load_all
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.codegen.board_files import wiring_test_sources
 from tinysplit.codegen.wiring_projects import generate_wiring_test, wiring_firmware
+from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.plan.wiring import wire_all
 
-FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_g431rb", "nucleo_h743zi")
+FAMILIES = ("nucleo_g071rb", "nucleo_l073rz", "nucleo_f401re", "nucleo_l452re", "nucleo_g431rb", "nucleo_h743zi")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,15 @@ def test_the_program_of_every_family_has_no_warning(driver: LinkDriver, tmp_path
     for board, planned in zip(boards, project.boards, strict=True):
         linked = link_project(tmp_path / "out" / planned.directory, board)
         assert linked.returncode == 0, linked.stderr
+
+
+@pytest.mark.parametrize("name", ["nucleo_c031c6", "nucleo_l053r8"])
+def test_boards_without_the_ram_for_it_are_refused(name: str, tmp_path: Path) -> None:
+    boards = load_all(("nucleo_g071rb", name))
+    with pytest.raises(
+        UsageError, match=rf"^{name} has (8|12) KB of RAM, and the wiring test needs 15: test the wires"
+    ):
+        generate_wiring_test(boards, wire_all(boards, LinkSettings(115_200)), None, tmp_path / "out")
 
 
 def test_the_program_has_no_transfers_of_a_network() -> None:

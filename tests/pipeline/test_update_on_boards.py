@@ -11,9 +11,9 @@ import serial
 from rich.console import Console
 
 from commands.command_line import BAD_INPUT, USAGE, run
+from controllers.failing_flash import FailingFlash
 from example_folders import example
 from example_folders.weights_folders import generate, other_model, shared_binary
-from rigs.failing_flash import FailingFlash
 from rigs.updated_boards import board_of, one_board, with_one_slot
 from session.profiles import cases
 from tinysplit.common.errors import InputError, ToolError

@@ -5,10 +5,12 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from virtual_stm32.errors import NotModelledError
+from virtual_stm32.peripherals.families.stm32c0 import RccC0
 from virtual_stm32.peripherals.families.stm32f4 import RccF4
 from virtual_stm32.peripherals.families.stm32g0 import RccG0
 from virtual_stm32.peripherals.families.stm32g4 import RccG4
 from virtual_stm32.peripherals.families.stm32h7 import RccH7
+from virtual_stm32.peripherals.families.stm32l0 import RccL0
 from virtual_stm32.peripherals.families.stm32l4 import RccL4
 from virtual_stm32.peripherals.rcc import Rcc
 
@@ -26,6 +28,7 @@ Make = Callable[[int | None], Rcc]
 MAKERS: dict[str, Make] = {
     "f4": lambda hz: RccF4(cycle_of, hz),
     "g0": lambda hz: RccG0(cycle_of, hz),
+    "l0": lambda hz: RccL0(cycle_of, hz),
     "l4": lambda hz: RccL4(cycle_of, hz, is_plus=False),
     "g4": lambda hz: RccG4(cycle_of, hz),
     "h7": lambda hz: RccH7(cycle_of, hz),
@@ -34,6 +37,7 @@ MAKERS: dict[str, Make] = {
 PLL_FROM_HSE = {
     "f4": ({0x04: 1 << 22 | 1 << 16 | 168 << 6 | 4}, 84 * MHZ),
     "g0": ({0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),
+    "l0": ({0x0C: 1 << 16 | 3 << 18 | 1 << 22}, 32 * MHZ),
     "l4": ({0x0C: 3 | 0 << 4 | 20 << 8 | 1 << 24}, 80 * MHZ),
     "g4": ({0x0C: 3 | 1 << 4 | 85 << 8 | 1 << 24}, 170 * MHZ),
     "h7": ({0x28: 2 | 1 << 4, 0x2C: 3 << 2 | 1 << 16, 0x30: 119 | 1 << 9}, 480 * MHZ),
@@ -108,8 +112,18 @@ def test_the_pll_multiplies_hse(family: str) -> None:
     assert write_cr(rcc, 0, mask=HSEON) & (HSEON | HSERDY) == HSEON | HSERDY, "it is in use"
 
 
+def test_hse_is_the_clock_of_an_stm32c0() -> None:
+    """RM0490: there is no PLL; HSI48 is divided by 4 after a reset."""
+    rcc = RccC0(cycle_of, 48 * MHZ)
+    assert (rcc.frequencies().core_hz, rcc.runs_from_hse) == (12 * MHZ, False)
+    write_cr(rcc, HSEON | HSEBYP)
+    rcc.write(0x08, 1, 0)
+    rcc.advance(LONG)
+    assert (rcc.frequencies().core_hz, rcc.runs_from_hse) == (48 * MHZ, True)
+
+
 def test_a_pll_without_its_hse_stops_the_board(family: str) -> None:
-    with pytest.raises(NotModelledError, match="the PLL runs from HSE, which is not ready"):
+    with pytest.raises(NotModelledError, match="a clock comes from HSE, which is not ready"):
         start_pll(make(family, 8 * MHZ), PLL_FROM_HSE[family][0])
 
 

@@ -10,9 +10,11 @@ from virtual_stm32 import BoardStoppedError, ResetCause, VirtualBoard, VirtualRi
 
 MS_PS = 10**9
 # Name, RAM, address of the flags in RCC, of IWDG, bit RMVF, and the flags after power-up and by cause (RM0444, RM0394,
-# RM0440, RM0368, RM0433: RCC_CSR and RCC_RSR).
+# RM0440, RM0490, RM0367, RM0368, RM0433: RCC_CSR, CSR2 and RSR).
 FAMILIES = [
     ("nucleo_g071rb", 0x20000000, 0x40021060, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
+    ("nucleo_c031c6", 0x20000000, 0x40021060, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
+    ("nucleo_l073rz", 0x20000000, 0x40021050, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_l452re", 0x20000000, 0x40021094, 0x40003000, 23, 0x0C000600, (0x04000600, 0x0C000600, 0x14, 0x24)),
     ("nucleo_g431rb", 0x20000000, 0x40021094, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_f401re", 0x20000000, 0x40023874, 0x40003000, 24, 0x0E000000, (0x04000000, 0x06000000, 0x14, 0x24)),

@@ -68,7 +68,8 @@ def _candidates(pll: PllRules, core_hz: int) -> Iterator[tuple[int, int, int]]:
         for r in pll.r:
             vco_hz = core_hz * r
             n, remainder = divmod(vco_hz * m, pll.oscillator_hz)
-            if remainder == 0 and pll.n[0] <= n <= pll.n[1] and pll.vco_hz[0] <= vco_hz <= pll.vco_hz[1]:
+            exists = not pll.multipliers or n in pll.multipliers
+            if exists and remainder == 0 and pll.n[0] <= n <= pll.n[1] and pll.vco_hz[0] <= vco_hz <= pll.vco_hz[1]:
                 yield m, n, r
 
 

@@ -21,7 +21,7 @@ from tinysplit.common.errors import InputError, ToolError
 _NOT_FOR_DATA = ("itcm", "backup", "ccm")  # DMA does not reach the last one
 _NO_CORRECTIONS = Corrections()
 _READ = {"core", "dma", "flash", "gpio", "rcc"}  # drivers
-_DMA_CHANNELS = re.compile(r"DMA(\d)_(?:Channel|Ch|Stream)(\d)(?:_(\d))?(?!\d)")
+_DMA_CHANNELS = re.compile(r"DMA(\d)_(?:Channel|C[hH]|Stream)(\d)(?:_(\d))*(?!\d)")
 _GPIO = re.compile(r"P[A-K]\d+")
 _SELECTOR, _ATTRIBUTE = "device-", "attribute-"
 
@@ -101,7 +101,7 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
     drivers = _drivers(part)
     core = drivers["core"]
     memories = _memories(part, corrections)
-    (flash,) = _merged(memory for memory, access in memories if "w" not in access)
+    (flash,) = _merged(memory for memory, access in memories if "w" not in access and memory.name != "eeprom")
     return Device(
         name=part,
         family=part[:7],
@@ -205,7 +205,7 @@ def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
     channels = []
     for route in sorted(routes):
         name = f"DMA{route.controller}_{kind}{route.number}"
-        interrupt = _dma_interrupt(interrupts, route.controller, route.number)
+        interrupt = dma_interrupt(interrupts, route.controller, route.number)
         channel = DmaChannel(
             controller=route.controller,
             number=route.number,
@@ -256,10 +256,10 @@ def _fixed_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Ro
     ]
 
 
-def _dma_interrupt(interrupts: Iterable[Interrupt], controller: int, number: int) -> Interrupt:
+def dma_interrupt(interrupts: Iterable[Interrupt], controller: int, number: int) -> Interrupt:
     """Return the interrupt of a channel: "DMA1_Channel2_3" serves 2 and 3, "DMA1_Ch4_7_DMAMUX1_OVR" 4 to 7.
 
-    Some serve several controllers: "DMA1_Ch4_7_DMA2_Ch1_5_DMAMUX1_OVR".
+    Some serve several controllers: "DMA1_Ch4_7_DMA2_Ch1_5_DMAMUX1_OVR". Raises InputError if none does.
     """
     for interrupt in interrupts:
         for match in _DMA_CHANNELS.finditer(interrupt.name):

@@ -54,6 +54,7 @@ class DebugWords(FileModel):
 
     port_idcode: PositiveInt
     has_jtag: bool
+    openocd_declares_jtag: bool = True  # in the target file, whether the part has it or not
     flash_kb_address: PositiveInt  # of the word with the size of the flash in KB
     flash_kb_shift: Literal[0, 16]
     unique_id_address: PositiveInt  # of the first of its three words
@@ -140,6 +141,8 @@ class FamilyFile(FileModel):
     """boards/families/<family>.toml."""
 
     gpio_enable_register: str  # RCC register that enables the GPIO ports
+    cycle_timers: tuple[str, ...] = ("DWT",)  # that count cycles for the firmware
+    erased_byte: Literal[0x00, 0xFF] = 0xFF  # as which erased flash reads
     has_flash_error_nmi: bool = False  # flash words whose error correction fails raise an NMI
     pll: PllRules
     memory_system: MemorySystem

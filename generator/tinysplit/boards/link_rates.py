@@ -6,7 +6,7 @@ from itertools import product
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
 from tinysplit.common.errors import UsageError
-from tinysplit.common.protocol_limits import USUAL_HOST_BAUD
+from tinysplit.common.protocol_limits import BITS_PER_BYTE, USUAL_HOST_BAUD
 from tinysplit.settings.programs import HOST_BAUD
 
 # From the highest: whole fractions of most clocks down to 1 Mbaud, then the usual rates of serial ports.
@@ -29,6 +29,10 @@ SHORT_WIRES_RATES = tuple(rate for rate in RATES if rate <= SHORT_WIRES_BAUD)
 LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
 # Of host ports, whose interrupts may lose bytes at higher rates (docs/understand/protocol.md).
 HOST_RATES = (USUAL_HOST_BAUD, *(rate for rate in RATES if rate < USUAL_HOST_BAUD), *LOW_RATES)
+
+# Core cycles for which a host's UART without FIFO may have to keep a byte, while interrupts are masked: on virtual
+# boards 520 are enough beside a link of 4 Mbaud (STM32C031), 347 are not (STM32L053).
+HOST_BYTE_CYCLES = 500
 
 # By how much the rates of two UARTs may differ. A receiver tolerates 3.75 %, 2.5 % with oversampling by 8 (RM0444,
 # tolerance of the USART receiver); 2 % of it are left to the oscillators, as ClockSource describes them.
@@ -71,11 +75,17 @@ def _are_near(rates: Sequence[float], uarts: Sequence[Uart], baud: int) -> bool:
 def host_baud_of(boards: Sequence[Board]) -> int:
     """Return the highest of HOST_RATES that the host UARTs of all boards keep as near as a receiver needs it.
 
-    The host is taken to be exact. Raises UsageError where there is none.
+    None of them loses a byte. The host is taken to be exact. Raises UsageError where there is none.
     """
     uarts = [board.host_uart for board in boards]
     for baud in HOST_RATES:
+        if not all(_keeps_up(board, baud) for board in boards):
+            continue
         if all(uart.makes(baud) and _are_near((baud, uart.actual_baud(baud)), (uart,), baud) for uart in uarts):
             return baud
     names = ", ".join(dict.fromkeys(board.name for board in boards))
     raise UsageError(f"{names} have no usual baud rate of host ports in common: choose one with {HOST_BAUD}")
+
+
+def _keeps_up(board: Board, baud: int) -> bool:
+    return board.host_uart.has_fifo or board.clock.core_hz * BITS_PER_BYTE >= baud * HOST_BYTE_CYCLES

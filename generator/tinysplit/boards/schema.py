@@ -146,6 +146,7 @@ class PllRules(FileModel):
     vco_hz: Range
     m: Range
     n: Range
+    multipliers: tuple[PositiveInt, ...] = ()  # values of N, where there are not all of its range
     r: tuple[PositiveInt, ...]
     source: Source
 

@@ -153,9 +153,9 @@ def render_board_files(firmware: BoardFirmware) -> dict[str, str]:
 def firmware_parts(firmware: BoardFirmware) -> Iterator[FirmwarePart]:
     """Yield what of the microcontroller the firmware has for itself."""
     board, is_linked, host = firmware.board, not firmware.driving.polls, firmware.board.host_uart
-    counter = "TIM2" if board.device.core == "cortex-m0plus" else "DWT"
     yield FirmwarePart(name="SysTick", note="the lowest priority")
-    yield FirmwarePart(name=counter, note="counts cycles")
+    for counter in load_family(board.device.name).cycle_timers:
+        yield FirmwarePart(name=counter, note="counts cycles")
     yield FirmwarePart(name="IWDG")
     yield FirmwarePart(name="MPU")
     if firmware.weights:

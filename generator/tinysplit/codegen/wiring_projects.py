@@ -15,12 +15,15 @@ from tinysplit.codegen.manifest_builder import describe_link, manifest_without_l
 from tinysplit.codegen.note import BoardNote, write_project_hash
 from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import build_scripts
+from tinysplit.common.errors import UsageError
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
+from tinysplit.common.units import KB
 from tinysplit.plan.wiring import Link
 from tinysplit.project.manifest import Project, ProjectModel
 
 MODEL = ProjectModel(name="wiring test", sha256="", copy_sha256="", parameters_sha256="")  # there is none
+RAM_BYTES = 15 * KB  # that the program needs, at least
 FIRST_BAUD = 115_200  # until the test changes it: the programs do not depend on the rates that are tested
 
 
@@ -58,6 +61,12 @@ def generate_wiring_test(
     Raises UsageError where the DMA channels do not suffice for the driver, and the errors of `whole_folder`.
     """
     host_baud = host_baud_of(boards)
+    for board in boards:
+        if board.near_memory.size_bytes < RAM_BYTES:
+            raise UsageError(
+                f"{board.name} has {board.near_memory.size_bytes // KB} KB of RAM, and the wiring test needs"
+                f" {RAM_BYTES // KB}: test the wires with a larger board in its place"
+            )
     programs = [wiring_firmware(board, host_baud, wiring_driving(board, requested)) for board in boards]
     with whole_folder(out, force=force) as folder:
         notes = {}

@@ -41,6 +41,7 @@ from tinysplit_hil.rig.devices import read_devices
 
 CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
 LINKED_BOARDS = ("nucleo_f401re", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi", "nucleo_l452re")  # of each family
+BY_FAMILY = ("link", "handoff", "firmware")  # STM32C0 and L0 have those of the STM32G0, of the same core and drivers
 DIGITS = 4  # significant digits of a cost
 
 ByBits = dict[str, dict[str, KernelCosts]]
@@ -227,4 +228,9 @@ def _other_costs(table: CycleTable, request: CalibrationRequest, messages: Conso
             key, measure = measured[other]
             with steps(messages, f"measuring {other}"):
                 costs[key] = measure()
-    return costs
+    return {key: _kept(table, key) | new if key in BY_FAMILY else new for key, new in costs.items()}
+
+
+def _kept(table: CycleTable, key: str) -> dict[str, Any]:
+    """Return what the table has by families: those of too little memory to be measured have the costs of others."""
+    return dict(getattr(table, key))

@@ -25,16 +25,28 @@ _DEBUG_APB, _DBGMCU_ON_APB = 2, 0xE00E1000  # of the H7: number of its access po
 _ST = 0x041  # in the boundary scan's IDCODE: version 0, part 0x6000 + device id, manufacturer ST
 
 
-def adapter_commands(tcp_port: int) -> str:
-    """Return OpenOCD's commands that choose the debug port behind a TCP port of this machine."""
-    return f"adapter driver remote_bitbang; remote_bitbang host {LOCALHOST}; remote_bitbang port {tcp_port}"
+# OpenOCD's remote_bitbang has no SWD before 0.13. In Tcl, behind the file that declares a chain of either kind: one of
+# JTAG, for target files that do not give the length of its instructions.
+_WITH_LENGTH = (
+    "; rename source source_file; proc source {file} { uplevel #0 [list source_file $file];"
+    " if {[string match *swj-dp.tcl $file]}"
+    " { proc swj_newdap {chip tag args} { eval jtag newtap $chip $tag -irlen 4 $args } } }"
+)
+
+
+def adapter_commands(tcp_port: int, *, declares_jtag: bool = True) -> str:
+    """Return OpenOCD's commands that choose the debug port behind a TCP port of this machine.
+
+    `declares_jtag`: the part's target file takes it by JTAG, too.
+    """
+    commands = f"adapter driver remote_bitbang; remote_bitbang host {LOCALHOST}; remote_bitbang port {tcp_port}"
+    return commands if declares_jtag else commands + _WITH_LENGTH
 
 
 class ProbeServer:
     """A debug port behind a TCP port. The boards run for as long as the pins take, unless their time is not ours."""
 
     def __init__(self, rig: VirtualRig, index: int, port: Tcp) -> None:
-        self.adapter = adapter_commands(port.number)
         self.client_fd: int | None = None
         self._rig = rig
         self._part = rig.part(index)
@@ -43,6 +55,7 @@ class ProbeServer:
         self._ticks = 0
         self._passes_time = True
         words, device_id = self._part.port.words, self._part.port.device_id
+        self.adapter = adapter_commands(port.number, declares_jtag=words.openocd_declares_jtag)
         self._debug_port = DebugPortRegisters(dict(_access_ports(self._part, board)))
         debug_tap = DebugTap(words.port_idcode, self._debug_port, self._pass_time)
         scan_tap = BoundaryScanTap((0x6000 | device_id) << 12 | _ST)

@@ -15,17 +15,18 @@ from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaPorts
 from virtual_stm32.peripherals.dma.controller import DmaController
 from virtual_stm32.peripherals.exti import WatchedPin
 from virtual_stm32.peripherals.families.family import Family
+from virtual_stm32.peripherals.families.stm32c0 import stm32c0
 from virtual_stm32.peripherals.families.stm32f4 import stm32f4
 from virtual_stm32.peripherals.families.stm32g0 import stm32g0
 from virtual_stm32.peripherals.families.stm32g4 import stm32g4
 from virtual_stm32.peripherals.families.stm32h7 import stm32h7
+from virtual_stm32.peripherals.families.stm32l0 import stm32l0
 from virtual_stm32.peripherals.families.stm32l4 import stm32l4
 from virtual_stm32.peripherals.flash.cells import FlashCells
-from virtual_stm32.peripherals.flash.controller import ACR
 from virtual_stm32.peripherals.gpio import Gpio, Watcher
 from virtual_stm32.peripherals.quadspi import Quadspi
 from virtual_stm32.peripherals.rtc import Rtc
-from virtual_stm32.peripherals.timer import Timer
+from virtual_stm32.peripherals.timer import cycle_timers
 from virtual_stm32.peripherals.usart import UartPorts, Usart
 from virtual_stm32.peripherals.watchdog import Watchdog
 
@@ -36,10 +37,12 @@ _TIM6_BASE = 0x40001000
 
 
 FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
+    "stm32c0": stm32c0,
     "stm32f4": stm32f4,
     "stm32g0": stm32g0,
     "stm32g4": stm32g4,
     "stm32h7": stm32h7,
+    "stm32l0": stm32l0,
     "stm32l4": stm32l4,
 }
 
@@ -68,7 +71,7 @@ class Chip:
         self._family = family
         self.rcc = family.rcc
         self.flash = family.flash
-        self.watchdog = Watchdog(clock)
+        self.watchdog = Watchdog(clock, family.lsi_hz)
         self.rcc.changed = self._clocks_changed
         family.flash.changed = self._set_memory
         self._gpio = {port: Gpio(f"GPIO{port}") for port in family.ports}
@@ -116,9 +119,7 @@ class Chip:
 
     def _add_optional(self, external: ExternalMemory | None, mapping: CExternalFlash) -> None:
         """Add the peripherals that not every board has."""
-        if self._family.timer_base is not None:
-            timer = Timer("TIM2", lambda: self._timer_divider("apb1"))
-            self.peripherals.append((self._family.timer_base, timer))
+        self.peripherals += cycle_timers(self._family.cycle_timers, lambda: self._timer_divider("apb1"))
         if self.adc and self._family.adc_base is not None:
             self.peripherals += [(self._family.adc_base, self.adc), (_TIM6_BASE, self._trigger)]
         if external:
@@ -213,9 +214,9 @@ class Chip:
 
     def _set_memory(self) -> None:
         frequencies = self._frequencies
-        self._memory_changed(self._family.flash.words[ACR], frequencies.core_hz // frequencies.ahb_hz)
+        self._memory_changed(self._family.flash.access_control, frequencies.core_hz // frequencies.ahb_hz)
 
     def check_clock(self) -> None:
         """Raise NotModelledError when wait states or supply voltage do not allow the clock."""
-        self._family.limits.check(self._frequencies.ahb_hz, self._family.flash.words[ACR] & _LATENCY_BITS)
+        self._family.limits.check(self._frequencies.ahb_hz, self._family.flash.access_control & _LATENCY_BITS)
         self._family.check()

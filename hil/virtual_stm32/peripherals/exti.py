@@ -76,7 +76,7 @@ class Exti(Registers):
 
     def lines_of(self, interrupt: Interrupt) -> int | None:
         """Return the lines that an interrupt serves, None if it is another one."""
-        if interrupt.name in ("RTC_WKUP", "RTC_TAMP"):
+        if interrupt.name in ("RTC_WKUP", "RTC_TAMP", "RTC"):
             return 1 << self._layout.timer_line
         if not interrupt.name.startswith("EXTI"):
             return None

@@ -172,8 +172,13 @@ class Rcc(Registers):
             return hsi_hz
         if self._pll_source != self.pll_source.hse:
             raise NotModelledError("a PLL source other than HSI and HSE is not modelled")
+        return self.hse_hz
+
+    @property
+    def hse_hz(self) -> int:
+        """The frequency of HSE. Raises NotModelledError while it does not run."""
         if self._hse_hz is None or not self.is_ready(HSE.ready_bit):
-            raise NotModelledError("the PLL runs from HSE, which is not ready")
+            raise NotModelledError("a clock comes from HSE, which is not ready")
         return self._hse_hz
 
     def is_clocked(self, name: str) -> bool:

@@ -7,7 +7,7 @@ from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import Peripheral
 from virtual_stm32.peripherals.reset import BoardResetError, ResetCause
 
-LSI_HZ = 32_000  # nominal, of all four families
+LSI_HZ = 32_000  # nominal, of all families but the L0
 _KR, _PR, _RLR, _SR, _WINR = range(0x00, 0x14, 4)
 _START, _RELOAD, _UNLOCK = 0xCCCC, 0xAAAA, 0x5555
 _PVU, _RVU = 1, 2  # of SR: a write of PR or RLR is on its way
@@ -20,9 +20,10 @@ _NO_WINDOW = 0xFFF
 class Watchdog(Peripheral):
     """KR, PR, RLR and SR. New values of PR and RLR count from the next reload on; there is no window."""
 
-    def __init__(self, clock: BoardClock) -> None:
+    def __init__(self, clock: BoardClock, lsi_hz: int | None = None) -> None:
         super().__init__("IWDG")
         self._clock = clock
+        self._lsi_hz = lsi_hz or LSI_HZ
         self._is_unlocked = False
         self._is_running = False
         self._values = {_PR: 0, _RLR: _LARGEST_RELOAD}
@@ -66,10 +67,10 @@ class Watchdog(Peripheral):
                 self._updated_ps[register] = self._update_end(now) if end_ps is None else end_ps
         if key in (_START, _RELOAD) and self._is_running:
             divider = _FASTEST_DIVIDER << min(self._values[_PR], _SLOWEST_PRESCALER)
-            self._expires_ps = self._clock.ps(now) + divider * (self._values[_RLR] + 1) * PS_PER_S // LSI_HZ
+            self._expires_ps = self._clock.ps(now) + divider * (self._values[_RLR] + 1) * PS_PER_S // self._lsi_hz
 
     def _update_end(self, now: int) -> int:
-        return self._clock.ps(now) + _UPDATE_TICKS * PS_PER_S // LSI_HZ
+        return self._clock.ps(now) + _UPDATE_TICKS * PS_PER_S // self._lsi_hz
 
     def _set(self, offset: int, value: int, now: int) -> None:
         if not self._is_unlocked:

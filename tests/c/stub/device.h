@@ -19,7 +19,7 @@ typedef struct {
 
 static __attribute__((unused)) stub_registers_t stub_registers;
 
-#define TIM2 (&stub_registers)
+#define CYCLE_TIMER (&stub_registers)
 #define WATCHDOG (&stub_registers)
 #define SCB (&stub_registers)
 #define SCB_ICSR_PENDSVSET_Msk 1u

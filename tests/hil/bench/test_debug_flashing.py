@@ -7,14 +7,22 @@ from pathlib import Path
 import pytest
 
 from programs.virtual_firmware import build
-from rigs.debugged_boards import COUNTING, debugged, need_openocd
+from rigs.debugged_boards import COUNTING, debugged, need_openocd, need_target
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit_hil.rig.programmers import OBJCOPY, failure
 from virtual_stm32 import ResetCause, VirtualRig
 
 # One board for each flash controller: double words, words, double words in two banks, flash words of 256 bits.
-CONTROLLERS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi", "nucleo_g431rb", "nucleo_g474re", "nucleo_h743zi")
+CONTROLLERS = (
+    "nucleo_g071rb",
+    "nucleo_l073rz",
+    "nucleo_f401re",
+    "nucleo_l4r5zi",
+    "nucleo_g431rb",
+    "nucleo_g474re",
+    "nucleo_h743zi",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +35,7 @@ def counting(folder: Path, name: str) -> Path:
 
 
 def check_flashing(name: str, folder: Path) -> None:
+    need_target(name)
     elf = counting(folder, name)
     with debugged(folder, name) as boards:
         done = boards.flash(elf)

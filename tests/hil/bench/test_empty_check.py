@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from programs.virtual_firmware import build
-from rigs.debugged_boards import COUNTING, LIMIT_S, Debugged, debugged, need_openocd
+from rigs.debugged_boards import COUNTING, LIMIT_S, Debugged, debugged, need_openocd, need_target
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import EmptyFlag, load_debug_port
@@ -19,6 +19,7 @@ from virtual_stm32 import ResetCause
 L4_SR, G0_ACR = EmptyFlag(0x40022010, 1 << 17, is_toggled=True), EmptyFlag(0x40022000, 1 << 16, is_toggled=False)
 FLAGS = {
     "nucleo_g071rb": G0_ACR,
+    "nucleo_c031c6": G0_ACR,
     "nucleo_l4r5zi": L4_SR,
     "nucleo_l4r5zi_dbank0": L4_SR,
     "nucleo_l412kb": L4_SR,
@@ -27,7 +28,8 @@ FLAGS = {
     "disco_l496ag": L4_SR,
 }
 OPENOCD = PROGRAMMERS[ProgrammerName.OPENOCD]
-BOARDS = [pytest.param(name, marks=() if index < 2 else pytest.mark.nightly) for index, name in enumerate(FLAGS)]
+USUAL = ("nucleo_g071rb", "nucleo_l4r5zi")
+BOARDS = [pytest.param(name, marks=() if name in USUAL else pytest.mark.nightly) for name in FLAGS]
 G0 = "nucleo_g071rb"
 
 
@@ -66,6 +68,7 @@ def power_cycle(boards: Debugged) -> None:
 def counts_after(name: str, folder: Path, steps: Sequence[str]) -> bool:
     """Return whether a new board runs its program after these steps."""
     need_openocd()
+    need_target(name)
     elf, port = build(folder / name, load_board(name), COUNTING), load_debug_port(name)
     erase = "init; reset halt; stm32l4x mass_erase 0; reset run; shutdown"
     with debugged(folder, name) as boards:

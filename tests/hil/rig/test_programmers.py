@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rigs.debugged_boards import need_target
 from tinysplit.boards.board_files import board_names
 from tinysplit.boards.catalog import load_boards
 from tinysplit.boards.debug_port import load_debug_port
@@ -134,6 +135,7 @@ def installed(program: str) -> str:
 def test_openocd_takes_the_commands_up_to_the_missing_probe(board: str, tmp_path: Path) -> None:
     """Its own error for options or scripts that it does not know comes before the one that no probe is there."""
     installed("openocd")
+    need_target(board)
     programmer, port = PROGRAMMERS[ProgrammerName.OPENOCD], load_debug_port(board)
     (command,) = programmer.flash(port, tmp_path / "a b.elf", NO_SUCH_PROBE)
     done = run_command(command, LIMIT_S)

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
@@ -98,6 +99,13 @@ def address_of(elf: Path, symbol: str) -> int:
 def need_openocd() -> None:
     if not shutil.which("openocd"):
         pytest.skip("openocd is not installed")
+
+
+def need_target(name: str) -> None:
+    """Skip a test of a board whose part is younger than OpenOCD."""
+    target = f"target/{load_debug_port(name).openocd_target}.cfg"
+    if subprocess.run(["openocd", "-c", f"find {target}; shutdown"], capture_output=True, check=False).returncode:
+        pytest.skip(f"this OpenOCD has no {target}")
 
 
 @contextmanager

@@ -1,10 +1,13 @@
 """The parts of which a device family makes its DMA controllers: channels with their interrupts, and streams."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from tinysplit.boards.board import Device
+from tinysplit.boards.devices import dma_interrupt
+from tinysplit.common.errors import InputError
 from virtual_stm32.peripherals.base import Peripheral
 from virtual_stm32.peripherals.dma.controller import Channel, DmaMemory, RequestLine, RequestLines
 from virtual_stm32.peripherals.dma.streams import DmaStreams, StreamSelection
@@ -35,6 +38,7 @@ class DmaBuilder:
     """Makes the channels of a device, for the requests `lines` of its peripherals."""
 
     def __init__(self, device: Device, lines: Sequence[RequestLine], ports: DmaPorts) -> None:
+        self._interrupts = device.interrupts
         self._positions = {interrupt.name: interrupt.position for interrupt in device.interrupts}
         self.lines = lines
         self.ports = ports
@@ -50,9 +54,12 @@ class DmaBuilder:
             made.append(channel)
         return made
 
-    def vector(self, beginning: str) -> str:
-        """Return the name of the interrupt that begins so."""
-        return next(name for name in self._positions if name.startswith(beginning))
+    def served_channels(self, controller: int) -> Iterator[tuple[str, str]]:
+        """Yield the names of the channels of a controller that a vector serves, and of that."""
+        for number in range(1, CHANNELS + 1):
+            with suppress(InputError):
+                interrupt = dma_interrupt(self._interrupts, controller, number)
+                yield f"DMA{controller} channel {number}", interrupt.name
 
     def system(self, *peripherals: tuple[int, Peripheral]) -> DmaSystem:
         """Return the controllers, by address, with the channels that were made."""

@@ -39,6 +39,19 @@ L4 = {
     ("DMA2", 6, 2): "USART1_RX",
     ("DMA2", 6, 4): "LPUART1_RX",
 }
+# RM0367 and RM0377, DMA1 requests for each channel, in the same way.
+L0 = {
+    ("DMA1", channel - 1, field): f"{uart}_{direction}"
+    for uart, field, receiving, sending in (
+        ("USART1", 3, (3, 5), (2, 4)),
+        ("USART2", 4, (3, 5, 6), (2, 4, 7)),  # channels 2 and 3 of the smallest devices
+        ("LPUART1", 5, (3, 5, 6), (2, 4, 7)),  # channels 4 and 5 likewise
+        ("USART4", 12, (2, 6), (3, 7)),
+        ("USART5", 13, (2, 6), (3, 7)),
+    )
+    for direction, channels in (("RX", receiving), ("TX", sending))
+    for channel in channels
+}
 # RM0390 tables DMA1 and DMA2 request mapping (RM0368: the same, without USART3, UART4 and UART5): by controller, stream
 # and CHSEL.
 F4 = {

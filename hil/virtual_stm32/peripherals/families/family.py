@@ -43,9 +43,10 @@ class Family:
     check: Callable[[], None]  # raises NotModelledError when the supply voltage does not allow the clock
     stop: StopMode
     port_is_powered: Callable[[str], bool] = lambda _port: True
-    timer_base: int | None = None
+    cycle_timers: tuple[tuple[str, int], ...] = ()  # by name and address, where the core counts no cycles
     adc_base: int | None = None
     watchdog_base: int = 0x40003000
+    lsi_hz: int | None = None  # where it is not that of most families
     fifo_bytes: int = 0  # of the UARTs with FIFOs
     without_fifo: tuple[str, ...] = ()
 

@@ -54,8 +54,6 @@ _RESET = {
 _HSIRDY, _PLLRDY = 10, 25
 _SELECTS_HSI, _SELECTS_PLL = 0, 2
 _PLLREN = 28
-_SHARED = {1: "DMA1_Channel1", 2: "DMA1_Channel2_3", 3: "DMA1_Channel2_3"}  # the others share the last vector
-_LAST = "DMA1_Ch4_"  # and the numbers of the last channel and of those of DMA2, if there is one
 
 
 class RccG0(Rcc):
@@ -117,13 +115,12 @@ class RccG0(Rcc):
         return Frequencies(core, core, {"apb1": apb, "apb2": apb})
 
 
-def _dma(builder: DmaBuilder) -> DmaSystem:
+def dma_g0(builder: DmaBuilder) -> DmaSystem:
+    """Return DMA1 with its multiplexer; small devices have fewer channels."""
     selection = RequestSelection(requests.G0, CHANNELS, CHANNELS)
     lines = RequestLines(builder.lines, selection)
-    last = builder.vector(_LAST)
-    names = [(f"DMA1 channel {n}", _SHARED.get(n, last)) for n in range(1, CHANNELS + 1)]
     name, base = DMA1
-    dma = DmaChannels(name, builder.new_channels(names), builder.ports.memories, lines)
+    dma = DmaChannels(name, builder.new_channels([*builder.served_channels(1)]), builder.ports.memories, lines)
     return builder.system((base, dma), (DMAMUX_BASE, Dmamux(selection, lines)))
 
 
@@ -145,7 +142,7 @@ class PwrG0(Registers):
 
 
 _LPMS, _STOP_1, _DBP = 0, 1, 8
-_EXTI = ExtiLayout(
+EXTI_G0 = ExtiLayout(
     mask=0x80,
     rising=0x00,
     falling=0x04,
@@ -178,12 +175,12 @@ def stm32g0(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
         gpio_base=0x50000000,
         ports="ABCDF",
         usart=UsartV2,
-        dma=_dma,
+        dma=dma_g0,
         check=lambda: None,
         stop=StopMode(
-            rtc=(0x40002800, rtc), exti=(0x40021800, Exti(_EXTI, clock, rtc)), wake_us=9, check=pwr.check_stop
+            rtc=(0x40002800, rtc), exti=(0x40021800, Exti(EXTI_G0, clock, rtc)), wake_us=9, check=pwr.check_stop
         ),
-        timer_base=0x40000000,
+        cycle_timers=(("TIM2", 0x40000000),),
         fifo_bytes=8,
         without_fifo=("USART3", "USART4"),  # RM0444, USART implementation: of the STM32G071, USART1 and USART2 have one
     )

@@ -3,8 +3,9 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import and_, or_
 
-_ERASED = 0xFF
+_ONES = 0xFF
 # Of words with arbitrary bits: 72 of 256 syndromes are those of a wrong bit (64 bits and 8), 266 of 1024 (256 and 10).
 _UNCORRECTABLE = 0.72
 
@@ -19,7 +20,7 @@ class Change:
 
 
 class FlashCells:
-    """Contents of a flash: programming makes bits 0, erasing a whole area makes them 1.
+    """Contents of a flash: programming makes bits 0, erasing a whole area makes them 1; or the other way around.
 
     `changed` is called with offset and size in bytes. `options` are the option bytes that were changed, by the offset
     of their register: like the contents, they stay when the board has no supply. So does `torn`, a byte for each of the
@@ -27,9 +28,15 @@ class FlashCells:
     """
 
     def __init__(
-        self, content: memoryview, options: dict[int, int], torn: bytearray, changed: Callable[[int, int], None]
+        self,
+        content: memoryview,
+        options: dict[int, int],
+        torn: bytearray,
+        changed: Callable[[int, int], None],
+        erased: int = _ONES,
     ) -> None:
         self._content = content
+        self._erased = erased  # byte
         self.options = options
         self.torn = torn
         self._changed = changed
@@ -41,19 +48,20 @@ class FlashCells:
         return len(self._content)
 
     def is_erased(self, offset: int, size: int) -> bool:
-        """Whether all bits are 1, those of the error correction included."""
+        """Whether all bits are those of erased flash, with the error correction included."""
         area = slice(offset, offset + size)
-        return all(byte == _ERASED for byte in self._content[area]) and not any(self.torn[area])
+        return all(byte == self._erased for byte in self._content[area]) and not any(self.torn[area])
 
     def program(self, offset: int, data: bytes) -> Change:
-        """Make bits 0 that are 0 in `data`."""
+        """Make bits 0 that are 0 in `data`, or 1 that are 1 there where erased flash is 0."""
         before = bytes(self._content[offset : offset + len(data)])
-        self.put(offset, bytes(old & new for old, new in zip(before, data, strict=True)))
+        join = and_ if self._erased else or_
+        self.put(offset, bytes(map(join, before, data)))
         return Change(offset, len(data), before)
 
     def erase(self, offset: int, size: int) -> None:
-        """Make all bits of an area 1."""
-        self.put(offset, bytes([_ERASED]) * size)
+        """Make all bits of an area those of erased flash."""
+        self.put(offset, bytes([self._erased]) * size)
         self.torn[offset : offset + size] = bytes(size)
 
     def tear(self, offset: int, size: int) -> None:
@@ -66,7 +74,7 @@ class FlashCells:
         bits = numbers.randbytes(change.size)
         if change.before:
             wanted = self._content[change.offset : change.offset + change.size]
-            bits = bytes(new | old & bit for new, old, bit in zip(wanted, change.before, bits, strict=True))
+            bits = bytes(new & ~bit | old & bit for new, old, bit in zip(wanted, change.before, bits, strict=True))
         self.put(change.offset, bits)
         for offset in range(change.offset, change.offset + change.size, word_bytes) if word_bytes else ():
             if numbers.random() < _UNCORRECTABLE:

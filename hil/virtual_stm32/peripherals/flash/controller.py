@@ -76,6 +76,11 @@ class FlashController(Registers):
         return self.protection != UNPROTECTED
 
     @property
+    def access_control(self) -> int:
+        """ACR as most families have it: wait states in bits 0 to 3, prefetch, and the caches of code and data above."""
+        return self.words[ACR]
+
+    @property
     def is_empty(self) -> bool:
         """Whether the flag of the empty check is set: the part starts its boot loader."""
         return self.empty_flag is not None and bool(self.words[self.empty_flag[0]] & self.empty_flag[1])

@@ -1,4 +1,4 @@
-"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432), G4 (RM0440) and G0 (RM0444), Embedded Flash memory."""
+"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432), G4 (RM0440), G0 (RM0444) and C0 (RM0490), Embedded Flash."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -200,6 +200,25 @@ class FlashG0(FlashL4):
     failed_bytes = _DOUBLE_WORD
     empty_flag = (ACR, _PROGEMPTY)
     toggled = 0
+
+
+class FlashC0(FlashG0):
+    """The C0: as the G0, without error correction."""
+
+    corrected_bytes = 0
+
+    def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
+        super().__init__(cells, cycle_after)
+        del self.words[_ECCR]
+
+    @property
+    @override
+    def has_nmi(self) -> bool:
+        return False
+
+    @override
+    def failed(self, offset: int) -> bool:
+        raise AssertionError(offset)  # no error is found
 
 
 class FlashL4Plus(FlashL4TwoBanks):

@@ -1,0 +1,1 @@
+"""Flash of virtual boards, and their controllers by themselves."""
