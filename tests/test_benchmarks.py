@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import choices
+from common.networks import MODELS, NETWORKS
 from common.tables import MarkdownTable
 from themes import THEMES, benchmarks_of, find, main
 from tinysplit.common.errors import UsageError
@@ -73,6 +75,19 @@ def test_commands_of_the_docs_are_understood(capsys: pytest.CaptureFixture[str])
 def test_the_docs_name_no_file_that_is_not_there() -> None:
     named = {name for page in PAGES for name in re.findall(r"benchmarks/\w+\.py", page.read_text(encoding="utf-8"))}
     assert not [name for name in named if not (ROOT / name).exists()]
+
+
+@pytest.mark.parametrize(("page", "shown"), [("faster.md", choices.FASTER), ("fit.md", choices.FIT)])
+def test_pages_have_the_choices_that_a_benchmark_prints(page: str, shown: tuple[choices.Choice, ...]) -> None:
+    text = (ROOT / "docs" / "do" / page).read_text(encoding="utf-8")
+    assert [choice.change for choice in shown if choice.change not in text] == []
+
+
+@pytest.mark.skipif(not NETWORKS["KWS"].model.exists(), reason=f"no KWS in {MODELS}")
+def test_a_choice_gives_figures() -> None:
+    (row,) = choices.rows(choices.FIT, "one board")
+    assert None not in (row.latency_s, row.period_s, row.energy_j)
+    assert 0 < (row.ram_bytes or 0) < (row.flash_bytes or 0)
 
 
 def test_the_name_of_an_only_benchmark_may_be_left_out() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tinysplit import __version__
+from tinysplit.cli.app import _COMMANDS
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"\bdocs/[\w/.-]*\w\.(?:md|svg|png)\b")
@@ -61,3 +62,8 @@ def test_links_lead_to_what_exists(page: Path) -> None:
 def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
     newest = next(re.finditer(r"^## (\S+?),? ", texts()[ROOT / "CHANGELOG.md"], re.MULTILINE))
     assert newest[1] == __version__
+
+
+def test_a_page_lists_every_command() -> None:
+    page = texts()[ROOT / "docs" / "reference" / "commands.md"]
+    assert sorted(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == sorted(_COMMANDS)
