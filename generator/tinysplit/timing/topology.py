@@ -51,22 +51,16 @@ class Links:
 
     @cached_property
     def routes(self) -> tuple[Routes, ...]:
-        """The fastest route of each layer's output, by [layer][sender][receiver]."""
-        return tuple(map(_fastest, self.direct, self.relays))
+        """The fastest route of each layer's output, by [layer][sender][receiver]; once for equal ones."""
+        own = list(zip(self.direct, self.relays, strict=True))
+        known = {each: _fastest(*each) for each in dict.fromkeys(own)}
+        return tuple(map(known.__getitem__, own))
 
     @cached_property
     def transfer_seconds(self) -> Table:
         """Seconds of each layer's output over its route, infinite between unconnected devices."""
-        return tuple(
-            tuple(
-                tuple(
-                    0.0 if i == h else sum(hop.seconds for hop in route) if route else inf
-                    for h, route in enumerate(row)
-                )
-                for i, row in enumerate(routes)
-            )
-            for routes in self.routes
-        )
+        known = {routes: _seconds_of(routes) for routes in dict.fromkeys(self.routes)}
+        return tuple(map(known.__getitem__, self.routes))
 
     def without(self, pairs: Collection[Pair]) -> Self:
         """Return the links without those between `pairs`."""
@@ -78,6 +72,14 @@ class Links:
             for table in self.direct
         )
         return type(self)(direct, self.relays, self.half_duplex)
+
+
+def _seconds_of(routes: Routes) -> tuple[tuple[float, ...], ...]:
+    """Return the seconds of routes by [sender][receiver], 0 to a device itself, infinite without a route."""
+    return tuple(
+        tuple(0.0 if i == h else sum(hop.seconds for hop in route) if route else inf for h, route in enumerate(row))
+        for i, row in enumerate(routes)
+    )
 
 
 def pair_of(a: int, b: int) -> Pair:

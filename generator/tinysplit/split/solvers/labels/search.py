@@ -73,6 +73,8 @@ def _search(problem: Problem, incumbent: Incumbent, deadline: float) -> float:
     builder = StateGraphBuilder(costs, resources)
     incumbent.offer_pipelines(deadline)
     lower_bound = lower_bound_without_transfers(costs.least)
+    if incumbent.is_proved_by(lower_bound):
+        return lower_bound
     for most_nodes in MOST_NODES:
         until = deadline if incumbent.assignment else max(deadline, clock.now() + FIRST_GRAPH_S)
         graph = builder.build(most_nodes, incumbent.value, until)

@@ -5,7 +5,7 @@ devices are chosen when the tensor is computed, because that is when it is sent.
 that is live while it runs, follow from the state before it and the move.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import product
 from math import inf, isfinite
@@ -27,7 +27,7 @@ from tinysplit.split.solvers.labels.state_graph import (
     with_tight_devices,
     without_dead_ends,
 )
-from tinysplit.split.solvers.labels.transitions import Move, moves_of, readers_on
+from tinysplit.split.solvers.labels.transitions import Move, Moves, moves_of, readers_on, what_moves_depend_on
 from tinysplit.timing.topology import NETWORK_INPUT
 
 ARCS_A_LAYER = 200_000  # about: half a second, and 20 megabytes
@@ -52,8 +52,8 @@ class StateGraphBuilder:
         self.bytes = [0 if alone else problem.held_bytes(tensor) for tensor in (*layers, NETWORK_INPUT)]
         sees_order = problem.asks_for_period and problem.period_definition in {Period.SPAN, Period.PAPER}
         self.is_ordered = sees_order and bool(problem.links or problem.host_seconds)
-        self.moves: list[list[Move]] = []
-        self.costs: list[Floats] = []
+        self.moves: list[Moves] = []
+        self._known_moves: dict[Hashable, Moves] = {}
         self.least_left = np.zeros(0)
         self._ram_bytes = [device.ram_bytes for device in problem.devices]
         self.room_bytes = self._ram_bytes  # up to which an arena leaves room for any links
@@ -81,7 +81,7 @@ class StateGraphBuilder:
         left_out = inf
         for layer in range(len(self.problem.layers)):
             bounds = scores + self.least_left[layer]
-            most = min(most_nodes, ARCS_A_LAYER * len(self.problem.devices) // max(1, len(self.moves[layer])))
+            most = min(most_nodes, ARCS_A_LAYER * len(self.problem.devices) // max(1, len(self.moves[layer].every)))
             kept = self._most_promising(nodes, alive, np.where(bounds < best, bounds, inf), most)
             left_out = min(left_out, np.delete(bounds, list(kept.values())).min(initial=inf))
             live_after = tuple(tensor for tensor in (*alive, layer) if self._readers_left(tensor, layer))
@@ -102,20 +102,23 @@ class StateGraphBuilder:
         )
 
     def _find_moves(self, is_late: "_Deadline") -> bool:
-        """Find the moves of all layers once, and return whether there was time: they are many with many boards."""
+        """Find the moves of all layers, once for equal ones; return whether there was time: with many boards, many."""
         for layer in range(len(self.moves), len(self.problem.layers)):
-            moves: list[Move] = []
             held_bytes = self.bytes[layer]
-            every = moves_of(self.fused, self.resources, self.links, layer, held_bytes, is_ordered=self.is_ordered)
-            for move in every:
-                moves.append(move)
-                if is_late(1 / MOVES_A_READING):
-                    return False
-            self.moves.append(moves)
-            self.costs.append(np.array([move.costs for move in moves]))
-        least = [(costs @ self.resources.average).min(initial=inf) for costs in self.costs if len(costs)]
+            key = what_moves_depend_on(self.problem, self.resources.path, layer, held_bytes)
+            if key not in self._known_moves:
+                every: list[Move] = []
+                own = (self.fused, self.resources, self.links, layer, held_bytes)
+                for move in moves_of(*own, is_ordered=self.is_ordered):
+                    every.append(move)
+                    if is_late(1 / MOVES_A_READING):
+                        return False
+                self._known_moves[key] = Moves(every)
+            self.moves.append(self._known_moves[key])
+        weights, some = self.resources.average, [moves for moves in self.moves if moves.every]
+        least = [(moves.costs @ weights).min(initial=inf) for moves in some]
         self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
-        most = [np.array([move.link_bytes for move in moves]).max(axis=0) for moves in self.moves if moves]
+        most = [moves.link_bytes.max(axis=0) for moves in some]
         taken = np.array(most).reshape(-1, len(self.problem.devices))
         self.room_bytes = self.links.room_bytes(taken.sum(axis=0).tolist()) if self.links.counts else self._ram_bytes
         return True
@@ -144,7 +147,7 @@ class StateGraphBuilder:
         left = [self._readers_left(tensor, layer) for tensor in inputs]
         binds, fuses = layer in self.problem.joined, self.fused.joins(layer)
         on_device: list[list[tuple[int, Move]]] = [[] for _ in self.problem.devices]
-        for number, move in enumerate(self.moves[layer]):
+        for number, move in enumerate(self.moves[layer].every):
             on_device[move.device].append((number, move))
         for (needs, bound_to), origin in nodes.items():
             need_of = dict(zip(alive, needs, strict=True))
@@ -198,20 +201,15 @@ class StateGraphBuilder:
 
     def _step(self, layer: int, arcs: Sequence[tuple[int, int, int, Ram]]) -> Step:
         origin, target, move = np.array([arc[:3] for arc in arcs], dtype=np.intp).T
-        moves = self.moves[layer]
-        device = np.array([move.device for move in moves], dtype=np.intp)
-        order = np.lexsort((device[move], origin))
+        own = self.moves[layer]
+        order = np.lexsort((own.device[move], origin))
         origin, target, move = origin[order], target[order], move[order]
         ram = np.zeros((len(arcs), len(self.problem.devices) if any(arc[3] for arc in arcs) else 0))
         for row, arc in enumerate(order) if ram.size else ():
             for tight, used in arcs[arc][3]:
                 ram[row, tight] = used
-        powered = np.array([move.powered for move in moves], dtype=np.uint64)
-        begins, ends = (np.array([getattr(move, name) for move in moves]) for name in ("begins_s", "ends_s"))
-        line = np.array([move.line_s for move in moves])
-        links = np.array([move.link_bytes for move in moves], dtype=float)
-        peers = np.array([move.peers for move in moves], dtype=np.uint64)
-        return Step(origin, target, move, self.costs[layer], device, powered, begins, ends, line, ram, links, peers)
+        times = (own.begins_s, own.ends_s, own.line_s)
+        return Step(origin, target, move, own.costs, own.device, own.powered, *times, ram, own.link_bytes, own.peers)
 
     def _begun(self, need: PendingTensor) -> list[float]:
         """Return when the host begins to send its input to each device, one after the other."""
@@ -254,11 +252,10 @@ class _Numbers:
         self.number: dict[Node, int] = {}
         self._dead_ends = set[Node]()
         self._readers: list[tuple[int, list[int]]] = []  # devices that can run a later layer, and which inputs it has
-        for reader in range(layer + 1, len(problem.layers)):
+        for reader in sorted({each for tensor in live_after for each in problem.readers[tensor] if each > layer}):
             known = [place for place, tensor in enumerate(live_after) if tensor in problem.predecessors[reader]]
             runs = sum(1 << device for device, s in enumerate(problem.usable_seconds[reader]) if isfinite(s))
-            if known:
-                self._readers.append((runs, known))
+            self._readers.append((runs, known))
 
     def of(self, node: Node) -> int | None:
         """Return the number of `node`, None where some layer cannot have all that it reads, or a need has no reader."""

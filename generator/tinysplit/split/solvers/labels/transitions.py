@@ -1,8 +1,11 @@
 """Transitions between states: the device that a layer runs on, and the devices that receive its output."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf, isfinite
+
+import numpy as np
 
 from tinysplit.split.problem import Problem
 from tinysplit.split.solvers.labels.firmware_bounds import LayerActivity, least_activity
@@ -10,6 +13,7 @@ from tinysplit.split.solvers.labels.fused import FusedLayerCosts
 from tinysplit.split.solvers.labels.links import LinkRam, neighbours
 from tinysplit.split.solvers.labels.pending_tensors import PendingTensor, all_pending_tensors
 from tinysplit.split.solvers.labels.resources import Resources
+from tinysplit.split.solvers.labels.state_graph import Floats, Ints, Masks
 from tinysplit.timing.topology import Cut, Hop
 
 NOT_ASKED_FOR = LayerActivity((), (), 0.0, 0.0)
@@ -30,6 +34,65 @@ class Move:
     goes_on: bool  # the only layer that reads the output is on the same device
     link_bytes: tuple[int, ...]  # by device: RAM of its links for the output, without that of each link
     peers: tuple[int, ...]  # by device: those that it has links with, a bit each
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """All moves of a layer, and arrays of what they have: see `Step`."""
+
+    every: Sequence[Move]
+
+    @cached_property
+    def costs(self) -> Floats:
+        """By [move][resource]."""
+        return np.array([move.costs for move in self.every])
+
+    @cached_property
+    def device(self) -> Ints:
+        """By move."""
+        return np.array([move.device for move in self.every], dtype=np.intp)
+
+    @cached_property
+    def powered(self) -> Masks:
+        """By move."""
+        return np.array([move.powered for move in self.every], dtype=np.uint64)
+
+    @cached_property
+    def begins_s(self) -> Floats:
+        """By [move][device]."""
+        return np.array([move.begins_s for move in self.every])
+
+    @cached_property
+    def ends_s(self) -> Floats:
+        """By [move][device]."""
+        return np.array([move.ends_s for move in self.every])
+
+    @cached_property
+    def line_s(self) -> Floats:
+        """By move."""
+        return np.array([move.line_s for move in self.every])
+
+    @cached_property
+    def link_bytes(self) -> Floats:
+        """By [move][device]."""
+        return np.array([move.link_bytes for move in self.every], dtype=float)
+
+    @cached_property
+    def peers(self) -> Masks:
+        """By [move][device]."""
+        return np.array([move.peers for move in self.every], dtype=np.uint64)
+
+
+def what_moves_depend_on(problem: Problem, path: Collection[int], layer: int, held_bytes: int) -> Hashable:
+    """Return all that `moves_of` reads of a layer: where that is equal, moves are, too. See `Resources` for `path`."""
+    own, parts, links = problem.layers[layer], problem.handoff_parts, problem.links
+    return (
+        (layer == len(problem.layers) - 1, layer in path),
+        (held_bytes, own.out_bytes, own.flash_bytes, own.seconds, problem.usable_seconds[layer]),
+        tuple((problem.layers[each].seconds, problem.usable_seconds[each]) for each in problem.readers[layer]),
+        (problem.transfer_seconds[layer], links and (links.direct[layer], links.relays[layer])),
+        (parts.wire_s[layer], parts.copy_s[layer], parts.send_s[layer], parts.receive_s[layer]),
+    )
 
 
 def moves_of(
