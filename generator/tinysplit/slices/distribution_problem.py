@@ -6,7 +6,7 @@ are never busy, and tensors that are not read at once have long arrived; a tenso
 CPUs for the first of them alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -101,8 +101,7 @@ class DistributionModel:
     @cached_property
     def problem(self) -> DistributionProblem:
         """The problem: a stage a layer, and one that brings the output to its board."""
-        numbers = range(len(self._graph.layers))
-        stages = (*(self._stage(number) for number in numbers), self._output_stage())
+        stages = (*self._stages, self._output_stage())
         limits = [
             most_flash_bytes(board, free.flash_bytes + free.link_flash_bytes) - kept
             for board, free, kept in zip(self.costs.boards, self._free, self.kept_flash, strict=True)
@@ -183,6 +182,39 @@ class DistributionModel:
             for each, parts in zip(options.distributions, options.parts, strict=True)
         ]
 
+    @cached_property
+    def _stages(self) -> tuple[Stage, ...]:
+        """The stages of the layers: layers that are alike and read alike ones have the same arrays."""
+        graph, known = self._graph, dict[Hashable, Stage]()
+        found, read = [], set[int]()
+        for number, sources in enumerate(graph.predecessors):
+            reading = [(self._alike(source), number - source == 1, source in read) for source in sources]
+            key = (self._alike(number), *reading)
+            if key not in known:
+                known[key] = self._stage(number)
+            own = zip(known[key].transitions, sources, strict=True)
+            found.append(replace(known[key], transitions=tuple(replace(each, source=source) for each, source in own)))
+            read.update(sources)
+        return tuple(found)
+
+    def _alike(self, tensor: int) -> int:
+        """Return the first of the layers that have the same options and costs, or the network's input itself."""
+        return tensor if tensor == NETWORK_INPUT else self._first_alike[tensor]
+
+    @cached_property
+    def _first_alike(self) -> Sequence[int]:
+        first, options, last = dict[Hashable, int](), self.option_set, len(self._graph.layers) - 1
+        return [
+            first.setdefault(
+                (
+                    *(self.costs.shapes[number], options.needed[number], options.word_elements[number]),
+                    *(options.around[number : number + 1], number == last),
+                ),
+                number,
+            )
+            for number in range(last + 1)
+        ]
+
     def _stage(self, number: int) -> Stage:
         own = self._sides[number]
         flash = [[cost.flash_bytes for cost in costs] for costs in self._costed[number][1]]
@@ -236,19 +268,27 @@ class DistributionModel:
     @cached_property
     def _costed(self) -> tuple[tuple[Options, Costs], ...]:
         """The options of each layer, and what they cost."""
-        return tuple(map(self._within_ram, range(len(self._graph.layers))))
+        found = {number: self._within_ram(number) for number in dict.fromkeys(self._first_alike)}
+        return tuple(map(found.__getitem__, self._first_alike))
 
     @cached_property
     def _sides(self) -> tuple[Side, ...]:
         """The outputs of all layers, and the network's input last."""
-        own = (
-            Side(options, np.array([[cost.seconds for cost in parts] for parts in costs]), self._element_bytes(number))
-            for number, (options, costs) in enumerate(self._costed)
-        )
+        own = {
+            number: Side(
+                self._costed[number][0],
+                np.array([[cost.seconds for cost in parts] for parts in self._costed[number][1]]),
+                self._element_bytes(number),
+            )
+            for number in dict.fromkeys(self._first_alike)
+        }
         shape = self._graph.in_shape
         given = Distribution.whole(shape, self.input_board, self._n_boards)
         options = Options(shape, (given,), range(shape.height))
-        return (*own, Side(options, np.zeros((1, self._n_boards)), self._element_bytes(NETWORK_INPUT)))
+        return (
+            *map(own.__getitem__, self._first_alike),
+            Side(options, np.zeros((1, self._n_boards)), self._element_bytes(NETWORK_INPUT)),
+        )
 
     def _element_bytes(self, tensor: int) -> int:
         return self.costs.widths.values[self._graph.value_names[tensor + 1]] // 8

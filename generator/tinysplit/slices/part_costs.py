@@ -54,13 +54,13 @@ class PartCosts:
         """Return the cost of a range of a layer's output rows or channels; without any, nothing."""
         if not part:
             return NOTHING
-        key = (self._shapes[number], self.boards[board].name, axis, part)
+        key = (self.shapes[number], self.boards[board].name, axis, part)
         if key not in self._known_parts:
             self._known_parts[key] = self._of_part(number, board, axis, part)
         return self._known_parts[key]
 
     @cached_property
-    def _shapes(self) -> Sequence[int]:
+    def shapes(self) -> Sequence[int]:
         """A number for each layer that layers of other shapes or widths have not."""
         graph, numbers = self.graph, dict[Hashable, int]()
         return [

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tinysplit.slices.exact.problem import DistributionProblem, Flags, Floats, Integers, Stage
+from tinysplit.slices.exact.problem import DistributionProblem, Flags, Floats, Integers, Stage, greatest
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Remaining:
 
     def bounds(self, options: Integers, begin: Floats, clock: Floats) -> Floats:
         """Return the least value by label and option; `begin` and `clock` are arrays (labels, options, boards)."""
-        ends = np.maximum(begin + self.from_begin[options], clock + self.from_clock[options]).max(axis=-1)
+        ends = greatest(np.maximum(begin + self.from_begin[options], clock + self.from_clock[options]))
         shared = (clock.sum(axis=-1) + self.together[options]) / clock.shape[-1]
         bounds: Floats = np.maximum(ends, shared)
         return bounds
@@ -54,7 +54,7 @@ def _before(stage: Stage, number: int, n_options: int, after: Remaining) -> Rema
                 (from_clock, at.end_to_begin, at.end_to_end),
             ):
                 paths = np.maximum(to_begin + after.from_begin[:, None], to_end + after.from_clock[:, None])
-                np.maximum(since, paths.max(axis=-1), out=since)
+                np.maximum(since, greatest(paths), out=since)
     together = np.where(allowed, busy.sum(axis=-1) + after.together, np.inf)
     ways = np.isfinite(together)[..., None]
     return Remaining(

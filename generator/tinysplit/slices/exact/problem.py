@@ -11,7 +11,7 @@ CPU only.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.intp]
 Choice = tuple[int, ...]  # the option of each stage
+BySender = tuple[tuple[int, Floats], ...]  # board a, and a table by [option of the source][option][b]
+Taken = Integers | slice  # options of a stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,18 @@ class Arrivals:
     begin_to_end: Floats
     end_to_begin: Floats
     end_to_end: Floats
+
+    @cached_property
+    def by_sender(self) -> tuple[BySender, BySender, BySender, BySender]:
+        """The same tables by senders that send anything: numpy is slow where it takes a few of many numbers in turn."""
+        first, second, third, fourth = (
+            tuple(
+                (a, np.ascontiguousarray(table[..., a, :]))
+                for a in np.flatnonzero((table > -np.inf).any((0, 1, 3))).tolist()
+            )
+            for table in (self.begin_to_begin, self.begin_to_end, self.end_to_begin, self.end_to_end)
+        )
+        return first, second, third, fourth
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +80,9 @@ class Stage:
         """Distributions to choose from."""
         return int(self.seconds.shape[1])
 
-    def seconds_after(self, source: int | Integers, options: Integers) -> Floats:
+    def seconds_after(self, source: int | Integers, options: Taken) -> Floats:
         """Return the seconds by [option][board] with an option of the first source."""
-        own: Floats = self.seconds[source if len(self.seconds) > 1 else 0, options]
-        return own
+        return _of(self.seconds, source if len(self.seconds) > 1 else 0, options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,32 +125,33 @@ def value_of(problem: DistributionProblem, choice: Sequence[int]) -> float:
 
 
 def step(
-    stage: Stage, sources: Sequence[int | Integers], options: Integers, begin: Floats, clock: Floats
+    stage: Stage, sources: Sequence[int | Integers], options: Taken, begin: Floats, clock: Floats
 ) -> tuple[Floats, Floats]:
     """Return `begin` and `clock` (labels, boards) after a stage: arrays (labels, options, boards).
 
-    `sources` are the options of its sources, the same for all labels or arrays (labels, 1).
+    `sources` are the options of its sources, the same for all labels or an array of theirs.
     """
     own = list(zip(stage.transitions, sources, strict=True))
-    sending = sum((each.sending_s[source, options] for each, source in own), start=np.zeros(()))
-    receiving = sum((each.receiving_s[source, options] for each, source in own), start=np.zeros(()))
+    sending = sum((_of(each.sending_s, source, options) for each, source in own), start=np.zeros(()))
+    receiving = sum((_of(each.receiving_s, source, options) for each, source in own), start=np.zeros(()))
     first = clock[:, None] + sending
     last = first + receiving + stage.seconds_after(sources[0], options)
     for each, source in own:
         if each.arrivals is not None:
-            at = each.arrivals
-            pairs = ((at.begin_to_begin, begin, first), (at.end_to_begin, clock, first))
-            for table, since, until in (*pairs, (at.begin_to_end, begin, last), (at.end_to_end, clock, last)):
-                _raise_to(until, since, table[source, options])
+            begin_to_begin, begin_to_end, end_to_begin, end_to_end = each.arrivals.by_sender
+            pairs = ((begin_to_begin, begin, first), (end_to_begin, clock, first))
+            for tables, since, until in (*pairs, (begin_to_end, begin, last), (end_to_end, clock, last)):
+                for a, table in tables:
+                    np.maximum(until, since[:, a, None, None] + _of(table, source, options), out=until)
     return first, last
 
 
-def _raise_to(until: Floats, since: Floats, seconds: Floats) -> None:
-    """Raise `until` (labels, options, boards) to what arrives `seconds` [...][option][a][b] after `since` (labels, a).
+def _of(table: Floats, source: int | Integers, options: Taken) -> Floats:
+    """Return what a table by [option of the source][option][board] has: by ([label,] option, board)."""
+    found: Floats = table[source][..., options, :]
+    return found
 
-    Senders one by one: numpy reduces short axes slowly.
-    """
-    for a in range(since.shape[1]):
-        own = seconds[..., a, :]
-        if (own > -np.inf).any():
-            np.maximum(until, since[:, a, None, None] + own, out=until)
+
+def greatest(values: Floats) -> Floats:
+    """Return the greatest of each row of boards, the last axis: numpy reduces short axes slowly."""
+    return reduce(np.maximum, np.moveaxis(values, -1, 0))

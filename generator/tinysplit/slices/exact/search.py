@@ -74,10 +74,10 @@ def best_choices(
     """
     search = _Search(problem, deadline_s, n_best, limit)
     for choice in known:
-        search.try_choice(choice)
+        search.try_choice(choice, value_of(problem, choice))
     promising = tuple(promising_choices(problem, search.rest, search.limit, n_best))
-    for choice in promising:
-        search.try_choice(choice)
+    for choice, value in promising:
+        search.try_choice(choice, value)
     width = FIRST_WIDTH
     while not search.is_proved and not search.is_within(gap) and width < WIDENING * MOST_COMPARED:
         if not search.merge_beyond(width):
@@ -85,10 +85,8 @@ def best_choices(
         width *= WIDENING
     ranked = sorted(search.known.items(), key=lambda each: each[1])
     choices, values = tuple(choice for choice, _ in ranked), tuple(value for _, value in ranked)
-    lower_bound = min(search.lower_bound, search.value)
-    return Found(
-        choices, values, lower_bound, search.is_proved, search.explored, search.pruned, promising[:N_PROMISING]
-    )
+    lower_bound, first = min(search.lower_bound, search.value), tuple(choice for choice, _ in promising[:N_PROMISING])
+    return Found(choices, values, lower_bound, search.is_proved, search.explored, search.pruned, first)
 
 
 class _OutOfTimeError(Exception):
@@ -156,12 +154,12 @@ class _Search:
             ranked = sorted(zip(labels.bounds, labels.nodes, strict=True), key=lambda each: each[0])
             for value, node in ranked[: self.n_best]:
                 least = min(least, value)
-                self.try_choice(own.choice_at(int(node)))
+                choice = own.choice_at(int(node))
+                self.try_choice(choice, value_of(self.problem, choice))
         return least
 
-    def try_choice(self, choice: Choice) -> None:
+    def try_choice(self, choice: Choice, value: float) -> None:
         """Take a choice for one of the best ones if it is."""
-        value = value_of(self.problem, choice)
         if value < self.limit and choice not in self.known:
             if len(self.known) == self.n_best:
                 del self.known[max(self.known, key=lambda each: self.known[each])]
