@@ -10,7 +10,13 @@ from tinysplit.memory.arena import Arena, Buffer, FirstFit, InPlace, allocate
 
 def check(buffers: list[Buffer[int]], arena: Arena[int]) -> None:
     for a, b in itertools.combinations(buffers, 2):
-        assert not a.is_live_with(b) or disjoint(a, b, arena) or in_place(a, b, arena) or in_place(b, a, arena)
+        assert (
+            a.last < b.first
+            or b.last < a.first
+            or disjoint(a, b, arena)
+            or in_place(a, b, arena)
+            or in_place(b, a, arena)
+        )
     assert all(arena.offsets[b.key] % 4 == 0 for b in buffers)
     assert arena.size_bytes >= max(arena.offsets[b.key] + b.size_bytes for b in buffers)
 

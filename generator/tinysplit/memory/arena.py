@@ -5,6 +5,7 @@ Without that exception this is dynamic storage allocation, which is NP-hard (Gar
 The heuristic here is first-fit over several orders of the buffers, then first-fit with backtracking in smaller arenas.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -70,10 +71,6 @@ class Buffer(Generic[Key]):
     last: int
     in_place: tuple[tuple[Key, InPlace], ...] = ()
 
-    def is_live_with(self, other: "Buffer[Key]") -> bool:
-        """Return whether both are live in the same step."""
-        return self.first <= other.last and other.first <= self.last
-
 
 @dataclass(frozen=True)
 class Arena(Generic[Key]):
@@ -123,14 +120,14 @@ class FirstFit(Generic[Key]):
     def __init__(self, buffers: Sequence[Buffer[Key]]) -> None:
         """Take the buffers in their order of allocation; their sizes must be multiples of a word."""
         self.buffers = buffers
-        self.constraints = [
-            [
-                Constraint.of(buffer, other, index)
-                for index, other in enumerate(buffers[:number])
-                if buffer.is_live_with(other)
-            ]
-            for number, buffer in enumerate(buffers)
-        ]
+        live: dict[int, list[int]] = defaultdict(list)  # numbers of the buffers so far, by step
+        self.constraints: list[list[Constraint]] = []
+        for number, buffer in enumerate(buffers):
+            steps = [live[step] for step in range(buffer.first, buffer.last + 1)]
+            others = sorted(set(chain.from_iterable(steps)))
+            self.constraints.append([Constraint.of(buffer, buffers[index], index) for index in others])
+            for step in steps:
+                step.append(number)
 
     def arena(self, limit_bytes: float = inf) -> Arena[Key] | None:
         """Return an arena of at most `limit_bytes` bytes: every buffer at the lowest offset that lets the others fit.
@@ -184,7 +181,7 @@ def allocate(buffers: Sequence[Buffer[Key]], enough_bytes: int = 0) -> Arena[Key
 @lru_cache(maxsize=1 << 14)  # the kernels of a layer, and layers in many splits, share their buffers
 def _allocated(buffers: tuple[Buffer[Key], ...], enough_bytes: int) -> Arena[Key]:
     words = [Buffer(b.key, aligned(b.size_bytes), b.first, b.last, b.in_place) for b in buffers]
-    bound_bytes = max(live_bytes(words, buffer.first) for buffer in words)
+    bound_bytes = max(live_bytes(words, step) for step in {buffer.first for buffer in words})
     orders = _first_orders(words)
     least_bytes = max(bound_bytes, enough_bytes)
     best = _smallest((arena for order in orders for arena in _reordered(order, least_bytes)), least_bytes)

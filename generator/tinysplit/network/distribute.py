@@ -76,6 +76,15 @@ class _Divisions:
         sliced = (number for number in range(len(self.graph.layers)) if self.of(number).axis is SliceAxis.CHANNELS)
         return needed_rows(self.graph, frozenset(sliced))
 
+    @cached_property
+    def _readers(self) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """The layers that read each tensor, and which of their inputs it is."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for number, sources in enumerate(self.graph.predecessors):
+            for k, source in enumerate(sources):
+                found.setdefault(source, []).append((number, k))
+        return found
+
     def is_local(self, number: int, board: int, rows: range) -> bool:
         """Return whether a board itself computes all that these rows of a layer read."""
         reads = (
@@ -86,12 +95,7 @@ class _Divisions:
 
     def needed(self, tensor: int, board: int) -> range:
         """Return the rows of a tensor that the layers on a board read, from the first to the last."""
-        ranges = [
-            self._needed_by(number, k, board)
-            for number, sources in enumerate(self.graph.predecessors)
-            for k, source in enumerate(sources)
-            if source == tensor
-        ]
+        ranges = [self._needed_by(number, k, board) for number, k in self._readers.get(tensor, ())]
         wanted = self.is_output(tensor) and board == self.output_board
         return reduce(hull, ranges, range(self.graph.shape(tensor).height if wanted else 0))
 

@@ -8,6 +8,7 @@ relayed.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from math import inf
 
 from tinysplit.common.alignment import aligned
@@ -34,12 +35,12 @@ def ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]:
     if problem.is_chain and problem.links is None:
         return _of_chain(problem, assignment)
     most = [0] * len(problem.devices)
-    alive = _last_readers(problem, assignment)
+    alive = [_LiveTensors(problem, last) for last in _last_readers(problem, assignment)]
     relayed = _relayed(problem, assignment)
     running_bytes = _running_bytes(problem, assignment)
     for step, owner in enumerate(assignment):
         for device, tensors in enumerate(alive):
-            kept = _kept_bytes(problem, tensors, step, runs=device == owner)
+            kept = tensors.beside(step) if device == owner else tensors.held_bytes[step]
             running = running_bytes[step] if device == owner else 0
             most[device] = max(most[device], kept + running, kept + relayed[device].get(step, 0))
     return tuple(most)
@@ -49,11 +50,9 @@ def layer_ram_bytes(problem: Problem, assignment: Assignment) -> tuple[int, ...]
     """Return the bytes of RAM in use on the device of each layer while it runs."""
     if problem.is_distributed:
         return tuple(_running_bytes(problem, assignment))
-    alive, running_bytes = _last_readers(problem, assignment), _running_bytes(problem, assignment)
-    return tuple(
-        running_bytes[step] + _kept_bytes(problem, alive[owner], step, runs=True)
-        for step, owner in enumerate(assignment)
-    )
+    alive = [_LiveTensors(problem, last) for last in _last_readers(problem, assignment)]
+    running_bytes = _running_bytes(problem, assignment)
+    return tuple(running_bytes[step] + alive[owner].beside(step) for step, owner in enumerate(assignment))
 
 
 def linked_devices(problem: Problem, assignment: Assignment) -> frozenset[int]:
@@ -131,12 +130,22 @@ def _running_bytes(problem: Problem, assignment: Assignment) -> list[int]:
     return running
 
 
-def _kept_bytes(problem: Problem, tensors: Mapping[int, int], step: int, *, runs: bool) -> int:
-    """Return the bytes of tensors (with their last readers) that a device keeps during a layer, beside its own."""
-    own = {step, *problem.predecessors[step]} if runs else set()
-    return sum(
-        problem.held_bytes(tensor) for tensor, last in tensors.items() if tensor <= step <= last and tensor not in own
-    )
+class _LiveTensors:
+    """The tensors of a device, each with its last reader there; `held_bytes` are those of all of them, by layer."""
+
+    def __init__(self, problem: Problem, last_readers: Mapping[int, int]) -> None:
+        self._problem, self._last_readers = problem, last_readers
+        changes = [0] * (len(problem.layers) + 1)
+        for tensor, last in last_readers.items():
+            changes[max(tensor, 0)] += problem.held_bytes(tensor)
+            changes[last + 1] -= problem.held_bytes(tensor)
+        self.held_bytes = list(accumulate(changes))
+
+    def beside(self, step: int) -> int:
+        """Return the bytes of those that are live while a layer runs on the device, without the layer's own."""
+        own = {step, *self._problem.predecessors[step]} & self._last_readers.keys()
+        live = (tensor for tensor in own if tensor <= step <= self._last_readers[tensor])
+        return self.held_bytes[step] - sum(map(self._problem.held_bytes, live))
 
 
 def _last_readers(problem: Problem, assignment: Assignment) -> list[dict[int, int]]:
