@@ -70,8 +70,11 @@ class Statistics:
         mean = (self.count * self.mean + other.count * other.mean) / count
         squares = sum(part.count * (part.variance + (part.mean - mean) ** 2) for part in (self, other))
         width = max(self.bin_width, other.bin_width)
-        places = np.concatenate([part.places(width) for part in (self, other)])
-        bins = np.bincount(places - places.min(), np.concatenate([self.bins, other.bins])).astype(np.int64)
+        parts = [part.rebinned(width) for part in (self, other)]
+        first_bin = min(first for first, _ in parts)
+        bins = np.zeros(max(first + len(own) for first, own in parts) - first_bin, np.int64)
+        for first, own in parts:
+            bins[first - first_bin :][: len(own)] += own
         low, high = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)  # a NaN stays
         extremes = None
         if self.extremes is not None and other.extremes is not None:
@@ -80,14 +83,16 @@ class Statistics:
         of_samples = None
         if self.of_samples is not None and other.of_samples is not None:
             of_samples = np.concatenate([self.of_samples, other.of_samples])
-        histogram = width, int(places.min()), bins
+        histogram = width, first_bin, bins
         return Statistics(count, float(low), float(high), mean, squares / count, *histogram, extremes, of_samples)
 
-    def places(self, width: float) -> NDArray[np.int64]:
-        """Return the bin number of each bin (n_bins) in a histogram with bins of `width`, at least as wide."""
+    def rebinned(self, width: float) -> tuple[int, NDArray[np.int64]]:
+        """Return the first bin and the bins of a histogram with bins of `width`, at least as wide."""
+        if width == self.bin_width:
+            return self.first_bin, self.bins
         numbers = self.first_bin + np.arange(len(self.bins))
-        places: NDArray[np.int64] = np.floor(numbers * (self.bin_width / width)).astype(np.int64)
-        return places
+        places = np.floor(numbers * (self.bin_width / width)).astype(np.int64)
+        return int(places[0]), np.bincount(places - places[0], self.bins).astype(np.int64)
 
     @property
     def range(self) -> Range:
