@@ -66,7 +66,7 @@ class SliceSearch:
     def _improved(self, chosen: _Chosen) -> Sliced:
         """Return the division after the steps that may make it better."""
         best = chosen.division
-        if chosen.value * (1 - WIDE) > chosen.lower_bound:
+        if chosen.value * (1 - WIDE) > chosen.lower_bound and clock.now() < self.deadline_s:
             best = self._best_of(best, chosen.model, MANY)
         return self._climbed(self._with_borders(chosen.model, best))
 
