@@ -67,3 +67,7 @@ def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
 def test_a_page_lists_every_command() -> None:
     page = texts()[ROOT / "docs" / "reference" / "commands.md"]
     assert sorted(re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)) == sorted(_COMMANDS)
+
+
+def test_the_readme_is_read_in_some_minutes() -> None:
+    assert len(texts()[ROOT / "README.md"].split()) <= 900
