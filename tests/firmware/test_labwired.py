@@ -44,7 +44,7 @@ CHIPS = {  # of LabWired: the part itself, or the nearest one
 def test_a_program_runs_at_full_frequency_and_computes_tiny_cnn(name: str, tmp_path: Path) -> None:
     board = load_board(name)
     project = plain_project(board, tmp_path / "out")
-    inputs = np.random.default_rng(0).integers(-128, 128, (2, 28, 28, 1)).astype(np.int8)
+    inputs = np.random.default_rng(0).integers(-128, 128, (1, 28, 28, 1)).astype(np.int8)
     elf = project.boards[0].elf(tmp_path / "out")
     with labwired_rig(tmp_path, elf, board, CHIPS[name], project.host_baud) as rig:
         client = rig.clients(project)[1]
