@@ -21,6 +21,7 @@ from tinysplit.build import packages
 from tinysplit.build import platformio as build
 from tinysplit.build.stamp import is_built
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError
+from tinysplit.common.project_files import ELF_IN_PROJECT
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -233,7 +234,7 @@ def test_what_another_project_has_compiled_is_not_compiled_again(
     build.build_projects([second])
     assert ccache_count("cache_miss") == compiled > 0
     assert ccache_count("direct_cache_hit") == compiled
-    assert (first / build.ELF_IN_PROJECT).read_bytes() == (second / build.ELF_IN_PROJECT).read_bytes()
+    assert (first / ELF_IN_PROJECT).read_bytes() == (second / ELF_IN_PROJECT).read_bytes()
 
 
 def ccache_count(name: str) -> int:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from example_folders.example import CALIBRATION, MODEL
 from programs.firmware_build import linked_elf
-from rigs.labwired_board import labwired_rig
+from simulators.labwired_board import labwired_rig
 from tinysplit import pipeline
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.boards.catalog import load_board

@@ -1,0 +1,1 @@
+"""Simulators by other authors, as boards that answer."""
