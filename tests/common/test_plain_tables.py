@@ -1,18 +1,50 @@
 import io
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from tinysplit.common.tables import NAME_WIDTH, PlainTable, plain_table, shortened
+from tinysplit.common.tables import PlainTable, plain_table, shortened
+from tinysplit.common.texts.console import PlainConsole
 
 
 def test_long_names_keep_their_ends() -> None:
-    assert shortened("conv1") == "conv1"
+    assert shortened("conv1", 20) == "conv1"
     assert shortened("/features/block.12/conv1/Conv", 11) == "…conv1/Conv"
-    assert len(shortened("x" * 300)) == NAME_WIDTH
+
+
+def test_layers_lose_the_beginning_that_they_have_in_common() -> None:
+    table = plain_table("#", "layer", "kind", numbers=("cycles",))
+    for number in range(3):
+        table.add_row(str(number), f"sequential_model/features_of_block/conv2d_{number}/Conv2D", "conv", "1234")
+    table.add_row("3", f"sequential_model/dense/BiasAdd;sequential_model/dense/{'x' * 300}", "dense", "56")
+    assert [line.split()[1] for line in lines_of(table, 60)[1:]] == [
+        "…features_of_block/conv2d_0/Conv2D",
+        "…features_of_block/conv2d_1/Conv2D",
+        "…features_of_block/conv2d_2/Conv2D",
+        "…dense/BiasAdd…",
+    ]
+    assert [line.split()[1] for line in lines_of(table, 500)[1:3]] == [
+        "sequential_model/features_of_block/conv2d_0/Conv2D",
+        "sequential_model/features_of_block/conv2d_1/Conv2D",
+    ]
+
+
+def test_nothing_is_wrapped_or_shortened_in_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    table = plain_table("layer", "kind")
+    table.add_row("x" * 300, "conv + ReLU")
+    console = PlainConsole()
+    console.print("word " * 100)
+    console.print(table)
+    sentence, _, row = capsys.readouterr().out.splitlines()
+    assert sentence == "word " * 100
+    assert row == f"{'x' * 300}  conv + ReLU"
 
 
 LONG = "production_line_controller_with_{}_revision_b"
@@ -52,10 +84,10 @@ def test_long_names_are_shortened_before_other_cells_are_wrapped() -> None:
     for number, name in enumerate(BOARDS, 1):
         table.add_row(f"{number} {name}", "1-4, 6", "a sentence of thirty-five letters", "0.99")
     assert lines_of(table)[1:] == [
-        "1 …oller_with_f401re_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
-        "2 …oller_with_g071rb_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
-        "3 …oller_with_h743zi_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
-        "4 …oller_with_l452re_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+        "1 …f401re_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+        "2 …g071rb_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+        "3 …h743zi_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
+        "4 …l452re_revision_b  1-4, 6  a sentence of thirty-five letters  0.99",
     ]
 
 

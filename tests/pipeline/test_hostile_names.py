@@ -55,7 +55,9 @@ def test_a_network_and_a_folder_with_hostile_names(tmp_path: Path, monkeypatch: 
     written = ("--junit", str(files["junit.xml"]), "--timeline-svg", str(files["timeline.svg"]))
     text = run("measure", str(out), *samples, "--timeline", *written, "--csv", str(files["times.csv"]))
     assert is_plain(text)
-    assert "[red]x[-red]" in text  # as it is
+    tables = (out / "measurement.txt").read_text(encoding="utf-8")
+    assert is_plain(tables)
+    assert "[red]x[-red]" in tables  # as it is
     assert is_plain(run("validate", str(out), *samples))
     assert is_plain(run("report", str(out), "-o", str(place / "report.html")))
     for path in (files["junit.xml"], files["timeline.svg"], out / "wiring.svg"):

@@ -65,7 +65,7 @@ def test_a_layer_that_no_board_can_hold_runs_on_two(tmp_path: Path) -> None:
 
 def test_split_and_generate_through_a_file(tmp_path: Path) -> None:
     split = tmp_path / "split.json"
-    said = run("split", str(MODEL), *G0, *G0, *FAST, "--slices", "auto", "--out", str(split))
+    said = run("split", str(MODEL), *G0, *G0, *FAST, "--slices", "auto", "--out", str(split), "--explain")
     assert "which work side by side" in said
     assert "divided by" in said
     files = ("--split", str(split), "--samples", str(CALIBRATION), "--out", str(tmp_path / "out"))

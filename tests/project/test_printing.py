@@ -1,4 +1,4 @@
-"""What `tinysplit generate` prints: one line a layer on a narrow terminal, nothing cut."""
+"""What `tinysplit generate` prints: one line a board, and with --explain one line a layer; nothing is cut."""
 
 from io import StringIO
 
@@ -6,20 +6,21 @@ import pytest
 from rich.console import Console
 
 from example_folders.example import shared_example
-from tinysplit.project.printing import print_project
+from tinysplit.project.printing import explain_project, print_project
 
 COLUMNS = 80
 
 
 @pytest.mark.slow
 def test_each_layer_has_a_line_of_its_own() -> None:
-    project, folder = shared_example("nucleo_g071rb", "nucleo_g071rb")
+    project, _ = shared_example("nucleo_g071rb", "nucleo_g071rb")
     text = StringIO()
-    print_project(project, folder, Console(file=text, width=COLUMNS))
-    lines = [line.rstrip() for line in text.getvalue().splitlines()]
+    print_project(project, Console(file=text, width=COLUMNS))
     for board in project.boards:
-        (row,) = (line for line in lines if line.startswith(board.directory))
-        assert row.endswith(f" {board.arena_bytes}")
+        (row,) = (line.rstrip() for line in text.getvalue().splitlines() if line.startswith(board.directory))
+        assert row.endswith(f" {board.weights_bytes / 1024:.1f}  {board.arena_bytes / 1024:8.1f}")
+    explain_project(project, Console(file=text, width=COLUMNS))
+    lines = [line.rstrip() for line in text.getvalue().splitlines()]
     for layer in project.layers:
         row = next(line for line in lines if line.startswith(f"{layer.number}  {layer.kind}"))
         assert len(row) <= COLUMNS
@@ -34,7 +35,7 @@ def test_each_layer_has_a_line_of_its_own() -> None:
 
 @pytest.mark.slow
 def test_copies_on_boards_of_one_kind_are_printed_once() -> None:
-    project, folder = shared_example("nucleo_g071rb")
+    project, _ = shared_example("nucleo_g071rb")
     (board,) = project.boards
     others = [
         project.board(1).model_copy(update={"number": n, "name": name}) for n, name in ((2, board.name), (3, "x"))
@@ -42,7 +43,8 @@ def test_copies_on_boards_of_one_kind_are_printed_once() -> None:
     layers = [layer.model_copy(update={"board": number}) for number in (1, 2, 3) for layer in project.layers]
     update = {"boards": (board, *others), "layers": tuple(layers), "copies": ((1,), (2,), (3,))}
     text = StringIO()
-    print_project(project.model_copy(update=update), folder, Console(file=text, width=COLUMNS))
+    for show in (print_project, explain_project):
+        show(project.model_copy(update=update), Console(file=text, width=COLUMNS))
     lines = [line.rstrip() for line in text.getvalue().splitlines()]
     assert sum(line.split()[1:2] == ["1-7"] for line in lines) == 3
     assert [line for line in lines if line.startswith("the network on each")] == [

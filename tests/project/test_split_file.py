@@ -16,7 +16,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.papers.reproduce.networks import mobilenet_v1
 from tinysplit.project.split_file import SplitFile, check_split_matches, read_split, write_split
-from tinysplit.split.report.split import print_split
+from tinysplit.split.report.split import print_details, print_split
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 
@@ -167,7 +167,8 @@ def test_made_for_other_boards(path: Path) -> None:
 def printed(split: Split) -> str:
     console = Console(record=True, width=140, file=None, quiet=False, force_terminal=False)
     with console.capture() as capture:
-        print_split(split, console)
+        print_split(split, {}, console)
+        print_details(split, console)
     return capture.get()
 
 

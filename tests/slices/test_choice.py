@@ -20,7 +20,7 @@ from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.slices.choice import SliceRequest
 from tinysplit.split.problem import Objective
-from tinysplit.split.report.split import print_split
+from tinysplit.split.report.split import print_details
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 
@@ -118,7 +118,7 @@ def test_whole_layers_are_not_called_optimal_where_they_might_be_divided() -> No
     assert not found.proved
     assert 0 < found.lower_bound <= found.objective
     out = StringIO()
-    print_split(found, Console(file=out, width=200))
+    print_details(found, Console(file=out, width=200))
     assert "whole layers are the best found" in out.getvalue()
     assert "optimal by" not in out.getvalue()
     assert "proved optimal" not in out.getvalue()

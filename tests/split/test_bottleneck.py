@@ -9,7 +9,7 @@ from rich.console import Console
 from splits.pipelines import ROOMY, TIGHT, pipeline, program_of
 from tinysplit.split.figures import FigureBottleneck
 from tinysplit.split.problem import Assignment, Objective, Period, Problem
-from tinysplit.split.report.split import print_split
+from tinysplit.split.report.split import print_details, print_split
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 from tinysplit.timing.bottleneck import Bottleneck, Busy, Place, bottleneck_text
@@ -99,5 +99,7 @@ def test_layers_of_a_board_are_named_in_runs() -> None:
 
 def printed(split: Split) -> str:
     out = StringIO()
-    print_split(split, Console(file=out, width=200))
+    console = Console(file=out, width=200)
+    print_split(split, {}, console)
+    print_details(split, console)
     return out.getvalue()

@@ -78,6 +78,11 @@ class Device:
     vendor_define: str  # "STM32G071xx"
 
     @property
+    def ram_bytes(self) -> int:
+        """Bytes of all RAM."""
+        return sum(memory.size_bytes for memory in self.ram)
+
+    @property
     def largest_ram(self) -> Memory:
         """The memory for the largest arena."""
         return max(self.ram, key=lambda memory: memory.size_bytes)

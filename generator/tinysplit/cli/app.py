@@ -152,7 +152,7 @@ _EXAMPLES = {
 # What --help shows of commands with more than eight options, by parameter; --help-all shows all.
 _FIRST_OPTIONS = {
     "wiring": ("board", "rig", "baud", "link", "out", "folder", "as_json"),
-    "split": ("board", "objective", "bits", "baud", "slices", "use_all", "max_latency", "out"),
+    "split": ("board", "objective", "bits", "baud", "slices", "use_all", "explain", "out"),
     "pareto": ("board", "second_objective", "bits", "baud", "slices", "html", "as_json"),
     "explore": ("board", "max_boards", "objective", "max_latency", "max_price", "bits", "html", "as_json"),
     "arrivals": ("split_file", "frame_rate", "arrival_times", "input_count", "loss_rate", "timeline", "as_json"),

@@ -59,6 +59,9 @@ FrontPage = Annotated[
     Path | None,
     typer.Option("--html", help="Also write an HTML file with the points, over axes that its reader chooses."),
 ]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Also print why: all parts and figures, and how they come about.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout instead of tables.")]
 
 
@@ -68,6 +71,12 @@ def emit(as_json: bool, data: dict[str, Any], show: Callable[[Console], None]) -
         typer.echo(json.dumps(data, indent=2))
     else:
         show(PlainConsole())
+
+
+def wrote(*paths: Path | None, what: str = "") -> None:
+    """Say on stderr which files were written; `what` is what to do with them."""
+    if names := ", ".join(str(path) for path in paths if path):
+        messages.print(f"wrote {names}{what}", highlight=False, markup=False, soft_wrap=True)
 
 
 def is_configured(context: typer.Context, parameter: str) -> bool:

@@ -1,13 +1,15 @@
 """`tinysplit generate` and `measure`: from a split to measurements; `run` does all of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
 from tinysplit.boards.board import ClockSource
-from tinysplit.cli.basic_options import Folder, Force, Json, Model, emit, messages
+from tinysplit.cli.basic_options import Explain, Folder, Force, Json, Model, emit, messages, wrote
 from tinysplit.cli.measure_options import MeasureOptions
 from tinysplit.cli.option import option
 from tinysplit.cli.options import (
@@ -41,7 +43,9 @@ from tinysplit.cli.options import (
 from tinysplit.cli.search_options import Assign, ChoiceOptions, SplitOptions, flattened
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT, LateInputs, LowPower, ProgrammerName, WeightsIn
 from tinysplit.common.errors import UsageError
-from tinysplit.common.project_files import MEASUREMENT_NAME
+from tinysplit.common.output_file import write_whole_file
+from tinysplit.common.project_files import MEASUREMENT_NAME, TABLES_NAME
+from tinysplit.common.texts.console import WITHOUT_END, PlainConsole
 from tinysplit.costs.settings import CostSettings
 from tinysplit.settings.fixed_point import BITS
 from tinysplit.settings.samples import CALIBRATION_SAMPLES
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from tinysplit.quantize.mixed_precision.bit_allocation import Goal
     from tinysplit_hil.results.run_report import RunReport
 
+_WHERE_TABLES = f": all tables are in {TABLES_NAME}, `tinysplit report` draws them"
 CalibrationSamplesOfRun = Annotated[Path | None, option(CALIBRATION_SAMPLES)]
 
 
@@ -121,6 +126,7 @@ def generate(
     chosen: ProgramsOfSplit,
     assign: Assign = None,
     calibration_count: CalibrationCount = DEFAULT_CALIBRATION_COUNT,
+    explain: Explain = False,
     force: Force = False,
     cost_table: CostTableFile = None,
     as_json: Json = False,
@@ -128,7 +134,7 @@ def generate(
     """Quantize the network and write one PlatformIO project per board."""
     from tinysplit import pipeline
     from tinysplit.context import Context
-    from tinysplit.project.printing import print_project
+    from tinysplit.project.printing import explain_project, print_project
     from tinysplit.project.split_file import read_split
 
     goal = None if isinstance(precision.chosen, int) else precision.chosen
@@ -146,7 +152,14 @@ def generate(
     project = pipeline.generate_folder(
         context, split, given.file, out, calibration_count=calibration_count, goal=goal, force=force
     )
-    emit(as_json, project.model_dump(mode="json"), lambda console: print_project(project, out, console))
+
+    def show(console: Console) -> None:
+        print_project(project, console)
+        if explain:
+            explain_project(project, console)
+
+    emit(as_json, project.model_dump(mode="json"), show)
+    wrote(out)
 
 
 def _with_options(split: "SplitFile", clock: ClockSource | None, code_memory: CodeMemoryChoice | None) -> "SplitFile":
@@ -176,6 +189,7 @@ def measure(folder: Folder, given: SamplesOptions, measuring: MeasureOptions, as
     """Run samples on the boards: compare every output with the reference, and measured with estimated times."""
     from tinysplit.project.manifest import Project
     from tinysplit_hil.measure.measure_folder import measure_folder
+    from tinysplit_hil.measure.summary import print_summary
     from tinysplit_hil.measure.tables import print_measurement
     from tinysplit_hil.results.files import write_measurement
 
@@ -183,8 +197,10 @@ def measure(folder: Folder, given: SamplesOptions, measuring: MeasureOptions, as
     project = Project.read(folder)
     report = measure_folder(project, folder, given.file, measuring.settings, messages)
     files.write(report)
-    emit(as_json, report.to_json(), lambda console: print_measurement(report, console))
+    emit(as_json, report.to_json(), lambda console: print_summary(report, None, console))
     write_measurement(folder / MEASUREMENT_NAME, report)
+    _write_tables(folder / TABLES_NAME, lambda console: print_measurement(report, console))
+    wrote(*files.paths, folder / MEASUREMENT_NAME, folder / TABLES_NAME, what=_WHERE_TABLES)
     report.check()
 
 
@@ -236,24 +252,45 @@ def run(
     )
     report = pipeline.run(request, messages)
     files.write(report.measurement)
-    emit(as_json, report.to_json(), lambda console: _print_run(report, console))
-    write_measurement(request.out / MEASUREMENT_NAME, report.measurement)
+    emit(as_json, report.to_json(), lambda console: _print_answer(report, console))
+    write_measurement(out / MEASUREMENT_NAME, report.measurement)
+    _write_tables(out / TABLES_NAME, lambda console: _print_run(report, console))
+    wrote(*files.paths, out / MEASUREMENT_NAME, out / TABLES_NAME, what=_WHERE_TABLES)
     report.check()
+
+
+def _print_answer(report: "RunReport", console: Console) -> None:
+    """Print one screen: where the layers are, and what was measured."""
+    from tinysplit.project.printing import print_decryption
+    from tinysplit.split.explain.reasons import placement_text
+    from tinysplit_hil.measure.summary import print_summary
+
+    for line in report.mixed_precision.lines() if report.mixed_precision else ():
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(placement_text(report.split.placement), highlight=False)
+    print_decryption(report.measurement.project, console)
+    print_summary(report.measurement, report.build, console)
+
+
+def _write_tables(path: Path, show: Callable[[Console], None]) -> None:
+    """Write all tables of a measurement as a text file, with lines of any length."""
+    text = StringIO()
+    show(PlainConsole(file=text, width=WITHOUT_END))
+    write_whole_file(path, text.getvalue())
 
 
 def _print_run(report: "RunReport", console: Console) -> None:
     """Print the tables of all stages; the last one has L, T and I."""
     from tinysplit.build.report import print_build
-    from tinysplit.project.printing import print_decryption, print_hand_offs
-    from tinysplit.split.report.split import print_split
+    from tinysplit.project.printing import explain_project, print_project
+    from tinysplit.split.report.split import print_details
     from tinysplit_hil.bench.flash_report import print_flash
     from tinysplit_hil.measure.tables import print_measurement
 
-    for line in report.mixed_precision.lines() if report.mixed_precision else ():
-        console.print(line, highlight=False, soft_wrap=True)
-    print_split(report.split, console)
-    print_decryption(report.measurement.project, console)
-    print_hand_offs(report.measurement.project, console)
+    project = report.measurement.project
+    print_details(report.split, console)
+    print_project(project, console)
+    explain_project(project, console)
     console.print()
     print_build(report.build, console)
     console.print()

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource, board_title
 from tinysplit.cli import completion
-from tinysplit.cli.basic_options import Force, FrontPage, Json, Model, emit, messages
+from tinysplit.cli.basic_options import Explain, Force, FrontPage, Json, Model, emit, messages, wrote
 from tinysplit.cli.measure_options import TimelineSvg, TimelineTrace
 from tinysplit.cli.option import option
 from tinysplit.cli.options import (
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tinysplit.plan.predicted_memory import PredictedMemory
     from tinysplit.project.split_file import SplitFile
     from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
+    from tinysplit.split.report.split import Use
     from tinysplit.split.solution import Split
     from tinysplit_hil.measure.timeline.spans import Timeline
 
@@ -74,6 +75,7 @@ def split(
     paper: Paper = False,
     rig: LinksOfRig = None,
     battery_mah: Annotated[float | None, option(BATTERY_MAH)] = None,
+    explain: Explain = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -86,8 +88,7 @@ def split(
     from tinysplit.split.report.figures import battery_life_s, battery_text
 
     check_output_file(out, force=force)
-    if battery_mah is not None and not 0 < battery_mah < inf:
-        raise UsageError(f"{BATTERY_MAH} {battery_mah:g}: expected a capacity above zero")
+    _check_battery(battery_mah)
     if paper:
         _check_paper(options, bits_per_byte)
     settings = replace(_conventions(options, clock, bits_per_byte, paper=paper), bits=check_bits(bits))
@@ -111,7 +112,15 @@ def split(
         mean_w = _mean_w(found)
         data["battery_life_s"] = battery_life_s(mean_w, battery_mah)
         lines = [battery_text(mean_w, battery_mah)]
-    emit(as_json, data, lambda console: _print(found, predicted, context.boards, [*lines, *_lines(file)], console))
+    uses = _uses(predicted, context.boards)
+
+    def show(console: Console) -> None:
+        _print(found, uses, file, lines, console)
+        if explain:
+            _explain(found, uses, file, context.boards, console)
+
+    emit(as_json, data, show)
+    wrote(out)
 
 
 def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int | None, *, paper: bool) -> CostSettings:
@@ -128,28 +137,51 @@ def _conventions(options: SplitOptions, clock: ClockSource, bits_per_byte: int |
     )
 
 
+def _check_battery(battery_mah: float | None) -> None:
+    """Raise UsageError for a capacity that makes no sense."""
+    if battery_mah is not None and not 0 < battery_mah < inf:
+        raise UsageError(f"{BATTERY_MAH} {battery_mah:g}: expected a capacity above zero")
+
+
+def _uses(predicted: Mapping[int, "PredictedMemory"], boards: Sequence[Board]) -> Mapping[int, "Use"]:
+    """Return the memory of the programs by number of the board."""
+    from tinysplit.split.report.split import Use
+
+    devices = {number: boards[number - 1].device for number in predicted}
+    return {
+        number: Use(own.flash_bytes, devices[number].flash.size_bytes, own.ram_bytes, devices[number].ram_bytes)
+        for number, own in predicted.items()
+    }
+
+
 def _print(
-    found: "Split",
-    predicted: Mapping[int, "PredictedMemory"],
-    boards: Sequence[Board],
-    lines: Sequence[str],
-    console: Console,
+    found: "Split", uses: Mapping[int, "Use"], file: "SplitFile", lines: Sequence[str], console: Console
 ) -> None:
+    """Print the answer, the best of each kind of placement, and further lines."""
     from tinysplit.split.report.split import print_split
 
-    print_split(found, console)
-    for number, memory in predicted.items():
-        title = board_title(number, boards[number - 1].name)
-        ram = f"{memory.ram_bytes} of static RAM without constants in RAM, which times count on where there is room"
-        line = f"{title}: program of {memory.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
-        console.print(f"{line} {ram}", highlight=False)
+    print_split(found, uses, console)
+    if file.reasons and len(file.reasons.best_of_each_kind) > 1:
+        console.print(file.reasons.table(file.objective))
     for line in lines:
         console.print(line, highlight=False, markup=False)
 
 
-def _lines(file: "SplitFile") -> Sequence[str]:
-    """Return why the split is the best."""
-    return tuple(file.reasons.lines(file.objective)) if file.reasons else ()
+def _explain(
+    found: "Split", uses: Mapping[int, "Use"], file: "SplitFile", boards: Sequence[Board], console: Console
+) -> None:
+    """Print how the figures come about, and what else was considered."""
+    from tinysplit.split.report.split import print_details
+
+    console.print()
+    print_details(found, console)
+    for number, use in uses.items():
+        title = board_title(number, boards[number - 1].name)
+        ram = f"{use.ram_bytes} of static RAM without constants in RAM, which times count on where there is room"
+        line = f"{title}: program of {use.flash_bytes} bytes of flash (predicted; the table has upper bounds),"
+        console.print(f"{line} {ram}", highlight=False)
+    for line in file.reasons.lines(file.objective) if file.reasons else ():
+        console.print(line, highlight=False, markup=False)
 
 
 def _mean_w(found: "Split") -> float:

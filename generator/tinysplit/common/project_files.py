@@ -11,9 +11,12 @@ PICTURE_NAME = "wiring.svg"
 LIST_NAME = "tinysplit.sha256"  # all generated files but itself
 
 MEASUREMENT_NAME = "measurement.json"
+TABLES_NAME = "measurement.txt"
 VALIDATION_NAME = "validation.json"
 REPORT_NAME = "report.html"
-RESULT_NAMES = frozenset({MEASUREMENT_NAME, VALIDATION_NAME, REPORT_NAME})  # which later commands leave in the folder
+RESULT_NAMES = frozenset(  # which later commands leave in the folder
+    {MEASUREMENT_NAME, TABLES_NAME, VALIDATION_NAME, REPORT_NAME}
+)
 
 SYSTEM_PLATFORM = "tinysplit_system"  # as its platform.json says
 SYSTEM_ENVIRONMENT = "system"  # PlatformIO environment that uses the system's compiler

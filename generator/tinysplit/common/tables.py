@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -18,13 +19,15 @@ NAME_WIDTH = 20  # so that a table fits 80 columns; names from exporters can hav
 SHORT_NAME_WIDTH = 14  # of "depthwise_conv": names may get as short as that before text is wrapped
 _GAP = 2  # columns of the console between two columns of a table
 _PLUS = " +"  # stays on the line of the word before it
+_JOINED = ";"  # between the names of layers that an exporter has fused: the first one is of the output
 _WORD = re.compile(r"\S+(?: \+(?=\s))?")
 
 
 class PlainTable(Table):
     """A table without borders: left-aligned columns of text, right-aligned columns of numbers.
 
-    On a narrow console text is wrapped between words, and the longest words lose their beginnings; numbers stay whole.
+    On a narrow console text is wrapped between words, and the longest words lose the beginning that they have in
+    common, then more of it; numbers stay whole.
     """
 
     def __init__(self, texts: Sequence[str], numbers: Sequence[str], last_texts: Sequence[str]) -> None:
@@ -78,7 +81,7 @@ class PlainTable(Table):
 
         if unwrapped_fits(options.max_width):
             return options.max_width
-        longest = max(each.least for each in widths(options.max_width))
+        longest = max((len(word) for column in self._all_cells if column.is_text for word in column.words), default=0)
         shortest = SHORT_NAME_WIDTH if longest > NAME_WIDTH else NAME_WIDTH
         unwrapped = _highest(range(shortest, options.max_width), unwrapped_fits)
         return unwrapped or _highest(range(2, NAME_WIDTH + 1), wrapped_fits) or 1
@@ -109,7 +112,17 @@ class _Column:
 
     def with_words_of(self, limit: int) -> "_Column":
         """Return the column with the ends of words that are longer than the limit."""
-        return replace(self, cells=[_short(cell, limit) for cell in self.cells]) if self.is_text else self
+        if not self.is_text or not any(len(word) > limit for word in self.words):
+            return self
+        prefix = common_beginning(self.words, limit)
+        return replace(self, cells=[_short(cell, prefix, limit) for cell in self.cells])
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The words of its texts."""
+        return [
+            word.removesuffix(_PLUS) for cell in self.cells if isinstance(cell, str) for word in _WORD.findall(cell)
+        ]
 
     def widths(self, console: Console, options: ConsoleOptions) -> _Widths:
         """Return its widths; numbers are never wrapped."""
@@ -146,18 +159,33 @@ def _highest(limits: range, fits: Callable[[int], bool]) -> int | None:
     return limits[count - 1] if count else None
 
 
-def _short(cell: RenderableType, limit: int) -> RenderableType:
+def common_beginning(words: Sequence[str], limit: int) -> str:
+    """Return what words longer than the limit, and those with a / in them, begin with, up to a / . : or else _ or -."""
+    named = [word for word in words if len(word) > limit or "/" in word]
+    if len(set(named)) <= 1:
+        return ""
+    first, last = min(named), max(named)
+    length = next((index for index, pair in enumerate(zip(first, last, strict=False)) if len(set(pair)) > 1), None)
+    prefix = first[:length]
+    end = max(prefix.rfind(separator) for separator in "/.:") + 1
+    return prefix[: end or max(prefix.rfind(separator) for separator in "_-") + 1]
+
+
+def _short(cell: RenderableType, prefix: str, limit: int) -> RenderableType:
     if not isinstance(cell, str):
         return cell
-    return _WORD.sub(lambda word: _short_word(word[0], limit), cell)
+    return _WORD.sub(lambda word: _short_word(word[0], prefix, limit), cell)
 
 
-def _short_word(word: str, limit: int) -> str:
+def _short_word(word: str, prefix: str, limit: int) -> str:
     name, plus, _ = word.partition(_PLUS)
-    return shortened(name, max(1, limit - len(plus))) + plus
+    name, others, _ = name.partition(_JOINED) if len(name) > limit else (name, "", "")
+    rest = name.removeprefix(prefix)
+    without = name if len(rest) + 1 >= len(name) else f"…{rest}"
+    return shortened(f"{without}…" if others else without, max(1, limit - len(plus))) + plus
 
 
-def shortened(name: str, width: int = NAME_WIDTH) -> str:
+def shortened(name: str, width: int) -> str:
     """Return the end of a layer's name, which distinguishes layers in what exporters write."""
     return name if len(name) <= width else "…" + name[len(name) + 1 - width :]
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.common.tables import plain_table, shortened
+from tinysplit.common.tables import plain_table
 from tinysplit.common.units import KB
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Layer, Shape
@@ -71,9 +71,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     for layer in analysis.layers:
         sizes = (layer.macc, layer.quantized_weights_bytes, layer.quantized_activations_bytes)
         kind = f"{layer.kind} + {layer.activation}" if layer.activation else layer.kind
-        table.add_row(
-            str(layer.number), shortened(layer.name), kind, str(layer.out_shape), *(f"{size:,}" for size in sizes)
-        )
+        table.add_row(str(layer.number), layer.name, kind, str(layer.out_shape), *(f"{size:,}" for size in sizes))
     console.print(table, "", _totals_table(analysis.totals, analysis.quantized), sep="\n")
 
 

@@ -1,7 +1,6 @@
 """Prints a generated folder: layers and memory of each board, the kernel of each layer, and the wiring."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -9,38 +8,25 @@ from rich.table import Table
 from tinysplit.boards.board import CodeMemory
 from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.common.tables import plain_table
-from tinysplit.common.units import MS, PERCENT
+from tinysplit.common.texts.spans import spans_text
+from tinysplit.common.units import KB, MS, PERCENT
 from tinysplit.project.energy import board_energy_j
 from tinysplit.project.manifest import Pipeline, Project, ProjectBoard, ProjectCut, ProjectDecryption, ProjectLink
+from tinysplit.project.network_numbers import layer_number
 from tinysplit.project.standalone import StandaloneEstimate
-from tinysplit.split.evaluate.sub_models import sub_models
 from tinysplit.split.report.figures import current_text, energy_text, latency_text, period_text
-from tinysplit.split.report.split import layer_numbers
 
 
-def print_project(project: Project, out: Path, console: Console) -> None:
-    """Print layers, weights, arena and buffers of every board, the kernel of every layer, and the connections."""
-    console.print(f"in {out}:", highlight=False, markup=False, soft_wrap=True)
-    runs = [run for each in project.pipelines for run in sub_models([layer.board for layer in each.layers])]
-    table = plain_table("project", "layers", numbers=("weights bytes", "arena and buffers bytes"))
+def print_project(project: Project, console: Console) -> None:
+    """Print a line for each board, the wires, and the figures."""
+    numbers = ("flash KB", "RAM KB", "weights KB", "arena KB")
+    table = plain_table("project", "layers", numbers=numbers)
     for board in project.boards:
-        layers = [layer_numbers(run) for run in runs if run.device == board.number]
-        table.add_row(board.directory, ", ".join(layers), str(board.weights_bytes), str(board.arena_bytes))
-    console.print(table, "", sep="\n")
-    for board in project.boards:
-        flash_bytes, ram_bytes = board.predicted_flash_bytes, board.predicted_ram_bytes
-        line = f"{board.title}: program of {flash_bytes} bytes of flash and {ram_bytes} of static RAM (predicted)"
-        console.print(line, highlight=False, soft_wrap=True)
-        if board.code_memory_reason:
-            line = f"{board.title}: code of its layers in {code_memory_text(board)}"
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        own = spans_text(sorted({layer_number(layer) for layer in project.layers if layer.board == board.number}))
+        sizes = (board.predicted_flash_bytes, board.predicted_ram_bytes, board.weights_bytes, board.arena_bytes)
+        table.add_row(board.directory, own, *("-" if size is None else f"{size / KB:.1f}" for size in sizes))
+    console.print(table)
     print_decryption(project, console)
-    for name, pipeline in _different(project).items():
-        if len(project.copies) > 1:
-            console.print(f"the network on each {name}:", highlight=False)
-        console.print(_layers(pipeline), "", sep="\n")
-        _print_reasons(pipeline, console)
-    print_hand_offs(project, console)
     for link in project.links:
         console.print(f"{wiring_text(link)}; {link.baud} baud", highlight=False, soft_wrap=True)
     console.print(f"host ports: {project.host_baud} baud", highlight=False)
@@ -48,6 +34,20 @@ def print_project(project: Project, out: Path, console: Console) -> None:
         console.print(line, highlight=False, soft_wrap=True)
     if project.host_protocol is HostProtocol.MLPERF:
         console.print(mlperf_text(project), highlight=False, soft_wrap=True)
+
+
+def explain_project(project: Project, console: Console) -> None:
+    """Print why each layer has its kernel, where code and weights are, and how each cut crosses."""
+    for board in project.boards:
+        if board.code_memory_reason:
+            line = f"{board.title}: code of its layers in {code_memory_text(board)}"
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for name, pipeline in _different(project).items():
+        if len(project.copies) > 1:
+            console.print(f"the network on each {name}:", highlight=False)
+        console.print(_layers(pipeline), "", sep="\n")
+        _print_reasons(pipeline, console)
+    print_hand_offs(project, console)
 
 
 def figure_lines(project: Project) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from json import dumps
 
 from tinysplit.common.output_file import version_mark
-from tinysplit.common.tables import shortened
+from tinysplit.common.tables import NAME_WIDTH, shortened
 from tinysplit.network.graph import Graph
 from tinysplit.project.manifest import NETWORK_INPUT_NUMBER, Project, ProjectCut
 from tinysplit.project.network_numbers import cut_number, layer_number
@@ -44,7 +44,7 @@ class _SplitDrawing:
 
     def _nodes(self, board: int) -> Iterator[str]:
         for number in sorted(number for number, device in self.places if device == board):
-            name = f"{number} {shortened(self.graph.layers[number - 1].name)}" if number else "input"
+            name = f"{number} {shortened(self.graph.layers[number - 1].name, NAME_WIDTH)}" if number else "input"
             label = _quoted("\n".join((name, self._detail(number, board))))
             yield f"{_node(number, board)} [label={label}];"
         relayed = {cut_number(cut) for cut in self.copy.cuts if cut.from_board == board}

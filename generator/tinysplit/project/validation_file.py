@@ -14,7 +14,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import Count, Figure, FileModel, Number, read_json, validate
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.project_files import VALIDATION_NAME
-from tinysplit.common.tables import counted, plain_table, shortened
+from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import PERCENT
 from tinysplit.project.manifest import Project
 from tinysplit.quantize.accuracy import Accuracy, before_what
@@ -118,7 +118,7 @@ def print_validation(validation: Validation, console: Console) -> None:
         sqnr = "exact" if layer.is_exact else _text(layer.sqnr_db)
         channel = "-" if layer.worst_channel is None else str(layer.worst_channel)
         cells = (sqnr, own_sqnr, channel, _text(layer.worst_channel_sqnr_db))
-        table.add_row(str(layer.number), shortened(layer.name), layer.kind, *cells)
+        table.add_row(str(layer.number), layer.name, layer.kind, *cells)
     console.print(table)
     for line in validation_lines(validation):
         console.print(line, highlight=False, markup=False, soft_wrap=True)

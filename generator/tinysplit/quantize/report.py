@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tinysplit.common.choices import LONG_BITS
 from tinysplit.common.progress import steps
-from tinysplit.common.tables import plain_table, shortened
+from tinysplit.common.tables import plain_table
 from tinysplit.common.units import MS
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Shape
@@ -124,7 +124,7 @@ def _formats(quantized: QuantizedGraph) -> Table:
     for number, layer in enumerate(quantized.layers, 1):
         inputs = ", ".join(str(values) for values in layer.formats.inputs)
         y = layer.formats.y
-        table.add_row(str(number), shortened(layer.layer.name), layer.layer.kind, inputs, str(y), str(y.bits))
+        table.add_row(str(number), layer.layer.name, layer.layer.kind, inputs, str(y), str(y.bits))
     return table
 
 
@@ -137,7 +137,7 @@ def _weights(quantized: QuantizedGraph) -> Table:
         limit = 1 << (formats.weight_bits - 1)
         factors = (formats.weight_scales * limit, formats.requantization.corrections)
         cells = (str(formats.weight_bits), f"{weights_sqnr_db(layer):.1f}", *(_range(numbers) for numbers in factors))
-        table.add_row(str(number), shortened(layer.layer.name), *cells)
+        table.add_row(str(number), layer.layer.name, *cells)
     return table
 
 
@@ -162,8 +162,8 @@ def _tensor_cells(graph: Graph, tensor: TensorName) -> tuple[str, str, str]:
     """Return number and name of the layer of a tensor, and what it is there; numbers are blank for the input."""
     for number, layer in enumerate(graph.layers, 1):
         if layer.output == tensor.name:
-            return str(number), shortened(layer.name), "weights" if tensor.is_weights else "output"
-    return "", shortened(tensor.name), "input"
+            return str(number), layer.name, "weights" if tensor.is_weights else "output"
+    return "", tensor.name, "input"
 
 
 def _accuracy(accuracy: Accuracy) -> Iterator[str]:

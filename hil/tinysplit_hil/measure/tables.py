@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from tinysplit.common.tables import shortened
-from tinysplit.common.texts.quoting import printable
+from tinysplit.common.tables import PlainTable, plain_table
 from tinysplit.common.units import MS
 from tinysplit.project.manifest import ProjectCut, ProjectLayer
 from tinysplit.settings.fixed_point import BITS
@@ -18,7 +15,6 @@ from tinysplit_hil.measure.stream import Stream
 from tinysplit_hil.measure.timeline.layer_parts import PartTimes
 from tinysplit_hil.measure.timeline.report import print_timeline_report
 
-_NAME_WIDTH = 11  # of a layer: these tables fit 80 columns
 TIMES = ("est. ms", "meas. ms", "diff.")
 
 # Santamaria 2021, Table 5: Tiny-CNN in float32 on two STM32G071RB; L, T, I in seconds.
@@ -30,6 +26,7 @@ PUBLISHED_ROWS = (
 )
 LARGE_L2R = 0.5
 LARGE_SHARE = 0.9
+MOST_FAILURES = 10  # that are printed; the files have all
 SHORT_BITS = 8
 
 NOT_COMPARED = "-"
@@ -38,39 +35,48 @@ PUBLISHED_NOTE = "Santamaria 2021: float32, X-CUBE-AI 7.1, real boards; Model co
 
 
 def print_measurement(report: MeasureReport, console: Console) -> None:
-    """Print all tables, each with the rig in its caption and at most 100 columns wide."""
-    console.print(_layer_table(report), "")
+    """Print all tables: a row for each layer, cut, part and board; `summary` prints what fits a screen."""
+    project = report.project
+    console.print(f"Measured on {report.measurement.rig.note}.", "", highlight=False, sep="\n")
+    _print(f"Computation: L of {project.model.name} by layer and board", _layer_table(report), console)
     if report.parts:
-        console.print(_part_table(report), "")
-    if report.project.cuts:
-        console.print(_cut_table(report), "")
+        _print("What each board does for each layer, in ms; one inference", _part_table(report), console)
+    if project.cuts:
+        note = f"\n{STREAMED_NOTE}" if project.has_streamed_cuts else ""
+        _print(f"Communication: T by cut{note}", _cut_table(report), console)
     if report.timeline:
         print_timeline_report(report.timeline, console)
         console.print()
     if report.failures:
-        console.print(_failure_table(report), "")
-    _print_outputs(report, console)
-    console.print(_statistics_table(report), "")
-    console.print(_latency_table(report))
+        print_failures(report, console)
+    print_outputs(report, console)
+    console.print()
+    _print("Over all samples, in ms; I from START to DONE", _statistics_table(report), console)
+    published = f"\n{PUBLISHED_NOTE}" if _is_published_case(report) else ""
+    _print(f"Latency of one inference{_of_slowest(report)}{published}", _latency_table(report), console)
     if report.stream:
-        console.print("", _period_table(report, report.stream))
-        _print_limit(report.stream, console)
+        copies = f", on {len(project.copies)} copies of the network" if len(project.copies) > 1 else ""
+        how = f"{len(report.stream.samples)} inferences in a stream{copies}, {project.input_source.text}"
+        _print(f"Period of {how}", _period_table(report, report.stream), console)
+        print_limit(report.stream, console)
     for number, stack in report.stacks.items():
-        line = (
-            f"{report.project.board(number).title}: {stack.used_bytes} of {stack.stack_bytes} bytes of the stack used"
-        )
+        line = f"{project.board(number).title}: {stack.used_bytes} of {stack.stack_bytes} bytes of the stack used"
         console.print(line, highlight=False)
-    if report.project.estimated_alone:
+    if project.estimated_alone:
         console.print()
         print_energy(report.energies, console)
 
 
-def _layer_table(report: MeasureReport) -> Table:
+def _print(title: str, table: PlainTable, console: Console) -> None:
+    console.print(title, style="bold", highlight=False)
+    console.print(table, "")
+
+
+def _layer_table(report: MeasureReport) -> PlainTable:
     """Return a table with a row per layer and per board."""
     project = report.project
     measured = report.measurement.layers
-    table = _table(report, f"Computation: L of {project.model.name} by layer and board")
-    _columns(table, "#", "layer", "kind", "board", "cycles", "c/MACC", *TIMES, labels=("layer", "kind"))
+    table = plain_table("#", "layer", "kind", numbers=("board", "cycles", "c/MACC", *TIMES))
     for time in measured:
         layer = time.layer
         table.add_row(
@@ -81,7 +87,6 @@ def _layer_table(report: MeasureReport) -> Table:
             *_cycles(time.cycles.mean, layer.macc),
             *_times(layer.estimated_s, time.seconds.mean),
         )
-    table.add_section()
     for board in project.boards:
         own = [time for time in measured if time.layer.board == board.number]
         table.add_row(
@@ -99,18 +104,15 @@ def _tensor(cut: ProjectCut) -> str:
 
 def _layer_name(layer: ProjectLayer) -> str:
     """Return the name of a layer; of a part, its number in the whole network and what it is of its output."""
-    return f"{layer.part.layer}: {layer.part}" if layer.part else shortened(layer.name, _NAME_WIDTH)
+    return f"{layer.part.layer}: {layer.part}" if layer.part else layer.name
 
 
-def _part_table(report: MeasureReport) -> Table:
+def _part_table(report: MeasureReport) -> PlainTable:
     """Return a table with a row per layer of the whole network and board, and with the sums of each board."""
-    table = _table(report, "What each board does for each layer, in ms; one inference")
-    numbers = ("est.", "computing", "waiting", "transfers", "all")
-    _columns(table, "#", "layer", "board", "part", *numbers, labels=("layer",))
+    table = plain_table(*("#", "layer", "board", "part"), numbers=("est.", "computing", "waiting", "transfers", "all"))
     for row in report.parts:
-        name = shortened(row.name, _NAME_WIDTH)
+        name = row.name
         table.add_row(str(row.layer or ""), name, str(row.board), str(row.part or ""), *_part_times([row]))
-    table.add_section()
     for board in report.project.boards:
         rows = [row for row in report.parts if row.board == board.number]
         table.add_row("", "all", str(board.number), "", *_part_times(rows))
@@ -129,12 +131,9 @@ def _part_times(rows: Sequence[PartTimes]) -> Iterator[str]:
         yield f"{MS * sum(of_rows):.2f}"
 
 
-def _cut_table(report: MeasureReport) -> Table:
+def _cut_table(report: MeasureReport) -> PlainTable:
     """Return a table with a row per cut."""
-    table = _table(report, "Communication: T by cut")
-    if report.project.has_streamed_cuts:
-        table.caption = f"{STREAMED_NOTE}\n{table.caption}"
-    _columns(table, "cut", "after layer", "boards", "bytes", *TIMES, "min", "max", "retries", labels=("after layer",))
+    table = plain_table("cut", "after layer", "boards", numbers=("bytes", *TIMES, "min", "max", "retries"))
     for time in report.measurement.cuts:
         cut = time.cut
         table.add_row(
@@ -150,12 +149,13 @@ def _cut_table(report: MeasureReport) -> Table:
     return table
 
 
-def _print_outputs(report: MeasureReport, console: Console) -> None:
+def print_outputs(report: MeasureReport, console: Console) -> None:
+    """Print how many outputs are right, and the accuracy of the integers."""
     outputs = report.outputs
     good = outputs.samples - len(outputs.differing)
     style = "green" if outputs.bit_exact else "red"
     exact = (f"{good} of {outputs.samples} bit-exact", style)
-    console.print(Text.assemble(f"Outputs of the {_rig(report)}: ", exact, " with the integer reference"))
+    console.print(Text.assemble(f"Outputs of the {rig_title(report)}: ", exact, " with the integer reference"))
     for name, output in outputs.outputs.items():
         of_output = f", output {name}" if len(outputs.outputs) > 1 else ""
         share = "" if output.agreement is None else f"agreement with float {100 * output.agreement:.2f} %; "
@@ -165,30 +165,27 @@ def _print_outputs(report: MeasureReport, console: Console) -> None:
             f"Integer reference of {outputs.reference_samples}{of_output}: {top1}{share}l2r {output.l2r:.4f}",
             highlight=False,
             markup=False,
-            soft_wrap=True,
         )
     if (l2r := outputs.worst.l2r) > LARGE_L2R:
         hint = f"try {BITS} 16" if report.project.bits == SHORT_BITS else "check the calibration samples"
         console.print(f"warning: large quantization error (l2r {l2r:.2f}): {hint}", style="red")
-    console.print()
 
 
-def _latency_table(report: MeasureReport) -> Table:
+def _latency_table(report: MeasureReport) -> PlainTable:
     """Return L, T and I as in Santamaria 2021, Table 5, with its figures if network and boards are the same."""
-    table = _table(report, f"Latency of one inference{_of_slowest(report)}")
     latency = "I (s)" if report.project.overlaps else "I = L + T (s)"  # boards compute during T
-    _columns(table, "case", "L (s)", "T (s)", latency, labels=("case",))
+    table = plain_table("case", numbers=("L (s)", "T (s)", latency))
     if _is_published_case(report):
-        table.caption = f"{table.caption}\n{PUBLISHED_NOTE}"
         for case, *seconds in PUBLISHED_ROWS:
             table.add_row(case, *(f"{value:.2f}" for value in seconds), style="dim")
-        table.add_section()
     estimated, measured = report.estimated.values, report.measured.values
     table.add_row(f"tinysplit, {report.project.bits} bits, estimated", *(f"{value:.4f}" for value in estimated))
     table.add_row(
-        f"tinysplit, {report.project.bits} bits, {_rig(report)}", *(f"{value:.4f}" for value in measured), style="bold"
+        f"tinysplit, {report.project.bits} bits, {rig_title(report)}",
+        *(f"{value:.4f}" for value in measured),
+        style="bold",
     )
-    differences = [_difference(a, b) for a, b in zip(estimated, measured, strict=True)]
+    differences = [difference_text(a, b) for a, b in zip(estimated, measured, strict=True)]
     if report.project.has_streamed_cuts:
         differences[1] = NOT_COMPARED
     table.add_row("difference", *differences)
@@ -196,11 +193,9 @@ def _latency_table(report: MeasureReport) -> Table:
     return table
 
 
-def _statistics_table(report: MeasureReport) -> Table:
+def _statistics_table(report: MeasureReport) -> PlainTable:
     """Return median, interval and percentiles of L, T, I and the period; those of layers are in the files."""
-    table = _table(report, "Over all samples, in ms; I from START to DONE")
-    table.caption = None
-    _columns(table, "", "n", "median", "95 % interval", "5 %", "95 %", "min", "max", labels=("",))
+    table = plain_table("", numbers=("n", "median", "95 % interval", "5 %", "95 %", "min", "max"))
     for time in report.times:
         seconds = time.seconds
         if time.number == 0:
@@ -219,40 +214,34 @@ def _of_slowest(report: MeasureReport) -> str:
     return f" on the slowest copy (board {', '.join(map(str, report.project.slowest.boards))})"
 
 
-def _failure_table(report: MeasureReport) -> Table:
-    """Return a table of the samples without output."""
+def print_failures(report: MeasureReport, console: Console) -> None:
+    """Print the first samples without output, each with its reason."""
     rest = f"; {report.not_run} after them were not run" if report.not_run else ""
-    table = _table(report, f"Failed samples: {len(report.failures)}{rest}")
-    table.add_column("sample", justify="right")
-    table.add_column("reason", overflow="fold")
-    for failure in report.failures:
-        table.add_row(str(failure.sample + 1), Text(printable(failure.reason)))
-    return table
+    console.print(f"Failed samples: {len(report.failures)}{rest}", style="bold red", highlight=False)
+    for failure in report.failures[:MOST_FAILURES]:
+        console.print(f"{failure.sample + 1}: {failure.reason}", highlight=False, soft_wrap=True)
 
 
-def _period_table(report: MeasureReport, stream: Stream) -> Table:
+def _period_table(report: MeasureReport, stream: Stream) -> PlainTable:
     """Return the period of the stream beside the estimated one and that of the best single board."""
     project = report.project
-    copies = f", on {len(project.copies)} copies of the network" if len(project.copies) > 1 else ""
-    how = f"{len(stream.samples)} inferences in a stream{copies}, {project.input_source.text}"
-    table = _table(report, f"Period of {how}")
-    _columns(table, "case", "period (ms)", "inferences/s", labels=("case",))
+    table = plain_table("case", numbers=("period (ms)", "inferences/s"))
 
-    def add(case: str, period_s: float, style: str = "") -> None:
+    def add(case: str, period_s: float, style: str | None = None) -> None:
         table.add_row(case, f"{MS * period_s:.3f}", f"{1 / period_s:.2f}", style=style)
 
     add("estimated", project.estimated_period_s)
     if stream.period_s is None:
         table.add_row("measured: too few outputs between failures", "", "", style="bold red")
     else:
-        add(f"measured, {_rig(report)}", stream.period_s, "bold")
-        table.add_row("difference", _difference(project.estimated_period_s, stream.period_s), "")
+        add(f"measured, {rig_title(report)}", stream.period_s, "bold")
+        table.add_row("difference", difference_text(project.estimated_period_s, stream.period_s), "")
     if project.one_board_period_s is not None:
         add("best single board, estimated", project.one_board_period_s)
     return table
 
 
-def _print_limit(stream: Stream, console: Console) -> None:
+def print_limit(stream: Stream, console: Console) -> None:
     """Print that the host's port is too slow for the boards."""
     if stream.host_port_share is not None and stream.host_port_share > LARGE_SHARE:
         percent = 100 * stream.host_port_share
@@ -268,30 +257,9 @@ def _is_published_case(report: MeasureReport) -> bool:
     return boards == PUBLISHED_BOARDS and sum(layer.macc for layer in report.project.layers) == PUBLISHED_MACC
 
 
-def _rig(report: MeasureReport) -> str:
+def rig_title(report: MeasureReport) -> str:
+    """Return the kind of the boards."""
     return f"{report.measurement.rig.kind} boards"
-
-
-def _table(report: MeasureReport, title: str) -> Table:
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        caption=f"Measured on {report.measurement.rig.note}.",
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-
-
-def _columns(table: Table, *columns: str, labels: Sequence[str] = ()) -> None:
-    """Add right-aligned columns of numbers, and `labels`, the only columns that shrink in a narrow terminal."""
-    for name in columns:
-        if name in labels:
-            table.add_column(name, overflow="ellipsis")
-        else:
-            table.add_column(name, justify="right", no_wrap=True)
 
 
 def _cycles(cycles: float, macc: int) -> tuple[str, str]:
@@ -299,11 +267,11 @@ def _cycles(cycles: float, macc: int) -> tuple[str, str]:
 
 
 def _times(estimated_s: float, measured_s: float, *, is_comparable: bool = True) -> tuple[str, str, str]:
-    difference = _difference(estimated_s, measured_s) if is_comparable else NOT_COMPARED
+    difference = difference_text(estimated_s, measured_s) if is_comparable else NOT_COMPARED
     return f"{MS * estimated_s:.2f}", f"{MS * measured_s:.2f}", difference
 
 
-def _difference(estimated: float, measured: float) -> str:
+def difference_text(estimated: float, measured: float) -> str:
     """Return by how many percent `measured` exceeds `estimated`."""
     return f"{100 * (measured / estimated - 1):+.1f} %" if estimated else ""
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from tinysplit.common.tables import shortened
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure.measure import Measurement
 from tinysplit_hil.measure.statistics import TimeStatistics
@@ -26,7 +25,7 @@ class What(StrEnum):
 def title_of(what: What, number: int, name: str, boards: str) -> str:
     """Return what a time is of, in words; the arguments are fields of `MeasuredTime`."""
     if what is What.LAYER:
-        return f"layer {number} {shortened(name)} (board {boards})"
+        return f"layer {number} {name} (board {boards})"
     return f"cut {number} ({boards})" if what is What.CUT else what.value
 
 

@@ -26,12 +26,17 @@ class ResultFiles:
     svg: Path | None = None
     trace: Path | None = None
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them."""
+        return tuple(path for path in (self.json, self.csv, self.junit, self.svg, self.trace) if path)
+
     def check(self, *others: Path | None, force: bool = False) -> None:
         """Raise UsageError for one name twice, and what `check_output_file` does, before anything is measured.
 
         `others` are further files that are written.
         """
-        paths = [path for path in (self.json, self.csv, self.junit, self.svg, self.trace, *others) if path]
+        paths = [*self.paths, *(path for path in others if path)]
         for path in paths:
             if paths.count(path) > 1:
                 raise UsageError(f"{path} is to be two files: give each a name of its own")

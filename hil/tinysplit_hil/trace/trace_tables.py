@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from tinysplit.common.tables import counted, plain_table, shortened
+from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MS
 from tinysplit_hil.trace.times import TracedTime, TraceReport
 
@@ -16,7 +16,7 @@ def print_trace(report: TraceReport, console: Console) -> None:
     for time in report.layers:
         layer = time.layer
         cycles = "" if time.mean_s is None else f"{time.mean_s * cores[layer.board]:.0f}"
-        row = (str(layer.number), shortened(layer.name), layer.kind, str(layer.board), cycles)
+        row = (str(layer.number), layer.name, layer.kind, str(layer.board), cycles)
         table.add_row(*row, *_times(layer.estimated_s, time))
     console.print(table)
     if project.cuts:

@@ -17,6 +17,7 @@ _OF_ONE_RUN = {
     "as_json",
     "assign",
     "csv",
+    "explain",
     "fail_fast",
     "force",
     "ideal_memory",

@@ -6,9 +6,10 @@ from math import inf, isfinite
 from operator import itemgetter
 
 from pydantic import NonNegativeFloat
+from rich.table import Table
 
 from tinysplit.common.file_schema import FileModel
-from tinysplit.common.tables import counted
+from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.texts.spans import span_text
 from tinysplit.network.distribution import SliceAxis
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -40,10 +41,15 @@ class Reasons(FileModel):
     by_cut: tuple[NonNegativeFloat | None, ...]
     faster: tuple[NamedValue, ...]
 
+    def table(self, objective: Objective) -> Table:
+        """Return a table of the best of each kind."""
+        table = plain_table("best of each kind", numbers=(objective.unit,))
+        for kind, value in self.best_of_each_kind.items():
+            table.add_row(kind, objective.number(value))
+        return table
+
     def lines(self, objective: Objective) -> Iterator[str]:
-        """Yield what is printed."""
-        best = ", ".join(f"{kind} {objective.text(value)}" for kind, value in self.best_of_each_kind.items())
-        yield f"best of each kind: {best}"
+        """Yield the next placements, those of whole layers by their cut, and what would be faster."""
         for each in self.following:
             yield f"next: {objective.text(each.value)}, {each.name}"
         feasible = [(number, value) for number, value in enumerate(self.by_cut, 1) if value is not None]

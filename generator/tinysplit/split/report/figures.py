@@ -54,7 +54,7 @@ def battery_text(power_w: float, capacity_mah: float) -> str:
 
 
 def throughput_lines(split: Split) -> Iterator[str]:
-    """Yield the period with what sets it, and energy with power."""
+    """Yield the period with what sets it, and energy."""
     yield period_text(split.period_s, split.problem.period_definition, split.problem.handoff_parts.input_source)
     if split.timing:
         yield _bottleneck(split.timing.bottleneck, split)
@@ -62,7 +62,11 @@ def throughput_lines(split: Split) -> Iterator[str]:
         yield no_energy_model(unknown[0])
         return
     yield energy_text(split.energy_j, split.problem.frame_period_s)
-    if split.power:
+
+
+def power_lines(split: Split) -> Iterator[str]:
+    """Yield mean power, and the time in stop mode."""
+    if split.power and not split.without_currents:
         yield split.power.text
     if split.timing and any(each.stop_s for each in split.timing.activities_in_stream):
         shares = (f"{PERCENT * share:.1f} % (board {device + 1})" for device, share in split.timing.stopped_shares)
@@ -73,6 +77,7 @@ def figure_lines(split: Split) -> Iterator[str]:
     """Yield all figures of a placement."""
     yield f"{latency_text(split.l_s, split.t_s, split.i_s)} (estimated{with_host(split)})"
     yield from throughput_lines(split)
+    yield from power_lines(split)
 
 
 def with_host(split: Split) -> str:

@@ -1,7 +1,8 @@
 """Tables of a split: layers and memory by board, cuts, latency, period, energy, and the optimality gap."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress_bar import ProgressBar
@@ -9,70 +10,143 @@ from rich.table import Table
 
 from tinysplit.boards.board import board_title
 from tinysplit.common.choices import InputSource
-from tinysplit.common.tables import counted, plain_table, shortened
-from tinysplit.common.texts.spans import span_text
-from tinysplit.common.units import MS
+from tinysplit.common.tables import counted, plain_table
+from tinysplit.common.texts.spans import span_text, spans_text
+from tinysplit.common.units import KB, MS
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.sub_models import SubModel
-from tinysplit.split.problem import Period
-from tinysplit.split.report.figures import latency_text, throughput_lines, with_host
+from tinysplit.split.explain.reasons import placement_text
+from tinysplit.split.problem import Objective, Period
+from tinysplit.split.report.figures import latency_text, power_lines, throughput_lines, with_host
 from tinysplit.split.solution import GIVEN, Split
 from tinysplit.timing.program import Kind
 from tinysplit.timing.topology import Cut, pair_of
 
 SMALL_GAP = 0.001
+MOST_BOARDS = 10  # rows of a screen
 BAR_WIDTH = 5  # so that the table fits into 80 columns, also with the megabytes of an H7
 
 
-def print_split(split: Split, console: Console) -> None:
-    """Print the boards with their layers and memory, the cuts, the figures, and the optimality gap.
+class Use(NamedTuple):
+    """Bytes of a board's flash and RAM that its program takes, and those that there are."""
+
+    flash_bytes: int
+    flash_size_bytes: int
+    ram_bytes: int
+    ram_size_bytes: int
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """Both memories as they stand in a table."""
+        flash = f"{self.flash_bytes / KB:.1f} of {self.flash_size_bytes / KB:.0f}"
+        return flash, f"{self.ram_bytes / KB:.1f} of {self.ram_size_bytes / KB:.0f}"
+
+
+def print_split(split: Split, uses: Mapping[int, Use], console: Console) -> None:
+    """Print the objective and what limits it, layers, time and memory of each board, and the figures: one screen.
+
+    `uses` has the memory of the programs by number of the board; without it, what the layers need at most is printed.
+    """
+    objective = split.problem.objective
+    answer = f"{objective.noun} {objective.text(split.value)} (estimated): {placement_text(split.placement)}"
+    console.print(answer, highlight=False, style="bold")
+    if limit := limit_of_latency(split):
+        console.print(limit, highlight=False)
+    console.print(_answer_table(split, uses))
+    if unused := len(split.problem.devices) - len(
+        {device for assignment in split.assignments for device in assignment}
+    ):
+        console.print(f"{counted(unused, 'board')} without layers", highlight=False)
+    for line in (latency_line(split), *throughput_lines(split), proof_text(split)):
+        console.print(line, highlight=False, markup=False)
+
+
+def limit_of_latency(split: Split) -> str:
+    """Return what takes most of the latency: computing, or transfers and waiting; empty of another objective."""
+    if split.problem.objective is not Objective.LATENCY or not split.i_s:
+        return ""
+    used = sorted({device for assignment in split.assignments for device in assignment})
+    if split.copies:
+        used = [split.assignment[0]]
+    busiest = max(used, key=split.l_s_on)
+    computing_s = split.l_s_on(busiest) if split.distributions else split.l_s
+    title = board_title(busiest + 1, split.problem.devices[busiest].name)
+    if computing_s >= split.i_s / 2:
+        return f"limited by computing: {title} computes for {split.l_s_on(busiest) * MS:.2f} ms"
+    return f"limited by the links: all boards wait for {(split.i_s - computing_s) * MS:.2f} ms"
+
+
+def proof_text(split: Split) -> str:
+    """Return how good the split is known to be."""
+    if split.solver == GIVEN:
+        return "given, not searched for"
+    if split.proved:
+        return "proved optimal"
+    if not split.lower_bound:
+        return "not proved optimal: no lower bound is known"
+    return f"not proved optimal: {_bound(split)}, gap {_gap(split.gap)}"
+
+
+def _answer_table(split: Split, uses: Mapping[int, Use]) -> Table:
+    table = plain_table("board", "layers", numbers=("L ms", "flash KB", "RAM KB"))
+    used = [index for index in range(len(split.problem.devices)) if _layers_on(split, index)]
+    for index in used[:MOST_BOARDS]:
+        limits, found = split.problem.devices[index], split.figures
+        most = Use(found.flash_bytes[index], limits.flash_bytes, found.ram_bytes[index], limits.ram_bytes)
+        memories = uses.get(index + 1, most).cells
+        table.add_row(
+            f"{index + 1} {limits.name}", _layers_on(split, index), f"{split.l_s_on(index) * MS:.2f}", *memories
+        )
+    more = len(used) - MOST_BOARDS
+    if more > 0:
+        table.add_row(f"and {counted(more, 'board')} more")
+    return table
+
+
+def _layers_on(split: Split, device: int) -> str:
+    """Return the layers of which a device computes at least a part, from 1."""
+    if split.distributions is None:
+        return ", ".join(map(layer_numbers, split.runs_on(device)))
+    layers = enumerate(split.distributions.layers, 1)
+    return spans_text([number for number, each in layers if device in each.owners])
+
+
+def print_details(split: Split, console: Console) -> None:
+    """Print parts of layers, what the search counts of memories, cuts, waits, power, and how the search ended.
 
     Before them comes what the solver reports.
     """
     for each in split.report.printed:
         console.print(each, highlight=False)
     if split.distributions:
-        print_slices(split, console)
-        return
+        console.print(_parts(split.distributions, split))
     console.print(_boards(split))
-    if unused := sum(not split.runs_on(device) for device in range(len(split.problem.devices))):
-        console.print(f"{counted(unused, 'board')} without layers", highlight=False)
     if split.copies:
         source = split.problem.handoff_parts.input_source
         dealt = "the host deals the inputs to them" if source is InputSource.HOST else "each has inputs of its own"
         console.print(f"copies of the whole network: {dealt}", highlight=False)
-    if split.cuts:
+    if split.cuts and not split.distributions:
         console.print(_cuts(split))
-    copy = "the slowest copy, " if split.copies else ""
-    latency = latency_text(split.l_s, split.t_s, split.i_s)
-    console.print(f"{latency} ({copy}estimated{with_host(split)})", highlight=False)
-    for line in (*_blocking(split), *throughput_lines(split), _proof(split)):
+    for line in (*_blocking(split), *power_lines(split), _proof(split)):
         console.print(line, highlight=False, markup=False)
+
+
+def latency_line(split: Split) -> str:
+    """Return L, T and I, and which links a network needs whose layers are divided."""
+    if not split.distributions:
+        copy = "the slowest copy, " if split.copies else ""
+        return f"{latency_text(split.l_s, split.t_s, split.i_s)} ({copy}estimated{with_host(split)})"
+    where = " over all boards, which work side by side" if len(set(split.assignment)) > 1 else ""
+    latency = f"L {split.l_s * MS:.2f} ms and T {split.t_s * MS:.2f} ms{where}: I {split.i_s * MS:.2f} ms"
+    pairs = sorted({pair_of(hop.sender, hop.receiver) for hop in transfers(split.problem, split.assignment)})
+    wires = ", ".join(f"{first + 1}-{second + 1}" for first, second in pairs)
+    return f"{latency} (estimated{with_host(split)}){f'; boards to wire: {wires}' if wires else ''}"
 
 
 def layer_numbers(run: SubModel) -> str:
     """Return the layers of a sub-model, numbered from 1: "3", "4-7"."""
     return span_text(run.first + 1, run.last + 1)
-
-
-def print_slices(split: Split, console: Console) -> None:
-    """Print what each board computes of each layer, its memory, and the figures."""
-    how = split.distributions
-    if how is None:
-        return
-    console.print(_parts(how, split))
-    console.print(_memory(split))
-    if unused := len(split.problem.devices) - len(set(split.assignment)):
-        console.print(f"{counted(unused, 'board')} without layers", highlight=False)
-    where = " over all boards, which work side by side" if len(set(split.assignment)) > 1 else ""
-    latency = f"L {split.l_s * MS:.2f} ms and T {split.t_s * MS:.2f} ms{where}: I {split.i_s * MS:.2f} ms"
-    console.print(f"{latency} (estimated{with_host(split)})", highlight=False)
-    if pairs := {pair_of(hop.sender, hop.receiver) for hop in transfers(split.problem, split.assignment)}:
-        wires = ", ".join(f"{first + 1}-{second + 1}" for first, second in sorted(pairs))
-        console.print(f"boards to wire: {wires}", highlight=False)
-    for line in (*throughput_lines(split), _proof(split)):
-        console.print(line, highlight=False, markup=False)
 
 
 def _bound_of_options(split: Split) -> str:
@@ -105,40 +179,24 @@ def _numbers(part: range) -> str:
     return span_text(part.start + 1, part.stop) if part else ""
 
 
-def _memory(split: Split) -> Table:
-    table = plain_table("board", "flash", "", "arena", "", numbers=("L ms",))
-    for index, limits in enumerate(split.problem.devices):
-        if index not in split.assignment:
-            continue
-        table.add_row(
-            f"{index + 1} {limits.name}",
-            *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
-            *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
-            f"{split.l_s_on(index) * MS:.2f}",
-        )
-    return table
-
-
 def _boards(split: Split) -> Table:
     table = plain_table("board", "layers", "flash", "", "arena", "", numbers=("L ms",))
     for index, limits in enumerate(split.problem.devices):
-        runs = split.runs_on(index)
-        if not runs:
-            continue
-        table.add_row(
-            f"{index + 1} {limits.name}",
-            ", ".join(map(layer_numbers, runs)),
-            *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
-            *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
-            f"{split.l_s_on(index) * MS:.2f}",
-        )
+        if layers := _layers_on(split, index):
+            table.add_row(
+                f"{index + 1} {limits.name}",
+                layers,
+                *_bar(split.figures.flash_bytes[index], limits.flash_bytes),
+                *_bar(split.figures.ram_bytes[index], limits.ram_bytes),
+                f"{split.l_s_on(index) * MS:.2f}",
+            )
     return table
 
 
 def _cuts(split: Split) -> Table:
     table = plain_table("cut after layer", "from", "to", numbers=("bytes", "T ms"))
     for cut in split.cuts:
-        layer = f"{cut.after_layer + 1} {shortened(split.problem.layers[cut.after_layer].name)}"
+        layer = f"{cut.after_layer + 1} {split.problem.layers[cut.after_layer].name}"
         table.add_row(
             layer, str(cut.sender + 1), _receiver(split, cut), str(cut.payload_bytes), f"{cut.seconds * MS:.2f}"
         )
