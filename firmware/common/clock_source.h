@@ -19,12 +19,14 @@ uint32_t clock_ahb_field(uint32_t divider);
 #define LSI_HZ 32000u /* nominal: 17 to 47 kHz on F4 */
 #endif
 
-/* The bits of RCC_CR have the same names in all families. HSE is in bypass mode: a clock feeds OSC_IN. HSEBYP is
- * writable while HSE is off.
+/* The bits of RCC_CR have the same names in all families. HSE is in bypass mode, as a clock feeds OSC_IN, unless
+ * there is a crystal (CLOCK_HSE_CRYSTAL). HSEBYP is writable while HSE is off.
  */
 static inline bool clock_start_source(void) {
   uint32_t ready = CLOCK_HSE_HZ ? RCC_CR_HSERDY : RCC_CR_HSIRDY;
+#ifndef CLOCK_HSE_CRYSTAL
   if (CLOCK_HSE_HZ) RCC->CR |= RCC_CR_HSEBYP;
+#endif
   RCC->CR |= CLOCK_HSE_HZ ? RCC_CR_HSEON : RCC_CR_HSION;
   return clock_wait(&RCC->CR, ready, ready);
 }

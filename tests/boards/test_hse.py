@@ -7,7 +7,8 @@ import pytest
 from rigs.hse_boards import HSE_HZ, with_osc_in
 from tinysplit.boards.board import ClockSource, ClockTree
 from tinysplit.boards.board_files import board_names
-from tinysplit.boards.catalog import boards_to_json, load_board, load_boards
+from tinysplit.boards.catalog import boards_to_json, load_board, load_boards, wake_us
+from tinysplit.codegen.platformio_ini import macros
 from tinysplit.common.errors import InputError, UsageError
 
 # Boards with a clock of 8 MHz at OSC_IN as delivered, by ST's user manuals.
@@ -39,14 +40,22 @@ PLL = {
 }
 
 
+CRYSTALS = {
+    "nucleo_g431rb": (24_000_000, 2000),
+    "nucleo_g474re": (24_000_000, 2000),
+}  # UM2505; Hz, microseconds to ready
+
+
 def values(clock: ClockTree) -> tuple[int, int, int]:
     return clock.pll_m, clock.pll_n, clock.pll_r
 
 
 def test_boards_with_a_clock_at_osc_in() -> None:
-    assert {board.name for board in load_boards() if board.hse_clock} == MCO_BOARDS
+    assert {board.name for board in load_boards() if board.hse_clock} == MCO_BOARDS | CRYSTALS.keys()
     by_name = {entry["name"]: entry["hse_hz"] for entry in boards_to_json(load_boards())}
-    assert by_name == {name: HSE_HZ if name in MCO_BOARDS else None for name in board_names()}
+    assert by_name == {
+        name: HSE_HZ if name in MCO_BOARDS else CRYSTALS.get(name, (None, 0))[0] for name in board_names()
+    }
 
 
 @pytest.mark.parametrize("name", PLL)
@@ -67,7 +76,18 @@ def test_a_split_does_not_depend_on_the_clock_source() -> None:
     assert board.with_clock(ClockSource.HSE).sha256 == board.sha256
 
 
-@pytest.mark.parametrize("name", sorted(PLL.keys() - MCO_BOARDS))
+@pytest.mark.parametrize("name", CRYSTALS)
+def test_a_crystal_feeds_the_pll_and_delays_the_end_of_stop_mode(name: str) -> None:
+    board = load_board(name)
+    fed = board.with_clock(ClockSource.HSE)
+    assert (fed.clock.oscillator_hz, fed.hse_crystal_us) == CRYSTALS[name]
+    assert values(fed.clock) == (6, 85, 2)  # as in Zephyr's nucleo_g474re.dts
+    assert wake_us(fed) == wake_us(board) + fed.hse_crystal_us
+    assert "CLOCK_HSE_CRYSTAL" in macros(fed)
+    assert "CLOCK_HSE_CRYSTAL" not in (*macros(board), *macros(with_osc_in(name).with_clock(ClockSource.HSE)))
+
+
+@pytest.mark.parametrize("name", sorted(PLL.keys() - MCO_BOARDS - CRYSTALS.keys()))
 def test_hse_without_a_clock_at_osc_in_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} has no clock for HSE at OSC_IN .*: use --clock hsi") as error:
         load_board(name).with_clock(ClockSource.HSE)

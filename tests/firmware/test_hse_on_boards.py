@@ -25,6 +25,7 @@ RESET_HZ = {
     "stm32g4": 16_000_000,
     "stm32h7": 64_000_000,
 }
+CRYSTAL = "nucleo_g474re"
 BOARDS = (
     *(
         "nucleo_g071rb",
@@ -35,6 +36,7 @@ BOARDS = (
         "nucleo_g431rb",
         "nucleo_h743zi",
     ),
+    CRYSTAL,
     *(pytest.param(name, marks=pytest.mark.nightly) for name in ("nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")),
 )
 OTHER_HZ = {"nucleo_c031c6": 48_000_000}  # without a PLL
@@ -45,7 +47,9 @@ WINDOW_MS = 20  # a sleeping board is ahead by up to a tick
 @pytest.fixture(scope="module", params=BOARDS)
 def fed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
     """Return a board whose PLL is fed by HSE, and its firmware."""
-    board = with_osc_in(request.param, OTHER_HZ.get(request.param, HSE_HZ)).with_clock(ClockSource.HSE)
+    hz = OTHER_HZ.get(request.param, HSE_HZ)
+    shipped = load_board(request.param) if request.param == CRYSTAL else with_osc_in(request.param, hz)
+    board = shipped.with_clock(ClockSource.HSE)
     links = board.link_uarts
     network = network_source((SubModel(1, 2),), 64, n_links=len(links))
     return board, build(tmp_path_factory.mktemp(board.name), board, links, network)

@@ -93,6 +93,19 @@ def test_hse_is_not_ready_without_a_clock_or_without_bypass_mode(family: str) ->
     assert write_cr(make(family, 8 * MHZ), HSEON) == HSEON, "no crystal"
 
 
+def test_a_crystal_is_ready_without_bypass_mode_after_its_time() -> None:
+    rcc = make("g4", 24 * MHZ)
+    rcc.crystal_us = 2000
+    assert write_cr(rcc, HSEON | HSEBYP) == HSEON | HSEBYP, "there is no clock"
+    write_cr(rcc, 0)
+    write_cr(rcc, 0)  # bypass mode ends while HSE is off
+    rcc.write(0, rcc.read(0, 0) | HSEON, LONG)
+    rcc.advance(LONG + 1999)
+    assert not rcc.read(0, 0) & HSERDY
+    rcc.advance(LONG + 2000)
+    assert rcc.read(0, 0) & HSERDY
+
+
 def test_bypass_mode_cannot_be_changed_while_hse_is_on(family: str) -> None:
     rcc = make(family, 8 * MHZ)
     assert write_cr(rcc, HSEON) == HSEON

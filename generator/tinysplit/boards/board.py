@@ -294,6 +294,7 @@ class Board:
     device: Device
     hsi_clock: ClockTree
     hse_clock: ClockTree | None  # None if OSC_IN has no clock on the board as delivered
+    hse_crystal_us: int  # until its crystal is ready, 0 for a clock at OSC_IN
     memory_levels: tuple[MemoryLevel, ...]  # RAM and flash, by level
     caches: Caches
     code_ram: CodeRam | None  # None without such a memory

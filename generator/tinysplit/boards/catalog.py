@@ -8,7 +8,18 @@ from typing import Any
 
 from rich.console import Console
 
-from tinysplit.boards.board import Board, ClockTree, CodeRam, Device, Dma, Interrupt, MemoryLevel, Power, Uart
+from tinysplit.boards.board import (
+    Board,
+    ClockSource,
+    ClockTree,
+    CodeRam,
+    Device,
+    Dma,
+    Interrupt,
+    MemoryLevel,
+    Power,
+    Uart,
+)
 from tinysplit.boards.board_files import board_name, board_names, board_path, forget
 from tinysplit.boards.clocks import check_limits, clock_tree
 from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
@@ -86,6 +97,7 @@ def make_board(name: str, file: BoardFile) -> Board:
         device=device,
         hsi_clock=clock,
         hse_clock=clock_tree(pll.fed_by(file.hse.hz), file.clock, device.max_hz, limits) if file.hse else None,
+        hse_crystal_us=(file.hse.crystal_us or 0) if file.hse else 0,
         memory_levels=levels,
         caches=caches(family.memory_system, file.caches),
         code_ram=_code_ram(file, family, device),
@@ -97,6 +109,12 @@ def make_board(name: str, file: BoardFile) -> Board:
         platformio_board=file.platformio_board,
         published=_published(file.published) if file.published else None,
     )
+
+
+def wake_us(board: Board) -> int:
+    """Return the microseconds from the end of stop mode until the clocks of a board are raised, at most."""
+    crystal_us = board.hse_crystal_us if board.clock_source is ClockSource.HSE else 0
+    return load_family(board.device.name).stop.wake_us + crystal_us
 
 
 def flash_banks(file: BoardFile) -> int:

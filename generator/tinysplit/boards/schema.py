@@ -156,9 +156,13 @@ class PllRules(FileModel):
 
 
 class HseInput(FileModel):
-    """The clock at OSC_IN of the board as delivered, which HSE takes in bypass mode."""
+    """The clock at OSC_IN of the board as delivered, which HSE takes in bypass mode, or its crystal.
+
+    `crystal_us`: microseconds until a crystal is ready; without it, there is a clock.
+    """
 
     hz: PositiveInt
+    crystal_us: PositiveInt | None = None
     source: Source
 
 

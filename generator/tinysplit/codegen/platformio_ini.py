@@ -77,7 +77,8 @@ def macros(board: Board, parts: Parts = NOTHING) -> tuple[str, ...]:
     """Return what the compiler defines for every file of the board's project, as arguments of -D."""
     hse = (f"CLOCK_HSE_HZ={board.clock.oscillator_hz}u",) if board.clock_source is ClockSource.HSE else ()
     dual_issue = ("DSP_DUAL_ISSUE",) if board.device.core == "cortex-m7" else ()  # see firmware/common/dsp.h
-    return (board.device.vendor_define, *hse, *dual_issue, *parts.macros)
+    crystal = ("CLOCK_HSE_CRYSTAL",) if hse and board.hse_crystal_us else ()
+    return (board.device.vendor_define, *hse, *crystal, *dual_issue, *parts.macros)
 
 
 def render_platformio_ini(board: Board, parts: Parts = NOTHING) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tinysplit.boards.board import Board, no_stop_current
-from tinysplit.boards.catalog import load_family
+from tinysplit.boards.catalog import wake_us
 from tinysplit.common.choices import LowPower
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.units import US
@@ -16,7 +16,7 @@ from tinysplit.timing.board import QUIET_S, TIMER_LEAD_S
 
 def wake_up_s(board: Board) -> float:
     """Return the seconds from the end of stop mode until the clocks of a board are raised, at most."""
-    return load_family(board.device.name).stop.wake_us / US
+    return wake_us(board) / US
 
 
 def without_host(problem: Problem, stopping: Mapping[int, Board]) -> Problem:

@@ -5,7 +5,7 @@ from math import ceil
 from typing import Self
 
 from tinysplit.boards.board import Board, Interrupt, Uart
-from tinysplit.boards.catalog import load_family
+from tinysplit.boards.catalog import load_family, wake_us
 from tinysplit.boards.parts import Pin
 from tinysplit.common.errors import UsageError
 from tinysplit.common.units import US
@@ -50,7 +50,7 @@ class WakeUp:
         stop = load_family(board.device.name).stop
         timer = next(each for each in board.device.interrupts if each.name == stop.timer_interrupt)
         interrupts = {timer, *(_line_interrupt(board, line) for line in by_line)}
-        return cls(stop.wake_us, tuple(uart.rx for uart in by_line.values()), tuple(interrupts))
+        return cls(wake_us(board), tuple(uart.rx for uart in by_line.values()), tuple(interrupts))
 
     @property
     def interrupt_words(self) -> tuple[int, ...]:
@@ -61,8 +61,7 @@ class WakeUp:
 
 def wake_bytes(board: Board, baud: int) -> int:
     """Return how many bytes a neighbour sends to wake a board over a link of this baud rate."""
-    wake_us = load_family(board.device.name).stop.wake_us
-    return ceil(wake_us * baud / (US * BITS_PER_BYTE)) + SPARE_WAKE_BYTES
+    return ceil(wake_us(board) * baud / (US * BITS_PER_BYTE)) + SPARE_WAKE_BYTES
 
 
 def _line_interrupt(board: Board, line: int) -> Interrupt:

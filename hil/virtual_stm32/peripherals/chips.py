@@ -70,6 +70,7 @@ class Chip:
         family = FAMILIES[board.device.family](board, cells, clock)
         self._family = family
         self.rcc = family.rcc
+        self.rcc.crystal_us = board.hse_crystal_us
         self.flash = family.flash
         self.watchdog = Watchdog(clock, family.lsi_hz)
         self.rcc.changed = self._clocks_changed

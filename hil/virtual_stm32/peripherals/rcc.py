@@ -113,7 +113,8 @@ def pll_hz(source_hz: int, m: int, n: int, r: int, input_range: tuple[int, int],
 class Rcc(Registers):
     """Clock control; the subclass of each family decodes its fields.
 
-    `hse_hz` is the clock at OSC_IN, None if there is none. No board has a crystal, so HSE runs in bypass mode only.
+    `hse_hz` is the clock at OSC_IN, None if there is none: HSE runs in bypass mode. With `crystal_us`, the time until
+    it is ready, there is a crystal of that frequency in its place, and HSE runs without.
     """
 
     pll_source: PllSource
@@ -128,6 +129,7 @@ class Rcc(Registers):
         super().__init__("RCC", reset)
         self._cycle_of = cycle_of  # (cycle, ps): the cycle ps after a cycle
         self._hse_hz = hse_hz
+        self.crystal_us = 0
         self.changed: Callable[[int], None] = lambda _now: None
 
     @abstractmethod
@@ -267,8 +269,13 @@ class Rcc(Registers):
         for each in oscillators:
             if not value >> each.on_bit & 1:
                 self.words[0] &= ~(1 << each.ready_bit)
-            elif not before >> each.on_bit & 1 and (each != HSE or (self._hse_hz and value & _HSEBYP)):
-                self.later(self._cycle_of(now, each.start_us * _PS_PER_US), partial(self._started, each))
+            elif not before >> each.on_bit & 1 and (each != HSE or self._hse_starts(value)):
+                start_us = self.crystal_us if each == HSE and self.crystal_us else each.start_us
+                self.later(self._cycle_of(now, start_us * _PS_PER_US), partial(self._started, each))
+
+    def _hse_starts(self, value: int) -> bool:
+        """Whether HSE has what CR selects: a clock in bypass mode, else a crystal."""
+        return bool(self._hse_hz) and bool(value & _HSEBYP) != bool(self.crystal_us)
 
     def _started(self, oscillator: Oscillator, _now: int) -> None:
         if self.words[0] >> oscillator.on_bit & 1:
