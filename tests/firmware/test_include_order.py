@@ -98,6 +98,8 @@ PARTS = {
     "dma_streams": "dma",
     "rtc_v2": "rtc_registers",
     "rtc_v3": "rtc_registers",
+    "rtc_wake_up": "rtc_registers",
+    "exti_v2": "stop_mode",
     "stop_family": "stop_mode",
     "stop_l4_g4": "stop_mode",
     "uart_link_dma": "uart_link",
