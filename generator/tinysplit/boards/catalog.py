@@ -297,29 +297,45 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
 
 def print_boards(boards: Iterable[Board], console: Console) -> None:
     """Print the boards as a table."""
-    numbers = ("MHz", "flash KB", "RAM KB", "CpM", "mW", "idle")
-    table = plain_table("board", "core", numbers=numbers, last_labels=("host UART", "link UARTs"))
+    numbers = ("MHz", "flash KB", "RAM KB", "mW", "idle mW", "links")
+    table = plain_table("board", "core", numbers=numbers, last_labels=("host",))
     for board in boards:
         table.add_row(
             board.name,
-            board.device.core.removeprefix("cortex-").replace("plus", "+"),
+            short_core(board),
             f"{board.clock.core_hz / 1e6:g}",
             _flash_kb(board),
             f"{board.device.ram_bytes // KB}",
-            f"{board.published.cpm:g}" if board.published else "-",
             f"{board.power.run_w * MILLI:.0f}" if board.known_power else "-",
             f"{board.power.idle_w * MILLI:.0f}" if board.known_power else "-",
-            _describe(board.host_uart),
-            " ".join(uart.name for uart in board.link_uarts),
+            str(len(board.link_uarts)),
+            board.host_uart.name,
         )
     console.print(table)
+
+
+def print_board(board: Board, console: Console) -> None:
+    """Print one board, with the pins of its UARTs."""
+    clock = f"{short_core(board)} at {board.clock.core_hz / 1e6:g} MHz, {board.clock.flash_wait_states} wait states"
+    console.print(f"{board.name}: {board.title}, {board.device.name}, {clock}", highlight=False)
+    sizes = ", ".join(f"{memory.name} {memory.size_bytes // KB} KB" for memory in board.device.ram)
+    console.print(f"flash {_flash_kb(board)} KB; {sizes}", highlight=False)
+    if board.known_power:
+        power = board.power
+        console.print(f"{power.run_w * MILLI:.0f} mW running, {power.idle_w * MILLI:.0f} mW idle", highlight=False)
+    table = plain_table("UART", "for", "TX", "RX", "connector")
+    for uart in (board.host_uart, *board.link_uarts):
+        use = "host" if uart is board.host_uart else "link"
+        table.add_row(uart.name, use, uart.tx.name, uart.rx.name, str(uart.connector or ""))
+    console.print(table)
+
+
+def short_core(board: Board) -> str:
+    """Return the core of a board as it is usually called: m0+, m4."""
+    return board.device.core.removeprefix("cortex-").replace("plus", "+")
 
 
 def _flash_kb(board: Board) -> str:
     """Return the size of the flash, and of an external memory behind a plus sign."""
     memories = [board.device.flash, *([board.external.memory] if board.external else [])]
     return "+".join(f"{memory.size_bytes // KB}" for memory in memories)
-
-
-def _describe(uart: Uart) -> str:
-    return f"{uart.name} {uart.tx.name}/{uart.rx.name}"

@@ -93,6 +93,8 @@ _EXAMPLES = {
     ),
     "boards": (
         "boards",
+        "boards nucleo_g071rb",
+        "boards --core m4 --ram 128 --sort power",
         "boards --new stm32f411ret6",
     ),
     "analyze": ("analyze net.onnx --bits 16",),

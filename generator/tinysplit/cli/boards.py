@@ -1,19 +1,58 @@
 """`tinysplit boards`: the supported boards, and files for others."""
 
+from collections.abc import Callable
+from enum import StrEnum
+from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import typer
+
+from tinysplit.boards.board import Board
 from tinysplit.boards.board_files import check_new_file
-from tinysplit.boards.catalog import boards_to_json, load_boards, print_boards
+from tinysplit.boards.catalog import boards_to_json, load_board, load_boards, print_board, print_boards, short_core
+from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
+from tinysplit.common.units import KB
 from tinysplit.settings.boards_and_links import BOARD, NEW
 from tinysplit.settings.result_files import FORCE, OUT
 
 
+class Order(StrEnum):
+    """By what boards are sorted."""
+
+    NAME = "name"
+    CLOCK = "clock"
+    FLASH = "flash"
+    RAM = "ram"
+    POWER = "power"
+
+
+_KEYS: dict[Order, Callable[[Board], Any]] = {
+    Order.NAME: lambda board: board.name,
+    Order.CLOCK: lambda board: board.clock.core_hz,
+    Order.FLASH: lambda board: board.device.flash.size_bytes,
+    Order.RAM: lambda board: board.device.ram_bytes,
+    Order.POWER: lambda board: board.power.run_w if board.known_power else inf,
+}
+
+
 def boards(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="Board to show with its pins; without it, all are listed.",
+            show_default=False,
+            autocompletion=completion.boards,
+        ),
+    ] = None,
+    family: Annotated[str | None, typer.Option(help="Only boards of this family, as in g0 or stm32l4.")] = None,
+    core: Annotated[str | None, typer.Option(help="Only boards with this core, as in m4 or m0+.")] = None,
+    ram: Annotated[int | None, typer.Option(help="Only boards with at least so many KB of RAM.", min=1)] = None,
+    sort: Annotated[Order, typer.Option(help="Order of the list.")] = Order.NAME,
     new: Annotated[
         str | None,
         option(NEW, metavar="PART"),
@@ -32,8 +71,28 @@ def boards(
         raise UsageError(f"{OUT} is the file that {NEW} writes: name a part with {NEW}")
     if force:
         raise UsageError(f"{FORCE} overwrites the file that {NEW} writes: name a part with {NEW}")
-    known = load_boards()
+    if name is not None:
+        board = load_board(name)
+        data = boards_to_json([board])[0] if as_json else {}
+        emit(as_json, data, lambda console: print_board(board, console))
+        return
+    known = sorted(_chosen(family, core, ram), key=_KEYS[sort])
     emit(as_json, {"boards": boards_to_json(known)} if as_json else {}, lambda console: print_boards(known, console))
+
+
+def _chosen(family: str | None, core: str | None, ram_kb: int | None) -> list[Board]:
+    """Return the boards that a list is to have. Raises UsageError where there are none."""
+    wanted = family.lower().removeprefix("stm32") if family else ""
+    found = [
+        board
+        for board in load_boards()
+        if board.device.name.removeprefix("stm32").startswith(wanted)
+        and core in {None, short_core(board), board.device.core}
+        and board.device.ram_bytes >= (ram_kb or 0) * KB
+    ]
+    if not found:
+        raise UsageError("no board has all of --family, --core and --ram: leave one of them out")
+    return found
 
 
 def _write_new(given: str, out: Path | None, *, force: bool) -> None:
