@@ -9,7 +9,7 @@ from functools import partial
 
 from common.image_run import Part
 from common.stand_ins import Registers
-from tinysplit.boards.board import Board, Caches
+from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 
 _KB = 1024
@@ -64,8 +64,7 @@ def _h7a3() -> Part:
 
 
 def _f746() -> Part:
-    # RM0385, memory map and sections RCC_CR, RCC_CFGR and PWR_CSR1; DS10916 (320 KB of RAM, caches of 4 KB). SRAM1 and
-    # SRAM2 are behind a bridge to AHB, as those of domain 2 of the H743, and all buses have the clock of the core
+    # RM0385, memory map and sections RCC_CR, RCC_CFGR and PWR_CSR1
     registers = Registers(
         flash=0x40023C00,
         access_control=0,
@@ -75,10 +74,7 @@ def _f746() -> Part:
         uarts={0x40011000: 37, 0x40011400: 71, 0x40004800: 39},
         crc=0x40023000,
     )
-    board = _with_sizes(load_board("nucleo_h743zi"), 1024, {"dtcm": 64, "d2_sram": 256})
-    ram = (replace(each, start=0x20010000) if each.name == "d2_sram" else each for each in board.device.ram)
-    board = replace(board, device=replace(board.device, ram=tuple(ram)), caches=Caches(32, 4 * _KB, 4 * _KB))
-    return Part(board, 216 * _MHZ, registers)
+    return Part(load_board("nucleo_f746zg"), 216 * _MHZ, registers)
 
 
 def _with_sizes(board: Board, flash_kb: int, ram_kb: Mapping[str, int]) -> Board:

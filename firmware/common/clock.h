@@ -14,13 +14,13 @@ typedef struct {
   uint32_t core_hz;
   uint16_t pll_m;
   uint16_t pll_n;
-  uint16_t pll_r; /* divider to the system clock (PLL output P on F4 and H7, R on the others) */
+  uint16_t pll_r; /* divider to the system clock (PLL output P on F4, F7 and H7, R on the others) */
   uint8_t ahb_divider;
   uint8_t apb1_divider;
   uint8_t apb2_divider;
   uint8_t flash_wait_states;
   uint8_t vos;       /* in ST's numbering: voltage scale, range or VOS */
-  uint8_t overdrive; /* F446: over-drive; H743: VOS1 becomes VOS0 */
+  uint8_t overdrive; /* F446, F7: over-drive; H743: VOS1 becomes VOS0 */
   uint8_t boost;     /* L4+: range 1 boost */
   uint8_t vddio2;    /* L4: PWR_CR2 IOSV, for the separate supply of port G */
 } clock_settings_t;

@@ -1,4 +1,4 @@
-/* The CRC unit; that of the STM32G0, L4 and H7 can reverse bits (crc_v2_registers.h). ST's names. */
+/* The CRC unit; that of the STM32G0, F7, L4 and H7 can reverse bits (crc_v2_registers.h). ST's names. */
 #ifndef CRC_REGISTERS_H
 #define CRC_REGISTERS_H
 

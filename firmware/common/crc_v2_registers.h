@@ -1,4 +1,4 @@
-/* Bits of the CRC unit of the STM32G0, L4 and H7, with ST's names. */
+/* Bits of the CRC unit of the STM32G0, F7, L4 and H7, with ST's names. */
 #ifndef CRC_V2_REGISTERS_H
 #define CRC_V2_REGISTERS_H
 

@@ -1,4 +1,4 @@
-/* The DMA controllers of the STM32F4 and H7: streams. Every function takes one stream of a UART in one direction. */
+/* The DMA controllers of STM32F4, F7 and H7: streams. Every function takes one stream of a UART in one direction. */
 #ifndef DMA_H
 #define DMA_H
 
@@ -8,8 +8,8 @@
 #define DMA_ALL_FLAGS \
   (DMA_LIFCR_CFEIF0 | DMA_LIFCR_CDMEIF0 | DMA_LIFCR_CTEIF0 | DMA_LIFCR_CHTIF0 | DMA_LIFCR_CTCIF0)
 
-/* H7: UARTs need bufferable transfers (RM0433 and RM0468, DMA_SxCR), or a stream may lock up. F4: a stream selects its
- * request; elsewhere the DMAMUX does.
+/* H7: UARTs need bufferable transfers (RM0433 and RM0468, DMA_SxCR), or a stream may lock up. F4 and F7: a stream
+ * selects its request; elsewhere the DMAMUX does.
  */
 #ifdef DMA_SxCR_TRBUFF
 #define DMA_REQUEST(dma) DMA_SxCR_TRBUFF
@@ -22,7 +22,7 @@ typedef struct {
   DMA_Stream_TypeDef *registers;
   uint8_t number; /* from 0, as in ST's manuals */
   uint8_t interrupt;
-  uint8_t request; /* F4: CHSEL */
+  uint8_t request; /* F4, F7: CHSEL */
 } dma_channel_t;
 
 /* Flags of four streams lie in a register, at 0, 6, 16 and 22. */

@@ -1,4 +1,4 @@
-/* The DMA controllers of the STM32F4 and H7 (dma_streams.h), with ST's names. */
+/* The DMA controllers of the STM32F4, F7 and H7 (dma_streams.h), with ST's names. */
 #ifndef DMA_STREAMS_REGISTERS_H
 #define DMA_STREAMS_REGISTERS_H
 

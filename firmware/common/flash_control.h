@@ -1,4 +1,4 @@
-/* Unlocking, waiting and locking: what the flash controllers of F4, L4 and G0 have in common. */
+/* Unlocking, waiting and locking: what the flash controllers of F4, F7, L4 and G0 have in common. */
 #ifndef FLASH_CONTROL_H
 #define FLASH_CONTROL_H
 
@@ -15,7 +15,9 @@
 #define FLASH_CONTROL_CACHES_RESET (FLASH_ACR_ICRST | FLASH_ACR_DCRST)
 #else
 #define FLASH_CONTROL_DATA_CACHE 0u
+#ifdef FLASH_ACR_ICEN
 #define FLASH_CONTROL_CACHES_RESET FLASH_ACR_ICRST
+#endif
 #endif
 
 /* Waits until no bit of `busy` is set in SR; false if one of `errors` is. */
@@ -33,14 +35,16 @@ static inline void flash_control_unlock(void) {
   FLASH->KEYR = FLASH_CONTROL_KEY_2;
 }
 
-/* Locks it; caches forget all. */
+/* Locks it; caches forget all. Those of the F7 are not here. */
 static inline void flash_control_lock(void) {
+  FLASH->CR = FLASH_CR_LOCK;
+#ifdef FLASH_CONTROL_CACHES_RESET
   uint32_t settings = FLASH->ACR | FLASH_CONTROL_DATA_CACHE;
   uint32_t without = settings & ~(FLASH_ACR_ICEN | FLASH_CONTROL_DATA_CACHE);
-  FLASH->CR = FLASH_CR_LOCK;
   FLASH->ACR = without;
   FLASH->ACR = without | FLASH_CONTROL_CACHES_RESET;
   FLASH->ACR = settings;
+#endif
 }
 
 #endif

@@ -2,8 +2,8 @@
  *
  * Flash of G0, L4 and H7 has an error correction, which may fail for the word that was being changed. Its read then
  * raises an NMI (G0, L4) or a bus fault (H7). Between the two functions here, that is noted and the program goes on;
- * anywhere else, or for words that are not read there, it is a fault like others. Flash of F4 has none: such words have
- * some value.
+ * anywhere else, or for words that are not read there, it is a fault like others. Flash of F4 and F7 has none: such
+ * words have some value.
  */
 #ifndef FLASH_ERRORS_H
 #define FLASH_ERRORS_H

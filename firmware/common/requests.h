@@ -1,5 +1,5 @@
-/* The requests of the host (docs/understand/protocol.md). A module lists those that it obeys; the linker joins them to one
- * table, in which host.c finds them. So a program has the requests of the modules that it is made of.
+/* The requests of the host (docs/understand/protocol.md). A module lists those that it obeys; the linker joins them to
+ * one table, in which host.c finds them. So a program has the requests of the modules that it is made of.
  */
 #ifndef REQUESTS_H
 #define REQUESTS_H

@@ -1,4 +1,4 @@
-/* The RTC of the STM32F4, L0, L4 and H7: one status register. */
+/* The RTC of the STM32F4, F7, L0, L4 and H7: one status register. */
 #ifndef RTC_REGISTERS_H
 #define RTC_REGISTERS_H
 

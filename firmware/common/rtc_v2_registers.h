@@ -1,4 +1,4 @@
-/* The RTC of the STM32F4, L4 and H7 (rtc_v2.h), with ST's names. */
+/* The RTC of the STM32F4, F7, L4 and H7 (rtc_v2.h), with ST's names. */
 #ifndef RTC_V2_REGISTERS_H
 #define RTC_V2_REGISTERS_H
 

@@ -1,4 +1,4 @@
-/* The USART of the STM32G0, L4 and H7, and their LPUARTs: flags in ISR are cleared by ICR. ST's headers use
+/* The USART of the STM32G0, F7, L4 and H7, and their LPUARTs: flags in ISR are cleared by ICR. ST's headers use
  * combined names of flags where UARTs have a FIFO.
  */
 #ifndef UART_REGISTERS_H

@@ -1,4 +1,4 @@
-/* The USART of the STM32G0, L4 and H7, and their LPUARTs (uart_v2.h), with ST's names. */
+/* The USART of the STM32G0, F7, L4 and H7, and their LPUARTs (uart_v2.h), with ST's names. */
 #ifndef USART_V2_REGISTERS_H
 #define USART_V2_REGISTERS_H
 
@@ -31,9 +31,11 @@ typedef struct {
 #define USART_ISR_IDLE (1u << 4)
 #define USART_ISR_TC (1u << 6)
 #define USART_ICR_FECF (1u << 1)
-#define USART_ICR_NECF (1u << 2)
 #define USART_ICR_ORECF (1u << 3)
 #define USART_ICR_IDLECF (1u << 4)
+#ifndef USART_ICR_NCF /* its name on the F7 */
+#define USART_ICR_NECF (1u << 2)
+#endif
 
 #ifndef USART_WITHOUT_FIFO
 #define USART_CR1_FIFOEN (1u << 29)

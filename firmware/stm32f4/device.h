@@ -13,6 +13,9 @@
 
 #define CLOCK_RESET_HZ 16000000u /* HSI */
 
+#define POWER_CONTROL PWR->CR
+#define POWER_STATUS PWR->CSR
+
 /* The CRC unit; it reverses no bits. */
 #define CRC_CLOCK RCC->AHB1ENR
 #define CRC_CLOCK_ENABLE RCC_AHB1ENR_CRCEN

@@ -1,5 +1,6 @@
 /* STM32H7: HSI or HSE, and PLL1 output P at voltage scale 0, with both caches enabled. */
 #include "clock.h"
+#include "clock_caches.h"
 #include "clock_source.h"
 #include "device.h"
 
@@ -55,17 +56,8 @@ static void divide_buses(uint32_t ahb, uint32_t apb1, uint32_t apb2) {
   RCC->D3CFGR = clock_apb_field(apb1) << RCC_D3CFGR_D3PPRE_Pos;
 }
 
-/* Enabling a data cache throws its lines away: behind stop mode, which leaves caches on, memory would lack them. */
-static void enable_caches(void) {
-#ifdef STOP_MODE
-  if (SCB->CCR & SCB_CCR_DC_Msk) return;
-#endif
-  SCB_EnableICache();
-  SCB_EnableDCache();
-}
-
 bool clock_raise(const clock_settings_t *settings) {
-  enable_caches();
+  clock_enable_caches();
   if (settings->boost && !is_boost_allowed()) return false;
   if (!set_voltage_scale(settings)) return false;
   if (settings->overdrive && !start_overdrive()) return false;

@@ -104,7 +104,7 @@ class Machine:
         self._memory.clock_changed(access_control, ahb_divider)
 
     def _dma_ports(self, board: Board) -> DmaPorts:
-        self._cache = DataCache.of(board.device, self.emulator.ram)
+        self._cache = DataCache.of(board, self.emulator.ram)
         contents = {**self.emulator.ram, board.device.flash.name: self.emulator.flash}
         memories = list(dma_memories(board, contents, self._cache))
         return DmaPorts(memories, lambda position: self.nvic.look(FIRST_INTERRUPT + position), self._wait_for_dma)

@@ -16,6 +16,14 @@ DATASHEETS = {
     "stm32f401ret6": ("cortex-m4", 84, 512, [(0x20000000, 96)], "STM32F401xE"),  # DS10086
     "stm32f401rbt6": ("cortex-m4", 84, 128, [(0x20000000, 64)], "STM32F401xC"),  # DS9716
     "stm32f446ret6": ("cortex-m4", 180, 512, [(0x20000000, 128)], "STM32F446xx"),  # DS10693: SRAM1 112, SRAM2 16
+    "stm32f746zgt6": (  # DS10916: DTCM, SRAM1 and SRAM2 of 240 and 16 KB; the flash is on the ITCM bus, too
+        "cortex-m7",
+        216,
+        1024,
+        [(0x20000000, 64), (0x20010000, 256)],
+        "STM32F746xx",
+    ),
+    "stm32f767zit6": ("cortex-m7", 216, 2048, [(0x20000000, 128), (0x20020000, 384)], "STM32F767xx"),  # DS11532
     "stm32h743zit6": (  # DS12110: DTCM, AXI SRAM, SRAM1-3 of domain 2, SRAM4
         "cortex-m7",
         480,
@@ -57,6 +65,8 @@ def test_the_largest_ram_of_an_h7_is_its_axi_sram() -> None:
         ("stm32f401ret6", Interrupt(38, "USART2")),  # RM0368 table Vector table
         ("stm32f401ret6", Interrupt(71, "USART6")),
         ("stm32l433rct6p", Interrupt(70, "LPUART1")),  # RM0394 table Vector table
+        ("stm32f746zgt6", Interrupt(71, "USART6")),  # RM0385 table Vector table
+        ("stm32f767zit6", Interrupt(82, "UART7")),  # RM0410 table Vector table
         ("stm32h743zit6", Interrupt(39, "USART3")),  # RM0433 table NVIC
         ("stm32h743zit6", Interrupt(82, "UART7")),
     ],

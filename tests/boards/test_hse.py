@@ -15,6 +15,8 @@ from tinysplit.common.errors import InputError, UsageError
 MCO_BOARDS = {
     "nucleo_h743zi",  # UM2407
     "nucleo_h723zg",  # UM2407
+    "nucleo_f746zg",  # UM1974
+    "nucleo_f767zi",  # UM1974
     "nucleo_f446re",  # UM1724
     "nucleo_f401re",  # UM1724
     "nucleo_l053r8",  # UM1724
@@ -24,6 +26,8 @@ MCO_BOARDS = {
 PLL = {
     "nucleo_h743zi": (1, 120, 2),  # 960 MHz / 2
     "nucleo_h723zg": (4, 275, 1),  # 550 / 8 is no integer, 550 / 2 is
+    "nucleo_f746zg": (4, 216, 2),  # as in Zephyr's nucleo_f767zi.dts
+    "nucleo_f767zi": (4, 216, 2),
     "nucleo_f446re": (4, 180, 2),
     "nucleo_f401re": (4, 168, 4),  # 168 MHz is too slow for the VCO
     "stm32f401rb": (4, 168, 4),

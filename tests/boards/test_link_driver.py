@@ -38,6 +38,8 @@ IN_MANUALS = {
     ("nucleo_f401re", "USART1"): ((4, {"DMA2_Stream2", "DMA2_Stream5"}), (4, {"DMA2_Stream7"})),
     ("nucleo_f401re", "USART6"): ((5, {"DMA2_Stream1", "DMA2_Stream2"}), (5, {"DMA2_Stream6", "DMA2_Stream7"})),
     ("nucleo_f446re", "UART4"): ((4, {"DMA1_Stream2"}), (4, {"DMA1_Stream4"})),
+    ("nucleo_f746zg", "USART6"): ((5, {"DMA2_Stream1", "DMA2_Stream2"}), (5, {"DMA2_Stream6", "DMA2_Stream7"})),
+    ("nucleo_f767zi", "UART7"): ((5, {"DMA1_Stream3"}), (5, {"DMA1_Stream1"})),
     ("nucleo_l412kb", "USART1"): ((2, {"DMA1_Channel5", "DMA2_Channel7"}), (2, {"DMA1_Channel4", "DMA2_Channel6"})),
     ("nucleo_l452re", "USART3"): ((2, {"DMA1_Channel3"}), (2, {"DMA1_Channel2"})),
     ("nucleo_l433rc_p", "LPUART1"): ((4, {"DMA2_Channel7"}), (4, {"DMA2_Channel6"})),

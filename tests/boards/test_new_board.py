@@ -19,6 +19,8 @@ PARTS = (
     "stm32g031k8t6",
     "stm32f411ret6",
     "stm32f407vgt6",
+    "stm32f745vet6",
+    "stm32f777zit6",
     "stm32l476rgt6",
     "stm32l4p5zgt6",
     "stm32g431c8t6",  # 22 KB of SRAM and 10 KB of CCM SRAM
@@ -64,7 +66,7 @@ def test_facts_of_lines_are_those_of_the_boards() -> None:
 
 def test_every_line_has_parts() -> None:
     known = part_names()
-    for part in ("stm32c0", "stm32g0", "stm32l0", "stm32g4", "stm32f4", "stm32l4", "stm32h7"):
+    for part in ("stm32c0", "stm32g0", "stm32l0", "stm32g4", "stm32f4", "stm32f7", "stm32l4", "stm32h7"):
         for line in load_family(part).lines:
             assert all(any(fnmatch(name, pattern) for name in known) for pattern in line.parts)
 
@@ -75,8 +77,9 @@ def test_every_line_has_parts() -> None:
         ("stm32f411re", "several parts begin so: stm32f411ret6, stm32f411ret7; write one of them"),
         (
             "stm32f103",
-            "there is no firmware for the family stm32f1, only for stm32c0, stm32f4, stm32g0, stm32g4, stm32h7",
+            "there is no firmware for the family stm32f1, only for stm32c0, stm32f4, stm32f7, stm32g0, stm32g4",
         ),
+        ("stm32f746zgt7", "there is no firmware for its line of the family stm32f7, only for stm32f745*6"),  # 200 MHz
         (
             "stm32h7b3zit6",
             "there is no firmware for its line of the family stm32h7, only for stm32h742*",

@@ -20,7 +20,7 @@ from tinysplit.slices.settings import Search
 
 COLUMNS = 120
 # A board of each family.
-BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l4r5zi", "nucleo_h743zi")
+BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_f746zg", "nucleo_l4r5zi", "nucleo_h743zi")
 
 
 def long_lines(text: str) -> Iterator[str]:

@@ -36,7 +36,16 @@ void reset(void) {{
 
 
 @pytest.mark.parametrize(
-    "name", ["nucleo_g071rb", "nucleo_l073rz", "nucleo_f401re", "nucleo_l452re", "nucleo_g474re", "nucleo_h743zi"]
+    "name",
+    [
+        "nucleo_g071rb",
+        "nucleo_l073rz",
+        "nucleo_f401re",
+        "nucleo_f746zg",
+        "nucleo_l452re",
+        "nucleo_g474re",
+        "nucleo_h743zi",
+    ],
 )
 def test_a_large_file_is_checked_in_time(name: str, tmp_path: Path) -> None:
     board = load_board(name)

@@ -23,6 +23,7 @@ RESET_HZ = {
     "stm32f4": 16_000_000,
     "stm32l4": 4_000_000,
     "stm32g4": 16_000_000,
+    "stm32f7": 16_000_000,
     "stm32h7": 64_000_000,
 }
 CRYSTAL = "nucleo_g474re"
@@ -30,6 +31,7 @@ BOARDS = (
     *(
         "nucleo_g071rb",
         "nucleo_c031c6",
+        "nucleo_f746zg",
         "nucleo_l053r8",
         "nucleo_f401re",
         "nucleo_l452re",

@@ -14,6 +14,7 @@ from tinysplit.codegen.board_report.projects import generate_report
 ONE_A_FAMILY = (
     "nucleo_g071rb",
     "nucleo_c031c6",
+    "nucleo_f746zg",
     "nucleo_l073rz",
     "nucleo_f401re",
     "nucleo_l452re",

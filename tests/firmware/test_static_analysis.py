@@ -25,6 +25,7 @@ BOARDS = {
     "stm32g0": "nucleo_g071rb",
     "stm32l0": "nucleo_l073rz",
     "stm32f4": "nucleo_f446re",
+    "stm32f7": "nucleo_f746zg",
     "stm32h7": "nucleo_h743zi",
     "stm32l4": "nucleo_l452re",
     "stm32g4": "nucleo_g474re",

@@ -15,7 +15,7 @@ from tinysplit.codegen.board_files import render_board_files
 from virtual_stm32 import VirtualBoard, VirtualRig, Wire
 from virtual_stm32.peripherals.dma.controller import Channel
 
-FAMILIES = (
+PAIRED = (
     "nucleo_g071rb",
     "nucleo_c031c6",
     "nucleo_l053r8",
@@ -24,7 +24,8 @@ FAMILIES = (
     "nucleo_g431rb",
     "nucleo_h743zi",
 )
-PAIRS = tuple(combinations_with_replacement(FAMILIES, 2))
+FAMILIES = (*PAIRED, "nucleo_f746zg")
+PAIRS = tuple(combinations_with_replacement(PAIRED, 2))
 RING = tuple(zip(FAMILIES, (*FAMILIES[1:], FAMILIES[0]), strict=True))  # every family twice
 DMA, SMALL_DMA, *_ = DRIVINGS
 BYTES = 600  # more than two turns of the ring

@@ -13,7 +13,17 @@ from tinysplit.common.errors import UsageError
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.plan.wiring import wire_all
 
-FAMILIES = ("nucleo_g071rb", "nucleo_l073rz", "nucleo_f401re", "nucleo_l452re", "nucleo_g431rb", "nucleo_h743zi")
+FAMILIES = (
+    *(
+        "nucleo_g071rb",
+        "nucleo_l073rz",
+        "nucleo_f401re",
+        "nucleo_f746zg",
+        "nucleo_l452re",
+        "nucleo_g431rb",
+        "nucleo_h743zi",
+    ),
+)
 
 
 @pytest.mark.parametrize(

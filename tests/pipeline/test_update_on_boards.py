@@ -186,7 +186,13 @@ def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, m
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "board",
-    [G0, *(pytest.param(each, marks=pytest.mark.nightly) for each in (F4, L4, *L4PLUS, "nucleo_h743zi"))],
+    [
+        G0,
+        *(
+            pytest.param(each, marks=pytest.mark.nightly)
+            for each in (F4, L4, *L4PLUS, "nucleo_h743zi", "nucleo_f746zg")
+        ),
+    ],
 )
 def test_supplies_may_fail_at_any_change_of_the_flash(board: str, tmp_path: Path) -> None:
     """The board comes back with the old weights or the new ones, whole, says which, and takes the new ones then."""

@@ -9,7 +9,7 @@ from controllers.flash_chip import Chip
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController
-from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
+from virtual_stm32.peripherals.flash.stm32f4 import FlashF4, FlashF7, FlashF76
 from virtual_stm32.peripherals.flash.stm32h7 import FlashH743
 from virtual_stm32.peripherals.flash.stm32l4 import (
     FlashG0,
@@ -274,7 +274,7 @@ def test_read_out_protection_level_2_is_for_ever(g0: Chip) -> None:
 
 F4_KEYR, F4_SR, F4_CR = 0x04, 0x0C, 0x10
 F4_SER, F4_MER, PSIZE_32 = 2, 4, 2 << 8
-F4_PGSERR, F4_PGPERR = 1 << 7, 1 << 6
+F4_WRPERR, F4_PGSERR, F4_PGPERR = 1 << 4, 1 << 7, 1 << 6
 
 
 def f4(fill: int) -> Chip:
@@ -293,6 +293,19 @@ def test_sectors_of_the_f4() -> None:
     chip.write(F4_CR, F4_MER | STRT)
     chip.wait()
     assert set(chip.flash) == {0xFF}
+
+
+@pytest.mark.parametrize(("make", "sectors"), [(FlashF7, 8), (FlashF76, 12)])
+def test_sectors_of_the_f7(make: type[FlashF7], sectors: int) -> None:
+    chip = Chip(make, (sectors - 4) * 256 * KB, fill=0)
+    chip.write(F4_KEYR, *KEYS)
+    for sector, start, size in ((3, 96, 32), (4, 128, 128), (5, 256, 256), (sectors - 1, (sectors - 5) * 256, 256)):
+        chip.write(F4_CR, F4_SER | sector << 3 | STRT)
+        chip.wait()
+        assert set(chip.flash[start * KB : (start + size) * KB]) == {0xFF}
+    assert chip.flash.count(0xFF) == 672 * KB
+    chip.write(F4_CR, F4_SER | sectors << 3 | STRT)
+    assert chip.read(F4_SR) == F4_WRPERR
 
 
 def test_the_f4_programs_what_psize_says() -> None:

@@ -95,7 +95,20 @@ H7 = Family(
     receive_vector=16 + 11,
     ram=0x24000000,
 )
-FAMILIES = (G0, L4, L4_PLUS, F4, H7)
+F7 = Family(
+    board="nucleo_f746zg",
+    begin="""RCC->AHB1ENR |= 8 | 1u << 21; RCC->APB1ENR |= RCC_APB1ENR_USART3EN;
+      GPIOD->AFR[1] = 0x77; GPIOD->MODER = 2u << 16 | 2u << 18;""",
+    uart="USART3",
+    divider=139,
+    baud=BAUD,
+    is_stream=True,
+    receive=(0x40026028, 0x40026000, 6),
+    send=(0x40026058, 0x40026000, 22),
+    receive_select=4 << 25,
+    receive_vector=16 + 12,
+)
+FAMILIES = (G0, L4, L4_PLUS, F4, F7, H7)
 
 # Bits of CCR: EN, TCIE, HTIE, DIR, CIRC, MINC; of SxCR: EN, HTIE, TCIE, DIR, CIRC, MINC.
 CHANNEL = """

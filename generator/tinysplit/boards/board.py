@@ -108,10 +108,10 @@ class ClockTree:
 
     `settings` are settings of some families, present on every board of these families:
 
-    - ("vos", n), all: voltage scale as ST numbers it (F4 "scale n", G0 and L4 "range n", H7 "VOSn"), not the field's
-      value;
-    - ("overdrive", 0 or 1), F4 and H7: F446: PWR_CR ODEN and ODSWEN; H743: SYSCFG_PWRCR ODEN, which turns VOS1 into
-      VOS0;
+    - ("vos", n), all: voltage scale as ST numbers it (F4 and F7 "scale n", G0 and L4 "range n", H7 "VOSn"), not the
+      field's value;
+    - ("overdrive", 0 or 1), F4, F7 and H7: F446 and F7: ODEN and ODSWEN of PWR_CR or PWR_CR1; H743: SYSCFG_PWRCR ODEN,
+      which turns VOS1 into VOS0;
     - ("boost", 0 or 1), L4 and H7: L4+: range 1 boost, PWR_CR5 R1MODE = 0; H723: the clock is right only if the
       option bit FLASH_OPTSR2 CPUFREQ_BOOST is set;
     - ("vddio2", 0 or 1), L4: PG2..PG15 work only after PWR_CR2 IOSV = 1.
@@ -120,7 +120,7 @@ class ClockTree:
     oscillator_hz: int  # HSI or HSE, which feeds the PLL
     pll_m: int  # divider before the PLL
     pll_n: int  # multiplier
-    pll_r: int  # divider to SYSCLK (the P output on F4 and H7)
+    pll_r: int  # divider to SYSCLK (the P output on F4, F7 and H7)
     core_hz: int
     ahb_divider: int  # core to AHB (1 except on H7)
     apb1_divider: int
@@ -188,7 +188,7 @@ class MemoryLevel:
 
 @dataclass(frozen=True)
 class Caches:
-    """Sizes in bytes of the caches: ART accelerator of F4 and L4, L1 caches of H7."""
+    """Sizes in bytes of the caches: ART accelerator of F4 and L4, L1 caches of F7 and H7."""
 
     line_bytes: int
     code_bytes: int
@@ -197,19 +197,19 @@ class Caches:
 
 @dataclass(frozen=True)
 class DmaChannel:
-    """A channel (G0, L4) or stream (F4, H7) of a DMA controller that can serve one direction of a UART."""
+    """A channel (G0, L4) or stream (F4, F7, H7) of a DMA controller that can serve one direction of a UART."""
 
     controller: int  # 1 or 2
     number: int  # as in ST's manuals: channels count from 1, streams from 0
     name: str  # "DMA1_Channel1", "DMA2_Stream7"
-    request: int  # input of the DMAMUX, or value of the field CSELR (L4) or CHSEL (F4)
-    mux_channel: int | None  # of DMAMUX1, which L4 and F4 lack
+    request: int  # input of the DMAMUX, or value of the field CSELR (L4) or CHSEL (F4, F7)
+    mux_channel: int | None  # of DMAMUX1, which L4, F4 and F7 lack
     irq_position: int
     irq_name: str  # channels may share an interrupt
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a stream of the F4 or H7."""
+        """Whether it is a stream of the F4, F7 or H7."""
         return "Stream" in self.name
 
     @property
@@ -219,7 +219,7 @@ class DmaChannel:
 
     @property
     def is_selected_by_stream(self) -> bool:
-        """Whether the request is a field of the stream's own register (F4)."""
+        """Whether the request is a field of the stream's own register (F4, F7)."""
         return self.is_stream and self.mux_channel is None
 
 

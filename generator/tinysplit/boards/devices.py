@@ -19,6 +19,8 @@ from tinysplit.boards.schema import Corrections
 from tinysplit.common.errors import InputError, ToolError
 
 _NOT_FOR_DATA = ("itcm", "backup", "ccm")  # DMA does not reach the last one
+_NOT_FOR_CODE = ("eeprom", "itcm_flash")  # the last one is the flash of the F7 once more, on another bus
+_APART = ("dtcm",)  # never merged with the SRAM behind it, which is slower
 _NO_CORRECTIONS = Corrections()
 _READ = {"core", "dma", "flash", "gpio", "rcc"}  # drivers
 _DMA_CHANNELS = re.compile(r"DMA(\d)_(?:Channel|C[hH]|Stream)(\d)(?:_(\d))*(?!\d)")
@@ -101,7 +103,7 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
     drivers = _drivers(part)
     core = drivers["core"]
     memories = _memories(part, corrections)
-    (flash,) = _merged(memory for memory, access in memories if "w" not in access and memory.name != "eeprom")
+    (flash,) = _merged(memory for memory, access in memories if "w" not in access and memory.name not in _NOT_FOR_CODE)
     return Device(
         name=part,
         family=part[:7],
@@ -143,7 +145,7 @@ def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:
     joined: list[Memory] = []
     for memory in sorted(memories, key=lambda memory: memory.start):
         name = memory.name.rstrip("0123456789")
-        if joined and joined[-1].end == memory.start:
+        if joined and joined[-1].end == memory.start and joined[-1].name not in _APART:
             before = joined.pop()
             joined.append(Memory(before.name, before.start, before.size_bytes + memory.size_bytes))
         else:

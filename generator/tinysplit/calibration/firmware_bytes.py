@@ -20,7 +20,9 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable, FirmwareBytes
 from tinysplit.network.quantized_graph import QuantizedGraph
 
-FAMILIES = ("nucleo_g071rb", "nucleo_f401re", "nucleo_l452re", "nucleo_g474re", "nucleo_h743zi")  # one board each
+FAMILIES = (  # one board each
+    *("nucleo_g071rb", "nucleo_f401re", "nucleo_f767zi", "nucleo_l452re", "nucleo_g474re", "nucleo_h743zi"),
+)
 NETWORKS = 3  # number of small networks
 BAUD = 1_000_000
 FLASH_MARGIN_BYTES = 512  # kernels of other shapes may be larger

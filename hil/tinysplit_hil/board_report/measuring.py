@@ -24,6 +24,7 @@ _SPECIAL = {Special.WAKE_UP: What.WAKE_UP, Special.UART_BYTE: What.SEND_BYTES}
 _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32g0": 0x300,
     "stm32f4": 0x700,
+    "stm32f7": 0x600,
     "stm32l4": 0x700,
     "stm32g4": 0x700,
     "stm32h7": 0x600,

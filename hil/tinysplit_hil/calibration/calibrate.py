@@ -40,7 +40,9 @@ from tinysplit_hil.calibration.links import fit_links, measure_links
 from tinysplit_hil.rig.devices import read_devices
 
 CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
-LINKED_BOARDS = ("nucleo_f401re", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi", "nucleo_l452re")  # of each family
+LINKED_BOARDS = (  # of each family
+    *("nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi", "nucleo_l452re"),
+)
 BY_FAMILY = ("link", "handoff", "firmware")  # STM32C0 and L0 have those of the STM32G0, of the same core and drivers
 DIGITS = 4  # significant digits of a cost
 

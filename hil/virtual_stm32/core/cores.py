@@ -1,7 +1,7 @@
 """The three cores: Unicorn model, exception timing and cycle model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from unicorn import arm_const
@@ -24,8 +24,8 @@ class CoreFacts:
     priority_bits: int
     has_fpu: bool
     has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
-    # PM0223, PM0214 and PM0253, Memory protection unit; the H7 has more than the F7.
-    mpu_regions: int  # as ST's devices have them
+    # PM0223, PM0214 and PM0253, Memory protection unit
+    mpu_regions: int  # as ST's devices have them, but for `_MPU_REGIONS`
     least_mpu_bytes: int  # of a region
     model: Callable[[Values], CycleModel]
     model_note: str
@@ -66,14 +66,16 @@ _FACTS = {
         model_note="Cortex-M7 cycles by measured pairing rules, branch predictor partly assumed",
     ),
 }
+_MPU_REGIONS = {"stm32f7": 8}  # the Cortex-M7 of the H7 has more (PM0253)
 
 
 class Core:
     """A core with its timing rules."""
 
-    def __init__(self, name: str, rules: Values) -> None:
+    def __init__(self, name: str, family: str, rules: Values) -> None:
         self.name = name
-        self.facts = _FACTS[name]
+        facts = _FACTS[name]
+        self.facts = replace(facts, mpu_regions=_MPU_REGIONS.get(family, facts.mpu_regions))
         self.entry_cycles = rules.cycles("exception_entry")
         self.exit_cycles = rules.cycles("exception_exit")
         self.tail_chain_cycles = rules.cycles("tail_chain")
@@ -86,9 +88,9 @@ class Core:
     def of(cls, board: Board, timing: TimingFile = SHIPPED) -> "Core":
         """Return the core of a board; the same one for the same rules, so that costs of blocks are computed once."""
         name = board.device.core
-        return _core(name, tuple(timing.changes_of(board, name).items()))
+        return _core(name, board.device.family, tuple(timing.changes_of(board, name).items()))
 
 
 @lru_cache
-def _core(name: str, changes: tuple[tuple[str, int], ...]) -> Core:
-    return Core(name, Values.of(name, dict(changes)))
+def _core(name: str, family: str, changes: tuple[tuple[str, int], ...]) -> Core:
+    return Core(name, family, Values.of(name, dict(changes)))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from tinysplit.boards.board import Device
+from tinysplit.boards.board import Board
 
 _LINE_BYTES = 32
 _TIGHTLY_COUPLED = ("dtcm", "itcm")  # memories that are not cached
@@ -26,18 +26,19 @@ class CachedMemory:
 class DataCache:
     """The two views of cached memories, and the maintenance operations by address that copy lines between them."""
 
-    def __init__(self, memories: Iterable[tuple[int, memoryview]]) -> None:
+    def __init__(self, size_bytes: int, memories: Iterable[tuple[int, memoryview]]) -> None:
+        self.size_bytes = size_bytes  # as the core tells it; the model keeps any number of lines
         self._memories = [
             CachedMemory(start, content, memoryview(bytearray(len(content)))) for start, content in memories
         ]
         self._is_on = False
 
     @classmethod
-    def of(cls, device: Device, contents: Mapping[str, memoryview]) -> Self:
-        """Return the cache of a device, which caches nothing on other cores than Cortex-M7; `contents` are its RAM."""
-        is_cached = device.core == "cortex-m7"
-        memories = [each for each in device.ram if is_cached and each.name not in _TIGHTLY_COUPLED]
-        return cls((each.start, contents[each.name]) for each in memories)
+    def of(cls, board: Board, contents: Mapping[str, memoryview]) -> Self:
+        """Return the cache of a board, which caches nothing on other cores than Cortex-M7; `contents` are its RAM."""
+        is_cached = board.device.core == "cortex-m7"
+        memories = [each for each in board.device.ram if is_cached and each.name not in _TIGHTLY_COUPLED]
+        return cls(board.caches.data_bytes, ((each.start, contents[each.name]) for each in memories))
 
     def switch(self, *, is_on: bool) -> None:
         """Switch the cache on or off (CCR DC); both views are the same at that time."""

@@ -78,7 +78,7 @@ _PLAIN_MAINLINE = (0xD24, 0xD28, 0xD2C, 0xD34, 0xD38, 0xD84, _CPACR, _DEMCR, 0xF
 _CACHE_OPERATIONS = (0xF50, 0xF58, 0xF5C, 0xF60, 0xF64, 0xF68, 0xF6C, 0xF70, 0xF74, 0xF78)
 _BY_ADDRESS = {0xF5C: (False, True), 0xF64: (True, False), 0xF68: (True, False), 0xF70: (True, True)}
 _BFHFNMIGN, _DC, _IC = 1 << 8, 1 << 16, 1 << 17  # of CCR
-_D_CACHE_16_KB = 0xF00FE019  # CCSIDR: 128 sets of 4 lines of 32 bytes
+_CCSIDR_FIXED, _SET_BYTES, _SETS = 0xF0000019, 32 * 4, 13  # CCSIDR of a data cache: sets of 4 lines of 32 bytes
 _ISER, _ICER, _ISPR, _ICPR, _IABR, _IPR = 0x100, 0x180, 0x200, 0x280, 0x300, 0x400
 _BITMAP_BYTES, _IPR_BYTES = 0x20, 0xF0
 _FPU_ACCESS = 0xF << 20
@@ -96,6 +96,7 @@ class SystemControl(Peripheral):
         self._cache = cache
         self._memory = memory
         self._reset = reset
+        self._cache_geometry = _CCSIDR_FIXED | (max(cache.size_bytes // _SET_BYTES, 1) - 1) << _SETS
         self.systick = SysTick(lambda: nvic.pending.add(SYSTICK))
         self.mpu = Mpu(core)
         self._words = {_VTOR: 0, _SCR: 0, _CCR: 0, _SHPR1: 0, 0xD1C: 0, _SHPR3: 0}
@@ -149,7 +150,7 @@ class SystemControl(Peripheral):
             return self.mpu.read(offset)
         if offset in self._words:
             return self._words[offset]
-        known = {_CPUID: self._core.facts.cpuid, _ICSR: self._icsr, _AIRCR: 0xFA050000, _CCSIDR: _D_CACHE_16_KB}
+        known = {_CPUID: self._core.facts.cpuid, _ICSR: self._icsr, _AIRCR: 0xFA050000, _CCSIDR: self._cache_geometry}
         if offset not in known:
             raise self.unknown(offset)
         return known[offset]

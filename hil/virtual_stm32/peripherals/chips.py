@@ -17,6 +17,7 @@ from virtual_stm32.peripherals.exti import WatchedPin
 from virtual_stm32.peripherals.families.family import Family
 from virtual_stm32.peripherals.families.stm32c0 import stm32c0
 from virtual_stm32.peripherals.families.stm32f4 import stm32f4
+from virtual_stm32.peripherals.families.stm32f7 import stm32f7
 from virtual_stm32.peripherals.families.stm32g0 import stm32g0
 from virtual_stm32.peripherals.families.stm32g4 import stm32g4
 from virtual_stm32.peripherals.families.stm32h7 import stm32h7
@@ -39,6 +40,7 @@ _TIM6_BASE = 0x40001000
 FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32c0": stm32c0,
     "stm32f4": stm32f4,
+    "stm32f7": stm32f7,
     "stm32g0": stm32g0,
     "stm32g4": stm32g4,
     "stm32h7": stm32h7,

@@ -17,6 +17,7 @@ from virtual_stm32 import ResetCause, VirtualRig
 CONTROLLERS = (
     "nucleo_g071rb",
     "nucleo_l073rz",
+    "nucleo_f746zg",
     "nucleo_f401re",
     "nucleo_l4r5zi",
     "nucleo_g431rb",

@@ -52,17 +52,21 @@ L0 = {
     for direction, channels in (("RX", receiving), ("TX", sending))
     for channel in channels
 }
-# RM0390 tables DMA1 and DMA2 request mapping (RM0368: the same, without USART3, UART4 and UART5): by controller, stream
-# and CHSEL.
-F4 = {
+# RM0385 and RM0410 tables DMA1 and DMA2 request mapping (RM0390: the same, without UART7 and UART8; RM0368: without
+# USART3, UART4 and UART5, too): by controller, stream and CHSEL.
+F4_F7 = {
     ("DMA1", 0, 4): "UART5_RX",
+    ("DMA1", 0, 5): "UART8_TX",
     ("DMA1", 1, 4): "USART3_RX",
+    ("DMA1", 1, 5): "UART7_TX",
     ("DMA1", 2, 4): "UART4_RX",
     ("DMA1", 3, 4): "USART3_TX",
+    ("DMA1", 3, 5): "UART7_RX",
     ("DMA1", 4, 4): "UART4_TX",
     ("DMA1", 4, 7): "USART3_TX",
     ("DMA1", 5, 4): "USART2_RX",
     ("DMA1", 6, 4): "USART2_TX",
+    ("DMA1", 6, 5): "UART8_RX",
     ("DMA1", 7, 4): "UART5_TX",
     ("DMA2", 1, 5): "USART6_RX",
     ("DMA2", 2, 4): "USART1_RX",

@@ -1,4 +1,4 @@
-"""RCC and PWR of the STM32F401 and F446 (RM0368, RM0390)."""
+"""RCC and PWR of the STM32F401 and F446 (RM0368, RM0390); the STM32F7 has both, too (RM0385, RM0410)."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -100,30 +100,33 @@ _OVERDRIVE_CYCLES = 1000
 _LPDS, _PDDS, _DBP, _FPDS = 0, 1, 8, 9
 
 
-# Highest AHB clock by the value of VOS without over-drive, of devices by their highest clock (datasheets, general
-# operating conditions; DS10086 and DS10693 of the F401 and F446). VOS of the F405 to F417, of 168 MHz, has one bit.
-_OVERDRIVE_HZ = 180_000_000
+# Highest AHB clock by the value of VOS without over-drive and with it, of devices by their highest clock (datasheets,
+# general operating conditions; DS10086 and DS10693 of the F401 and F446, DS11853 of the F72x, as of all F7). VOS of the
+# F405 to F417, of 168 MHz, has one bit.
+_F7_HZ = 216_000_000
 _HZ_BY_SCALE = {
     84_000_000: {1: 60_000_000, 2: 84_000_000},
     100_000_000: {1: 64_000_000, 2: 84_000_000, 3: 100_000_000},
     168_000_000: {0: 144_000_000, 1: 168_000_000},
-    _OVERDRIVE_HZ: {1: 120_000_000, 2: 144_000_000, 3: 168_000_000},
+    180_000_000: {1: 120_000_000, 2: 144_000_000, 3: 168_000_000},
+    _F7_HZ: {1: 144_000_000, 2: 168_000_000, 3: 180_000_000},
 }
+_OVERDRIVEN_HZ = {180_000_000: {2: 168_000_000, 3: 180_000_000}, _F7_HZ: {2: 180_000_000, 3: _F7_HZ}}
 
 
 class PwrF4(Registers):
     """Voltage scale and over-drive, which limit the clock."""
 
     def __init__(self, max_hz: int) -> None:
-        self._has_overdrive = max_hz == _OVERDRIVE_HZ
         self._hz_by_scale = _HZ_BY_SCALE[max_hz]
+        self._overdriven_hz = _OVERDRIVEN_HZ.get(max_hz, {})
         super().__init__("PWR", {_PWR_CR: max(self._hz_by_scale) << _VOS, _PWR_CSR: 1 << _VOSRDY})
 
     @override
     def store(self, offset: int, value: int, now: int) -> None:
         if offset == _PWR_CSR:
             return
-        if value >> _ODEN & 3 and not self._has_overdrive:
+        if value >> _ODEN & 3 and not self._overdriven_hz:
             raise NotModelledError("this device has no over-drive (PWR_CR)")
         self.words[offset] = value
         for on_bit, ready_bit in ((_ODEN, _ODRDY), (_ODSWEN, _ODSWRDY)):
@@ -153,19 +156,19 @@ class PwrF4(Registers):
     def max_hz(self) -> int:
         """Return the highest AHB clock."""
         scale = self.field(_PWR_CR, _VOS, 2)
-        if self.field(_PWR_CSR, _ODSWRDY, 1):
-            return {2: 168_000_000, 3: 180_000_000}.get(scale, 120_000_000)
-        return self._hz_by_scale.get(scale, 0)
+        hz = self._hz_by_scale.get(scale, 0)
+        return self._overdriven_hz.get(scale, hz) if self.field(_PWR_CSR, _ODSWRDY, 1) else hz
 
 
-def _dma(builder: DmaBuilder) -> DmaSystem:
-    selection = StreamSelection(requests.F4)
+def stream_dma(builder: DmaBuilder) -> DmaSystem:
+    """Return the controllers whose streams select their requests."""
+    selection = StreamSelection(requests.F4_F7)
     lines = RequestLines(builder.lines, selection)
     bases = (("DMA1", 0x40026000), ("DMA2", 0x40026400))
     return builder.system(*streams(builder, lines, bases, selection))
 
 
-_EXTI = ExtiLayout(mask=0x00, rising=0x08, falling=0x0C, pending=0x14, timer_line=22)
+EXTI = ExtiLayout(mask=0x00, rising=0x08, falling=0x0C, pending=0x14, timer_line=22)
 
 
 def stm32f4(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
@@ -190,11 +193,11 @@ def stm32f4(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
         gpio_base=0x40020000,
         ports="ABCDEH",
         usart=UsartV1,
-        dma=_dma,
+        dma=stream_dma,
         check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
         stop=StopMode(
             rtc=(0x40002800, rtc),
-            exti=(0x40013C00, Exti(_EXTI, clock, rtc, syscfg)),
+            exti=(0x40013C00, Exti(EXTI, clock, rtc, syscfg)),
             wake_us=113,
             check=pwr.check_stop,
             left=pwr.left_stop,

@@ -1,4 +1,4 @@
-"""The flash controller of the STM32F4 (RM0368 and RM0390, section Embedded Flash memory interface)."""
+"""The flash controllers of the STM32F4 and F7 (RM0368, RM0390, RM0385 and RM0410, sections Embedded Flash memory)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -9,7 +9,7 @@ from typing_extensions import override
 from virtual_stm32.peripherals.flash.cells import Change, FlashCells
 from virtual_stm32.peripherals.flash.controller import KEYS, OPTION_KEYS, FlashController, Lock
 
-_KEYR, _OPTKEYR, _SR, _CR, _OPTCR = 0x04, 0x08, 0x0C, 0x10, 0x14
+_KEYR, _OPTKEYR, _SR, _CR, _OPTCR, _OPTCR1 = 0x04, 0x08, 0x0C, 0x10, 0x14, 0x18
 _EOP, _WRPERR, _PGPERR, _PGSERR, _BSY = 1 << 0, 1 << 4, 1 << 6, 1 << 7, 1 << 16
 _ERRORS = 0x1F2
 _PG, _SER, _MER, _STRT, _LOCK = 1 << 0, 1 << 1, 1 << 2, 1 << 16, 1 << 31
@@ -17,16 +17,16 @@ _SNB, _PSIZE = 3, 8
 _OPTLOCK, _OPTSTRT = 1 << 0, 1 << 1
 _NWRP = 16  # bits nWRPi: 0 protects sector i
 _KB = 1024
-_SECTORS_KB = (16, 16, 16, 16, 64)  # the others have 128 KB
-_LARGE_KB = 128
-# Typical times of DS10086 and DS10693 (Flash memory programming, x32), rounded.
+# Typical times of DS10086 and DS10693 (Flash memory programming, x32), rounded; those of the F7 are equal (DS11853).
 _WORD_US, _OPTIONS_US = 16, 16
-_ERASE_US = {16: 250_000, 64: 550_000, 128: 1_000_000}
+_ERASE_US = (250_000, 550_000, 1_000_000)  # of the smallest, the middle and the largest sectors
 
 
 class FlashF4(FlashController):
     """Sectors of 16, 64 and 128 KB; programs 1, 2 or 4 bytes at a time, as PSIZE says."""
 
+    sectors_kb: ClassVar[tuple[int, ...]] = (16, 16, 16, 16, 64, 128)  # the last one repeats
+    sector_mask: ClassVar[int] = 0xF  # of SNB
     option_defaults: ClassVar[Mapping[int, int]] = {_OPTCR: 0x0FFFAAED}
     protection_register, protection_shift = _OPTCR, 8
     corrected_bytes = 0
@@ -35,7 +35,7 @@ class FlashF4(FlashController):
         super().__init__({_KEYR: 0, _OPTKEYR: 0, _SR: 0, _CR: _LOCK}, cells, cycle_after)
         self._lock = Lock(KEYS)
         self._option_lock = Lock(OPTION_KEYS)
-        self._sectors = list(_sectors(cells.size_bytes))
+        self._sectors = list(_sectors(cells.size_bytes, self.sectors_kb))
 
     @override
     def set_register(self, offset: int, value: int, now: int) -> None:
@@ -60,7 +60,7 @@ class FlashF4(FlashController):
             areas = range(len(self._sectors))
             self._erase(list(areas), now)
         elif value & _STRT and value & _SER:
-            self._erase([value >> _SNB & 0xF], now)
+            self._erase([value >> _SNB & self.sector_mask], now)
 
     def _erase(self, numbers: list[int], now: int) -> None:
         if any(number >= len(self._sectors) or self._is_write_protected(number) for number in numbers):
@@ -68,7 +68,8 @@ class FlashF4(FlashController):
             return
         areas = [self._sectors[number] for number in numbers]
         self.words[_SR] |= _BSY
-        us = sum(_ERASE_US[size // _KB] for _, size in areas)
+        sizes_kb = sorted(set(self.sectors_kb))
+        us = sum(_ERASE_US[sizes_kb.index(size // _KB)] for _, size in areas)
         self.occupy(now, us, [Change(*area) for area in areas], partial(self._erased, areas))
 
     def _erased(self, areas: list[tuple[int, int]]) -> None:
@@ -123,10 +124,24 @@ class FlashF4(FlashController):
         self._ended()
 
 
-def _sectors(size_bytes: int) -> Iterator[tuple[int, int]]:
+class FlashF7(FlashF4):
+    """Sectors of 32, 128 and 256 KB in one bank; this is the F74x and F75x, with eight of them."""
+
+    sectors_kb = (32, 32, 32, 32, 128, 256)
+    sector_mask = 0x1F
+    option_defaults: ClassVar[Mapping[int, int]] = {_OPTCR: 0xC0FFAAFD, _OPTCR1: 0x00400080}
+
+
+class FlashF76(FlashF7):
+    """The F76x and F77x as delivered: nDBANK 1, up to twelve sectors."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {_OPTCR: 0xFFFFAAFD, _OPTCR1: 0x00400080}
+
+
+def _sectors(size_bytes: int, sizes_kb: tuple[int, ...]) -> Iterator[tuple[int, int]]:
     """Yield offset and size of each sector in bytes."""
     offset, number = 0, 0
     while offset < size_bytes:
-        size = (_SECTORS_KB[number] if number < len(_SECTORS_KB) else _LARGE_KB) * _KB
+        size = sizes_kb[min(number, len(sizes_kb) - 1)] * _KB
         yield offset, size
         offset, number = offset + size, number + 1
