@@ -108,7 +108,7 @@ _EXAMPLES = {
         "split net.onnx -b nucleo_g071rb -b nucleo_l452re --baud 921600",
         "split net.onnx -b nucleo_g071rb -b nucleo_g071rb --objective throughput -o split.json",
     ),
-    "pareto": ("pareto net.onnx -b nucleo_h743zi -b nucleo_l4r5zi --second-objective energy",),
+    "pareto": ("pareto net.onnx -b nucleo_h743zi -b nucleo_l4r5zi --second-objective throughput",),
     "explore": (
         "explore net.onnx -b all --max-boards 2",
         "explore net.onnx -b nucleo_g071rb -b nucleo_l452re --objective energy --max-latency 0.1",

@@ -223,7 +223,7 @@ def pareto(
     second_objective: Annotated[
         SecondObjective,
         typer.Option(help="Second objective of the front, besides latency.", rich_help_panel=Heading.SEARCH),
-    ],
+    ] = SecondObjective.ENERGY,
     bits: Bits = CostSettings.bits,
     html: FrontPage = None,
     force: Force = False,
@@ -243,6 +243,7 @@ def pareto(
     emit(as_json, data, lambda console: print_front(front, console))
     if html:
         write_whole_file(html, front_page(context.graph.name, data))
+        wrote(html)
 
 
 FrameRate = Annotated[float | None, option(FRAME_RATE)]

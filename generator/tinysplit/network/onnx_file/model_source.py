@@ -11,7 +11,10 @@ from tinysplit.common.input_files.limits import MODEL_BYTES, read_limited
 
 _KERAS = "model.export('saved'), then python -m tf2onnx.convert --saved-model saved --output model.onnx"
 _TORCH = "torch.onnx.export(model, (sample,), 'model.onnx', external_data=False)"
-EXPORTS = dict.fromkeys((".keras", ".h5", ".hdf5"), _KERAS) | dict.fromkeys((".pt", ".pth", ".ckpt"), _TORCH)
+EXPORTS = {  # what a file is by its suffix, and the command that exports its network
+    **dict.fromkeys((".keras", ".h5", ".hdf5"), ("a model of Keras", _KERAS)),
+    **dict.fromkeys((".pt", ".pth", ".ckpt"), ("a model or weights of PyTorch", _TORCH)),
+}
 SAVED_MODEL = "saved_model.pb"
 
 
@@ -26,10 +29,10 @@ def read_source(path: Path) -> bytes:
         command = f"python -m tf2onnx.convert --saved-model {path} --output model.onnx"
         raise InputError(f"{path} is a SavedModel of TensorFlow: export it by {command}")
     if not path.is_file():
-        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'missing'}: an ONNX or .tflite file is needed")
-    command = EXPORTS.get(path.suffix.lower(), "")
-    if command:
-        raise InputError(f"{path} is no ONNX or .tflite file: export the network by {command}")
+        what = f"a folder without {SAVED_MODEL}" if path.is_dir() else "missing"
+        raise InputError(f"{path} is {what}: an ONNX or .tflite file is needed")
+    if export := EXPORTS.get(path.suffix.lower()):
+        raise InputError(f"{path} is {export[0]}, no ONNX or .tflite file: export the network by {export[1]}")
     try:
         return read_limited(path, MODEL_BYTES, "give a smaller network")
     except OSError as error:
