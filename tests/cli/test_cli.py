@@ -101,7 +101,7 @@ def test_replication_on_demand(tmp_path: Path) -> None:
     arguments = ["split", MODEL, *TWO_G0, "--objective", "energy", "--replicate", "-o", str(tmp_path / "s.json")]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0
-    assert "copies of the whole network: the host deals the inputs to them" in result.stdout
+    assert "copies on boards 1 and 2" in result.stdout
     for more, code, says in (("--paper", 2, "cannot be combined with --replicate"), ("--max-latency=1e-6", 1, "omit")):
         refused = CliRunner().invoke(app, [*arguments, more])
         assert refused.exit_code == code
