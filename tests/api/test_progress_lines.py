@@ -44,11 +44,11 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def printed(*arguments: str) -> list[str]:
-    """Return the lines of a command on stderr in the words of scripts, without one about a file of its own."""
+    """Return the lines of a command on stderr in the words of scripts, without those about files of its own."""
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     lines = result.stderr.replace("--no-use-all", "use_all=False").replace("--use-all", "use_all=True").splitlines()
-    return [line for line in lines if not line.startswith("journal: ")]
+    return [line for line in lines if not line.startswith(("journal: ", "wrote "))]
 
 
 def test_split_and_pareto() -> None:

@@ -38,6 +38,12 @@ def test_a_split_beside_whole_networks(split_file: str) -> None:
     assert f"{1000 * sleeps:.2f}" in printed
 
 
+def test_what_is_full_is_named(split_file: str) -> None:
+    printed = run("arrivals", str(MODEL), "--split", split_file, "--frame-rate", "1000", "--input-count", "20")
+    full = "split: inputs arrive faster than outputs, so the queue grows: the host's port of board 1 (nucleo_g071rb), where"
+    assert full in " ".join(printed.split())
+
+
 def test_a_trace_with_losses_and_a_timeline(split_file: str, tmp_path: Path) -> None:
     (tmp_path / "times.txt").write_text("0\n0.1\n\n0.1\n2\n")
     svg, trace = tmp_path / "timeline.svg", tmp_path / "trace.json"

@@ -123,10 +123,12 @@ def test_the_option_and_the_report(tmp_path: Path) -> None:
     split, out = str(tmp_path / "split.json"), str(tmp_path / "out")
     run("split", str(MODEL), "--board", L4PLUS, "--out", split)
     generate = ("generate", str(MODEL), "--split", split, "--samples", str(CALIBRATION), "--out", out)
-    text = run(*generate)
+    text = run(*generate, "--explain")
     assert f"board 1 ({L4PLUS}): code of its layers in ram, at most " in text
     assert "in flash they would wait about " in text
-    assert f"board 1 ({L4PLUS}): code of its layers in flash: requested" in run(*generate, "--code-memory", "flash")
+    assert f"board 1 ({L4PLUS}): code of its layers in flash: requested" in run(
+        *generate, "--explain", "--code-memory", "flash"
+    )
     (board,) = json.loads(run(*generate, "--code-memory", "ram", "--json"))["boards"]
     assert (board["code_memory"], board["code_memory_reason"]) == ("ram", "requested")
     assert board["ram_code_bytes"] > 0

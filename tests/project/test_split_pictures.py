@@ -1,5 +1,6 @@
 """The split for Graphviz, and in the metadata of ONNX files."""
 
+import json
 import re
 from pathlib import Path
 
@@ -59,5 +60,8 @@ def test_files(tmp_path: Path) -> None:
     with np.load(example.SAMPLES) as samples:
         x = samples["x"][:2]
     assert np.array_equal(run_float(model, x), run_float(example.MODEL, x))
+    data = json.loads(run("report", str(folder), "-o", str(html), "--json", "--force"))
+    assert (data["files"], data["boards"]) == ([str(html)], [BOARD, BOARD])
+    assert data["estimated"]["I"] > 0
     refused = run("report", str(folder), "-o", str(html), "--graphviz", str(html), expect=USAGE)
     assert "is to be two files" in refused

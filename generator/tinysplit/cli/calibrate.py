@@ -11,7 +11,7 @@ from tinysplit.calibration.conditions import read_calibration, with_currents, wr
 from tinysplit.calibration.fitted_kernels import calibration_to_json, print_calibration, print_currents
 from tinysplit.calibration.power_trace import fit_currents
 from tinysplit.cli import completion
-from tinysplit.cli.basic_options import Force, Json, emit, messages
+from tinysplit.cli.basic_options import Force, Json, emit, messages, wrote
 from tinysplit.cli.measure_options import Timing
 from tinysplit.cli.option import option
 from tinysplit.cli.options import Clock, CostTableFile, ProgrammerOption, Rig, check_bits
@@ -93,7 +93,7 @@ def calibrate(
     )
     table = calibrate_boards(request, base, messages)
     write_calibration(out, table)
-    messages.print(f"{out} written", highlight=False, markup=False, soft_wrap=True)
+    wrote(out)
     emit(as_json, calibration_to_json(table), lambda console: print_calibration(table, console, has_parts=parts))
 
 
@@ -104,7 +104,7 @@ def _calibrate_power(trace: Path, names: list[str], base: CycleTable | None, out
     (board,) = load_all(names)
     currents = fit_currents(trace)
     write_calibration(out, with_currents(base, board, currents))
-    messages.print(f"{out} written", highlight=False, markup=False, soft_wrap=True)
+    wrote(out)
     emit(
         as_json,
         {"board": board.name, **currents.model_dump()},

@@ -6,7 +6,7 @@ from typing import Annotated
 import onnx
 import typer
 
-from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
+from tinysplit.cli.basic_options import Folder, Force, Json, emit, wrote
 from tinysplit.cli.option import option
 from tinysplit.common.errors import UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
@@ -63,6 +63,7 @@ def report(
         typer.Option("--onnx", help="ONNX file to write: the network with the split in its metadata, as Netron shows."),
     ] = None,
     force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Write a report as one HTML file: network and split, timeline, memory, accuracy and energy."""
     paths = [path for path in (out, dot, model) if path]
@@ -77,7 +78,9 @@ def report(
     if model:
         annotated = annotated_model(sources.project, sources.graph, onnx.load(folder / MODEL_NAME))
         write_whole_file(model, annotated.SerializeToString())
-    messages.print(f"{', '.join(map(str, paths))} written", highlight=False, markup=False, soft_wrap=True)
+    wrote(*paths)
+    if as_json:
+        emit(as_json, sources.to_json() | {"files": [str(path) for path in paths]}, lambda _: None)
 
 
 def import_trace(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tinysplit.cli import completion
-from tinysplit.cli.basic_options import Force, FrontPage, Json, Models, emit, messages
+from tinysplit.cli.basic_options import Force, FrontPage, Json, Models, emit, messages, wrote
 from tinysplit.cli.option import option
 from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SearchOptions, flattened
@@ -172,6 +172,7 @@ def _show(exploration: "Exploration", html: Path | None, *, as_json: bool) -> No
     emit(as_json, data, lambda console: print_exploration(exploration, console))
     if html:
         write_whole_file(html, exploration_page(data))
+        wrote(html)
     exploration.check()
     if exploration.stopped is Stopped.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)

@@ -301,6 +301,7 @@ def arrivals(
     shown = timeline_of(report, context.title, names, links) if keeps_events else None
     if shown:
         write_timeline(shown, timeline_svg, timeline_trace)
+        wrote(timeline_svg, timeline_trace)
     data = report.to_json() | ({"timeline": shown.to_json()} if shown else {})
     emit(as_json, data, lambda console: _print_arrivals(report, shown if timeline else None, console))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tinysplit.build.elf import ElfSizes
 from tinysplit.build.report import read_program
@@ -57,6 +57,20 @@ class Sources:
             sizes=_sizes(folder, project),
             old_measurement=why_not,
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the report is made of: boards, the estimated figures, the measurement, and program sizes."""
+        measured, figures = self.measurement, self.project.figures
+        return {
+            "model": self.project.model.name,
+            "boards": [board.name for board in self.project.boards],
+            "estimated": figures.model_dump(mode="json") if figures else None,
+            "measured_on": self.measured if measured else None,
+            "measurement": measured.model_dump(mode="json") if measured else None,
+            "program_bytes": {
+                number: {"flash": own.flash.used_bytes, "ram": own.ram_bytes} for number, own in self.sizes.items()
+            },
+        }
 
     @property
     def measured(self) -> str:

@@ -16,7 +16,7 @@ from tinysplit.settings.search import FRAME_RATE, INPUT_COUNT
 from tinysplit.split.evaluate.replication import alone_on_each
 from tinysplit.split.figures import PlacementFigures
 from tinysplit.split.problem import Problem
-from tinysplit.split.report.figures import figure_lines
+from tinysplit.split.report.figures import bottleneck_of, figure_lines
 from tinysplit.split.report.simulation import SimulationReport, print_simulation
 from tinysplit.split.solution import Split
 from tinysplit.timing.loss import Loss
@@ -166,9 +166,17 @@ def print_arrivals(report: ArrivalReport, console: Console) -> None:
             len(passages) > 1
             and passages[-1].waiting_s > passages[len(passages) // 2].waiting_s > passages[0].waiting_s
         ):
-            console.print(f"{placement}: inputs arrive faster than outputs, so the queue grows", highlight=False)
+            console.print(f"{placement}: {_full(report.split, placement)}", highlight=False, soft_wrap=True)
     console.print()
     print_simulation(report.simulation, console)
+
+
+def _full(split: Split, placement: str) -> str:
+    """Return why inputs wait longer and longer: what of the split is full."""
+    text = "inputs arrive faster than outputs, so the queue grows"
+    if placement == "whole networks" or split.timing is None:
+        return text
+    return f"{text}: {bottleneck_of(split, split.timing.bottleneck)}"
 
 
 def _summary(passages: Sequence[Passage]) -> dict[str, float]:

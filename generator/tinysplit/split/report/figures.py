@@ -57,7 +57,7 @@ def throughput_lines(split: Split) -> Iterator[str]:
     """Yield the period with what sets it, and energy."""
     yield period_text(split.period_s, split.problem.period_definition, split.problem.handoff_parts.input_source)
     if split.timing:
-        yield _bottleneck(split.timing.bottleneck, split)
+        yield f"bottleneck: {bottleneck_of(split, split.timing.bottleneck)}"
     if unknown := split.without_currents:
         yield no_energy_model(unknown[0])
         return
@@ -85,9 +85,9 @@ def with_host(split: Split) -> str:
     return ", including host transfers" if split.problem.host_seconds else ""
 
 
-def _bottleneck(found: Bottleneck, split: Split) -> str:
-    """Return what sets the period, and for which share of it it is busy."""
+def bottleneck_of(split: Split, found: Bottleneck) -> str:
+    """Return what sets the period, and for which share of it it is busy, as text."""
     ends = [number for number in (found.busy.device, found.busy.receiver) if number >= 0]
     titles = [board_title(number + 1, split.problem.devices[number].name) for number in ends]
     text = bottleneck_text(found.busy.place, titles, [number + 1 for number in found.layers], found.share)
-    return f"bottleneck: {'of the slowest copy: ' if split.copies else ''}{text}"
+    return f"{'of the slowest copy: ' if split.copies else ''}{text}"
