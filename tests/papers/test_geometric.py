@@ -68,7 +68,7 @@ def test_models_agree_with_costs_within_their_errors(axis: SliceAxis) -> None:
                 assert float(model.of({CHANNELS: size})) == pytest.approx(seconds, rel=fit.largest_error + 1e-9)
     errors = {what: fit.largest_error for what, (_, fit) in own.models.fits.worst().items()}
     # a rest of channels takes another kernel, and few weights lie in RAM from the start
-    assert errors["compute"] < (0.01 if axis is SliceAxis.ROWS else 0.7)
+    assert errors["compute"] < (0.01 if axis is SliceAxis.ROWS else 0.75)
 
 
 def test_transfers_grow_with_tiles_and_not_with_halos() -> None:
