@@ -20,6 +20,7 @@ from tinysplit.timing.bottleneck import bottleneck_text
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.measure.timeline.estimated import estimated_spans
 from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline, TimelineRow, rows_of
+from tinysplit_hil.measure.times import What
 from tinysplit_hil.results.measurement_file import FileSpan, MeasurementFile
 
 _WHAT = {Objective.LATENCY: "latency", Objective.THROUGHPUT: "the period", Objective.ENERGY: "energy"}
@@ -60,24 +61,30 @@ class CutRow:
 
 
 def cards(sources: Sources) -> Iterator[Card]:
-    """Yield the figures at the head of the report."""
-    project, measurement, measured = sources.project, sources.measurement, sources.measured
+    """Yield the figures at the head of the report: what was measured, with the estimate below."""
+    project, measurement = sources.project, sources.measurement
     times = measurement.latency["measured"] if measurement else None
-    latency = f"{measured} {MS * times.I:.2f} ms" if times else "not measured"
-    yield Card("I, latency", f"{MS * project.estimated_i_s:.2f} ms", f"estimated; {latency}")
-    layers = f"{measured} {MS * times.L:.2f} ms" if times else "estimated"
-    yield Card("L, layers", f"{MS * project.estimated_l_s:.2f} ms", f"estimated; {layers}" if times else layers)
-    transfers = f"{measured} {MS * times.T:.2f} ms" if times else "estimated"
-    yield Card(
-        "T, transfers", f"{MS * project.estimated_t_s:.2f} ms", f"estimated; {transfers}" if times else transfers
-    )
+    yield _time(sources, "I, latency", project.estimated_i_s, times.I if times else None)
+    if measurement:
+        (whole_s,) = (each.median_s for each in measurement.times if each.what is What.I)
+        yield Card("START to DONE", _ms(whole_s), f"{sources.measured}, by the host's clock")
+    yield _time(sources, "L, layers", project.estimated_l_s, times.L if times else None)
+    yield _time(sources, "T, transfers", project.estimated_t_s, times.T if times else None)
     period_s = measurement.measured_period_s if measurement else None
-    period = "estimated" if period_s is None else f"estimated; {measured} {MS * period_s:.2f} ms"
-    yield Card("period", f"{MS * project.estimated_period_s:.2f} ms", f"{project.input_source.text}; {period}")
+    yield _time(sources, "period", project.estimated_period_s, period_s, project.input_source.text)
     if measurement:
         output = measurement.output
         exact = f"{output.samples - len(output.differing)} of {output.samples}"
-        yield Card("bit-exact outputs", exact, f"{measured}, against the integer reference")
+        yield Card("bit-exact outputs", exact, f"{sources.measured}, against the integer reference")
+
+
+def _time(sources: Sources, name: str, estimated_s: float, measured_s: float | None, remark: str = "") -> Card:
+    """Return a time: measured where it was, else estimated."""
+    if measured_s is None:
+        return Card(name, _ms(estimated_s), "; ".join(filter(None, (remark, "estimated"))))
+    return Card(
+        name, _ms(measured_s), "; ".join(filter(None, (remark, sources.measured, f"estimated {_ms(estimated_s)}")))
+    )
 
 
 def board_rows(sources: Sources, colors: Mapping[int, int]) -> Iterator[BoardRow]:

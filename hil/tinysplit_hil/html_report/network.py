@@ -6,8 +6,10 @@ Lengths are in pixels. The profile is that of Santamaria 2021, Figure 3: MACC, f
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from tinysplit.common.tables import shortened
+from tinysplit.common.units import MS
 from tinysplit.network.layers import Layer
 from tinysplit.project.manifest import NETWORK_INPUT_NUMBER, ProjectLayer
 from tinysplit.project.network_numbers import cut_number, layer_number
@@ -19,6 +21,13 @@ _MARGIN, _SIDE, _SIDES = 16, 7, 3  # of a lane; distance of lines beside boxes, 
 _BAR, _BAR_GAP, _NUMBER = 96, 20, 74
 _LETTER, _SMALL_LETTER = 8.8, 6.6
 _PROFILE = ("MACC", "flash bytes", "RAM bytes")
+
+
+class Crossing(NamedTuple):
+    """What crosses from one board to another behind a layer."""
+
+    n_bytes: int
+    estimated_s: float
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class _Row:
     number: int
     y: float
     parts: tuple[ProjectLayer, ...]
-    cuts: tuple[tuple[tuple[int, int], int], ...]  # ((from, to), bytes)
+    cuts: tuple[tuple[tuple[int, int], Crossing], ...]  # by (from, to)
 
     def of(self, board: int) -> tuple[ProjectLayer, ...]:
         return tuple(part for part in self.parts if part.board == board)
@@ -158,11 +167,12 @@ class _Drawing:
             parts.setdefault(layer_number(layer), []).append(layer)
         y = float(_TOP)
         for number in sorted(parts):
-            cuts: dict[tuple[int, int], int] = {}
+            cuts: dict[tuple[int, int], Crossing] = {}
             for cut in self.copy.cuts:
                 if cut_number(cut) == number:
                     ends = cut.from_board, cut.to_board
-                    cuts[ends] = cuts.get(ends, 0) + cut.payload_bytes
+                    before = cuts.get(ends, Crossing(0, 0.0))
+                    cuts[ends] = Crossing(before.n_bytes + cut.payload_bytes, before.estimated_s + cut.estimated_s)
             yield _Row(number, y, tuple(parts[number]), tuple(cuts.items()))
             y += _BOX_HEIGHT + _GAP + _CUT_HEIGHT * len(cuts)
 
@@ -234,13 +244,14 @@ class _Drawing:
     def _cut_lines(self) -> Iterator[TensorLine]:
         """Yield the tensors that cross, each at a height of its own below its row, to the next row that reads them."""
         for row in self.rows:
-            for index, ((sender, receiver), n_bytes) in enumerate(row.cuts):
+            for index, ((sender, receiver), (n_bytes, estimated_s)) in enumerate(row.cuts):
                 begin, end = self.lanes[sender].center, self.lanes[receiver].center
                 y = row.y + _BOX_HEIGHT + _GAP / 2 + _CUT_HEIGHT * (index + 0.6)
-                tooltip = f"{n_bytes} bytes from board {sender} to board {receiver}"
+                text = f"{n_bytes} bytes, {MS * estimated_s:.2f} ms"
+                tooltip = f"{text} (estimated) from board {sender} to board {receiver}"
                 place = (begin + end) / 2, y - 4
                 path = f"M{begin:g} {row.y + _BOX_HEIGHT:g}V{y:g}{self._arrival(row, receiver)}"
-                yield TensorLine(path, True, f"{n_bytes} bytes", *place, tooltip)
+                yield TensorLine(path, True, text, *place, tooltip)
 
     def _arrival(self, source: _Row, board: int) -> str:
         """Return the path to the first layer of a board that reads a tensor: from above, or past others beside them."""

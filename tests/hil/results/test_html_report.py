@@ -65,7 +65,9 @@ def test_a_measured_folder(tmp_path: Path) -> None:
     measured = printed["latency"]["measured"]
     for text in (
         "tiny_cnn",
-        f"virtual boards {1000 * measured['I']:.2f} ms",
+        f"{1000 * measured['I']:.2f} ms",
+        f"virtual boards; estimated {1000 * printed['latency']['estimated']['I']:.2f} ms",
+        "START to DONE",
         "48 bytes",  # the cut
         "estimated above measured on virtual boards",
         "Layer 1 conv1 adds most noise" if "adds most noise" in page.text else "SQNR over 1 sample",
