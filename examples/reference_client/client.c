@@ -146,9 +146,8 @@ static void note_event(struct board *board) {
     board->output_crc = get(board->payload + 4, 4);
   }
   if (board->type == ERROR && board->length == 8 && board->payload[0] != BAD_CRC) {
-    uint32_t detail = get(board->payload + 4, 4);
-    fail("%s reports error %d, detail %" PRIu32 ": see docs/understand/protocol.md", board->name, board->payload[0],
-         detail);
+    const uint8_t *error = board->payload;
+    fail("%s: error %d, detail %" PRIu32 ": see docs/understand/protocol.md", board->name, error[0], get(error + 4, 4));
   }
 }
 
