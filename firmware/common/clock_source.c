@@ -1,6 +1,6 @@
 #include "clock_source.h"
 
-#define CLOCK_POLLS 100000u /* PLLs and regulators are ready within some hundred microseconds, crystals within milliseconds */
+#define CLOCK_POLLS 100000u /* PLLs and regulators are ready in some 100 microseconds, crystals in milliseconds */
 
 bool clock_wait(const volatile uint32_t *status, uint32_t mask, uint32_t value) {
   for (uint32_t polls = CLOCK_POLLS; polls; polls--) {
