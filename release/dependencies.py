@@ -12,7 +12,7 @@ from tinysplit.common.errors import CheckFailedError
 
 PROJECT = "tinysplit"
 DEVELOPMENT_EXTRAS = frozenset({"dev", "docs"})  # for whoever changes tinysplit
-EXTRAS_NOT_IN_TESTS = frozenset({"gallery", "labgrid", "plots", "train", "witness"})  # `./run test` does not install them
+EXTRAS_NOT_IN_TESTS = frozenset({"gallery", "labgrid", "plots", "train", "witness"})  # as `./run test` lacks them
 
 Graph = Mapping[str, frozenset[str]]
 
