@@ -74,6 +74,16 @@ class SwitchFields:
 
 
 @dataclass(frozen=True)
+class BusDividers:
+    """Positions of HPRE, and of PPRE of APB1 and APB2, which are one field where there is one APB."""
+
+    offset: int  # of CFGR
+    ahb: int
+    apb1: int
+    apb2: int
+
+
+@dataclass(frozen=True)
 class ClockLimits:
     """Highest AHB clock in Hz by flash wait states."""
 
@@ -122,6 +132,7 @@ class Rcc(Registers):
     backup_offset: int  # of BDCR
     oscillators: tuple[Oscillator, ...]  # besides HSE
     switch: SwitchFields
+    dividers: BusDividers
     gates: ClassVar[Mapping[str, ClockGate]]
     reset_flags: ResetFlags
 
@@ -132,9 +143,14 @@ class Rcc(Registers):
         self.crystal_us = 0
         self.changed: Callable[[int], None] = lambda _now: None
 
-    @abstractmethod
     def frequencies(self) -> Frequencies:
-        """Return the clocks that the registers select."""
+        """Return the clocks that the registers select; the core's is that of AHB."""
+        fields = self.dividers
+        core = self.source_hz(self.selection) // ahb_divider(self.field(fields.offset, fields.ahb, 4))
+        apb1, apb2 = (
+            core // apb_divider(self.field(fields.offset, position, 3)) for position in (fields.apb1, fields.apb2)
+        )
+        return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
 
     @abstractmethod
     def source_hz(self, selection: int) -> int:

@@ -59,3 +59,17 @@ def reset_flags(offset: int, remove_bit: int, always: tuple[int, ...], **others:
     for name, bits in others.items():
         masks[ResetCause[name.upper()]] |= sum(1 << bit for bit in bits)
     return ResetFlags(offset, remove_bit, masks)
+
+
+def csr_reset_flags(offset: int) -> ResetFlags:
+    """Return those that CSR has at `offset`, with the same bits in the families C0, G0, G4, L0 and L4."""
+    return reset_flags(
+        offset,
+        23,
+        always=(26,),
+        option_bytes=(25,),
+        power_up=(27,),
+        brown_out=(27,),
+        software=(28,),
+        watchdog=(29,),
+    )

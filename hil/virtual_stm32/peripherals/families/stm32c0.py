@@ -19,12 +19,9 @@ from virtual_stm32.peripherals.rcc import (
     HSE,
     ClockGate,
     ClockLimits,
-    Frequencies,
     Oscillator,
     Rcc,
     SwitchFields,
-    ahb_divider,
-    apb_divider,
 )
 from virtual_stm32.peripherals.rtc import RtcAlarm
 from virtual_stm32.peripherals.usart_v2 import UsartV2
@@ -42,6 +39,7 @@ class RccC0(Rcc):
 
     oscillators = (Oscillator(8, _HSIRDY, 2),)
     switch = SwitchFields(_CFGR, 3, 3)
+    dividers = RccG0.dividers
     lsi_offset, backup_offset = RccG0.lsi_offset, RccG0.backup_offset
     reset_flags = RccG0.reset_flags
     gates: ClassVar[Mapping[str, ClockGate]] = {
@@ -66,12 +64,6 @@ class RccC0(Rcc):
     @override
     def source_hz(self, selection: int) -> int:
         return HSI_HZ >> self.field(_CR, 11, 3) if selection == _SELECTS_HSI else self.hse_hz
-
-    @override
-    def frequencies(self) -> Frequencies:
-        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 8, 4))
-        apb = core // apb_divider(self.field(_CFGR, 12, 3))
-        return Frequencies(core, core, {"apb1": apb, "apb2": apb})
 
 
 class PwrC0(Registers):

@@ -20,15 +20,13 @@ from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32f4 import FlashF4
 from virtual_stm32.peripherals.rcc import (
+    BusDividers,
     ClockGate,
     ClockLimits,
-    Frequencies,
     Oscillator,
     PllSource,
     Rcc,
     SwitchFields,
-    ahb_divider,
-    apb_divider,
     pll_hz,
 )
 from virtual_stm32.peripherals.reset import reset_flags
@@ -49,6 +47,7 @@ class RccF4(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 1, hsi=0, hse=1, position=22)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(24, _PLLRDY, 100))
     switch = SwitchFields(_CFGR, 2, 2)
+    dividers = BusDividers(_CFGR, 4, 10, 13)
     lsi_offset, backup_offset = 0x74, 0x70
     reset_flags = reset_flags(
         0x74, 24, always=(26,), power_up=(25, 27), brown_out=(25,), software=(28,), watchdog=(29,)
@@ -84,13 +83,6 @@ class RccF4(Rcc):
         n = self.field(_PLLCFGR, 6, 9)
         p = 2 * (self.field(_PLLCFGR, 16, 2) + 1)
         return pll_hz(self.pll_source_hz(HSI_HZ), max(m, 1), n, p, (950_000, 2_100_000), (100_000_000, 432_000_000))
-
-    @override
-    def frequencies(self) -> Frequencies:
-        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 4, 4))
-        apb1 = core // apb_divider(self.field(_CFGR, 10, 3))
-        apb2 = core // apb_divider(self.field(_CFGR, 13, 3))
-        return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
 
 
 _PWR_CR, _PWR_CSR = 0x00, 0x04

@@ -20,18 +20,16 @@ from virtual_stm32.peripherals.families.family import Family, StopMode
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l4 import FlashG0
 from virtual_stm32.peripherals.rcc import (
+    BusDividers,
     ClockGate,
     ClockLimits,
-    Frequencies,
     Oscillator,
     PllSource,
     Rcc,
     SwitchFields,
-    ahb_divider,
-    apb_divider,
     pll_hz,
 )
-from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.reset import csr_reset_flags
 from virtual_stm32.peripherals.rtc import RtcV3
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
@@ -62,17 +60,9 @@ class RccG0(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     oscillators = (Oscillator(8, _HSIRDY, 2), Oscillator(24, _PLLRDY, 20))
     switch = SwitchFields(_CFGR, 3, 3)
+    dividers = BusDividers(_CFGR, 8, 12, 12)
     lsi_offset, backup_offset = 0x60, 0x5C
-    reset_flags = reset_flags(
-        0x60,
-        23,
-        always=(26,),
-        option_bytes=(25,),
-        power_up=(27,),
-        brown_out=(27,),
-        software=(28,),
-        watchdog=(29,),
-    )
+    reset_flags = csr_reset_flags(0x60)
     gates: ClassVar[Mapping[str, ClockGate]] = {
         **{f"GPIO{port}": ClockGate(0x34, bit) for bit, port in enumerate("ABCDEF")},
         "CRC": ClockGate(0x38, 12),
@@ -107,12 +97,6 @@ class RccG0(Rcc):
         n = self.field(_PLLCFGR, 8, 7)
         r = self.field(_PLLCFGR, 29, 3) + 1
         return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (96_000_000, 344_000_000))
-
-    @override
-    def frequencies(self) -> Frequencies:
-        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 8, 4))
-        apb = core // apb_divider(self.field(_CFGR, 12, 3))
-        return Frequencies(core, core, {"apb1": apb, "apb2": apb})
 
 
 def dma_g0(builder: DmaBuilder) -> DmaSystem:

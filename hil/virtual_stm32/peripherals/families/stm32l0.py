@@ -20,18 +20,16 @@ from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l0 import FlashL0
 from virtual_stm32.peripherals.rcc import (
     HSE,
+    BusDividers,
     ClockGate,
     ClockLimits,
-    Frequencies,
     Oscillator,
     PllSource,
     Rcc,
     SwitchFields,
-    ahb_divider,
-    apb_divider,
     pll_hz,
 )
-from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.reset import csr_reset_flags
 from virtual_stm32.peripherals.rtc import RtcV2
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
@@ -61,17 +59,9 @@ class RccL0(Rcc):
     pll_source = PllSource(_SELECTS_PLL, _CFGR, 1, hsi=0, hse=1, position=16)
     oscillators = (Oscillator(8, _MSIRDY, 4), Oscillator(0, _HSIRDY, 4), Oscillator(24, _PLLRDY, 115))
     switch = SwitchFields(_CFGR, 2, 2)
+    dividers = BusDividers(_CFGR, 4, 8, 11)
     lsi_offset = backup_offset = _CSR
-    reset_flags = reset_flags(
-        _CSR,
-        23,
-        always=(26,),
-        option_bytes=(25,),
-        power_up=(27,),
-        brown_out=(27,),
-        software=(28,),
-        watchdog=(29,),
-    )
+    reset_flags = csr_reset_flags(_CSR)
     gates: ClassVar[Mapping[str, ClockGate]] = {
         **{
             f"GPIO{port}": ClockGate(0x2C, bit)
@@ -134,13 +124,6 @@ class RccL0(Rcc):
     def after_stop(self) -> tuple[int, Oscillator]:
         msi, hsi, _ = self.oscillators
         return (_SELECTS_HSI, hsi) if self.field(_CFGR, _STOPWUCK, 1) else (_SELECTS_MSI, msi)
-
-    @override
-    def frequencies(self) -> Frequencies:
-        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 4, 4))
-        apb1 = core // apb_divider(self.field(_CFGR, 8, 3))
-        apb2 = core // apb_divider(self.field(_CFGR, 11, 3))
-        return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
 
 
 _PWR_CR, _PWR_CSR = 0x00, 0x04

@@ -21,18 +21,16 @@ from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l4 import FlashL4, FlashL4Plus, FlashL4PlusOneBank, FlashL4TwoBanks
 from virtual_stm32.peripherals.rcc import (
+    BusDividers,
     ClockGate,
     ClockLimits,
-    Frequencies,
     Oscillator,
     PllSource,
     Rcc,
     SwitchFields,
-    ahb_divider,
-    apb_divider,
     pll_hz,
 )
-from virtual_stm32.peripherals.reset import reset_flags
+from virtual_stm32.peripherals.reset import csr_reset_flags
 from virtual_stm32.peripherals.rtc import RtcV2
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
@@ -76,17 +74,9 @@ class RccPllR(Rcc):
 
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     switch = SwitchFields(_CFGR, 2, 2)
+    dividers = BusDividers(_CFGR, 4, 8, 11)
     lsi_offset, backup_offset = 0x94, 0x90
-    reset_flags = reset_flags(
-        0x94,
-        23,
-        always=(26,),
-        option_bytes=(25,),
-        power_up=(27,),
-        brown_out=(27,),
-        software=(28,),
-        watchdog=(29,),
-    )
+    reset_flags = csr_reset_flags(0x94)
     gates: ClassVar[Mapping[str, ClockGate]] = {
         **{f"GPIO{port}": ClockGate(0x4C, bit) for bit, port in enumerate("ABCDEFGHI")},
         "CRC": ClockGate(0x48, 12),
@@ -124,13 +114,6 @@ class RccPllR(Rcc):
         n = self.field(_PLLCFGR, 8, 7)
         r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
         return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
-
-    @override
-    def frequencies(self) -> Frequencies:
-        core = self.source_hz(self.selection) // ahb_divider(self.field(_CFGR, 4, 4))
-        apb1 = core // apb_divider(self.field(_CFGR, 8, 3))
-        apb2 = core // apb_divider(self.field(_CFGR, 11, 3))
-        return Frequencies(core, core, {"apb1": apb1, "apb2": apb2})
 
 
 class RccL4(RccPllR):
