@@ -79,8 +79,7 @@ def report(
         annotated = annotated_model(sources.project, sources.graph, onnx.load(folder / MODEL_NAME))
         write_whole_file(model, annotated.SerializeToString())
     wrote(*paths)
-    if as_json:
-        emit(as_json, sources.to_json() | {"files": [str(path) for path in paths]}, lambda _: None)
+    emit(as_json, sources.to_json() | {"files": [str(path) for path in paths]}, lambda _: None)
 
 
 def import_trace(
