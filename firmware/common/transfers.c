@@ -97,26 +97,18 @@ bool transfers_are_busy(void) {
 /* The interrupts of links do not interrupt each other. */
 void transfers_interrupt(uint32_t link) {
   uint32_t start = cycle_counter_low();
+  bool is_polled = uart_link_is_polled(&board_link_uarts[link]); /* in waits: they stay waits */
   uart_link_interrupt(&board_link_uarts[link]);
   if (link_is_busy(&board_links[link])) ticker_start();
   run_look_again();
-  if (times_keep_clock) times_link_ticks += cycle_counter_low() - start;
-}
-
-/* Interrupts are masked for one piece at a time: a byte of the host comes every 11 us. */
-static void poll_port(uart_link_t *port) {
-  for (bool is_left = true; is_left;) {
-    uint32_t lock = interrupts_lock();
-    is_left = uart_link_poll(port);
-    interrupts_unlock(lock);
-  }
+  if (times_keep_clock && !is_polled) times_link_ticks += cycle_counter_low() - start;
 }
 
 /* A link without a tensor to send asks nothing by itself: the neighbour that a board waits for may be gone. */
 void transfers_tick(void) {
   bool is_probing = run_is_waiting() && ticker_ms % PROBE_MS == 0;
   for (uint32_t i = 0; i < board_link_count; i++) {
-    poll_port(&board_link_uarts[i]);
+    uart_link_poll(&board_link_uarts[i]);
     uint32_t lock = interrupts_lock();
     if (is_probing) link_probe(&board_links[i]);
     link_tick(&board_links[i]);
@@ -150,7 +142,7 @@ static bool is_frame_ending(uint32_t i) {
 bool transfers_poll(void) {
   bool may_sleep = !uart_link_is_polled(&board_link_uarts[0]);
   for (uint32_t i = 0; i < board_link_count; i++) may_sleep = may_sleep && !is_frame_ending(i);
-  for (uint32_t i = 0; !may_sleep && i < board_link_count; i++) poll_port(&board_link_uarts[i]);
+  for (uint32_t i = 0; !may_sleep && i < board_link_count; i++) uart_link_poll(&board_link_uarts[i]);
   return may_sleep;
 }
 

@@ -3,10 +3,10 @@
  *
  * dma          uart_link_dma.c: a ring that the DMA fills for ever, two chunks that it sends in turn
  * interrupt    uart_link_bytes.c: bytes by interrupts of the UART, or a few at a time where it has a FIFO
- * polling      uart_link_bytes.c without interrupts: nothing moves but in uart_link_poll
+ * polling      uart_link_bytes.c without interrupts of the UART: nothing moves but after uart_link_poll
  *
- * The interrupts of the links have one common priority, below that of the host's UART (uart.h). All functions are to be
- * called from them or with interrupts masked.
+ * The interrupts of the links have one common priority, below that of the host's UART (uart.h). All functions but
+ * uart_link_poll are to be called from them or with interrupts masked.
  */
 #ifndef UART_LINK_H
 #define UART_LINK_H
@@ -57,9 +57,9 @@ void uart_link_wake(void *port);
 /* Of the UART, and of both DMA channels. */
 void uart_link_interrupt(uart_link_t *port);
 
-/* Has what has arrived handed over without waiting for more: by an interrupt, which that of the host may interrupt. The
- * polling driver hands it over here, a short piece at a time (true when there is more), and sends.
+/* Has what has arrived handed over without waiting for more, with the polling driver also what waits sent: by an
+ * interrupt, which that of the host may interrupt.
  */
-bool uart_link_poll(uart_link_t *port);
+void uart_link_poll(uart_link_t *port);
 
 #endif

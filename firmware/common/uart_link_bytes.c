@@ -1,4 +1,4 @@
-/* The drivers `interrupt` and `polling`: they differ only in who calls `serve`. */
+/* The drivers `interrupt` and `polling`: they differ only in who makes the interrupt pending, the UART or a poll. */
 #include "uart_link.h"
 
 #define MOST_BYTES 16u /* handed over at once: the largest FIFO */
@@ -7,12 +7,9 @@ static bool has_interrupts(const uart_link_t *port) { return port->settings->dri
 
 void uart_link_begin(uart_link_t *port, uint32_t clock_hz, link_t *link) {
   port->link = link;
-  if (!has_interrupts(port)) {
-    uart_begin(&port->uart, clock_hz, 0, 0);
-    return;
-  }
   uint32_t control_1 = port->uart.has_fifo ? USART_CR1_IDLEIE : UART_RECEIVE_INTERRUPT;
   uint32_t control_3 = port->uart.has_fifo ? USART_CR3_EIE | UART_FIFO_RECEIVE_INTERRUPT : 0;
+  if (!has_interrupts(port)) control_1 = control_3 = 0;
   uart_begin(&port->uart, clock_hz, control_1, control_3);
   NVIC_SetPriority((IRQn_Type)port->uart.interrupt, UART_LINK_PRIORITY);
   NVIC_EnableIRQ((IRQn_Type)port->uart.interrupt);
@@ -78,11 +75,6 @@ static bool has_received(const uart_link_t *port) {
   return (uart_status(port->uart.registers) & UART_RECEIVED) != 0;
 }
 
-bool uart_link_poll(uart_link_t *port) {
-  if (has_interrupts(port)) {
-    if (has_received(port)) NVIC_SetPendingIRQ((IRQn_Type)port->uart.interrupt);
-    return false;
-  }
-  bool is_left = serve(port);
-  return is_left || has_received(port);
+void uart_link_poll(uart_link_t *port) {
+  if (!has_interrupts(port) || has_received(port)) NVIC_SetPendingIRQ((IRQn_Type)port->uart.interrupt);
 }

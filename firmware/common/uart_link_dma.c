@@ -120,7 +120,6 @@ void uart_link_interrupt(uart_link_t *port) {
   if (link_work(port->link)) uart_link_wake(port);
 }
 
-bool uart_link_poll(uart_link_t *port) {
+void uart_link_poll(uart_link_t *port) {
   if (arrived(port) != port->position) uart_link_wake(port);
-  return false;
 }

@@ -73,13 +73,7 @@ uint32_t transfers_stamps(const void **stamps) {
 void transfers_tick(void) { (void)transfers_poll(); }
 
 bool transfers_poll(void) {
-  for (uint32_t i = 0; i < board_link_count; i++) {
-    for (bool is_left = true; is_left;) {
-      uint32_t lock = interrupts_lock();
-      is_left = uart_link_poll(&board_link_uarts[i]);
-      interrupts_unlock(lock);
-    }
-  }
+  for (uint32_t i = 0; i < board_link_count; i++) uart_link_poll(&board_link_uarts[i]);
   return !uart_link_is_polled(&board_link_uarts[0]);
 }
 

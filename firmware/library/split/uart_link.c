@@ -49,6 +49,12 @@ void uart_link_sent(uart_link_t *port) {
   port->is_awake = true;
 }
 
-void uart_link_interrupt(uart_link_t *port) { (void)uart_link_poll(port); }
+void uart_link_interrupt(uart_link_t *port) { (void)link_work(port->link); }
 
-bool uart_link_poll(uart_link_t *port) { return link_work(port->link); }
+void uart_link_poll(uart_link_t *port) {
+  for (bool is_left = true; is_left;) {
+    uint32_t lock = interrupts_lock();
+    is_left = link_work(port->link);
+    interrupts_unlock(lock);
+  }
+}

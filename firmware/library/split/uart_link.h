@@ -33,9 +33,11 @@ void uart_link_send(uart_link_t *port);
 /* The chunk has left. */
 void uart_link_sent(uart_link_t *port);
 
-/* Behind what has arrived or left: some of the CRCs that links make. uart_link_poll tells whether there are more. */
+/* Behind what has arrived or left: some of the CRCs that links make. */
 void uart_link_interrupt(uart_link_t *port);
-bool uart_link_poll(uart_link_t *port);
+
+/* The rest of them, interrupts masked for one piece at a time. */
+void uart_link_poll(uart_link_t *port);
 
 static inline uint32_t uart_link_clock_hz(const uart_link_t *port) {
   (void)port;

@@ -298,9 +298,7 @@ def _handlers(firmware: BoardFirmware, links: Sequence[LinkPort]) -> Handlers:
     handlers: dict[str, list[str]] = {firmware.board.host_uart.irq_name: ["host_interrupt()"]}
     for index, link in enumerate(links):
         call = f"transfers_interrupt({index})"
-        names = [channel.irq_name for channel in link.channels]
-        if not firmware.driving.polls:
-            names.append(link.uart.irq_name)
+        names = [*(channel.irq_name for channel in link.channels), link.uart.irq_name]
         for name in dict.fromkeys(names):
             handlers.setdefault(name, []).append(call)
     return list(handlers.items())

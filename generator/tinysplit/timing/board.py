@@ -56,7 +56,7 @@ class SimulatedBoard:
         self._has_begun = False  # the inference: a board sleeps before, or stops
         self._rests_since_s = 0.0
         self._heard_s = -QUIET_S  # the last traffic that it has received
-        self._is_computing, self._computed_s = False, 0.0  # the end of the last layer
+        self._is_working, self._worked_s = False, 0.0  # the end of the last work
         self._take: Mapping[Kind, Callable[[BoardStep], Process]] = {
             Kind.INPUT: self._input,
             Kind.RUN: self._run,
@@ -108,18 +108,18 @@ class SimulatedBoard:
         if seconds <= 0:
             return
         begin_s = self._env.now
-        self._is_computing = activity is Activity.LAYER
+        self._is_working = True
         yield self._env.timeout(seconds)
+        self._is_working, self._worked_s = False, self._env.now
         if activity is Activity.LAYER:
-            self._is_computing, self._computed_s = False, self._env.now
             self._times.computing_s += seconds
         else:
             self._times.moving_s += seconds
         self._note(activity, begin_s)
 
-    def has_computed_since(self, at_s: float) -> bool:
-        """Return whether a layer was under way at any time from then on."""
-        return self._is_computing or self._computed_s > at_s
+    def has_worked_since(self, at_s: float) -> bool:
+        """Return whether a layer, a copy or a driver was under way at any time from then on."""
+        return self._is_working or self._worked_s > at_s
 
     def compute_rows(self, layer_s: float, moving_s: float) -> Process:
         """Compute some rows, for `layer_s` of a layer and `moving_s` of copies and drivers."""

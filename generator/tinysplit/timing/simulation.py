@@ -139,16 +139,16 @@ class _Pipeline:
                 receiver.on_full = self._on_full(cut.receiver)
 
     def _misses(self, listener: int, speaker: int) -> bool:
-        """Return whether a board loses bytes of notes while it computes: it looks at a polled UART at every tick."""
+        """Return whether a board loses bytes of notes while it works: it looks at a polled UART at every tick."""
         room = self.handoff.polled_room_bytes
         byte_s = self.handoff.reply_s[speaker][listener] / LINK_REPLY_BYTES
         return bool(room) and room[listener] * byte_s < TICK_S
 
     def _let_miss(self, end: ChannelEnd, speaker: int, listener: int) -> None:
-        """Let the notes of an end go unheard while the other board computes, if it loses them then."""
+        """Let the notes of an end go unheard while the other board works, if it loses them then."""
         if self._misses(listener, speaker):
             board, note_s = self.boards[listener], self.handoff.reply_s[speaker][listener]
-            end.is_heard = lambda: not board.has_computed_since(self.env.now - note_s)
+            end.is_heard = lambda: not board.has_worked_since(self.env.now - note_s)
 
     def _line(self, sender: int, receiver: int) -> Line:
         """Return the line from one board to another, made when it is first asked for."""

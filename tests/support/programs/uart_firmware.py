@@ -66,12 +66,6 @@ bool link_work(link_t *link) {{
 
 static bool is_moved(void) {{ return (!RECEIVES || received >= BYTES) && (!SENDS || sent >= BYTES); }}
 
-static void poll(void) {{
-  uint32_t lock = interrupts_lock();
-  uart_link_poll(&board_link_uarts[0]);
-  interrupts_unlock(lock);
-}}
-
 /* The same loop with and without a transfer: what it lacks are the cycles of the driver. */
 static uint32_t count_loops(uint32_t limit_ticks, bool is_moving) {{
   uint64_t start = cycle_counter_now();
@@ -80,7 +74,7 @@ static uint32_t count_loops(uint32_t limit_ticks, bool is_moving) {{
     if (is_moved() && is_moving) break; /* the same work in both cases */
     for (volatile uint32_t i = 0; !IS_POLLED && i < 20; i++) {{
     }}
-    if (IS_POLLED) poll(); /* the other board may be earlier */
+    if (IS_POLLED) uart_link_poll(&board_link_uarts[0]); /* the other board may be earlier */
     count++;
   }}
   ticks = (uint32_t)(cycle_counter_now() - start);
@@ -102,12 +96,12 @@ int main(void) {{
   interrupts_unlock(lock);
   if (IS_MEASURED) loops = count_loops(4000u * millisecond, true);
   while (!is_moved()) {{
-    if (IS_POLLED) poll();
+    if (IS_POLLED) uart_link_poll(&board_link_uarts[0]);
     if (!IS_POLLED) __WFI();
   }}
   is_done = 1;
   for (;;) {{
-    if (IS_POLLED) poll(); /* the last bytes of the polling driver leave */
+    if (IS_POLLED) uart_link_poll(&board_link_uarts[0]); /* the last bytes of the polling driver leave */
     if (!IS_POLLED) __WFI();
   }}
 }}
