@@ -22,6 +22,7 @@ from common.benchmark import ONLY, benchmark
 from common.networks import NETWORKS as MODELS
 from common.tables import Cell, MarkdownTable
 from tinysplit import api
+from tinysplit.cli.web.explorer import Explorer
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
@@ -64,21 +65,37 @@ def milliseconds(graph: Graph, names: tuple[str, ...]) -> float:
     return 1000 * (time.process_time() - begin_s)
 
 
+def milliseconds_of_cut(graph: Graph, names: tuple[str, ...]) -> float:
+    """Return the CPU time of what `explore --serve` answers when the cut was moved, after one answer before."""
+    explorer = Explorer(graph, Path("model.onnx"), names, Path("split.json"))
+    count, spent_s = len(graph.layers), 0.0
+    for last in (count // 2, count // 2 + 1):
+        assignment = f"1-{last}:1,{last + 1}-{count}:2"
+        choice = {"boards": names, "bits": 8, "baud": BAUD, "objective": "latency", "assignment": assignment}
+        begin_s = time.process_time()
+        with suppress(CheckFailedError):
+            explorer.predict(choice)
+        spent_s = time.process_time() - begin_s
+    return 1000 * spent_s
+
+
 @benchmark("predict", "5 s")
 def predict(_options: Namespace) -> None:
     """Measure the CPU time that `tinysplit.api.predict` takes for networks that it has not seen before, in ms.
 
     Each row is the median of some networks of one kind with different numbers of channels, whose weights are not
-    trained.
+    trained. The last column has what the page of `tinysplit explore --serve` takes when the cut of two boards is moved.
     """
-    MarkdownTable("network", "boards", numbers=("ms",)).print(_rows())
+    MarkdownTable("network", "boards", numbers=("ms", "moved cut")).print(_rows())
 
 
 def _rows() -> Iterator[Sequence[Cell]]:
     for title, (make, widths) in NETWORKS.items():
         for names in SETS:
-            found = [milliseconds(make(channels), names) for channels in widths]
-            yield title, ", ".join(names), round(statistics.median(found))
+            graphs = [make(channels) for channels in widths]
+            found = round(statistics.median(milliseconds(graph, names) for graph in graphs))
+            moved = [milliseconds_of_cut(graph, names) for graph in graphs] if names[1:] else []
+            yield title, ", ".join(names), found, round(statistics.median(moved)) if moved else "-"
 
 
 FOUR = ("nucleo_g071rb", "nucleo_l452re", "nucleo_f446re", "nucleo_h743zi")

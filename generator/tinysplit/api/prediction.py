@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from typing_extensions import override
 
@@ -17,8 +17,10 @@ from tinysplit.context import reduced_by_file
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import Baud, Bits, CostSettings
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.graph import Graph
 from tinysplit.plan.planned_split import with_programs
 from tinysplit.settings.search import TIME_LIMIT
+from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
@@ -53,6 +55,18 @@ class Prediction(Result):
     period_s: float
     energy_j: float | None
     boards: tuple[BoardUse, ...]  # those that compute something, in the order in which they were given
+    assignment: str  # layers and board of each run, from 1: "1-4:1,5-7:2"
+
+    @classmethod
+    def of(cls, split: Split, boards: Sequence[Board]) -> Self:
+        """Return the figures of a split over these boards."""
+        return cls(
+            latency_s=split.i_s,
+            period_s=split.period_s,
+            energy_j=None if split.without_currents else split.energy_j,
+            boards=tuple(_use(split, boards, index) for index in sorted(set(split.assignment))),
+            assignment=assignment_text(split.assignment),
+        )
 
     @override
     def to_json(self) -> dict[str, Any]:
@@ -75,30 +89,39 @@ def predict(
     baud: Baud | None = CostSettings.baud,
     objective: Objective = Objective.LATENCY,
     input_source: InputSource = InputSource.HOST,
+    assignment: str | None = None,
     time_limit_s: Annotated[float, in_range(TIME_LIMIT)] = DEFAULT_TIME_LIMIT_S,
 ) -> Prediction:
     """Return what the best split of a network over `boards`, or some of them, takes; weights and values have `bits`.
 
-    Weights need not be trained: their values change 8-bit kernels of Cortex-M0+ a little. Raises CheckFailedError where
-    the network does not fit, UsageError for a `baud` that a board cannot generate and for arguments that make no sense.
+    With an `assignment`, as in `Search`, that split. Weights need not be trained: their values change 8-bit kernels of
+    Cortex-M0+ a little. Raises CheckFailedError where the network or the assignment does not fit, UsageError for a
+    `baud` that a board cannot generate and for arguments that make no sense.
     """
     graph, _ = reduced_by_file(graph_of(model, console_of(None)), bits)
     chosen = boards_of(boards)
     settings = CostSettings(bits=bits, baud=baud, objective=objective, input_source=input_source)
-    if baud:
-        for board in chosen:
-            check_baud(board, board.link_uarts[0], baud)
-    problem = make_problem(shipped_table(), graph, chosen, settings)
-    n_links = settings.link_settings_on(chosen).counts(chosen)
-    found = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
-    split = with_programs(found, shipped_table(), graph, chosen, settings)
-    has_energy = all(board.known_power for board in chosen)
-    return Prediction(
-        latency_s=split.i_s,
-        period_s=split.period_s,
-        energy_j=split.energy_j if has_energy else None,
-        boards=tuple(_use(split, chosen, index) for index in sorted(set(split.assignment))),
-    )
+    return Prediction.of(predicted_split(graph, chosen, settings, assignment, time_limit_s), chosen)
+
+
+def predicted_split(
+    graph: Graph,
+    boards: Sequence[Board],
+    settings: CostSettings,
+    assignment: str | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+) -> Split:
+    """Return the best split of whole layers, or the given one, with its programs. The errors are those of `predict`."""
+    if settings.baud:
+        for board in boards:
+            check_baud(board, board.link_uarts[0], settings.baud)
+    problem = make_problem(shipped_table(), graph, boards, settings)
+    n_links = settings.link_settings_on(boards).counts(boards)
+    if assignment is None:
+        found = solve_within_links(problem, n_links, AUTO, time_limit_s=time_limit_s)
+    else:
+        found = given_split(problem, parse_assignment(assignment, len(graph.layers), len(boards)), n_links)
+    return with_programs(found, shipped_table(), graph, boards, settings)
 
 
 def _use(split: Split, boards: Sequence[Board], index: int) -> BoardUse:

@@ -112,6 +112,7 @@ _EXAMPLES = {
     "explore": (
         "explore net.onnx -b all --max-boards 2",
         "explore net.onnx -b nucleo_g071rb -b nucleo_l452re --objective energy --max-latency 0.1",
+        "explore net.onnx -b nucleo_g071rb -b nucleo_g071rb --serve",
     ),
     "arrivals": ("arrivals net.onnx --split split.json --frame-rate 12 --timeline",),
     "quantize": ("quantize net.onnx -s samples.npz --bits 8 --statistics",),
@@ -156,7 +157,7 @@ _FIRST_OPTIONS = {
     "wiring": ("board", "rig", "baud", "link", "out", "folder", "as_json"),
     "split": ("board", "objective", "bits", "baud", "slices", "use_all", "explain", "out"),
     "pareto": ("board", "second_objective", "bits", "baud", "slices", "html", "as_json"),
-    "explore": ("board", "max_boards", "objective", "max_latency", "max_price", "bits", "html", "as_json"),
+    "explore": ("board", "max_boards", "objective", "max_latency", "bits", "html", "serve", "as_json"),
     "arrivals": ("split_file", "frame_rate", "arrival_times", "input_count", "loss_rate", "timeline", "as_json"),
     "quantize": ("samples", "bits", "max_accuracy_drop", "statistics", "board", "calibration_count", "as_json"),
     "generate": ("split_file", "samples", "out", "bits", "weights", "standalone", "host_protocol", "force"),

@@ -1,5 +1,6 @@
 """`tinysplit explore`: networks on many sets of boards."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -14,6 +15,7 @@ from tinysplit.cli.options import check_bits
 from tinysplit.cli.search_options import SearchOptions, flattened
 from tinysplit.common.choices import ALL_BOARDS, SHORT_BITS, Slices
 from tinysplit.common.errors import INTERRUPTED, UsageError
+from tinysplit.common.interrupts.signals import expected_signals
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.progress import reading
 from tinysplit.costs.settings import CostSettings
@@ -22,7 +24,9 @@ from tinysplit.explore.goal import N_BEST, Ranked, RankingGoal
 from tinysplit.settings.boards_and_links import BAUD, BOARD, MAX_BOARDS
 from tinysplit.settings.costs import MAX_PRICE, PRICES
 from tinysplit.settings.fixed_point import BITS
+from tinysplit.settings.result_files import OUT
 from tinysplit.settings.search import AXIS, BEST, LARGEST, OBJECTIVE, SCHEDULER, SLICES, TIME_LIMIT, TOTAL_TIME, WORKERS
+from tinysplit.settings.setting import Heading
 
 if TYPE_CHECKING:
     from tinysplit.explore.candidates import Space
@@ -30,6 +34,17 @@ if TYPE_CHECKING:
     from tinysplit.explore.request import ExploreRequest
     from tinysplit.network.graph import Graph
 
+SERVE = "--serve"
+SERVED_WITH = {"models", "board", "serve", "port", "out", "force"}
+FIRST_BOARDS = ("nucleo_f401re", "nucleo_f401re")  # of the page, where none are named
+Serve = Annotated[
+    bool,
+    typer.Option(SERVE, help="Serve a page on this machine, to choose boards and move the cut, until Ctrl-C."),
+]
+Port = Annotated[int, typer.Option(help=f"TCP port of {SERVE}; 0 takes a free one.", min=0, max=65535)]
+SplitFilePath = Annotated[
+    Path, option(OUT, f"Split file that the page of {SERVE} writes.", rich_help_panel=Heading.RESULT_FILES)
+]
 JournalPath = Annotated[
     Path | None,
     typer.Option(
@@ -38,6 +53,7 @@ JournalPath = Annotated[
         help="File of the results so far, from which the same command continues; by default explore-HASH.jsonl, which "
         "differs for other boards and settings.",
         show_default=False,
+        rich_help_panel=Heading.RESULT_FILES,
     ),
 ]
 Prices = Annotated[Path | None, option(PRICES)]
@@ -50,11 +66,13 @@ class ExploreOptions(SearchOptions):
     """Options of an exploration: those of a search, and what is combined."""
 
     board: Annotated[
-        list[str],
+        list[str] | None,
         option(
-            BOARD, "Board type to choose from, or `all`. Repeat it for every type.", autocompletion=completion.boards
+            BOARD,
+            f"Board type to choose from, or `all`. Repeat it for every type. With {SERVE}: the boards at first.",
+            autocompletion=completion.boards,
         ),
-    ]
+    ] = None
     max_boards: Annotated[int, option(MAX_BOARDS)] = 2
     baud: Annotated[
         list[int] | None,
@@ -88,6 +106,8 @@ class ExploreOptions(SearchOptions):
         from tinysplit.boards.catalog import load_all
         from tinysplit.explore.candidates import Space
 
+        if not self.board:
+            raise UsageError(f"name types of boards to choose from by {BOARD}, or all", setting=BOARD)
         return Space(
             models=models,
             boards=load_all(board_names() if ALL_BOARDS in self.board else self.board),
@@ -124,6 +144,7 @@ class ExploreOptions(SearchOptions):
 
 @flattened
 def explore(
+    context: typer.Context,
     models: Models,
     options: ExploreOptions,
     prices: Prices = None,
@@ -131,10 +152,17 @@ def explore(
     workers: Workers = None,
     scheduler: Scheduler = None,
     html: FrontPage = None,
+    serve: Serve = False,
+    port: Port = 0,
+    out: SplitFilePath = Path("split.json"),
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Find the Pareto front of latency, energy and price over many sets of boards, or rank them by an objective."""
+    if serve:
+        _check_served(context, models)
+        _serve(models[0], options.board or FIRST_BOARDS, port, out, force=force)
+        return
     from tinysplit.context import reduced_by_file
     from tinysplit.explore.exploration import explore as explore_space
     from tinysplit.explore.exploration import journal_name
@@ -159,6 +187,34 @@ def explore(
     with progress(messages) as show:
         exploration = explore_space(request, journal, processes, show)
     _show(exploration, html, as_json=as_json)
+
+
+def _check_served(context: typer.Context, models: Sequence[Path]) -> None:
+    """Raise UsageError for what the page does not take."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+    if others := [f"--{name.removeprefix('as_').replace('_', '-')}" for name in given if name not in SERVED_WITH]:
+        raise UsageError(f"{SERVE} lets you choose on the page: leave {', '.join(others)} out")
+    if len(models) > 1:
+        raise UsageError(f"{SERVE} shows one network, not {len(models)}: name one")
+
+
+def _serve(model: Path, boards: Sequence[str], port: int, out: Path, *, force: bool) -> None:
+    """Serve the page of a network until Ctrl-C. Raises ToolError for a port that cannot be had."""
+    from tinysplit.boards.board_files import board_name
+    from tinysplit.cli.web.explorer import Explorer
+    from tinysplit.cli.web.server import Server
+    from tinysplit.onnx_import import import_model
+
+    with reading(messages, [model]):
+        graph = import_model(model, needs_weights=False)
+    explorer = Explorer(graph, model, tuple(map(board_name, boards)), out, force)
+    with Server(explorer.site, port, "choose another one with --port, or 0 for a free one") as server:
+        typer.echo(server.address)
+        messages.print("open it in a browser of this machine; Ctrl-C ends it", highlight=False)
+        with expected_signals() as is_stopped:
+            server.serve(is_stopped)
+    messages.print("stopped")
 
 
 def _show(exploration: "Exploration", html: Path | None, *, as_json: bool) -> None:

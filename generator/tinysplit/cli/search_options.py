@@ -250,9 +250,9 @@ def flattened(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def heading_position(parameter: Parameter) -> int:
-    """Return the place of an option among the headings, from 1; 0 without one."""
-    _, option = get_args(parameter.annotation)
-    return [None, *Heading].index(option.rich_help_panel)
+    """Return the place of an option among the headings, from 1; 0 without one, and of what is no option."""
+    option = get_args(parameter.annotation)[1:]
+    return [None, *Heading].index(option[0].rich_help_panel) if option else 0
 
 
 def _options_of(group: Any) -> Iterator[Parameter]:  # noqa: ANN401 (any dataclass)

@@ -1,0 +1,1 @@
+"""The page of `tinysplit explore --serve`, and its server."""
