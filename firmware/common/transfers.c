@@ -121,14 +121,14 @@ static bool is_soon(const link_t *link, uint32_t bytes) {
   return bytes * LINK_BITS_PER_BYTE * (clock_core_hz / link->settings->baud) < ticker_left();
 }
 
-/* Bytes until the end of a frame that the board needs at once: the answer to a tensor that has left, which may begin
- * now, or inside an inference any frame, of which it may need rows; 0: none.
+/* Bytes until the end of a frame that the board needs at once: any that comes, as it may need its rows, and the answer
+ * to a tensor that has left, which may begin now; 0: none.
  */
 static uint32_t left_of_needed_frame(uint32_t i) {
   const link_t *link = &board_links[i];
   uint32_t left = link_parser_left(&link->parser);
-  if (link_awaits_answer(link) && uart_link_left(&board_link_uarts[i]) == 0) return left ? left : LINK_HEADER_BYTES;
-  return run_state == RUN_RUNNING ? left : 0;
+  bool is_answered = link_awaits_answer(link) && uart_link_left(&board_link_uarts[i]) == 0;
+  return left == 0 && is_answered ? LINK_HEADER_BYTES : left;
 }
 
 /* The end of a frame interrupts when the line is idle behind it, or when more has come: to see it at once, a board

@@ -1,5 +1,6 @@
 #include "uart_link.h"
 
+#include "interrupts.h"
 #include "link_ports.h"
 #include "port.h"
 

@@ -77,7 +77,12 @@ def build_manifest(
         boards=tuple(_board(program, weights_files.get(program.number)) for programs in copies for program in programs),
         links=tuple(chain.from_iterable(map(_links, plans))),
         layers=tuple(chain.from_iterable(layers)),
-        cuts=tuple(chain.from_iterable(_cuts(plan, quantized.graph.parts) for plan in plans)),
+        cuts=tuple(
+            chain.from_iterable(
+                _cuts(plan, alone.transfers_s[0], quantized.graph.parts)
+                for plan, alone in zip(plans, timing.each_alone, strict=True)
+            )
+        ),
         estimated_t_s=timing.t_s,
         keeps_state=quantized.graph.keeps_state,
         estimated_i_s=timing.i_s,
@@ -241,16 +246,17 @@ def describe_link(link: Link, drivers: Mapping[int, LinkDriver]) -> ProjectLink:
     )
 
 
-def _cuts(plan: Plan, parts: Sequence[Part]) -> Iterator[ProjectCut]:
-    for number, planned in enumerate(plan.cuts, 1):
+def _cuts(plan: Plan, seconds: Mapping[int, float], parts: Sequence[Part]) -> Iterator[ProjectCut]:
+    """Yield the cuts of a copy, with the seconds of each in an inference on boards at rest."""
+    for index, planned in enumerate(plan.cuts):
         cut, hand_off = planned.cut, planned.hand_off
         yield ProjectCut(
-            number=number,
+            number=index + 1,
             after_layer=cut.after_layer + 1,
             from_board=cut.sender + 1,
             to_board=cut.receiver + 1,
             payload_bytes=cut.payload_bytes,
-            estimated_s=cut.seconds,
+            estimated_s=seconds[index],
             acknowledgement_s=plan.problem.handoff_parts.reply_s[cut.receiver][cut.sender],
             is_sent_by_rows=hand_off.gives is not None,
             is_taken_by_rows=hand_off.takes is not None,

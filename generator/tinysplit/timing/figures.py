@@ -106,8 +106,13 @@ class Timing:
         return self._slowest[1]
 
     @cached_property
+    def each_alone(self) -> tuple[Simulated, ...]:
+        """One inference on boards at rest, of each copy."""
+        return tuple(simulate([program], (0.0,)) for program in self.programs)
+
+    @property
     def _slowest(self) -> tuple[Program, Simulated]:
-        alone = ((program, simulate([program], (0.0,))) for program in self.programs)
+        alone = zip(self.programs, self.each_alone, strict=True)
         return max(alone, key=lambda each: each[1].inference_s[0])
 
     @property

@@ -20,7 +20,7 @@ class Recorder:
         self.given_s = [0.0] * count  # all boards had it
         self.output_s = [0.0] * count  # its output was there
         self.read_s = [0.0] * count
-        self.t_s = [0.0] * count
+        self.transfers_s = [dict[int, float]() for _ in range(count)]  # of each tensor that a link carried
         self.hidden_s = 0.0  # of the work of drivers, done while boards waited
         self.boards: dict[int, BoardTimes] = {}
         self.levels: dict[int, Level] = defaultdict(Level)  # of the buffers of a board

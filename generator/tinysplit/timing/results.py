@@ -1,5 +1,6 @@
 """What a simulation finds: times of inputs, boards, transfers and buffers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -124,16 +125,16 @@ class Buffers:
 class Simulated:
     """The simulation of inputs, from time 0 to `end_s`, when the last output was read.
 
-    `inference_s` has for each input the seconds from when the boards had it to when they had its output; `t_s` those of
-    its transfers, waits excluded. `hidden_s` of the work of drivers was done while boards waited for the very tensors;
-    for
-    `contended_s` frames waited for others, and tensors overtook others `overtakings` times (see `Line`). `outputs` are
+    `inference_s` has for each input the seconds from when the boards had it to when they had its output; `transfers_s`
+    those of each transfer, by its index, until the acknowledgement, which may wait for a frame that leaves. `hidden_s`
+    of the work of drivers was done while boards waited for the very tensors; for `contended_s` frames waited for
+    others, and tensors overtook others `overtakings` times (see `Line`). `outputs` are
     kept on request.
     """
 
     passages: tuple[Passage, ...]
     inference_s: tuple[float, ...]
-    t_s: tuple[float, ...]
+    transfers_s: tuple[Mapping[int, float], ...]
     l_s: float
     boards: tuple[BoardTimes, ...]
     buffers: tuple[Buffers, ...]
@@ -144,6 +145,11 @@ class Simulated:
     overtakings: int
     events: tuple[Event, ...]
     outputs: tuple[Output, ...] = ()
+
+    @property
+    def t_s(self) -> tuple[float, ...]:
+        """The seconds of all transfers of each input."""
+        return tuple(sum(each.values()) for each in self.transfers_s)
 
     @property
     def end_s(self) -> float:

@@ -51,7 +51,7 @@ def simulate(
     return Simulated(
         passages=recorder.passages,
         inference_s=tuple(output_s - given_s for output_s, given_s in outputs),
-        t_s=tuple(recorder.t_s),
+        transfers_s=tuple(recorder.transfers_s),
         l_s=max(program.computing_s for program in programs),
         boards=tuple(recorder.boards.values()),
         buffers=tuple(chain.from_iterable(each.buffers() for each in pipelines)),
@@ -169,7 +169,7 @@ class _Pipeline:
         def note(start_s: float, end_s: float, index: int) -> None:
             number = self.inbox[index]
             longer_s = 0.0 if transfer in self.program.streams else end_s - start_s - nominal_s
-            self.recorder.t_s[number] += cut.seconds + longer_s
+            self.recorder.transfers_s[number][transfer] = cut.seconds + longer_s
             self.recorder.note_sent(cut, transfer, (start_s, end_s), number)
             if is_staged:
                 self.recorder.levels[cut.sender].change(-1, end_s)
