@@ -147,16 +147,16 @@ def _standalone(plans: Sequence[Plan], problem: Problem, standalone: ProjectStan
 
 
 def _spans(events: Sequence[Event]) -> Iterator[EstimatedSpan]:
-    """Yield what boards compute and copy, and what links carry."""
+    """Yield what boards compute, copy and wait for, and what links carry, from the begin of the inference."""
     for event in events:
-        if event.activity in {Activity.LAYER, Activity.COPY, Activity.WIRE}:
+        if event.activity in {Activity.LAYER, Activity.COPY, Activity.WAIT, Activity.WIRE} and event.end_s > 0:
             first, last = (max(layer, 0) for layer in event.layers)  # parts of the input count with layer 1
             yield EstimatedSpan(
                 activity=event.activity,
                 board=event.device + 1,
                 layers=(first + 1, last + 1) if event.activity is Activity.LAYER else None,
                 cut=event.transfer + 1 if event.transfer >= 0 else None,
-                start_s=event.start_s,
+                start_s=max(event.start_s, 0.0),
                 end_s=event.end_s,
             )
 

@@ -16,8 +16,9 @@ from tinysplit_hil.html_report.sources import Sources
 
 _WIDTH = 640.0  # of a map
 _LEFT, _RIGHT, _HEIGHT, _TOP, _BOTTOM = 64, 8, 210.0, 12, 34  # of an arena
-_STEPS_WIDTH, _WIDEST_STEP, _NUMBER_WIDTH = 460.0, 110.0, 24.0
-_LETTER, _LEAST_HEIGHT = 7.4, 13
+_STEPS_WIDTH, _WIDEST_STEP, _NUMBER_WIDTH = 446.0, 110.0, 26.0
+_LEAST_SCALE = 0.8  # of an arena beside another one in a window of 1020
+_LETTER, _LEAST_HEIGHT = 8.6, 14
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class ArenaFigure:
     blocks: tuple[BufferBlock, ...]
     steps: tuple[AxisMark, ...]
     marks: tuple[AxisMark, ...]
+
+    @property
+    def least_width(self) -> float:
+        """With which its texts can be read."""
+        return self.width * _LEAST_SCALE
 
 
 @dataclass(frozen=True)
@@ -192,7 +198,7 @@ class _ArenaDrawing:
             width=width,
             height=_TOP + _HEIGHT + _BOTTOM,
             size_bytes=self.size_bytes,
-            blocks=tuple(_with_labels(self._blocks())),
+            blocks=tuple(_with_labels(self._blocks(), self.step)),
             steps=tuple(
                 AxisMark(_LEFT + (column + 0.5) * self.step, str(layer_number(layer)))
                 for column, layer in enumerate(self.layers)
@@ -231,13 +237,16 @@ class _ArenaDrawing:
         )
 
 
-def _with_labels(blocks: Iterable[BufferBlock]) -> Iterator[BufferBlock]:
-    """Yield the blocks with the places of their labels, none where it does not fit or lies on another one."""
+def _with_labels(blocks: Iterable[BufferBlock], step: float) -> Iterator[BufferBlock]:
+    """Yield the blocks with the places of their labels, none where it does not fit or lies on another one.
+
+    The first layer, `step` wide, that runs with a buffer is the one that fills it: best to label.
+    """
     taken: list[tuple[float, float]] = []
     for block in blocks:
         half = len(block.label) * _LETTER / 2
         y = block.y + block.height / 2
-        places = (block.x + block.width / 2 + shift for shift in (0, -2.5 * half - 4, 2.5 * half + 4))
+        places = (block.x + shift for shift in (step / 2, block.width / 2, block.width - step / 2))
         free = (
             x
             for x in places

@@ -16,9 +16,9 @@ from tinysplit.project.network_numbers import cut_number, layer_number
 from tinysplit_hil.html_report.sources import Sources
 
 _TOP, _BOX_HEIGHT, _GAP, _CUT_HEIGHT = 56, 36, 12, 20
-_LANES_WIDTH, _LANE_WIDEST, _LANE_LEAST = 640, 230, 110
+_LANES_WIDTH, _LANE_WIDEST, _LANE_LEAST = 600, 230, 100  # six boards in a window of 700
 _MARGIN, _SIDE, _SIDES = 16, 7, 3  # of a lane; distance of lines beside boxes, and how many before they share
-_BAR, _BAR_GAP, _NUMBER = 96, 20, 74
+_BAR, _BAR_X, _CHART_WIDTH = 90, 24, 180  # of a chart of the profile: numbers of layers, bars, and figures
 _LETTER, _SMALL_LETTER = 8.8, 6.6
 _PROFILE = ("MACC", "flash bytes", "RAM bytes")
 
@@ -76,7 +76,7 @@ class TensorLine:
 class FigureBar:
     """A figure of a layer."""
 
-    x: float
+    layer: int
     y: float
     width: float
     color: int  # 0: several boards
@@ -85,16 +85,25 @@ class FigureBar:
 
 
 @dataclass(frozen=True)
+class ProfileChart:
+    """A figure of each layer, in the rows of the picture."""
+
+    name: str
+    bars: tuple[FigureBar, ...]
+    bars_x: int = _BAR_X
+    width: int = _CHART_WIDTH
+
+
+@dataclass(frozen=True)
 class NetworkFigure:
-    """The picture. `heads` are the titles of the profile with their x."""
+    """The picture, and the charts of the profile, as high as the picture."""
 
     width: float
     height: float
     lanes: tuple[Lane, ...]
     boxes: tuple[Box, ...]
     lines: tuple[TensorLine, ...]
-    bars: tuple[FigureBar, ...]
-    heads: tuple[tuple[float, str], ...]
+    charts: tuple[ProfileChart, ...]
     lane_height: float
 
 
@@ -139,17 +148,14 @@ class _Drawing:
     def figure(self) -> NetworkFigure:
         boxes = tuple(box for row in self.rows for box in self._boxes(row))
         last = max(self.lanes.values(), key=lambda lane: lane.x)
-        bars_x = last.x + last.width + _BAR_GAP
-        step = _BAR + _NUMBER + _BAR_GAP
         height = self.rows[-1].y + _BOX_HEIGHT + _GAP
         return NetworkFigure(
-            width=bars_x + len(_PROFILE) * step,
+            width=last.x + last.width,
             height=height + 6,
             lanes=tuple(self.lanes.values()),
             boxes=boxes,
             lines=(*self._inner_lines(), *self._cut_lines()),
-            bars=tuple(self._bars(bars_x, step)),
-            heads=tuple((bars_x + number * step, name) for number, name in enumerate(_PROFILE)),
+            charts=tuple(ProfileChart(name, tuple(self._bars(index))) for index, name in enumerate(_PROFILE)),
             lane_height=height - 6,
         )
 
@@ -270,19 +276,18 @@ class _Drawing:
         layers = row.of(board)
         return bool(layers) and (self.project.is_distributed or any(source.number in layer.inputs for layer in layers))
 
-    def _bars(self, x: float, step: float) -> Iterator[FigureBar]:
-        rows = [row for row in self.rows if row.parts]
-        for column, name in enumerate(_PROFILE):
-            figures = {row.number: _figure(row.parts, column) for row in rows}
-            largest = max(*figures.values(), 1)
-            for row in rows:
-                boards = {part.board for part in row.parts}
-                value = figures[row.number]
-                width = round(_BAR * value / largest, 1)
-                color = color_of(min(boards)) if len(boards) == 1 else 0
-                tooltip = f"layer {row.number}: {value} {name}"
-                text = "-" if name == _PROFILE[-1] and not value else f"{value:,}".replace(",", "\u202f")
-                yield FigureBar(x + column * step, row.y, width, color, text, tooltip)
+    def _bars(self, column: int) -> Iterator[FigureBar]:
+        name, rows = _PROFILE[column], [row for row in self.rows if row.parts]
+        figures = {row.number: _figure(row.parts, column) for row in rows}
+        largest = max(*figures.values(), 1)
+        for row in rows:
+            boards = {part.board for part in row.parts}
+            value = figures[row.number]
+            width = round(_BAR * value / largest, 1)
+            color = color_of(min(boards)) if len(boards) == 1 else 0
+            tooltip = f"layer {row.number}: {value} {name}"
+            text = "-" if name == _PROFILE[-1] and not value else f"{value:,}".replace(",", "\u202f")
+            yield FigureBar(row.number, row.y, width, color, text, tooltip)
 
 
 def color_of(number: int) -> int:

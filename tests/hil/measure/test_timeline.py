@@ -162,6 +162,13 @@ def test_the_estimated_timeline_is_that_of_the_folder() -> None:
     assert spans[3].end_s - spans[2].start_s == pytest.approx(project.estimated_t_s)
 
 
+def test_waits_are_estimated() -> None:
+    project = make_small_project()
+    wait = EstimatedSpan(activity=Activity.WAIT, board=2, cut=1, start_s=0.0, end_s=0.5)
+    (span,) = estimated_spans(project.model_copy(update={"estimated_spans": (wait,)}))
+    assert (span.kind, span.row.name, span.title, span.seconds) == (SpanKind.WAIT, "board 2", "waits for cut 1", 0.5)
+
+
 def test_layers_that_run_together_share_their_time(recording: Recording) -> None:
     project = make_small_project()
     pair = [

@@ -1,8 +1,10 @@
 """The report: one file that needs nothing else, with all sections, opened in a real browser."""
 
+import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -15,7 +17,18 @@ from tinysplit.common.output_folder import check_output_folder
 
 SECTIONS = {"network", "split", "timeline", "memory", "accuracy", "energy"}
 VOID = {"meta", "link", "br"}
-WIDTHS = (1440, 1024, 768, 400)
+WIDTHS = (1400, 1020, 900, 700, 400)
+
+
+LEAST_SHARE = 0.0017  # of a bar
+
+
+class Bar(NamedTuple):
+    """A bar of the timeline."""
+
+    title: str
+    begin: float
+    share: float
 
 
 class Page(HTMLParser):
@@ -27,12 +40,17 @@ class Page(HTMLParser):
         self.addresses: list[str] = []
         self.words: list[str] = []
         self.opened: list[str] = []
+        self.bars: list[Bar] = []
         self.feed(text)
         assert not self.opened
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.ids += [value for name, value in attrs if name == "id" and value]
         self.addresses += [value for name, value in attrs if name in {"src", "href"} and value]
+        values = {name: value or "" for name, value in attrs}
+        if tag == "i" and "--w:" in values.get("style", ""):
+            begin, share = (float(text) for text in re.findall(r"--[xw]:([\d.]+)", values["style"]))
+            self.bars.append(Bar(values["title"], begin, share))
         if tag not in VOID:
             self.opened.append(tag)
 
@@ -121,7 +139,22 @@ def test_in_a_browser(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_readable_at_four_widths(tmp_path: Path) -> None:
+def test_the_timeline_is_drawn_in_shares_of_its_width(tmp_path: Path) -> None:
+    printed, folder = shared_measured_example()
+    page = written(folder / "out", tmp_path / "report.html")
+    measured = [span for span in printed["timeline"]["measured"] if span["title"].startswith("layer")]
+    length_s = max(span["end_s"] for case in ("estimated", "measured") for span in printed["timeline"][case])
+    for span in measured:
+        drawn = [bar for bar in page.bars if bar.title.startswith(f"{span['title']}: ")]
+        seconds = span["end_s"] - span["start_s"]
+        (bar,) = (each for each in drawn if f": {1000 * seconds:.3f} ms" in each.title)
+        assert bar.begin == pytest.approx(span["start_s"] / length_s, abs=2e-4)
+        assert bar.share == pytest.approx(seconds / length_s, abs=2e-4) or seconds / length_s < LEAST_SHARE
+    assert any(bar.title.startswith("waits for cut 1: ") and bar.begin == 0 for bar in page.bars)
+
+
+@pytest.mark.slow
+def test_it_is_readable_at_all_widths(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     written(shared_measured_example()[1] / "out", path)
     assert layout_in_browser(path, WIDTHS, tmp_path) == {width: [] for width in WIDTHS}

@@ -1,6 +1,6 @@
 "use strict";
 /* Mistakes in the layout of each frame of this page: what scrolls sideways, is cut, overlaps or is too small to read. */
-const LEAST_PX = 10, SLACK = 1.5;
+const LEAST_PX = 10, SLACK = 1.5, NARROW_PX = 700; /* from there on, pictures do not scroll */
 
 const overlap = (a, b) => Math.min(
   Math.min(a.right, b.right) - Math.max(a.left, b.left), Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top),
@@ -21,7 +21,13 @@ function mistakesOf(frame) {
   for (const lane of root.querySelectorAll(".wide")) {
     const overflow = frame.contentWindow.getComputedStyle(lane).overflowX;
     if (overflow !== "auto" && overflow !== "scroll") found.push("a lane does not scroll");
+    const isPicture = width >= NARROW_PX && lane.querySelector(":scope > svg");
+    if (isPicture && lane.scrollWidth > lane.clientWidth) found.push(`a picture scrolls: ${lane.getAttribute("aria-label")}`);
     if (lane.tabIndex < 0 || !lane.getAttribute("aria-label")) found.push("a lane has no name or cannot be reached by keys");
+  }
+  for (const label of root.querySelectorAll(".track b")) {
+    const box = label.getBoundingClientRect(), bar = label.parentElement.getBoundingClientRect();
+    if (box.top < bar.bottom && box.width > bar.width + SLACK) found.push(`wider than its bar: ${label.textContent}`);
   }
   for (const svg of root.querySelectorAll("svg")) svgMistakes(frame, svg, found);
   for (const element of root.querySelectorAll("body *:not(svg, svg *, script, style)")) {

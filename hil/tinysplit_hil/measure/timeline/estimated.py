@@ -7,6 +7,8 @@ from tinysplit.project.manifest import Project
 from tinysplit.timing.results import Activity
 from tinysplit_hil.measure.timeline.spans import Span, SpanKind, board_row, transfer_spans
 
+_VERBS = {Activity.COPY: "copies", Activity.WAIT: "waits for"}
+
 
 def estimated_spans(project: Project) -> Iterator[Span]:
     """Yield the spans of the slowest copy; none of a distributed network, whose layers are parts."""
@@ -16,9 +18,10 @@ def estimated_spans(project: Project) -> Iterator[Span]:
     for span in project.estimated_spans:
         if span.activity is Activity.LAYER:
             yield from _layers(project, span)
-        elif span.activity is Activity.COPY:
-            title = f"copies cut {span.cut}" if span.cut else "copies the input or the output"
-            yield Span(board_row(project, span.board), SpanKind.COPY, "", title, span.start_s, span.end_s)
+        elif span.activity in _VERBS:
+            title = f"{_VERBS[span.activity]} {f'cut {span.cut}' if span.cut else 'the input or the output'}"
+            kind = SpanKind(span.activity.value)
+            yield Span(board_row(project, span.board), kind, "", title, span.start_s, span.end_s)
         elif span.cut:
             cut = cuts[span.cut]
             yield from transfer_spans(project, cut, span.start_s, span.end_s - cut.acknowledgement_s)

@@ -37,30 +37,46 @@ _LEGEND = {
 @dataclass(frozen=True)
 class _Box:
     x: float
-    y: int
     width: float
     color: str
     label: str
     title: str
 
+    @property
+    def begin(self) -> float:
+        """Where it begins, as a share of the spans' width."""
+        return (self.x - _LEFT) / _WIDTH
+
+    @property
+    def share(self) -> float:
+        """Its share of the spans' width."""
+        return self.width / _WIDTH
+
 
 @dataclass(frozen=True)
-class _Name:
+class _Lane:
+    y: int
+    case: str
+    boxes: tuple[_Box, ...]
+
+
+@dataclass(frozen=True)
+class _Row:
     y: int
     name: str
     detail: str
-
-
-@dataclass(frozen=True)
-class _Case:
-    y: int
-    text: str
+    lanes: tuple[_Lane, ...]
 
 
 @dataclass(frozen=True)
 class _Tick:
     x: float
     text: str
+
+    @property
+    def begin(self) -> float:
+        """Its share of the spans' width."""
+        return (self.x - _LEFT) / _WIDTH
 
 
 @dataclass(frozen=True)
@@ -77,9 +93,7 @@ class TimelinePicture:
     width: int
     height: int
     title: str
-    names: tuple[_Name, ...]
-    cases: tuple[_Case, ...]
-    boxes: tuple[_Box, ...]
+    rows: tuple[_Row, ...]
     ticks: tuple[_Tick, ...]
     legend: tuple[_Key, ...]
     about: str
@@ -92,29 +106,28 @@ def timeline_svg(timeline: Timeline) -> str:
 
 def picture_of(timeline: Timeline) -> TimelinePicture:
     """Return the picture: the lanes of each row one above the other, each span with its time as a tooltip."""
-    rows = enumerate(timeline.rows)
-    names = tuple(_Name(_row_y(timeline, index), row.name, row.detail) for index, row in rows)
-    cases = tuple(_Case(y, case) for y, case, _ in _lanes(timeline))
     height = _row_y(timeline, len(timeline.rows)) + 40
     title = timeline.title
     if timeline.uncertainty_s:
         title += f"; clocks aligned within {_US * timeline.uncertainty_s:.1f} us"
     width = _LEFT + _WIDTH + _RIGHT
-    boxes = tuple(_boxes(timeline))
-    ticks = tuple(_ticks(timeline))
-    legend = tuple(_legend(timeline))
-    return TimelinePicture(width, height, title, names, cases, boxes, ticks, legend, version_mark())
+    parts = (tuple(_rows(timeline)), tuple(_ticks(timeline)), tuple(_legend(timeline)))
+    return TimelinePicture(width, height, title, *parts, version_mark())
 
 
 def _row_y(timeline: Timeline, row: int) -> int:
     return _TOP + row * (_LANE * max(len(timeline.cases), _LEAST_LANES) + _GAP)
 
 
-def _lanes(timeline: Timeline) -> Iterator[tuple[int, str, tuple[Span, ...]]]:
-    """Yield the top of each lane, its case and its spans."""
-    count = len(timeline.cases)
-    for index, (_, case, spans) in enumerate(timeline.lanes()):
-        yield _row_y(timeline, index // count) + index % count * _LANE, case, spans
+def _rows(timeline: Timeline) -> Iterator[_Row]:
+    for index, row in enumerate(timeline.rows):
+        y = _row_y(timeline, index)
+        own = [(case, spans) for each, case, spans in timeline.lanes() if each == row]
+        lanes = (
+            _Lane(y + number * _LANE, case, tuple(_box(span, timeline.length_s) for span in spans))
+            for number, (case, spans) in enumerate(own)
+        )
+        yield _Row(y, row.name, row.detail, tuple(lanes))
 
 
 def _legend(timeline: Timeline) -> Iterator[_Key]:
@@ -124,18 +137,12 @@ def _legend(timeline: Timeline) -> Iterator[_Key]:
         x += _LETTER * len(_LEGEND[kind]) + 40
 
 
-def _boxes(timeline: Timeline) -> Iterator[_Box]:
-    for y, _, spans in _lanes(timeline):
-        for span in spans:
-            yield _box(span, y, timeline.length_s)
-
-
-def _box(span: Span, y: int, length_s: float) -> _Box:
+def _box(span: Span, length_s: float) -> _Box:
     x, width = (_WIDTH * seconds / length_s for seconds in (span.start_s, span.seconds))
     label = span.label if len(span.label) * _BOLD_LETTER < width else ""
     color = _COLORS[span.kind][span.shade]
     title = f"{span.title}: {MS * span.seconds:.3f} ms from {MS * span.start_s:.3f} ms"
-    return _Box(round(_LEFT + x, 1), y, round(max(width, _LEAST), 1), color, label, title)
+    return _Box(round(_LEFT + x, 1), round(max(width, _LEAST), 1), color, label, title)
 
 
 def _ticks(timeline: Timeline) -> Iterator[_Tick]:
