@@ -6,7 +6,6 @@ from pathlib import Path
 from tinysplit import __version__
 from tinysplit.common.output_file import version_mark, write_whole_file
 from tinysplit.common.templates import render
-from tinysplit.project.manifest import ProjectLayer
 from tinysplit_hil.html_report.figures import (
     BoardRow,
     Card,
@@ -17,9 +16,11 @@ from tinysplit_hil.html_report.figures import (
     reasons,
     timeline_of,
 )
+from tinysplit_hil.html_report.layer_table import layer_table
 from tinysplit_hil.html_report.memory import BoardMemories, memories_of
 from tinysplit_hil.html_report.network import NetworkFigure, color_of, network_figure
-from tinysplit_hil.html_report.quality import EnergyCase, Ratio, accuracy_lines, energy_cases, ratios
+from tinysplit_hil.html_report.quality import EnergyCase, accuracy_lines, energy_cases
+from tinysplit_hil.html_report.sortable_table import SortableTable
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.measure.timeline.picture import TimelinePicture, picture_of
 
@@ -44,11 +45,11 @@ class ReportContext:
     boards: tuple[BoardRow, ...]
     cuts: tuple[CutRow, ...]
     reasons: tuple[str, ...]
-    layers: tuple[ProjectLayer, ...]
+    layers: SortableTable
     timeline: TimelinePicture | None
     memories: tuple[BoardMemories, ...]
     accuracy: tuple[str, ...]
-    ratios: tuple[Ratio, ...]
+    has_noise: bool
     energy: tuple[EnergyCase, ...]
 
 
@@ -80,10 +81,10 @@ def report_of(sources: Sources) -> ReportContext:
         boards=tuple(board_rows(sources, colors)),
         cuts=tuple(cut_rows(sources)),
         reasons=tuple(reasons(sources)),
-        layers=project.slowest.layers,
+        layers=layer_table(sources),
         timeline=picture_of(timeline) if timeline else None,
         memories=memories_of(sources, colors),
         accuracy=tuple(accuracy_lines(sources)),
-        ratios=tuple(ratios(sources.validation)) if sources.validation else (),
+        has_noise=sources.validation is not None,
         energy=energy_cases(sources, colors),
     )

@@ -1,4 +1,4 @@
-"""Accuracy layer by layer, and energy, as a report shows them. Widths are in pixels."""
+"""Accuracy and energy as a report shows them. Widths are in pixels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,25 +6,10 @@ from dataclasses import dataclass
 from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.project.activity import BoardActivity
 from tinysplit.project.manifest import Project
-from tinysplit.project.validation_file import FileLayerError, Validation, validation_lines
+from tinysplit.project.validation_file import validation_lines
 from tinysplit_hil.html_report.sources import Sources
 
 _BAR = 220.0
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A row of the table of accuracy: a bar for the SQNR and one for what the layer itself adds."""
-
-    number: int
-    name: str
-    kind: str
-    sqnr: str
-    own: str
-    worst: str
-    width: float
-    own_width: float
-    loses_most: bool
 
 
 @dataclass(frozen=True)
@@ -45,27 +30,6 @@ class EnergyCase:
     name: str
     total: str
     bars: tuple[EnergyBar, ...]
-
-
-def ratios(validation: Validation) -> Iterator[Ratio]:
-    """Yield the layers with the noise of their outputs."""
-    known = [db for layer in validation.layers for db in (layer.sqnr_db, layer.own_sqnr_db) if db is not None]
-    largest = max([*known, 1.0])
-    for layer in validation.layers:
-        worst = (
-            "-" if layer.worst_channel is None else f"channel {layer.worst_channel}: {_db(layer.worst_channel_sqnr_db)}"
-        )
-        yield Ratio(
-            number=layer.number,
-            name=layer.name,
-            kind=layer.kind,
-            sqnr="exact" if layer.is_exact else _db(layer.sqnr_db),
-            own=_own(layer),
-            worst=worst,
-            width=_BAR * max(layer.sqnr_db or 0.0, 0.0) / largest,
-            own_width=_BAR * max(layer.own_sqnr_db or 0.0, 0.0) / largest,
-            loses_most=layer.number == validation.loses_most,
-        )
 
 
 def accuracy_lines(sources: Sources) -> Iterator[str]:
@@ -130,11 +94,3 @@ def _joules(project: Project, activities: Sequence[BoardActivity]) -> Iterator[t
             yield None
         else:
             yield board.run_w * activity.run_s, board.idle_w * activity.sleep_s
-
-
-def _own(layer: FileLayerError) -> str:
-    return "exact" if layer.adds_nothing else _db(layer.own_sqnr_db)
-
-
-def _db(db: float | None) -> str:
-    return "-" if db is None else f"{db:.1f} dB"

@@ -151,10 +151,11 @@ class FileTimeline(_Part):
 
 
 class FileLayer(_Part):
-    """The time of a layer."""
+    """The time of a layer, and its mean cycles."""
 
     number: Count
     board: Count
+    cycles: Figure
     estimated_s: Seconds
     measured_s: Seconds
 

@@ -1,5 +1,7 @@
 """The report: one file that needs nothing else, with all sections, opened in a real browser."""
 
+import json
+import math
 import re
 import shutil
 from html.parser import HTMLParser
@@ -14,8 +16,10 @@ from example_folders.example import CALIBRATION, MODEL, shared_example
 from example_folders.measured_example import BOARD, shared_measured_example
 from tinysplit.common.output_file import check_output_file
 from tinysplit.common.output_folder import check_output_folder
+from tinysplit.project.manifest import Project
+from tinysplit_hil.html_report.network import ram_bytes
 
-SECTIONS = {"network", "split", "timeline", "memory", "accuracy", "energy"}
+SECTIONS = {"network", "split", "layers", "timeline", "memory", "accuracy", "energy"}
 VOID = {"meta", "link", "br"}
 WIDTHS = (1400, 1020, 900, 700, 400)
 
@@ -41,6 +45,7 @@ class Page(HTMLParser):
         self.words: list[str] = []
         self.opened: list[str] = []
         self.bars: list[Bar] = []
+        self.rows: list[list[float]] = []  # numbers of sortable tables
         self.feed(text)
         assert not self.opened
 
@@ -51,6 +56,10 @@ class Page(HTMLParser):
         if tag == "i" and "--w:" in values.get("style", ""):
             begin, share = (float(text) for text in re.findall(r"--[xw]:([\d.]+)", values["style"]))
             self.bars.append(Bar(values["title"], begin, share))
+        if tag == "tr":
+            self.rows.append([])
+        if "data-value" in values:
+            self.rows[-1].append(float(values["data-value"]))
         if tag not in VOID:
             self.opened.append(tag)
 
@@ -88,7 +97,7 @@ def test_a_measured_folder(tmp_path: Path) -> None:
         "START to DONE",
         "48 bytes",  # the cut
         "estimated above measured on virtual boards",
-        "Layer 1 conv1 adds most noise" if "adds most noise" in page.text else "SQNR over 1 sample",
+        "SQNR over 1 sample",
         "virtual boards, one inference alone",
         "weights: ",
     ):
@@ -129,6 +138,41 @@ def test_a_folder_that_was_not_generated(tmp_path: Path) -> None:
     refused = run("report", str(tmp_path), "-o", str(tmp_path / "report.html"), expect=BAD_INPUT)
     assert "is not a generated folder" in refused
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_layers_have_what_was_measured_and_validated(tmp_path: Path) -> None:
+    printed, folder = shared_measured_example()
+    page = written(folder / "out", tmp_path / "report.html")
+    layers = Project.read(folder / "out").layers
+    noise = json.loads((folder / "out" / "validation.json").read_text())["layers"]
+    rows = [row for row in page.rows if len(row) >= 9]
+    assert len(rows) == len(layers) == len(printed["layers"])
+    for row, layer, measured, error in zip(rows, layers, printed["layers"], noise, strict=True):
+        assert row[:2] == [layer.number, layer.board]
+        times = [1000 * measured["measured_s"], 1000 * layer.estimated_s, measured["cycles"]]
+        assert row[2:5] == pytest.approx(times)
+        per_mac = [measured["cycles"] / layer.macc] if layer.macc else []
+        assert row[5 : 5 + len(per_mac)] == pytest.approx(per_mac)
+        assert row[5 + len(per_mac) :][:3] == [layer.macc, layer.weights_bytes, ram_bytes(layer)]
+        sqnr_db = math.inf if error["is_exact"] else error["sqnr_db"]
+        assert row[8 + len(per_mac)] == sqnr_db
+        assert layer.memory.kernel in page.words
+
+
+@pytest.mark.slow
+def test_a_heading_sorts_the_layers(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    page = written(shared_measured_example()[1] / "out", path)
+    column = [row[2] for row in page.rows if len(row) >= 9]  # ms, the fifth column of what is shown
+    for clicks, order in ((1, "descending"), (2, "ascending")):
+        click = "document.querySelectorAll('table.sorts th button')[3].click();" * clicks
+        path.write_text(path.read_text(encoding="utf-8").replace("</body>", f"<script>{click}</script></body>", 1))
+        shown = page_in_browser(path, tmp_path / order)
+        drawn = [row[2] for row in Page(shown).rows if len(row) >= 9]
+        assert drawn == sorted(column, reverse=order == "descending")
+        assert f'aria-sort="{order}"' in shown
+        written(shared_measured_example()[1] / "out", path)
 
 
 @pytest.mark.slow
