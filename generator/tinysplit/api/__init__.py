@@ -14,15 +14,19 @@ the command prints on stderr. Boards are given by name, by the path of their fil
 """
 
 from tinysplit.api.arriving import ArrivalResult, ArrivalTimes, arrivals
+from tinysplit.api.comparing import CompareResult, compare
 from tinysplit.api.exploring import ExploredSet, ExploreResult, ExploreSettings, explore
 from tinysplit.api.flashing import BoardUpdate, FlashedBoard, FlashResult, UpdateResult, flash, update
 from tinysplit.api.fronts import ParetoPoint, ParetoResult, pareto
 from tinysplit.api.given import load_board, load_model
 from tinysplit.api.measuring import MeasureResult, measure
+from tinysplit.api.networks import AnalyzeResult, QuantizeResult, ValidateResult, analyze, quantize, validate
 from tinysplit.api.prediction import BoardUse, Prediction, predict
 from tinysplit.api.programs import BoardProgram, BuildResult, GenerateResult, build, generate
+from tinysplit.api.result import Result
 from tinysplit.api.splitting import SplitLayer, SplitResult, split
 from tinysplit.boards.board import ClockSource
+from tinysplit.boards.board_files import board_names
 from tinysplit.codegen.program_options import ProgramSettings
 from tinysplit.common.choices import Copies, InputSource, ProgrammerName, SecondObjective, Slices, WeightsIn
 from tinysplit.common.errors import TinysplitError
@@ -37,6 +41,7 @@ from tinysplit.split.problem import Objective
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 
 __all__ = [
+    "AnalyzeResult",
     "ArrivalResult",
     "ArrivalTimes",
     "Axis",
@@ -45,6 +50,7 @@ __all__ = [
     "BoardUse",
     "BuildResult",
     "ClockSource",
+    "CompareResult",
     "Copies",
     "CostSettings",
     "ExploreResult",
@@ -65,7 +71,9 @@ __all__ = [
     "Prediction",
     "ProgramSettings",
     "ProgrammerName",
+    "QuantizeResult",
     "Ranked",
+    "Result",
     "Search",
     "SecondObjective",
     "Slices",
@@ -73,9 +81,13 @@ __all__ = [
     "SplitResult",
     "TinysplitError",
     "UpdateResult",
+    "ValidateResult",
     "WeightsIn",
+    "analyze",
     "arrivals",
+    "board_names",
     "build",
+    "compare",
     "explore",
     "flash",
     "generate",
@@ -84,6 +96,8 @@ __all__ = [
     "measure",
     "pareto",
     "predict",
+    "quantize",
     "split",
     "update",
+    "validate",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Annotated
 
 import numpy as np
@@ -43,6 +44,11 @@ GivenSamples = Annotated[
         "an array, a dict of arrays by the names of inputs, or the path of a file of samples",
         *(str, Path, np.ndarray, list, tuple, dict),
     ),
+]
+
+GivenLabels = Annotated[
+    sample_files.GivenArrays | None,
+    takes("an array, or a dict of arrays by the names of outputs", np.ndarray, list, tuple, dict, NoneType),
 ]
 
 

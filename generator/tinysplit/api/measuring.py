@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import NoneType
 from typing import Annotated, Any, Self
 
-import numpy as np
 from typing_extensions import override
 
-from tinysplit.api.arguments import for_scripts, takes, takes_settings
-from tinysplit.api.given import GivenPath, GivenSamples
+from tinysplit.api.arguments import for_scripts, takes_settings
+from tinysplit.api.given import GivenLabels, GivenPath, GivenSamples
 from tinysplit.api.result import Result
 from tinysplit.common.progress import Listener, console_of
 from tinysplit.common.project_files import MEASUREMENT_NAME
-from tinysplit.network.sample_files import GivenArrays, sample_source
+from tinysplit.network.sample_files import sample_source
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.measure.outputs import OutputErrors
@@ -93,10 +91,7 @@ def measure(
     samples: GivenSamples,
     settings: Annotated[MeasureSettings, takes_settings(MeasureSettings)] = MeasureSettings(),
     *,
-    labels: Annotated[
-        GivenArrays | None,
-        takes("an array, or a dict of arrays by the names of outputs", np.ndarray, list, tuple, dict, NoneType),
-    ] = None,
+    labels: GivenLabels = None,
     progress: Listener | None = None,
 ) -> MeasureResult:
     """Run samples on the boards of a folder that is built, as `tinysplit measure` does; `check` checks what came out.

@@ -11,24 +11,18 @@ from tinysplit.cli.option import option
 from tinysplit.cli.options import CalibrationCount, PrecisionOptions, SamplesOptions
 from tinysplit.cli.search_options import flattened
 from tinysplit.common.choices import DEFAULT_CALIBRATION_COUNT
-from tinysplit.common.progress import reading, references, steps
-from tinysplit.common.project_files import MODEL_NAME
+from tinysplit.common.progress import reading
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.samples import load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.project.load import read_quantized
-from tinysplit.project.manifest import Project
-from tinysplit.project.validation_file import Validation, print_validation
-from tinysplit.quantize.accuracy import Accuracy, FloatScores
+from tinysplit.project.validation import DEFAULT_LAYER_SAMPLES, validate_folder
+from tinysplit.project.validation_file import print_validation
 from tinysplit.quantize.mixed_precision.bit_allocation import Goal, Limits
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.report import measure_accuracy, print_quantization
-from tinysplit.quantize.sample_warnings import print_chance_warnings, print_reused_samples
-from tinysplit.quantize.scale_search import TimeLimit
-from tinysplit.quantize.validation import layer_errors
+from tinysplit.quantize.sample_warnings import print_reused_samples
+from tinysplit.quantize.scale_search import USUAL_BOARD, TimeLimit
 from tinysplit.settings.measurement import SAMPLE_COUNT
-
-DEFAULT_LAYER_SAMPLES = 20
 
 LayerSamples = Annotated[int, option(SAMPLE_COUNT, "Number of samples to compare layer by layer, from the first.")]
 
@@ -47,7 +41,7 @@ def quantize(
             help="Board whose cycles count for free scales, and whose latency and memories for mixed precision.",
             autocompletion=completion.boards,
         ),
-    ] = "nucleo_f446re",
+    ] = USUAL_BOARD,
     statistics: Annotated[
         bool,
         typer.Option("--statistics", help="Print the statistics of weights and values; --json always has them."),
@@ -55,16 +49,16 @@ def quantize(
     as_json: Json = False,
 ) -> None:
     """Show the fixed-point format of every layer and the accuracy of the quantized network."""
-    chosen = precision.chosen
-    widths = Limits(shipped_table(), chosen, tuple(load_all([board]))) if isinstance(chosen, Goal) else chosen
+    chosen, boards = precision.chosen, tuple(load_all([board]))
     with reading(messages, [model]):
         graph = import_model(model)
-    all_samples = load_samples(given.file, graph)
-    calibration = all_samples.first(calibration_count)
-    print_reused_samples(calibration, all_samples, "`tinysplit validate` takes others", messages)
-    limit = TimeLimit.on(load_all([board]), shipped_table(), precision.max_time_increase)
+    samples = load_samples(given.file, graph)
+    calibration = samples.first(calibration_count)
+    print_reused_samples(calibration, samples, "`tinysplit validate` takes others", messages)
+    limit = TimeLimit.on(boards, shipped_table(), precision.max_time_increase)
+    widths = Limits(shipped_table(), chosen, boards) if isinstance(chosen, Goal) else chosen
     quantization = quantize_model(graph, model, calibration, widths, messages, limit)
-    report = measure_accuracy(quantization, all_samples, messages)
+    report = measure_accuracy(quantization, samples, messages)
     emit(as_json, report.to_json(), lambda console: print_quantization(report, console, analysis=statistics))
 
 
@@ -73,17 +67,5 @@ def validate(
     folder: Folder, given: SamplesOptions, sample_count: LayerSamples = DEFAULT_LAYER_SAMPLES, as_json: Json = False
 ) -> None:
     """Compare the integers of every layer with the float network, which is accuracy without boards."""
-    project = Project.read(folder)
-    quantized = read_quantized(folder, project)
-    model = folder / MODEL_NAME
-    samples = load_samples(given.file, quantized.graph)
-    first = samples.first(sample_count).x
-    with steps(messages, f"float and integers of {len(first)} samples, layer by layer"):
-        errors = layer_errors(quantized, model, first)
-    with references(messages, len(samples.x)):
-        floats = FloatScores.of(quantized.graph, model, samples)
-        accuracy = Accuracy.of(quantized, floats)
-    print_chance_warnings(floats, messages)
-    validation = Validation.of(project, len(first), accuracy, errors)
-    validation.write(folder)
+    validation = validate_folder(folder, given.file, sample_count, messages)
     emit(as_json, validation.model_dump(mode="json"), lambda console: print_validation(validation, console))

@@ -25,6 +25,7 @@ from tinysplit.quantize.statistics import decibels
 from tinysplit.quantize.value_scales import NO_FREEDOM, Freedom
 
 USUAL_CORE = "cortex-m4"
+USUAL_BOARD = "nucleo_f446re"  # one with that core
 DB_PER_PERCENT = 0.35  # of cycles: by how much noise has to fall at least
 LEAST_DB = 0.01  # less is not worth a zero point
 LEAST_PERCENT = 0.01  # of choices that cost nothing, to order them by gain

@@ -1,0 +1,57 @@
+"""Comparisons of measurements, as `tinysplit compare` makes them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+from typing_extensions import override
+
+from tinysplit.api.arguments import for_scripts
+from tinysplit.api.given import GivenPath
+from tinysplit.api.result import Result
+from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, Comparison, compare_files
+
+
+@dataclass(frozen=True)
+class CompareResult(Result):
+    """What changed between two measurements: names of times, and lines about outputs and what was measured."""
+
+    slower: tuple[str, ...]
+    faster: tuple[str, ...]
+    different: tuple[str, ...]  # outputs that became wrong or other ones
+    notes: tuple[str, ...]  # why times may differ by themselves
+    comparison: Comparison = field(repr=False)
+
+    @for_scripts
+    def check(self) -> None:
+        """Raise CheckFailedError where something became slower or different."""
+        self.comparison.check()
+
+    @override
+    def to_json(self) -> dict[str, Any]:
+        """Return what `tinysplit compare --json` prints."""
+        return self.comparison.to_json()
+
+    @override
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each time that both have."""
+        return [time.to_json() for time in self.comparison.times]
+
+
+@for_scripts
+def compare(
+    before: GivenPath,
+    after: GivenPath,
+    *,
+    threshold: Annotated[float, Field(ge=0)] = DEFAULT_THRESHOLD_PERCENT,
+) -> CompareResult:
+    """Compare two measurement files of a network, as `tinysplit compare` does: `measurement.json` of a folder is one.
+
+    A median counts as changed above `threshold` percent, where the intervals of both are apart. Raises InputError for
+    files that cannot be read, or that are of different networks.
+    """
+    found = compare_files(Path(before), Path(after), threshold)
+    faster = tuple(time.after.title for time in found.changed if time not in found.slower)
+    slower = tuple(time.after.title for time in found.slower)
+    return CompareResult(slower, faster, found.different, found.notes, found)
