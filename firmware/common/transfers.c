@@ -132,9 +132,10 @@ static uint32_t left_of_needed_frame(uint32_t i) {
 }
 
 /* The end of a frame interrupts when the line is idle behind it, or when more has come: to see it at once, a board
- * stays awake before it.
+ * stays awake before it, unless every byte interrupts.
  */
 static bool is_frame_ending(uint32_t i) {
+  if (uart_link_hears_bytes(&board_link_uarts[i])) return false;
   uint32_t left = left_of_needed_frame(i);
   return left > 0 && is_soon(&board_links[i], left);
 }

@@ -48,6 +48,11 @@ static inline uint32_t uart_link_clock_hz(const uart_link_t *port) {
 
 static inline bool uart_link_is_polled(const uart_link_t *port) { return port->settings->driver == UART_LINK_POLLING; }
 
+/* Whether each byte that arrives is handed over at once, by an interrupt. */
+static inline bool uart_link_hears_bytes(const uart_link_t *port) {
+  return port->settings->driver == UART_LINK_INTERRUPT && !port->uart.has_fifo;
+}
+
 /* Bytes that were filled, all but those of a link_fill that runs, and have not left. */
 uint32_t uart_link_left(const uart_link_t *port);
 

@@ -248,15 +248,19 @@ def test_power_by_hand() -> None:
     assert board_w(replace(times, polls=True), device, 10.0, Waiting.SLEEP) == pytest.approx(2)
 
 
-def test_boards_sleep_but_for_acknowledgements() -> None:
+def test_boards_sleep_but_for_the_ends_of_frames() -> None:
     problem = pipeline(ROOMY, 4.0)
     found = simulated(problem, (0, 1), (0.0, 100.0))
-    assert found.boards[0].awake_s == pytest.approx(2 * LOOK_AHEAD_S)
-    assert found.boards[1].awake_s == 0.0
+    assert [each.awake_s for each in found.boards] == [pytest.approx(2 * LOOK_AHEAD_S)] * 2
     polls, sleeps = powered(found, problem)
     waits_s = sum(times.waiting_s(found.end_s) for times in found.boards)
-    assert polls - sleeps == pytest.approx(1.5 * (waits_s - 2 * LOOK_AHEAD_S) / found.end_s)
+    assert polls - sleeps == pytest.approx(1.5 * (waits_s - 4 * LOOK_AHEAD_S) / found.end_s)
     assert split_w(found, problem.devices, Waiting.SLEEP) is None
+
+
+def test_boards_that_hear_every_byte_sleep_until_the_last() -> None:
+    problem = with_handoff(pipeline(ROOMY, 4.0), hears_bytes=(True, True))
+    assert [each.awake_s for each in simulated(problem, (0, 1), (0.0,)).boards] == [0.0, 0.0]
 
 
 def test_sleep_until_the_tick_before_a_short_acknowledgement() -> None:
@@ -277,10 +281,10 @@ def test_activities_of_an_inference_by_hand() -> None:
     # x takes in for 0.75, computes for 10 and gives out for 0.75; y does the same with 8, and no tensor to acknowledge.
     x, y = timing(pipeline(ROOMY, 2.0)).activities_alone
     assert x[1:3] == approx(11.5 + LOOK_AHEAD_S, 25.0 - 11.5 - LOOK_AHEAD_S)
-    assert y[1:3] == approx(9.5, 25.0 - 9.5)
+    assert y[1:3] == approx(9.5 + LOOK_AHEAD_S, 25.0 - 9.5 - LOOK_AHEAD_S)
     x, y = timing(pipeline(ROOMY, 2.0)).activities_in_stream
     assert x[1:3] == approx(11.5, 0.0)
-    assert y[1:3] == approx(9.5, 2.0)
+    assert y[1:3] == approx(9.5 + LOOK_AHEAD_S, 2.0 - LOOK_AHEAD_S)
     x, _ = timing(pipeline(ROOMY, 2.0), 20.0).activities_in_stream
     assert x[1:3] == approx(11.5 + LOOK_AHEAD_S, 8.5 - LOOK_AHEAD_S)
 

@@ -49,4 +49,9 @@ static inline bool uart_link_is_polled(const uart_link_t *port) {
   return false;
 }
 
+static inline bool uart_link_hears_bytes(const uart_link_t *port) {
+  (void)port;
+  return false;
+}
+
 #endif

@@ -48,6 +48,7 @@ class SimulatedBoard:
         self._env, self._device, self._program, self._recorder = env, device, program, recorder
         self._parts, self._is_distributed, self._inbox = program.handoff, program.is_distributed, inbox
         self._times = recorder.boards[device] = BoardTimes(device)
+        self._hears_bytes = bool(self._parts.hears_bytes) and self._parts.hears_bytes[device]
         if self._parts.tick_shares:
             self._times.tick_share = self._parts.tick_shares[device]
         self.index = self._number = 0  # of the inference: of this pipeline, and of all inputs
@@ -168,14 +169,16 @@ class SimulatedBoard:
 
         It begins when a tensor has left, where less than the time of a reply is left until the next tick, else then.
         """
+        if self._hears_bytes:
+            return 0.0
         senders = [sender for sender in self.ports.senders.values() if sender.free.is_open]
         waits_s = (max(0.0, sender.sent_s - max(begin_s, sender.left_s)) for sender in senders)
         return sum(LOOK_AHEAD_S if wait_s > TICK_S else wait_s * (1 - wait_s / TICK_S / 2) for wait_s in waits_s)
 
     def _await_frames(self, n_bytes: int, wire_s: float, waited_s: float) -> None:
-        """Count the ends of a tensor's frames as awake: inside an inference, a board waits for them without sleep."""
+        """Count the ends of a tensor's frames as awake: a board waits for them without sleep."""
         frames = frames_of(n_bytes)
-        if not self._has_begun or not self._parts.overlaps or not frames:
+        if not self._parts.overlaps or not frames or self._hears_bytes:
             return
         frame_s = wire_s / frames
         seen = min(1.0, frame_s / TICK_S)  # share of the frames that a tick finds under way

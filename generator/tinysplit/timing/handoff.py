@@ -35,6 +35,9 @@ class Handoff:
     tick_shares: tuple[float, ...] = ()  # [device]: of the time asleep that the millisecond interrupt takes
     input_source: InputSource = InputSource.HOST
     wake_up_s: tuple[float, ...] = ()  # [device]: from stop mode; empty: boards do not stop
+    hears_bytes: tuple[
+        bool, ...
+    ] = ()  # [device]: it sleeps until a frame has ended, as every byte interrupts; empty: no
     polled_room_bytes: tuple[int, ...] = ()  # [device]: kept by its UART while it computes; empty: no driver polls
 
     @classmethod
