@@ -161,8 +161,13 @@ def split_network(context: Context, search: Search, quantized: QuantizedGraph | 
     return split
 
 
-def reasons_of(context: Context, search: Search, split: Split, file: SplitFile) -> Reasons:
-    """Return why a split was taken, and what would make it faster: see `faster_with`."""
+def reasons_of(
+    context: Context, search: Search, split: Split, file: SplitFile, *, tries_another_board: bool
+) -> Reasons:
+    """Return why a split was taken, and what would make it faster: see `faster_with`.
+
+    With `tries_another_board`, which takes another search, also a board more.
+    """
     problem = make_problem(context.table, context.graph, context.boards, context.settings)
     quiet = replace(context, messages=Console(quiet=True))
 
@@ -178,7 +183,7 @@ def reasons_of(context: Context, search: Search, split: Split, file: SplitFile) 
         settings = context.settings if other.links is None else replace(context.settings, links=other.links)
         return place(replace(quiet, settings=settings), other.placement).value
 
-    faster = faster_with(context.boards, file.settings, split, of_taken, best_on)
+    faster = faster_with(context.boards, file.settings, split, of_taken, best_on if tries_another_board else None)
     return reasons_for(split, problem, of_other, faster)
 
 

@@ -86,6 +86,10 @@ def test_split_tells_and_keeps_them(tmp_path: Path) -> None:
     assert [each.value for each in reasons.following] == sorted(each.value for each in reasons.following)
     assert len(reasons.following) == 4
     assert all(each.value < taken for each in reasons.faster)
+    assert not any("another" in each.name for each in reasons.faster)
+    assert "with another nucleo_g071rb: " in run(
+        "split", str(example.MODEL), *G0, *G0, "-o", str(path), "--force", "--explain"
+    )
 
 
 def test_copies_have_the_figures_that_split_gives_them() -> None:

@@ -104,7 +104,8 @@ def split(
     predicted = predict_programs(context.table, context.graph, context.boards, found, settings)
     file = pipeline.describe_split(context, found).with_predictions(predicted)
     if choice.assign is None and found.timing:
-        file = file.model_copy(update={"reasons": pipeline.reasons_of(context, search, found, file)})
+        reasons = pipeline.reasons_of(context, search, found, file, tries_another_board=explain)
+        file = file.model_copy(update={"reasons": reasons})
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
     lines = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from tinysplit.boards.board import Board
 from tinysplit.common.errors import TinysplitError
@@ -18,12 +19,12 @@ def faster_with(
     settings: CostSettings,
     split: Split,
     value_of: Callable[[Sequence[Board], CostSettings], float],
-    best_on: Callable[[Sequence[Board]], float],
+    best_on: Callable[[Sequence[Board]], float] | None,
 ) -> Iterator[tuple[str, float]]:
     """Yield changes that improve the objective of a split, with what it is then: seconds or joules.
 
     The same placement with links of twice the rate that `settings` have, and on boards of twice the flash, by
-    `value_of`; and with another board of the last kind the placement that a search finds, by `best_on`.
+    `value_of`; and with another board of the last kind the placement that a search finds, by `best_on` if there is one.
     """
     bauds = {settings.baud or 0, *(link.baud or 0 for link in settings.links)}
     faster = replace(
@@ -31,8 +32,9 @@ def faster_with(
         baud=TIMES * (settings.baud or 0),
         links=tuple(link if link.baud is None else replace(link, baud=TIMES * link.baud) for link in settings.links),
     )
-    another = (*boards, boards[-1])
-    changes: list[tuple[str, Callable[[], float]]] = [(f"another {boards[-1].name}", lambda: best_on(another))]
+    changes: list[tuple[str, Callable[[], float]]] = []
+    if best_on:
+        changes.append((f"another {boards[-1].name}", partial(best_on, (*boards, boards[-1]))))
     if not split.copies:
         larger = [_with_flash(board) if number in split.assignment else board for number, board in enumerate(boards)]
         changes = [(f"{TIMES} times the flash", lambda: value_of(larger, settings)), *changes]
