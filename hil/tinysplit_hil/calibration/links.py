@@ -1,7 +1,8 @@
 """Cycles that both ends add to a transfer on a link: what its time is longer than the bits on the wire.
 
-Tensors of one frame and of two cross a link between boards of every pair of families, each whole, with each driver. The
-layers before them take longer than the reply to START, whose interrupts would lengthen the transfer.
+Tensors of one frame and of two cross a link between boards of a family, and of this and the next, each whole, with each
+driver: both ends add their cycles, whatever the other one is. The layers before them take longer than the reply to
+START, whose interrupts would lengthen the transfer.
 """
 
 import tempfile
@@ -49,8 +50,9 @@ class TransferExcess:
 
 
 def measure_links(table: CycleTable, boards: Sequence[Board]) -> list[TransferExcess]:
-    """Return transfers of all sizes between all pairs of `boards`, one of each family."""
-    cases = [(table, *case) for case in product(BAUDS, boards, boards, SIZES)]
+    """Return transfers of all sizes between two of the `boards`, one of each family."""
+    pairs = [*zip(boards, boards, strict=True), *zip(boards, (*boards[1:], boards[0]), strict=True)]
+    cases = [(table, driver, *pair, size) for driver, pair, size in product(BAUDS, pairs, SIZES)]
     with process_pool() as pool:
         return [*pool.map(_measure, *zip(*cases, strict=True))]
 
