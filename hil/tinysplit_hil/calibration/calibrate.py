@@ -43,7 +43,8 @@ CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each cor
 LINKED_BOARDS = (  # of each family
     *("nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi", "nucleo_l452re"),
 )
-BY_FAMILY = ("link", "handoff", "firmware")  # STM32C0 and L0 have those of the STM32G0, of the same core and drivers
+# STM32C0 and L0 have those of the STM32G0, of the same core and drivers, the G4 the waits of the L4.
+BY_FAMILY = ("link", "handoff", "firmware", "code_waits")
 DIGITS = 4  # significant digits of a cost
 
 ByBits = dict[str, dict[str, KernelCosts]]
