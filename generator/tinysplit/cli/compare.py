@@ -1,5 +1,6 @@
 """`tinysplit compare`, `report` and `import-trace`: measurements compared, shown as HTML, and read from an analyser."""
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.split_graph import split_dot
 from tinysplit.settings.measurement import CHANNEL, SAMPLE_RATE
 from tinysplit.settings.result_files import OUT, SAVE
+from tinysplit_hil.html_report.comparison import check_same_network, compare_sources, write_comparison
 from tinysplit_hil.html_report.page import write_report
 from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, compare_files
@@ -48,13 +50,18 @@ def compare(
 
 def report(
     folder: Folder,
+    other: Annotated[
+        Path | None, typer.Argument(help="Folder to compare it with, of the same network, or the same folder again.")
+    ] = None,
     out: Annotated[Path, option(OUT, "HTML file to write.")] = Path(REPORT_NAME),
     measurement: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            help="Measurement to show, written by `measure --save`; by default the last one of `measure` or `run`."
+            help="Measurement to show, written by `measure --save`; by default the last one of `measure` or `run`. "
+            "Of two folders, give two."
         ),
     ] = None,
+    threshold: Threshold = DEFAULT_THRESHOLD_PERCENT,
     dot: Annotated[
         Path | None, typer.Option("--graphviz", help="File to write the split to, in the language of Graphviz.")
     ] = None,
@@ -65,13 +72,21 @@ def report(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Write a report as one HTML file: network and split, timeline, memory, accuracy and energy."""
+    """Write a report as one HTML file: network and split, timeline, memory, accuracy and energy; or compare two."""
     paths = [path for path in (out, dot, model) if path]
     for path in paths:
         check_output_file(path, force=force)
         if paths.count(path) > 1:
             raise UsageError(f"{path} is to be two files: give each a name of its own")
-    sources = Sources.read(folder, measurement)
+    folders = [folder, *([other] if other else [])]
+    if other and (dot or model):
+        raise UsageError("--graphviz and --onnx are of one folder: run `report` once for each")
+    if measurement and len(measurement) != len(folders):
+        raise UsageError(f"--measurement is of one folder: give it {len(folders)} times, not {len(measurement)}")
+    sources, *others = (Sources.read(*each) for each in zip_longest(folders, measurement or ()))
+    if others:
+        _compare_folders(out, sources, others[0], threshold, as_json=as_json)
+        return
     write_report(out, sources)
     if dot:
         write_whole_file(dot, split_dot(sources.project, sources.graph))
@@ -80,6 +95,15 @@ def report(
         write_whole_file(model, annotated.SerializeToString())
     wrote(*paths)
     emit(as_json, sources.to_json() | {"files": [str(path) for path in paths]}, lambda _: None)
+
+
+def _compare_folders(out: Path, before: Sources, after: Sources, threshold: float, *, as_json: bool) -> None:
+    check_same_network(before, after)
+    comparison = compare_sources(before, after, threshold)
+    write_comparison(out, before, after, comparison)
+    wrote(out)
+    found = {"comparison": comparison.to_json() if comparison else None, "files": [str(out)]}
+    emit(as_json, {"before": before.to_json(), "after": after.to_json(), **found}, lambda _: None)
 
 
 def import_trace(

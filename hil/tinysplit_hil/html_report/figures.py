@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tinysplit.boards.board import board_title
 from tinysplit.common.choices import InputSource
@@ -60,31 +61,47 @@ class CutRow:
     how: str
 
 
-def cards(sources: Sources) -> Iterator[Card]:
-    """Yield the figures at the head of the report: what was measured, with the estimate below."""
+class Time(NamedTuple):
+    """A time of an inference, estimated or measured or both, in seconds."""
+
+    name: str
+    estimated_s: float | None
+    measured_s: float | None
+    remark: str = ""
+
+    @property
+    def best_s(self) -> float:
+        """What was measured, or else the estimate."""
+        return self.measured_s if self.measured_s is not None else self.estimated_s or 0.0
+
+
+def times(sources: Sources) -> Iterator[Time]:
+    """Yield I, L, T and the period."""
     project, measurement = sources.project, sources.measurement
-    times = measurement.latency["measured"] if measurement else None
-    yield _time(sources, "I, latency", project.estimated_i_s, times.I if times else None)
+    latency = measurement.latency["measured"] if measurement else None
+    yield Time("I, latency", project.estimated_i_s, latency.I if latency else None)
     if measurement:
         (whole_s,) = (each.median_s for each in measurement.times if each.what is What.I)
-        yield Card("START to DONE", _ms(whole_s), f"{sources.measured}, by the host's clock")
-    yield _time(sources, "L, layers", project.estimated_l_s, times.L if times else None)
-    yield _time(sources, "T, transfers", project.estimated_t_s, times.T if times else None)
+        yield Time("START to DONE", None, whole_s, "by the host's clock")
+    yield Time("L, layers", project.estimated_l_s, latency.L if latency else None)
+    yield Time("T, transfers", project.estimated_t_s, latency.T if latency else None)
     period_s = measurement.measured_period_s if measurement else None
-    yield _time(sources, "period", project.estimated_period_s, period_s, project.input_source.text)
-    if measurement:
-        output = measurement.output
+    yield Time("period", project.estimated_period_s, period_s, project.input_source.text)
+
+
+def cards(sources: Sources) -> Iterator[Card]:
+    """Yield the figures at the head of the report: what was measured, with the estimate below."""
+    for time in times(sources):
+        estimated = (
+            time.estimated_s is not None
+            and f"estimated{f' {_ms(time.estimated_s)}' if time.measured_s is not None else ''}"
+        )
+        remarks = (time.remark, time.measured_s is not None and sources.measured, estimated)
+        yield Card(time.name, _ms(time.best_s), "; ".join(text for text in remarks if text))
+    if sources.measurement:
+        output = sources.measurement.output
         exact = f"{output.samples - len(output.differing)} of {output.samples}"
         yield Card("bit-exact outputs", exact, f"{sources.measured}, against the integer reference")
-
-
-def _time(sources: Sources, name: str, estimated_s: float, measured_s: float | None, remark: str = "") -> Card:
-    """Return a time: measured where it was, else estimated."""
-    if measured_s is None:
-        return Card(name, _ms(estimated_s), "; ".join(filter(None, (remark, "estimated"))))
-    return Card(
-        name, _ms(measured_s), "; ".join(filter(None, (remark, sources.measured, f"estimated {_ms(estimated_s)}")))
-    )
 
 
 def board_rows(sources: Sources, colors: Mapping[int, int]) -> Iterator[BoardRow]:

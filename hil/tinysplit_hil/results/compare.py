@@ -18,6 +18,7 @@ from tinysplit_hil.results.measurement_file import FileTime, Key, MeasurementFil
 FEW_SAMPLES = 5  # the interval of fewer is too narrow
 DEFAULT_THRESHOLD_PERCENT = 1.0
 _SAME = "same"
+_MOST_NAMED = 4  # times in a note
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,27 @@ class Comparison:
 def compare_files(before: Path, after: Path, threshold_percent: float) -> Comparison:
     """Compare two measurement files. Raises InputError when they cannot be read, or are of different networks."""
     first, last = read_measurement(before), read_measurement(after)
-    if (first.model.sha256, first.bits) != (last.model.sha256, last.bits):
-        names = [f"{path} ({file.model.name}, {file.bits} bits)" for path, file in ((before, first), (after, last))]
-        raise InputError(f"{' and '.join(names)} are of different networks: measure the same model and bits twice")
-    if len(first.boards) != len(last.boards):
-        counts = f"{counted(len(first.boards), 'board')} and {counted(len(last.boards), 'board')}"
-        raise InputError(f"{before} and {after} are of {counts}: compare splits over as many boards")
-    old, new = ({time.key: time for time in file.times} for file in (first, last))
+    if why_not := why_incomparable(first, last):
+        raise InputError(f"{before} and {after} are of {why_not}")
+    return compare(first, last, threshold_percent)
+
+
+def why_incomparable(before: MeasurementFile, after: MeasurementFile) -> str:
+    """Return of what different things two measurements are, which have no times to compare; empty where they have."""
+    if (before.model.sha256, before.bits) != (after.model.sha256, after.bits):
+        names = [f"{file.model.name}, {file.bits} bits" for file in (before, after)]
+        return f"different networks ({'; '.join(names)}): measure the same model and bits twice"
+    if len(before.boards) != len(after.boards):
+        counts = f"{counted(len(before.boards), 'board')} and {counted(len(after.boards), 'board')}"
+        return f"{counts}: compare splits over as many boards"
+    return ""
+
+
+def compare(before: MeasurementFile, after: MeasurementFile, threshold_percent: float) -> Comparison:
+    """Compare two measurements; see `why_incomparable`."""
+    old, new = ({time.key: time for time in file.times} for file in (before, after))
     times = tuple(TimeChange(old[key], time, threshold_percent) for key, time in new.items() if key in old)
-    return Comparison(times, tuple(_different(first, last)), tuple(_notes(first, last)))
+    return Comparison(times, tuple(_different(before, after)), tuple(_notes(before, after)))
 
 
 def _different(before: MeasurementFile, after: MeasurementFile) -> Iterator[str]:
@@ -144,7 +157,8 @@ def _notes(before: MeasurementFile, after: MeasurementFile) -> Iterator[str]:
     old, new = ({time.key: time.title for time in file.times} for file in (before, after))
     for where, titles in (("before", _only_in(old, new)), ("after", _only_in(new, old))):
         if titles:
-            yield f"only {where}: {', '.join(titles)}"
+            more = f" and {len(titles) - _MOST_NAMED} more" if len(titles) > _MOST_NAMED else ""
+            yield f"only {where}: {', '.join(titles[:_MOST_NAMED])}{more}"
     few = min(time.count for file in (before, after) for time in file.times if time.what is What.I)
     if few < FEW_SAMPLES:
         yield f"{counted(few, 'sample')} only: too few for an interval, so noise may count as a change"

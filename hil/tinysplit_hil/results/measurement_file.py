@@ -26,7 +26,7 @@ from tinysplit_hil.measure.timeline.spans import SpanKind
 from tinysplit_hil.measure.times import What, title_of
 
 _REMEDY = f"measure again with `tinysplit measure {SAVE.option} FILE`"
-Key = tuple[What, int, str]
+Key = tuple[What, int, str, str]
 
 
 class _Part(FileModel):
@@ -49,8 +49,8 @@ class FileTime(_Part):
 
     @property
     def key(self) -> Key:
-        """What has to be the same in two files."""
-        return self.what, self.number, self.boards
+        """What has to be the same in two files; parts of layers are numbered otherwise than layers."""
+        return self.what, self.number, self.name, self.boards
 
     @property
     def uncertainty(self) -> float:

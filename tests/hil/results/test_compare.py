@@ -132,11 +132,22 @@ def test_times_of_one_file_only_are_noted(report: MeasureReport, tmp_path: Path)
     assert "note: only before: cut 1 (1->2)" in out
 
 
+def test_a_part_is_not_the_layer_of_its_number(report: MeasureReport, tmp_path: Path) -> None:
+    parts = with_first_layer(report, 2).to_json()["times"]
+    for time in parts:
+        time["name"] = time["name"] and "layer_9"
+    after = save(report, tmp_path / "b.json", {"times": parts})
+    code, out, _ = compare(save(report, tmp_path / "a.json"), after)
+    assert code == 0
+    assert "only after: layer 1 layer_9 (board 1), " in " ".join(out.split())
+
+
 def test_the_table_and_the_notes_fit_80_columns(report: MeasureReport, tmp_path: Path) -> None:
-    slow, name = with_first_layer(report, 1234.5, noise=0.1).to_json(), "/".join(["block_12", "depthwise_conv2d"] * 4)
-    for time in slow["times"]:
+    fast, slow = report.to_json(), with_first_layer(report, 1234.5, noise=0.1).to_json()
+    name = "/".join(["block_12", "depthwise_conv2d"] * 4)
+    for time in (*fast["times"], *slow["times"]):
         time["name"] = time["name"] and name
-    before = save(report, tmp_path / "a.json")
+    before = save(report, tmp_path / "a.json", {"times": fast["times"]})
     times = {"times": [time for time in slow["times"] if time["what"] != "cut"]}
     code, out, _ = compare(before, save(report, tmp_path / "b.json", {**times, "rig": "real", "boards": BOARDS}))
     assert code == CHECK_FAILED
@@ -150,7 +161,7 @@ def test_the_table_and_the_notes_fit_80_columns(report: MeasureReport, tmp_path:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"bits": 16}, "(reversal, 16 bits) are of different networks: measure the same model and bits twice"),
+        ({"bits": 16}, "reversal, 16 bits): measure the same model and bits twice"),
         (
             {"boards": [{"number": 1, "name": "nucleo_g071rb"}]},
             "are of 2 boards and 1 board: compare splits over as many boards",

@@ -2,91 +2,31 @@
 
 import json
 import math
-import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from commands.browser import layout_in_browser, page_in_browser
 from commands.command_line import BAD_INPUT, run
+from commands.report_page import Page, written
 from example_folders.example import CALIBRATION, MODEL, shared_example
 from example_folders.measured_example import BOARD, shared_measured_example
-from tinysplit.common.output_file import check_output_file
 from tinysplit.common.output_folder import check_output_folder
 from tinysplit.project.manifest import Project
 from tinysplit_hil.html_report.network import ram_bytes
 
 SECTIONS = {"network", "split", "layers", "timeline", "memory", "accuracy", "energy"}
-VOID = {"meta", "link", "br"}
 WIDTHS = (1400, 1020, 900, 700, 400)
 
 
 LEAST_SHARE = 0.0017  # of a bar
 
 
-class Bar(NamedTuple):
-    """A bar of the timeline."""
-
-    title: str
-    begin: float
-    share: float
-
-
-class Page(HTMLParser):
-    """The ids, the addresses and the text of a page; every element has to be closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.ids: list[str] = []
-        self.addresses: list[str] = []
-        self.words: list[str] = []
-        self.opened: list[str] = []
-        self.bars: list[Bar] = []
-        self.rows: list[list[float]] = []  # numbers of sortable tables
-        self.feed(text)
-        assert not self.opened
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-        self.addresses += [value for name, value in attrs if name in {"src", "href"} and value]
-        values = {name: value or "" for name, value in attrs}
-        if tag == "i" and "--w:" in values.get("style", ""):
-            begin, share = (float(text) for text in re.findall(r"--[xw]:([\d.]+)", values["style"]))
-            self.bars.append(Bar(values["title"], begin, share))
-        if tag == "tr":
-            self.rows.append([])
-        if "data-value" in values:
-            self.rows[-1].append(float(values["data-value"]))
-        if tag not in VOID:
-            self.opened.append(tag)
-
-    def handle_startendtag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.opened.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words += data.split()
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
-
-
-def written(folder: Path, out: Path) -> Page:
-    run("report", str(folder), "-o", str(out))
-    check_output_file(out)  # it is ours: the next report may replace it
-    return Page(out.read_text(encoding="utf-8"))
-
-
 @pytest.mark.slow
 def test_a_measured_folder(tmp_path: Path) -> None:
     printed, folder = shared_measured_example()
-    page = written(folder / "out", tmp_path / "report.html")
+    page = written(tmp_path / "report.html", folder / "out")
     assert set(page.ids) >= SECTIONS
     assert not [address for address in page.addresses if not address.startswith(("#", "data:"))]
     measured = printed["latency"]["measured"]
@@ -111,7 +51,7 @@ def test_what_is_absent_names_its_command(tmp_path: Path) -> None:
     shutil.copytree(shared_example(BOARD, BOARD)[1], folder, ignore=shutil.ignore_patterns(".pio", "measurement.json"))
     manifest = folder / "tinysplit.json"
     manifest.write_text(manifest.read_text().replace('"name": "tiny_cnn"', '"name": "a <script> & b"'))
-    page = written(folder, tmp_path / "report.html")
+    page = written(tmp_path / "report.html", folder)
     assert set(page.ids) >= SECTIONS
     assert "a <script> & b" in page.text
     for command in ("build", "measure", "validate"):
@@ -127,7 +67,7 @@ def test_a_measurement_of_other_programs_is_left_out(tmp_path: Path) -> None:
     path = folder / "measurement.json"
     number = str(printed["project_hash"])
     path.write_text(path.read_text().replace(f'"project_hash": {number}', '"project_hash": 1'))
-    page = written(folder, tmp_path / "report.html")
+    page = written(tmp_path / "report.html", folder)
     assert "measurement.json is of other programs: measure again" in page.text
     path.write_text("{}")
     refused = run("report", str(folder), "-o", str(tmp_path / "other.html"), expect=BAD_INPUT)
@@ -143,7 +83,7 @@ def test_a_folder_that_was_not_generated(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_layers_have_what_was_measured_and_validated(tmp_path: Path) -> None:
     printed, folder = shared_measured_example()
-    page = written(folder / "out", tmp_path / "report.html")
+    page = written(tmp_path / "report.html", folder / "out")
     layers = Project.read(folder / "out").layers
     noise = json.loads((folder / "out" / "validation.json").read_text())["layers"]
     rows = [row for row in page.rows if len(row) >= 9]
@@ -163,7 +103,7 @@ def test_layers_have_what_was_measured_and_validated(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_heading_sorts_the_layers(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    page = written(shared_measured_example()[1] / "out", path)
+    page = written(path, shared_measured_example()[1] / "out")
     column = [row[2] for row in page.rows if len(row) >= 9]  # ms, the fifth column of what is shown
     for clicks, order in ((1, "descending"), (2, "ascending")):
         click = "document.querySelectorAll('table.sorts th button')[3].click();" * clicks
@@ -172,20 +112,20 @@ def test_a_heading_sorts_the_layers(tmp_path: Path) -> None:
         drawn = [row[2] for row in Page(shown).rows if len(row) >= 9]
         assert drawn == sorted(column, reverse=order == "descending")
         assert f'aria-sort="{order}"' in shown
-        written(shared_measured_example()[1] / "out", path)
+        written(path, shared_measured_example()[1] / "out")
 
 
 @pytest.mark.slow
 def test_in_a_browser(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    written(shared_measured_example()[1] / "out", path)
+    written(path, shared_measured_example()[1] / "out")
     assert set(Page(page_in_browser(path, tmp_path / "profile")).ids) >= SECTIONS
 
 
 @pytest.mark.slow
 def test_the_timeline_is_drawn_in_shares_of_its_width(tmp_path: Path) -> None:
     printed, folder = shared_measured_example()
-    page = written(folder / "out", tmp_path / "report.html")
+    page = written(tmp_path / "report.html", folder / "out")
     measured = [span for span in printed["timeline"]["measured"] if span["title"].startswith("layer")]
     length_s = max(span["end_s"] for case in ("estimated", "measured") for span in printed["timeline"][case])
     for span in measured:
@@ -200,7 +140,7 @@ def test_the_timeline_is_drawn_in_shares_of_its_width(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_it_is_readable_at_all_widths(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    written(shared_measured_example()[1] / "out", path)
+    written(path, shared_measured_example()[1] / "out")
     assert layout_in_browser(path, WIDTHS, tmp_path) == {width: [] for width in WIDTHS}
 
 
@@ -210,7 +150,7 @@ def test_four_boards_and_long_names_are_readable(tmp_path: Path) -> None:
     run("generate", str(MODEL), "--split", str(four_boards(tmp_path)), "--samples", str(CALIBRATION), "-o", str(folder))
     manifest = folder / "tinysplit.json"
     manifest.write_text(manifest.read_text().replace('"name": "tiny_cnn"', f'"name": "{"a_long_name_" * 8}"'))
-    written(folder, path)
+    written(path, folder)
     assert layout_in_browser(path, WIDTHS, tmp_path) == {width: [] for width in WIDTHS}
 
 
