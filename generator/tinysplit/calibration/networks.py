@@ -41,6 +41,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         heavy.conv(36).conv(20, (3, 3)).average_pool().dense(10).softmax().graph(),
         *_separable_networks(),
         *_spatial_networks(),
+        *_networks_of_few_inputs(),
         *_depthwise_networks(),
         *_pooled_networks(),
         _summed(),
@@ -200,6 +201,27 @@ def _spatial_networks() -> tuple[Graph, ...]:
         digits.conv(16, (3, 3)).conv(10, (5, 5)).dense(84).dense(20).softmax().graph(),
         sound.average_pool().dense(12).softmax().graph(),
         mixed.conv(31, (3, 3)).dense(30).dense(64).dense(100).softmax().graph(),
+    )
+
+
+def _networks_of_few_inputs() -> tuple[Graph, ...]:
+    """Return networks whose second layers are as first ones are, which are measured only where they take long."""
+    shapes = (
+        (Shape(30, 9, 1), 36, (8, 5), 2, True),
+        (Shape(24, 24, 1), 12, (3, 3), 1, False),
+        (Shape(27, 13, 1), 20, (3, 3), 1, True),
+        (Shape(46, 11, 1), 24, (9, 3), 2, False),
+        (Shape(22, 21, 1), 16, (5, 5), 1, True),
+        (Shape(33, 7, 3), 24, (3, 3), 1, True),
+        (Shape(40, 15, 2), 16, (5, 3), 2, True),
+    )
+    return tuple(
+        NetworkBuilder(f"few inputs {number}", shape)
+        .conv(shape.channels)
+        .conv(filters, window, stride, padded=is_padded)
+        .conv(filters)
+        .graph()
+        for number, (shape, filters, window, stride, is_padded) in enumerate(shapes)
     )
 
 
