@@ -43,6 +43,7 @@ CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each cor
 LINKED_BOARDS = (  # of each family
     *("nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi", "nucleo_l452re"),
 )
+SMALL_BOARDS = ("nucleo_c031c6", "nucleo_l073rz")  # of families with too little memory for all but links
 # STM32C0 and L0 have those of the STM32G0, of the same core and drivers, the G4 the waits of the L4.
 BY_FAMILY = ("link", "handoff", "firmware", "code_waits")
 DIGITS = 4  # significant digits of a cost
@@ -213,8 +214,9 @@ def _code_costs() -> CodeCosts:
 def _other_costs(table: CycleTable, request: CalibrationRequest, messages: Console) -> dict[str, Any]:
     """Return the other parts of the cost table, by their keys; what is measured is planned by the costs of `table`."""
     boards = [load_board(name) for name in LINKED_BOARDS]
+    small = [load_board(name) for name in SMALL_BOARDS]
     measured: dict[OtherCosts, tuple[str, Callable[[], Any]]] = {
-        OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(table, boards))),
+        OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(table, [*boards, *small]))),
         OtherCosts.HAND_OFFS: (
             "handoff",
             lambda: {
