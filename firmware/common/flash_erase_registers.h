@@ -1,4 +1,4 @@
-/* How flash controllers erase pages (flash_pages.h), with ST's names. */
+/* How flash controllers erase pages (flash_pages.c), with ST's names. */
 #ifndef FLASH_ERASE_REGISTERS_H
 #define FLASH_ERASE_REGISTERS_H
 

@@ -17,7 +17,7 @@
 #define CRC_CLOCK RCC->AHBENR
 #define CRC_CLOCK_ENABLE RCC_AHBENR_CRCEN
 
-/* Erasing pages (flash_pages.h). */
+/* Erasing pages (flash_pages.c). */
 #define FLASH_PAGES_BUSY (FLASH_SR_BSY1 | FLASH_SR_CFGBSY)
 
 #define WATCHDOG IWDG

@@ -22,7 +22,7 @@
 #define FLASH_FAILED_UNIT 8u
 #define FLASH_FAILED_MASK 0x1FFFFu
 
-/* Erasing pages (flash_pages.h). Bit 17 of SR: BSY2 of devices with two banks. */
+/* Erasing pages (flash_pages.c). Bit 17 of SR: BSY2 of devices with two banks. */
 #define FLASH_PAGES_BUSY (FLASH_SR_BSY1 | 1u << 17 | FLASH_SR_CFGBSY)
 #define FLASH_PAGES_BANK_2 (1u << 13)
 

@@ -23,7 +23,7 @@
 #define FLASH_FAILED_UNIT 1u
 #define FLASH_FAILED_MASK 0x7FFFFu
 
-/* Erasing pages (flash_pages.h): the G47x and G48x have pages of 4 KB in one bank or of 2 KB in two. */
+/* Erasing pages (flash_pages.c): the G47x and G48x have pages of 4 KB in one bank or of 2 KB in two. */
 #define FLASH_PAGES_BUSY FLASH_SR_BSY
 #define FLASH_PAGES_BANK_2 (1u << 11)
 #define FLASH_PAGES_PAIR_BYTES 4096u

@@ -24,7 +24,7 @@
 #define FLASH_FAILED_UNIT 1u
 #define FLASH_FAILED_MASK 0x7FFFFu
 
-/* Erasing pages (flash_pages.h): the L4+ has pages of 8 KB in one bank or of 4 KB in two. */
+/* Erasing pages (flash_pages.c): the L4+ has pages of 8 KB in one bank or of 4 KB in two. */
 #define FLASH_PAGES_BUSY FLASH_SR_BSY
 #define FLASH_PAGES_BANK_2 (1u << 11)
 #define FLASH_PAGES_PAIR_BYTES 8192u

@@ -1,4 +1,5 @@
-/* Erases pages and programs double words: the flash controllers of the STM32G0, G4 and L4. Their device.h has
+/* Erases pages and programs double words: the flash controllers of the STM32C0, G0, G4 and L4. RM0490, RM0444, RM0440,
+ * RM0351, RM0394 and RM0432, sections Flash main memory erase sequences and programming sequences. Their device.h has
  *
  *   FLASH_PAGES_BUSY    bits of SR while an operation is under way
  *   FLASH_PAGES_BANK_2  BKER, of devices with two banks
@@ -7,17 +8,26 @@
  *
  *   FLASH_PAGES_PAIR_BYTES  a page in one bank, which is two of half the size in two banks
  *   FLASH_PAGES_TWO_BANKS   DBANK in OPTR
+ *
+ * Other families have flash_family.c.
  */
-#ifndef FLASH_PAGES_H
-#define FLASH_PAGES_H
-
 #include "device.h"
+
+#ifdef FLASH_PAGES_BUSY
 #include "flash_control.h"
 #include "flash_memory.h"
 
 #define FLASH_PAGES_ERRORS 0xC3FAu /* OPERR to OPTVERR of SR */
 
-static inline bool flash_pages_erase(uint32_t page, uint32_t bank) {
+void flash_memory_open(void) { flash_control_unlock(); }
+
+void flash_memory_close(uint32_t offset, uint32_t bytes) {
+  (void)offset;
+  (void)bytes; /* caches forget all */
+  flash_control_lock();
+}
+
+static bool erase_page(uint32_t page, uint32_t bank) {
   FLASH->SR = FLASH_PAGES_ERRORS;
   FLASH->CR = FLASH_CR_PER | page << FLASH_CR_PNB_Pos | bank;
   FLASH->CR |= FLASH_CR_STRT;
@@ -26,11 +36,11 @@ static inline bool flash_pages_erase(uint32_t page, uint32_t bank) {
   return is_good;
 }
 
-static inline bool flash_pages_erase_sector(uint32_t offset, const flash_sizes_t *sizes) {
+bool flash_memory_erase(uint32_t offset, const flash_sizes_t *sizes) {
   uint32_t page_bytes = sizes->sector_bytes;
 #ifdef FLASH_PAGES_PAIR_BYTES
   bool is_pair = page_bytes == FLASH_PAGES_PAIR_BYTES;
-  if (is_pair && !(FLASH->OPTR & FLASH_PAGES_TWO_BANKS)) return flash_pages_erase(offset / page_bytes, 0);
+  if (is_pair && !(FLASH->OPTR & FLASH_PAGES_TWO_BANKS)) return erase_page(offset / page_bytes, 0);
   if (is_pair) page_bytes /= 2u;
 #endif
 #ifdef FLASH_PAGES_BANK_2
@@ -40,10 +50,10 @@ static inline bool flash_pages_erase_sector(uint32_t offset, const flash_sizes_t
 #endif
   uint32_t page = offset % sizes->bank_bytes / page_bytes;
   bool is_one = page_bytes == sizes->sector_bytes;
-  return flash_pages_erase(page, bank) && (is_one || flash_pages_erase(page + 1u, bank));
+  return erase_page(page, bank) && (is_one || erase_page(page + 1u, bank));
 }
 
-static inline bool flash_pages_program(uint32_t offset, const uint32_t *words) {
+bool flash_memory_program(uint32_t offset, const uint32_t *words) {
   volatile uint32_t *to = (volatile uint32_t *)(FLASH_BASE + offset);
   bool is_good = true;
   FLASH->SR = FLASH_PAGES_ERRORS;
