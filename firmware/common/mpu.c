@@ -5,6 +5,8 @@
 #include "device.h"
 #include "stack.h"
 
+#ifdef MPU_TYPE_DREGION_Msk /* not in ST's headers of devices without one */
+
 /* Arm DDI 0403 and DDI 0419, section B3.5. Of regions that overlap the one with the highest number counts; where there
  * is none, the default memory map does. NMI, faults and vector fetches use it everywhere.
  */
@@ -94,3 +96,13 @@ static void set_flash(uint32_t access) {
 void mpu_open_flash(void) { set_flash(READ_WRITE); }
 
 void mpu_close_flash(void) { set_flash(READ_ONLY); }
+
+#else
+
+void mpu_begin(void) {}
+
+void mpu_open_flash(void) {}
+
+void mpu_close_flash(void) {}
+
+#endif

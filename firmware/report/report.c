@@ -83,7 +83,11 @@ static void switch_caches(uint32_t setting) {
   }
 }
 #else
+#ifdef FLASH_ACR_PRFTBE
+#define ACR_MASK (FLASH_ACR_LATENCY | FLASH_ACR_PRFTBE)
+#else
 #define ACR_MASK 0x70Fu
+#endif
 
 static uint32_t memory_setting(void) { return FLASH->ACR & ACR_MASK; }
 

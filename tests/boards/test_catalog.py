@@ -46,6 +46,8 @@ OTHERS = {
     "nucleo_c031c6": (32, 12, 48),  # DS13867
     "nucleo_l053r8": (64, 8, 32),  # DS10152
     "nucleo_l073rz": (192, 20, 32),  # DS10685
+    "nucleo_f302r8": (64, 16, 64),  # DS9896: 72 MHz, of HSE alone
+    "nucleo_f303re": (512, 64, 72),  # DS10362, without the CCM SRAM
 }
 L4R5 = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 G4 = ("nucleo_g431rb", "nucleo_g474re")
@@ -69,6 +71,8 @@ HOST_UARTS = {
     "nucleo_c031c6": ("USART2", "PA2", "PA3"),  # UM2953
     "nucleo_l053r8": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_l073rz": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_f302r8": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_f303re": ("USART2", "PA2", "PA3"),  # UM1724
     "disco_l496ag": ("USART2", "PA2", "PD6"),  # Zephyr's stm32l496g_disco
 }
 # Clocks set by ST's firmware for the boards: HCLK, PCLK1, PCLK2 in MHz and flash wait states.
@@ -91,6 +95,8 @@ BUSES = {
     "nucleo_c031c6": (48, 48, 48, 1),
     "nucleo_l053r8": (32, 32, 32, 1),
     "nucleo_l073rz": (32, 32, 32, 1),
+    "nucleo_f302r8": (64, 32, 64, 2),
+    "nucleo_f303re": (72, 36, 72, 2),
     "disco_l496ag": (80, 80, 80, 4),
 }
 # Typical current in mA in Run and Sleep mode at full clock, peripherals off: tables of the datasheets.
@@ -129,6 +135,8 @@ FLASHES = {
     "nucleo_c031c6": (3, 1, 8),
     "nucleo_l053r8": (3, 1, 4),
     "nucleo_l073rz": (3, 1, 4),
+    "nucleo_f302r8": (3, 2, 8),
+    "nucleo_f303re": (3, 2, 8),
     "disco_l496ag": (3, 4, 8),
 }
 CACHES = {  # bytes of a line, for code and for data
@@ -141,6 +149,7 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32g0": (8, 2 * 8, 0),  # RM0444
     "stm32g4": (32, 32 * 32, 8 * 32),  # RM0440
     "stm32c0": (8, 2 * 8, 0),  # assumed, as RM0444
+    "stm32f3": (8, 2 * 8, 0),  # RM0316: prefetch buffer
     "stm32l0": (4, 4 * 4, 2 * 4),  # RM0367: six buffers of a word
 }
 SETTINGS = {
@@ -148,6 +157,7 @@ SETTINGS = {
     "stm32g4": {"vos", "boost"},
     "stm32c0": set(),
     "stm32l0": {"vos"},
+    "stm32f3": set(),
     "stm32f4": {"vos", "overdrive"},
     "stm32f7": {"vos", "overdrive"},
     "stm32l4": {"vos", "boost", "vddio2"},

@@ -21,6 +21,8 @@ MCO_BOARDS = {
     "nucleo_f401re",  # UM1724
     "nucleo_l053r8",  # UM1724
     "nucleo_l073rz",  # UM1724
+    "nucleo_f302r8",  # UM1724
+    "nucleo_f303re",  # UM1724
 }
 # M, N, and R or P of the PLL from 8 MHz, worked out by hand: input frequency as high as possible.
 PLL = {
@@ -41,6 +43,8 @@ PLL = {
     "nucleo_g474re": (2, 85, 2),
     "nucleo_l053r8": (1, 8, 2),
     "nucleo_l073rz": (1, 8, 2),
+    "nucleo_f302r8": (2, 16, 1),  # as from HSI
+    "nucleo_f303re": (1, 9, 1),  # as in Zephyr's nucleo_f303re.dts
 }
 
 

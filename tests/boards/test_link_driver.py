@@ -24,7 +24,8 @@ BOARDS = load_boards()
 AMPLE = 1 << 20
 
 # Channel or stream with its request: RM0444 table 59 (DMAMUX), RM0368 and RM0390 tables DMA1 and DMA2 request mapping,
-# RM0490 table DMAMUX, RM0367 table DMA1 requests for each channel,
+# RM0490 table DMAMUX, RM0316 and RM0365 tables DMA1 and DMA2 requests (wired), RM0367 table DMA1 requests for each
+# channel,
 # RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440
 # table DMAMUX.
 IN_MANUALS = {
@@ -35,6 +36,9 @@ IN_MANUALS = {
     ("nucleo_l053r8", "USART1"): ((3, {"DMA1_Channel3", "DMA1_Channel5"}), (3, {"DMA1_Channel2", "DMA1_Channel4"})),
     ("nucleo_l053r8", "LPUART1"): ((5, {"DMA1_Channel3", "DMA1_Channel6"}), (5, {"DMA1_Channel2", "DMA1_Channel7"})),
     ("nucleo_l073rz", "USART4"): ((12, {"DMA1_Channel2", "DMA1_Channel6"}), (12, {"DMA1_Channel3", "DMA1_Channel7"})),
+    ("nucleo_f303re", "UART4"): ((None, {"DMA2_Channel3"}), (None, {"DMA2_Channel5"})),
+    ("nucleo_f303re", "USART3"): ((None, {"DMA1_Channel3"}), (None, {"DMA1_Channel2"})),
+    ("nucleo_f302r8", "USART1"): ((None, {"DMA1_Channel5"}), (None, {"DMA1_Channel4"})),
     ("nucleo_f401re", "USART1"): ((4, {"DMA2_Stream2", "DMA2_Stream5"}), (4, {"DMA2_Stream7"})),
     ("nucleo_f401re", "USART6"): ((5, {"DMA2_Stream1", "DMA2_Stream2"}), (5, {"DMA2_Stream6", "DMA2_Stream7"})),
     ("nucleo_f446re", "UART4"): ((4, {"DMA1_Stream2"}), (4, {"DMA1_Stream4"})),

@@ -17,6 +17,10 @@ from tinysplit.common.errors import InputError, UsageError
 PARTS = (
     "stm32g0b1ret6",
     "stm32g031k8t6",
+    "stm32f302cbt6",
+    "stm32f303k8t6",
+    "stm32f303zet6",
+    "stm32f301c8t6",
     "stm32f411ret6",
     "stm32f407vgt6",
     "stm32f745vet6",
@@ -66,7 +70,7 @@ def test_facts_of_lines_are_those_of_the_boards() -> None:
 
 def test_every_line_has_parts() -> None:
     known = part_names()
-    for part in ("stm32c0", "stm32g0", "stm32l0", "stm32g4", "stm32f4", "stm32f7", "stm32l4", "stm32h7"):
+    for part in ("stm32c0", "stm32g0", "stm32l0", "stm32g4", "stm32f3", "stm32f4", "stm32f7", "stm32l4", "stm32h7"):
         for line in load_family(part).lines:
             assert all(any(fnmatch(name, pattern) for name in known) for pattern in line.parts)
 
@@ -77,7 +81,7 @@ def test_every_line_has_parts() -> None:
         ("stm32f411re", "several parts begin so: stm32f411ret6, stm32f411ret7; write one of them"),
         (
             "stm32f103",
-            "there is no firmware for the family stm32f1, only for stm32c0, stm32f4, stm32f7, stm32g0, stm32g4",
+            "there is no firmware for the family stm32f1, only for stm32c0, stm32f3, stm32f4, stm32f7, stm32g0",
         ),
         ("stm32f746zgt7", "there is no firmware for its line of the family stm32f7, only for stm32f745*6"),  # 200 MHz
         (

@@ -102,6 +102,7 @@ PARTS = {
     "exti_v2": "stop_mode",
     "stop_family": "stop_mode",
     "stop_l4_g4": "stop_mode",
+    "stop_l0_f3": "stop_mode",
     "uart_link_dma": "uart_link",
     "uart_link_bytes": "uart_link",
     "clock_family": "clock",

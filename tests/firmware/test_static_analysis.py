@@ -24,6 +24,7 @@ BOARDS = {
     "stm32c0": "nucleo_c031c6",  # at an end: it has one link
     "stm32g0": "nucleo_g071rb",
     "stm32l0": "nucleo_l073rz",
+    "stm32f3": "nucleo_f303re",
     "stm32f4": "nucleo_f446re",
     "stm32f7": "nucleo_f746zg",
     "stm32h7": "nucleo_h743zi",

@@ -16,7 +16,7 @@ from virtual_stm32 import ResetCause
 from virtual_stm32.peripherals import rtc, watchdog
 
 L452, G071, F401, F446 = "nucleo_l452re", "nucleo_g071rb", "nucleo_f401re", "nucleo_f446re"
-L073, F746 = "nucleo_l073rz", "nucleo_f746zg"
+L073, F746, F302, F303 = "nucleo_l073rz", "nucleo_f746zg", "nucleo_f302r8", "nucleo_f303re"
 H743, H723, L4R5 = "nucleo_h743zi", "nucleo_h723zg", "nucleo_l4r5zi"
 G431, G474 = "nucleo_g431rb", "nucleo_g474re"
 PAIR = (L452, G071)
@@ -56,7 +56,17 @@ def check_running(boards: StandaloneBoards, results: int = 5) -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [PAIR, (F401, G071, F446), (H743, L4R5), (H723, L452), (F746, G071), (G071,), (L073, G071), (G431, G474)],
+    [
+        PAIR,
+        (F401, G071, F446),
+        (H743, L4R5),
+        (H723, L452),
+        (F746, G071),
+        (G071,),
+        (L073, G071),
+        (G431, G474),
+        (F303, F302),
+    ],
     ids="-".join,
 )
 def test_boards_stop_between_inputs(names: tuple[str, ...]) -> None:

@@ -17,6 +17,7 @@ FAMILIES = (
     *(
         "nucleo_g071rb",
         "nucleo_l073rz",
+        "nucleo_f303re",
         "nucleo_f401re",
         "nucleo_f746zg",
         "nucleo_l452re",

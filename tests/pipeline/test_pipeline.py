@@ -22,12 +22,13 @@ pytestmark = pytest.mark.slow
 QUIET = Console(quiet=True)
 
 # A board of each family and kind of UART: USART v1, USART v2, LPUART; M0+, M4, M7. Those behind them run at night.
-EACH_FAMILY = 4
+EACH_FAMILY = 5
 PAIRS = [
     ("nucleo_g071rb", "nucleo_g071rb"),
     ("nucleo_f401re", "nucleo_l4r5zi"),
     ("nucleo_h743zi", "nucleo_g071rb"),
     ("nucleo_f746zg", "nucleo_f767zi"),
+    ("nucleo_f303re", "nucleo_f302r8"),
     ("nucleo_f446re", "nucleo_h723zg"),
     ("nucleo_l433rc_p", "nucleo_l412kb"),
 ]

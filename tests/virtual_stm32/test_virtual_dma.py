@@ -108,7 +108,19 @@ F7 = Family(
     receive_select=4 << 25,
     receive_vector=16 + 12,
 )
-FAMILIES = (G0, L4, L4_PLUS, F4, F7, H7)
+F3 = Family(
+    board="nucleo_f303re",
+    begin="""RCC->AHBENR |= 1 | 1u << 17; RCC->APB1ENR |= RCC_APB1ENR_USART2EN;
+      GPIOA->AFR[0] = 0x7700; GPIOA->MODER = 2u << 4 | 2u << 6;""",
+    uart="USART2",
+    divider=69,
+    baud=8_000_000 // 69,
+    is_stream=False,
+    receive=(0x4002006C, 0x40020000, 20),
+    send=(0x40020080, 0x40020000, 24),
+    receive_vector=16 + 16,
+)
+FAMILIES = (G0, L4, L4_PLUS, F3, F4, F7, H7)
 
 # Bits of CCR: EN, TCIE, HTIE, DIR, CIRC, MINC; of SxCR: EN, HTIE, TCIE, DIR, CIRC, MINC.
 CHANNEL = """

@@ -10,13 +10,14 @@ from virtual_stm32 import BoardStoppedError, ResetCause, VirtualBoard, VirtualRi
 
 MS_PS = 10**9
 # Name, RAM, address of the flags in RCC, of IWDG, bit RMVF, and the flags after power-up and by cause (RM0444, RM0394,
-# RM0440, RM0490, RM0367, RM0368, RM0385, RM0433: RCC_CSR, CSR2 and RSR).
+# RM0440, RM0490, RM0367, RM0316, RM0368, RM0385, RM0433: RCC_CSR, CSR2 and RSR).
 FAMILIES = [
     ("nucleo_g071rb", 0x20000000, 0x40021060, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_c031c6", 0x20000000, 0x40021060, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_l073rz", 0x20000000, 0x40021050, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_l452re", 0x20000000, 0x40021094, 0x40003000, 23, 0x0C000600, (0x04000600, 0x0C000600, 0x14, 0x24)),
     ("nucleo_g431rb", 0x20000000, 0x40021094, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
+    ("nucleo_f303re", 0x20000000, 0x40021024, 0x40003000, 24, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_f401re", 0x20000000, 0x40023874, 0x40003000, 24, 0x0E000000, (0x04000000, 0x06000000, 0x14, 0x24)),
     ("nucleo_f746zg", 0x20000000, 0x40023874, 0x40003000, 24, 0x0E000000, (0x04000000, 0x06000000, 0x14, 0x24)),
     ("nucleo_h743zi", 0x24000000, 0x580244D0, 0x58004800, 16, 0x00FA0000, (0x00420000, 0x00620000, 0x01, 0x04)),
@@ -88,8 +89,8 @@ def test_software_and_watchdog_reset_and_keep_ram(tmp_path: Path, row: Row) -> N
     software, watchdog = (byte << 24 for byte in row[6][2:])
     also = row[6][0] & ~0x04000000
     assert outs(row, rig, 4)[1:] == [2, row[5], software | also]
-    rig.run_until(2 * MS_PS)
-    # Five cycles of LSI for the update, then 4 * (7 + 1) of them: 1.16 ms.
+    rig.run_until(3 * MS_PS // 2)
+    # Five cycles of LSI for the update, then 4 * (7 + 1) of them: 1.16 ms, of the F3 0.93 ms.
     assert outs(row, rig, 5)[1:] == [3, row[5], software | also, watchdog | also]
 
 

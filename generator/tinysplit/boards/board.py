@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Self
@@ -17,6 +18,7 @@ from tinysplit.settings.setting import Setting
 BAUD_TOLERANCE = 0.02
 SUPPLY_V = 3.3  # of the MCU on every board
 MPU_PARTS = 8  # subregions of a region of the MPU
+_EXTI = re.compile(r"EXTI(\d+)(?:_(\d+))?")
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,15 @@ class Interrupt:
 
     position: int
     name: str  # "USART2", "USART3_4_LPUART1", ...
+
+    @property
+    def exti_lines(self) -> range:
+        """The lines of EXTI that it serves, of pins: "EXTI3", "EXTI2_TSC", "EXTI9_5" or "EXTI4_15"."""
+        match = _EXTI.match(self.name)
+        if match is None:
+            return range(0)
+        ends = sorted(int(number) for number in match.groups(default=match[1]))
+        return range(ends[0], ends[1] + 1)
 
 
 @dataclass(frozen=True)
@@ -197,13 +208,13 @@ class Caches:
 
 @dataclass(frozen=True)
 class DmaChannel:
-    """A channel (G0, L4) or stream (F4, F7, H7) of a DMA controller that can serve one direction of a UART."""
+    """A channel (F3, G0, L4) or stream (F4, F7, H7) of a DMA controller that can serve one direction of a UART."""
 
     controller: int  # 1 or 2
     number: int  # as in ST's manuals: channels count from 1, streams from 0
     name: str  # "DMA1_Channel1", "DMA2_Stream7"
-    request: int  # input of the DMAMUX, or value of the field CSELR (L4) or CHSEL (F4, F7)
-    mux_channel: int | None  # of DMAMUX1, which L4, F4 and F7 lack
+    request: int | None  # input of the DMAMUX, or value of the field CSELR (L4) or CHSEL (F4, F7); F3: wired
+    mux_channel: int | None  # of DMAMUX1, which L4, F3, F4 and F7 lack
     irq_position: int
     irq_name: str  # channels may share an interrupt
 

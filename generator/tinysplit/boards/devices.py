@@ -226,7 +226,7 @@ class _Route(NamedTuple):
 
     controller: int
     number: int
-    request: int
+    request: int | None  # None: wired
     mux_channel: int | None  # of the DMAMUX
 
 
@@ -247,15 +247,19 @@ def _mux_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Rout
 
 
 def _fixed_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Route]:
-    """F4: a stream selects one of its channels; L4: a channel selects one of its requests."""
+    """F4: a stream selects one of its channels; L4: a channel selects one of its requests; F3: requests are wired."""
     outer, inner = ("stream", "channel") if "streams" in raw else ("channel", "request")
     return [
-        _Route(controller, int(channel["position"]), int(request["position"]), mux_channel=None)
+        _Route(controller, int(channel["position"]), _position(request), mux_channel=None)
         for controller, instance in enumerate(raw[f"{outer}s"], 1)
         for channel in instance[outer]
-        for request in channel[inner]
+        for request in channel.get(inner, [channel | {"position": None}])
         if _carries(request, uart, direction)
     ]
+
+
+def _position(raw: Mapping[str, Any]) -> int | None:
+    return None if raw["position"] is None else int(raw["position"])
 
 
 def dma_interrupt(interrupts: Iterable[Interrupt], controller: int, number: int) -> Interrupt:

@@ -170,6 +170,7 @@ class PllOverride(FileModel):
     """Limits of a device's PLL where they differ from those of its family."""
 
     vco_hz: Range | None = None
+    m: Range | None = None
     r: tuple[PositiveInt, ...] | None = None
     source: Source
 

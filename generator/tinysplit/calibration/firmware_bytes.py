@@ -21,7 +21,8 @@ from tinysplit.kernels.cost_table import CycleTable, FirmwareBytes
 from tinysplit.network.quantized_graph import QuantizedGraph
 
 FAMILIES = (  # one board each
-    *("nucleo_g071rb", "nucleo_f401re", "nucleo_f767zi", "nucleo_l452re", "nucleo_g474re", "nucleo_h743zi"),
+    *("nucleo_g071rb", "nucleo_f303re", "nucleo_f401re", "nucleo_f767zi", "nucleo_l452re", "nucleo_g474re"),
+    "nucleo_h743zi",
 )
 NETWORKS = 3  # number of small networks
 BAUD = 1_000_000

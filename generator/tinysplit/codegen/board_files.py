@@ -308,7 +308,7 @@ def dma_request(channel: DmaChannel) -> tuple[str, str] | None:
     """Return the register and the value that connect a channel to its UART, outside of the channel's own registers."""
     if channel.mux_channel is not None:
         return f"DMAMUX1_Channel{channel.mux_channel}->CCR", f"{channel.request}u"
-    if channel.is_stream:
+    if channel.is_stream or channel.request is None:
         return None
     return f"DMA{channel.controller}_CSELR->CSELR", f"{channel.request}u << {4 * channel.index}u"
 

@@ -65,10 +65,8 @@ def wake_bytes(board: Board, baud: int) -> int:
 
 
 def _line_interrupt(board: Board, line: int) -> Interrupt:
-    """Return the interrupt of an EXTI line: "EXTI3", "EXTI9_5" or "EXTI4_15"."""
+    """Return the interrupt of an EXTI line."""
     for interrupt in board.device.interrupts:
-        if interrupt.name.startswith("EXTI"):
-            ends = sorted(int(number) for number in interrupt.name.removeprefix("EXTI").split("_"))
-            if ends[0] <= line <= ends[-1]:
-                return interrupt
+        if line in interrupt.exti_lines:
+            return interrupt
     raise ValueError(f"{board.device.name} has no interrupt of EXTI line {line}")

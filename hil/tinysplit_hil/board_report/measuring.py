@@ -22,7 +22,10 @@ _CPUID, _DWT = 0xE000ED00, 0xE0001000
 DWT_CTRL = "DWT_CTRL"
 _SPECIAL = {Special.WAKE_UP: What.WAKE_UP, Special.UART_BYTE: What.SEND_BYTES}
 _CACHE_BITS = {  # report.c: prefetch and caches
+    "stm32c0": 0x300,
     "stm32g0": 0x300,
+    "stm32l0": 0x2,
+    "stm32f3": 0x10,
     "stm32f4": 0x700,
     "stm32f7": 0x600,
     "stm32l4": 0x700,

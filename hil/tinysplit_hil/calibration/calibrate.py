@@ -41,7 +41,8 @@ from tinysplit_hil.rig.devices import read_devices
 
 CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
 LINKED_BOARDS = (  # of each family
-    *("nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi", "nucleo_l452re"),
+    *("nucleo_f303re", "nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi"),
+    "nucleo_l452re",
 )
 SMALL_BOARDS = ("nucleo_c031c6", "nucleo_l073rz")  # of families with too little memory for all but links
 # STM32C0 and L0 have those of the STM32G0, of the same core and drivers, the G4 the waits of the L4.

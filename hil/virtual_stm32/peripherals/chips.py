@@ -16,6 +16,7 @@ from virtual_stm32.peripherals.dma.controller import DmaController
 from virtual_stm32.peripherals.exti import WatchedPin
 from virtual_stm32.peripherals.families.family import Family
 from virtual_stm32.peripherals.families.stm32c0 import stm32c0
+from virtual_stm32.peripherals.families.stm32f3 import stm32f3
 from virtual_stm32.peripherals.families.stm32f4 import stm32f4
 from virtual_stm32.peripherals.families.stm32f7 import stm32f7
 from virtual_stm32.peripherals.families.stm32g0 import stm32g0
@@ -33,12 +34,12 @@ from virtual_stm32.peripherals.watchdog import Watchdog
 
 _GPIO_STRIDE = 0x400
 _LATENCY_BITS = 0xF
-_ON_APB2 = ("USART1", "USART6")
 _TIM6_BASE = 0x40001000
 
 
 FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32c0": stm32c0,
+    "stm32f3": stm32f3,
     "stm32f4": stm32f4,
     "stm32f7": stm32f7,
     "stm32g0": stm32g0,
@@ -175,10 +176,9 @@ class Chip:
         ]
 
     def _uart(self, uart: Uart, changed: Callable[[int], None]) -> Usart:
-        bus = "apb2" if uart.name in _ON_APB2 else "apb1"
         ports = UartPorts(
             clock=self._clock,
-            cycles_per_clock=lambda: self._frequencies.core_hz // self._frequencies.bus_hz[bus],
+            cycles_per_clock=lambda: self._frequencies.core_hz // self._frequencies.uart_hz(uart.name),
             sends=lambda: self._is_connected(uart.tx),
             receives=lambda: self._is_connected(uart.rx),
             listens_at_tx=lambda: (

@@ -78,10 +78,7 @@ class Exti(Registers):
         """Return the lines that an interrupt serves, None if it is another one."""
         if interrupt.name in ("RTC_WKUP", "RTC_TAMP", "RTC"):
             return 1 << self._layout.timer_line
-        if not interrupt.name.startswith("EXTI"):
-            return None
-        ends = sorted(int(number) for number in interrupt.name.removeprefix("EXTI").split("_"))
-        return sum(1 << line for line in range(ends[0], ends[-1] + 1))
+        return sum(1 << line for line in interrupt.exti_lines) or None
 
     def has_interrupt(self, lines: int) -> bool:
         """Return the level of the interrupt of these lines."""

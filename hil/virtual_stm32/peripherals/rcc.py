@@ -15,6 +15,7 @@ from virtual_stm32.peripherals.reset import ResetCause, ResetFlags
 
 _PS_PER_US = PS_PER_S // 10**6
 _SWITCH_CYCLES = 8
+_ON_APB2 = ("USART1", "USART6")
 _LSION, _LSIRDY = 1, 2  # in CSR, which has the reset flags, too, except on H7
 _LSI_START_US = 130  # DS11912 and others, LSI oscillator characteristics: at most
 _RTCSEL, _RTC_FROM_LSI, _RTC_CLOCK, _BDRST = 3 << 8, 2 << 8 | 1 << 15, 3 << 8 | 1 << 15, 1 << 16
@@ -24,11 +25,15 @@ _AHB_DIVIDERS = (2, 4, 8, 16, 64, 128, 256, 512)
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Clocks of a board in Hz; `bus_hz` by the name of the bus of UARTs and timers."""
+    """Clocks of a board in Hz; `bus_hz` by the name of the bus of UARTs and timers, or of a UART with another clock."""
 
     core_hz: int
     ahb_hz: int
     bus_hz: Mapping[str, int]
+
+    def uart_hz(self, name: str) -> int:
+        """Return the clock of a UART."""
+        return self.bus_hz.get(name) or self.bus_hz["apb2" if name in _ON_APB2 else "apb1"]
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,13 @@ from tinysplit.boards.catalog import load_board
 from tinysplit_hil.rig.programmers import OBJCOPY, failure
 from virtual_stm32 import ResetCause, VirtualRig
 
-# One board for each flash controller: double words, words, double words in two banks, flash words of 256 bits.
+# One board for each flash controller: double words, words, half-words, double words in two banks, flash words of 256
+# bits.
 CONTROLLERS = (
     "nucleo_g071rb",
     "nucleo_l073rz",
     "nucleo_f746zg",
+    "nucleo_f303re",
     "nucleo_f401re",
     "nucleo_l4r5zi",
     "nucleo_g431rb",

@@ -19,7 +19,7 @@ G0, F4, L4, H7, G4 = FAMILIES = (
     "nucleo_h743zi",
     "nucleo_g474re",
 )
-F7 = "nucleo_f746zg"
+OTHERS = ("nucleo_f746zg", "nucleo_f303re")
 TWO = (G0, F4)
 CUT = LineFaults(cuts_ps=((0, 10**15),))
 FIRST, SECOND = (0, "USART1"), (1, "USART1")
@@ -46,7 +46,9 @@ def test_a_ring_of_all_families_has_the_highest_rates_of_its_dividers() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    "names", [*combinations_with_replacement(FAMILIES, 2), *((each, F7) for each in FAMILIES)], ids="-".join
+    "names",
+    [*combinations_with_replacement(FAMILIES, 2), *((each, other) for each in FAMILIES for other in OTHERS)],
+    ids="-".join,
 )
 def test_every_pair_of_families(names: tuple[str, str]) -> None:
     first, second = load_all(names)

@@ -1,6 +1,6 @@
-"""The DMA controllers of STM32G0 (RM0444, DMA controller) and STM32L4 (RM0394, RM0432): channels."""
+"""The DMA controllers of STM32G0 (RM0444, DMA controller), L4 (RM0394, RM0432) and F3 (RM0316): channels."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -47,7 +47,7 @@ class DmaChannels(DmaController):
     ) -> None:
         super().__init__(name, channels, memories, lines)
         self._registers = [_ChannelRegisters() for _ in channels]
-        self._selection = selection  # None: a DMAMUX selects the requests
+        self._selection = selection  # None: a DMAMUX selects the requests, or nothing does
 
     @override
     def read(self, offset: int, now: int) -> int:
@@ -136,3 +136,14 @@ class ChannelSelection(RequestRouter):
     def request_of(self, controller: str, index: int) -> str | None:
         field = self.fields[controller] >> 4 * index & 0xF
         return self._table.get((controller, index, field), f"{field} of channel {index + 1}")
+
+
+class FixedRequests(RequestRouter):
+    """Requests of channels that nothing selects (RM0316, DMA request mapping): by controller and index."""
+
+    def __init__(self, table: Mapping[tuple[str, int], str]) -> None:
+        self._table = table
+
+    @override
+    def request_of(self, controller: str, index: int) -> str | None:
+        return self._table.get((controller, index))

@@ -52,6 +52,17 @@ L0 = {
     for direction, channels in (("RX", receiving), ("TX", sending))
     for channel in channels
 }
+# RM0316 and RM0365 tables DMA1 and DMA2 requests for each channel, which are wired: by controller and index from 0.
+F3 = {
+    ("DMA1", 1): "USART3_TX",
+    ("DMA1", 2): "USART3_RX",
+    ("DMA1", 3): "USART1_TX",
+    ("DMA1", 4): "USART1_RX",
+    ("DMA1", 5): "USART2_RX",
+    ("DMA1", 6): "USART2_TX",
+    ("DMA2", 2): "UART4_RX",
+    ("DMA2", 4): "UART4_TX",
+}
 # RM0385 and RM0410 tables DMA1 and DMA2 request mapping (RM0390: the same, without UART7 and UART8; RM0368: without
 # USART3, UART4 and UART5, too): by controller, stream and CHSEL.
 F4_F7 = {
