@@ -40,11 +40,11 @@ enum {
 #define DATA_TYPE (MPU_RASR_C_Msk | MPU_RASR_B_Msk) /* write-back */
 #endif
 
-/* Of the linker script; what is weak is 0 where all code stays in flash. */
+/* Of the linker script; what is weak is 0 where all code stays in flash, the last also where its RAM has no data. */
 extern uint32_t _ram_code_start[] __attribute__((weak));
 extern uint32_t _code_ram_start[] __attribute__((weak));
-extern uint32_t _code_ram_data[] __attribute__((weak));
 extern uint32_t _code_ram_log2[] __attribute__((weak));
+extern uint32_t _code_ram_data[] __attribute__((weak));
 
 /* A region of 2^`log2` bytes at a multiple of them, without the eighths of `disabled`. */
 static void set(uint32_t region, uint32_t base, uint32_t log2, uint32_t disabled, uint32_t settings) {
@@ -79,7 +79,8 @@ void mpu_begin(void) {
   set(REGION_SPARE_STACK, (uint32_t)(uintptr_t)_spare_start, SPARE_STACK_LOG2, 0, NO_ACCESS);
   if ((uintptr_t)_code_ram_log2) {
     set_ram_code(REGION_RAM_CODE, (uint32_t)(uintptr_t)_code_ram_start, READ_ONLY | CODE_TYPE);
-    set_ram_code(REGION_RAM_CODE_DATA, (uint32_t)(uintptr_t)_code_ram_data, READ_ONLY | NO_CODE | DATA_TYPE);
+    if ((uintptr_t)_code_ram_data)
+      set_ram_code(REGION_RAM_CODE_DATA, (uint32_t)(uintptr_t)_code_ram_data, READ_ONLY | NO_CODE | DATA_TYPE);
   }
   __DSB();
   MPU->CTRL = MPU_CTRL_PRIVDEFENA_Msk | MPU_CTRL_ENABLE_Msk;

@@ -37,7 +37,19 @@ def test_the_ccm_sram_of_a_g474_is_on_the_code_buses() -> None:
     assert load_board("nucleo_g474re").code_ram == CodeRam("ccm_sram", 0x10000000, 0x20018000, 32 * KB)
 
 
-@pytest.mark.parametrize("name", [name for name in board_names() if "_l4" not in name and name != "nucleo_g474re"])
+def test_the_ccm_sram_of_an_f303_is_on_the_code_buses_alone() -> None:
+    """RM0316, section Embedded SRAM: no data of other memories limits its code."""
+    ram = load_board("nucleo_f303re").code_ram
+    assert ram == CodeRam("ccm", 0x10000000, 0x10000000, 16 * KB)
+    assert ram.is_apart
+    assert ram.free_bytes(0x2000FFFF) == 16 * KB
+    assert ram.data_end(16 * KB) > 0x20010000
+
+
+WITH_CODE_RAM = ("nucleo_g474re", "nucleo_f303re")
+
+
+@pytest.mark.parametrize("name", [name for name in board_names() if "_l4" not in name and name not in WITH_CODE_RAM])
 def test_the_other_families_have_no_ram_on_the_code_buses(name: str) -> None:
     assert load_board(name).code_ram is None
 

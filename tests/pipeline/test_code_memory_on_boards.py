@@ -78,6 +78,19 @@ def test_code_in_ram_counts_in_flash_and_in_ram(tmp_path: Path) -> None:
     assert (ram.weights_bytes, ram.arena_bytes) == (flash.weights_bytes, flash.arena_bytes)
 
 
+@pytest.mark.slow
+def test_ram_for_code_alone_takes_nothing_of_the_data(tmp_path: Path) -> None:
+    project = generated(tmp_path, "nucleo_f303re", code_memory=CodeMemory.RAM)
+    report = build_folder(project, tmp_path)
+    report.check()
+    (built,) = report.boards
+    assert {address >> 16 for address in layer_addresses(built.elf)} == {0x1000}
+    _, ccm = built.sizes.ram
+    assert (ccm.memory.name, ccm.used_bytes) == ("ccm", built.sizes.ram_code_bytes)
+    measured = measure_folder(project, tmp_path, SAMPLES, MeasureSettings(sample_count=3), QUIET)
+    assert measured.outputs.bit_exact
+
+
 def with_arena(out: Path, arena_bytes: int) -> Project:
     """Generate for a board with 64 KB of RAM, of which SRAM2 is the last 16, and enlarge the arena."""
     project = generated(out, "nucleo_l433rc_p", code_memory=CodeMemory.RAM)

@@ -18,17 +18,23 @@ from tinysplit.settings.setting import Setting
 BAUD_TOLERANCE = 0.02
 SUPPLY_V = 3.3  # of the MCU on every board
 MPU_PARTS = 8  # subregions of a region of the MPU
+_ADDRESSES = 1 << 32
 _EXTI = re.compile(r"EXTI(\d+)(?:_(\d+))?")
 
 
 @dataclass(frozen=True)
 class CodeRam:
-    """Part of the data RAM that is also mapped on the code buses: code is fetched there without wait states."""
+    """RAM on the code buses, where code is fetched without wait states: part of the data RAM, or one apart (F3)."""
 
     name: str  # "sram2"
     code_start: int  # address on the code buses
-    data_start: int  # address of the same bytes in the data RAM
+    data_start: int  # address of the same bytes in the data RAM; of one apart it is that on the code buses
     size_bytes: int
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it has no data."""
+        return self.data_start == self.code_start
 
     @property
     def end(self) -> int:
@@ -42,11 +48,15 @@ class CodeRam:
 
     def free_bytes(self, data_end: int) -> int:
         """Return the bytes that are free for code behind data that end at `data_end`."""
+        if self.is_apart:
+            return self.size_bytes
         first = max(self.data_start, -(-data_end // self.alignment) * self.alignment)
         return max(0, self.end - first)
 
     def data_end(self, code_bytes: int) -> int:
         """Return the address at which data end at the latest if `code_bytes` of code are behind them."""
+        if self.is_apart:
+            return _ADDRESSES
         return (self.end - code_bytes) // self.alignment * self.alignment
 
 

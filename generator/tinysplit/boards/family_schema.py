@@ -25,7 +25,7 @@ class MemorySystem(FileModel):
 
 
 class CodeAlias(FileModel):
-    """The data memory that is also mapped on the code buses, and its address there; a device may lack it."""
+    """The memory that is (also) mapped on the code buses, and its address there; a device may lack it."""
 
     memory: str
     start: PositiveInt

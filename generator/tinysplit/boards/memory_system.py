@@ -72,13 +72,13 @@ def caches(system: MemorySystem, sizes: CacheSizes | None) -> Caches:
 def code_ram(alias: CodeAlias, memory: Memory, device: Device) -> CodeRam:
     """Return `memory` with its address on the code buses.
 
-    Raises InputError unless it is a part of the data RAM that regions of the MPU can cover, and its bytes on the code
-    buses overlap no other memory.
+    Raises InputError unless it is there alone, or a part of the data RAM, that regions of the MPU can cover, and its
+    bytes on the code buses overlap no other memory.
     """
     what = f"{device.name}: code_alias of {device.family}.toml: {memory.name}"
     if not memory.size_bytes:
         raise InputError(f"{what} has 0 bytes")
-    if not any(_contains(ram, memory) for ram in device.ram):
+    if memory.start != alias.start and not any(_contains(ram, memory) for ram in device.ram):
         raise InputError(f"{what} at 0x{memory.start:08x} is no part of the data RAM")
     on_code_buses = Memory(memory.name, alias.start, memory.size_bytes)
     flash_at_0 = Memory("flash at address 0", 0, device.flash.size_bytes)

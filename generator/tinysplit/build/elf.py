@@ -51,7 +51,9 @@ class ElfSizes:
     """Sizes of a program in bytes; `flash` includes code, weights and initial values of variables."""
 
     flash: MemoryUse
-    ram: tuple[MemoryUse, ...]  # in the order of Device.ram; arena, variables and both stacks
+    ram: tuple[
+        MemoryUse, ...
+    ]  # in the order of Device.ram, and that for code alone; arena, variables, both stacks, code
     weights_bytes: int  # arrays layer_<n>_<name>, without padding between them
     arena_bytes: int  # activations
     stack_bytes: int  # that the program can use, as its boards tell it
@@ -106,7 +108,7 @@ def _sizes(elf: ELFFile, device: Device, code_ram: CodeRam | None, external: Mem
     return ElfSizes(
         flash=MemoryUse(device.flash, flash_bytes),
         external=MemoryUse(external, outside_bytes) if external and outside_bytes else None,
-        ram=tuple(MemoryUse(memory, _ram_bytes(memory, sections, code_ram)) for memory in device.ram),
+        ram=tuple(_ram_uses(device, sections, code_ram)),
         weights_bytes=sum(each["st_size"] for each in arrays),
         external_weights_bytes=sum(each["st_size"] for each in arrays if weights[each["st_shndx"]] == EXTERNAL_SECTION),
         arena_bytes=sum(symbol["st_size"] for symbol in symbols if symbol.name == ARENA_SYMBOL),
@@ -157,6 +159,14 @@ def _between(symbols: Sequence[Symbol], begin: str, end: str) -> int:
 def _is_loaded(section: Section) -> bool:
     """Return whether a section is stored in flash. This includes .data, which the start-up code copies into RAM."""
     return bool(section["sh_flags"] & SH_FLAGS.SHF_ALLOC) and section["sh_type"] != "SHT_NOBITS"
+
+
+def _ram_uses(device: Device, sections: Sequence[Section], code_ram: CodeRam | None) -> Iterator[MemoryUse]:
+    for memory in device.ram:
+        yield MemoryUse(memory, _ram_bytes(memory, sections, code_ram))
+    if code_ram and code_ram.is_apart:
+        memory = Memory(code_ram.name, code_ram.code_start, code_ram.size_bytes)
+        yield MemoryUse(memory, _ram_code_bytes(sections, code_ram))
 
 
 def _ram_bytes(memory: Memory, sections: Sequence[Section], code_ram: CodeRam | None) -> int:

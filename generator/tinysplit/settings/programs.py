@@ -10,8 +10,8 @@ KERNEL = Setting(
 )
 CODE_MEMORY = Setting(
     "code_memory",
-    "Memory of the layers' code: flash, or ram: SRAM2 of STM32L4, without wait states. auto takes idle RAM "
-    "where flash has wait states and the code is larger than the instruction cache.",
+    "Memory of the layers' code: flash, or ram: SRAM2 of STM32L4, CCM SRAM of G4 and F303, without wait "
+    "states. auto takes idle RAM where flash has wait states and the code is larger than the instruction cache.",
     Heading.PROGRAMS,
 )
 MARKERS = Setting(

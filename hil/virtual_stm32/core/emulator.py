@@ -94,6 +94,10 @@ class Emulator:
         size = len(self._flash)
         for start in self._flash_addresses(board.device):
             self._map(start, size, read_only, ctypes.addressof(self._flash))
+        if board.code_ram and board.code_ram.is_apart:
+            apart = ctypes.create_string_buffer(_whole_pages(board.code_ram.size_bytes))
+            self._kept.append(apart)
+            self._map_ram(board.code_ram.code_start, len(apart), ctypes.addressof(apart), code)
         for memory in board.device.ram:
             buffer = ctypes.create_string_buffer(_whole_pages(memory.size_bytes))
             self._kept.append(buffer)

@@ -18,7 +18,7 @@ class LoadedCode:
     def forget(self, address: int, size: int) -> None:
         """Note that memory has been changed, and with it perhaps code."""
         starts = [address]
-        if self._alias and 0 <= address - self._alias.data_start < self._alias.size_bytes:
+        if self._alias and not self._alias.is_apart and 0 <= address - self._alias.data_start < self._alias.size_bytes:
             starts.append(address - self._alias.data_start + self._alias.code_start)
         for start in starts:
             if self._blocks.forget(start, size):

@@ -350,7 +350,7 @@ def variants_of(board: Board) -> tuple[Variant, ...]:
 def _rooms(board: Board) -> dict[Place, int]:
     """Return the bytes that pieces may take of each memory."""
     in_ram = 0 if board.device.core == M7 else board.near_memory.size_bytes - _FIRMWARE_BYTES
-    if board.code_ram:
+    if board.code_ram and not board.code_ram.is_apart:
         in_ram -= board.code_ram.size_bytes
     return {
         Place.FLASH: board.device.flash.size_bytes // 2,
