@@ -135,9 +135,6 @@ def reasons(sources: Sources) -> Iterator[str]:
     if split:
         yield from _search(split)
         yield from _bottleneck(split)
-        if split.reasons:
-            lines = split.reasons.lines(split.objective)
-            yield from (f"{line[0].upper()}{line[1:]}." for line in lines)
         if split.objective is Objective.THROUGHPUT and len(project.boards) > 1 and project.one_board_period_s:
             yield f"The best of these boards alone would have a period of {MS * project.one_board_period_s:.2f} ms."
     if len(project.copies) > 1:

@@ -22,6 +22,7 @@ from tinysplit_hil.html_report.network import NetworkFigure, color_of, network_f
 from tinysplit_hil.html_report.quality import EnergyCase, accuracy_lines, energy_cases
 from tinysplit_hil.html_report.sortable_table import SortableTable
 from tinysplit_hil.html_report.sources import Sources
+from tinysplit_hil.html_report.why import Why, why_of
 from tinysplit_hil.measure.timeline.picture import TimelinePicture, picture_of
 
 
@@ -45,6 +46,7 @@ class ReportContext:
     boards: tuple[BoardRow, ...]
     cuts: tuple[CutRow, ...]
     reasons: tuple[str, ...]
+    why: Why | None
     layers: SortableTable
     timeline: TimelinePicture | None
     memories: tuple[BoardMemories, ...]
@@ -81,6 +83,7 @@ def report_of(sources: Sources) -> ReportContext:
         boards=tuple(board_rows(sources, colors)),
         cuts=tuple(cut_rows(sources)),
         reasons=tuple(reasons(sources)),
+        why=why_of(sources.split),
         layers=layer_table(sources),
         timeline=picture_of(timeline) if timeline else None,
         memories=memories_of(sources, colors),

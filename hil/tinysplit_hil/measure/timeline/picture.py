@@ -148,7 +148,12 @@ def _box(span: Span, length_s: float) -> _Box:
 def _ticks(timeline: Timeline) -> Iterator[_Tick]:
     """Yield the axis: round numbers of ms."""
     length_ms = MS * timeline.length_s
-    power = 10.0 ** floor(log10(length_ms / _TICKS))
-    step_ms = next(factor * power for factor in (1, 2, 5, 10) if length_ms / (factor * power) <= _TICKS)
+    step_ms = round_step(length_ms, _TICKS)
     for number in range(ceil(length_ms / step_ms)):
         yield _Tick(round(_LEFT + _WIDTH * number * step_ms / length_ms, 1), f"{number * step_ms:g} ms")
+
+
+def round_step(length: float, count: int) -> float:
+    """Return a round distance of ticks, of which at most `count` fit the length."""
+    power = 10.0 ** floor(log10(length / count))
+    return next(factor * power for factor in (1, 2, 5, 10) if length / (factor * power) <= count)
