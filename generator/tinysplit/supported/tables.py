@@ -45,6 +45,8 @@ What an operator refuses, with the message, and attributes without effect are in
 
 ## Operators
 
+In brackets are the attributes that are followed.
+
 """
 _TFLITE = """
 ## .tflite files
@@ -81,9 +83,7 @@ def operators_to_json() -> dict[str, Any]:
 
 def operators_to_markdown() -> str:
     """Return the text of docs/reference/operators.md."""
-    operators = _table(
-        ("operator", "computes", "attributes", "layers"), (_operator_row(operator) for operator in OPERATORS.values())
-    )
+    operators = "".join(_operator_item(operator) for operator in OPERATORS.values())
     tflite = _paragraph(f"`{name}`" for name in sorted(TFLITE_OPERATORS))
     return f"{_HEAD}{operators}{_TFLITE}{tflite}{_KERNELS}"
 
@@ -117,15 +117,12 @@ def _operator_to_json(operator: Operator) -> dict[str, Any]:
     }
 
 
-def _operator_row(operator: Operator) -> tuple[str, ...]:
+def _operator_item(operator: Operator) -> str:
     entry = _operator_to_json(operator)
-    return (operator.name, operator.meaning, _code(entry["attributes"]), _code(entry["kinds"]))
+    attributes = f" ({_code(entry['attributes'])})" if entry["attributes"] else ""
+    layers = f" Layers: {_code(entry['kinds'])}." if entry["kinds"] else ""
+    return f"- **{operator.name}**{attributes}: {operator.meaning}{layers}\n"
 
 
 def _code(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
