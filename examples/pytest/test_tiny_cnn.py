@@ -8,7 +8,8 @@ import pytest
 from tinysplit_hil.pytest_plugin.projects import Measured, ProjectFactory
 from tinysplit_hil.pytest_plugin.rig import RigOfTests
 
-TINY_CNN = Path(__file__).parents[1] / "tiny_cnn"
+HERE = Path(__file__).parent
+TINY_CNN = HERE if (HERE / "tiny_cnn.onnx").is_file() else HERE.parent / "tiny_cnn"  # in tinysplit's own repository
 BOARDS = ("nucleo_g071rb", "nucleo_f401re")
 
 
@@ -29,6 +30,6 @@ def test_digits_are_recognised(measured: Measured) -> None:
 
 def test_an_inference_keeps_its_time(measured: Measured) -> None:
     """Fail where a change of the network makes it slower."""
-    assert measured.i_s < 0.5
+    assert measured.i_s < 0.02
     assert measured.i_s == pytest.approx(measured.estimated_i_s, rel=0.1)
-    assert measured.l_s + measured.t_s == pytest.approx(measured.i_s, rel=0.05)
+    assert measured.i_s < measured.l_s + measured.t_s  # boards compute while tensors cross

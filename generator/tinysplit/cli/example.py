@@ -1,5 +1,6 @@
 """`tinysplit example`: the examples that come with tinysplit, copied to where they can be used."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,9 @@ from tinysplit.common import package_files
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.settings.result_files import OUT
+
+# What examples use of another one: it is copied with them.
+_NEEDED = {"pytest": ("tiny_cnn", ("calibration.npz", "samples.npz", "tiny_cnn.onnx"))}
 
 Name = Annotated[
     str | None,
@@ -47,7 +51,12 @@ def example(name: Name = None, out: Out = None, force: Force = False, as_json: J
 def _examples() -> dict[str, list[Path]]:
     """Return the files of each example by its name."""
     folders = sorted(each for each in package_files.examples().iterdir() if each.is_dir())
-    return {each.name: sorted(file for file in each.iterdir() if file.is_file()) for each in folders}
+    return {each.name: sorted(filter(Path.is_file, (*each.iterdir(), *_needed_by(each)))) for each in folders}
+
+
+def _needed_by(folder: Path) -> Iterator[Path]:
+    other, names = _NEEDED.get(folder.name, ("", ()))
+    yield from (folder.parent / other / name for name in names)
 
 
 def _copy(files: list[Path], folder: Path, *, force: bool) -> None:

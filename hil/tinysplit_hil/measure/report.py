@@ -101,12 +101,21 @@ class MeasureReport:
             what = "1 sample" if number == 1 else f"{number} samples"
             rest = f" and {self.not_run} were not run" if self.not_run else ""
             raise CheckFailedError(f"{what} failed{rest}; sample {first.sample + 1}: {first.reason}")
-        for number, stack in self.stacks.items():
-            if stack.free_bytes < LEAST_FREE_STACK_BYTES:
-                raise CheckFailedError(
-                    f"{self.project.board(number).title} has used {stack.used_bytes} of {stack.stack_bytes} bytes of "
-                    f"its stack, of which {LEAST_FREE_STACK_BYTES} have to be left: raise STACK_BYTES in board_files.py"
-                )
+        for problem in filter(None, self.stack_problems.values()):
+            raise CheckFailedError(problem)
+
+    @property
+    def stack_problems(self) -> Mapping[int, str]:
+        """Why the stack of each board is too small, by number, "" where it is not."""
+        return {number: self._stack_problem(number, stack) for number, stack in self.stacks.items()}
+
+    def _stack_problem(self, number: int, stack: StackUse) -> str:
+        if stack.free_bytes >= LEAST_FREE_STACK_BYTES:
+            return ""
+        return (
+            f"{self.project.board(number).title} has used {stack.used_bytes} of {stack.stack_bytes} bytes of its "
+            f"stack, of which {LEAST_FREE_STACK_BYTES} have to be left: raise STACK_BYTES in board_files.py"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, times in seconds."""

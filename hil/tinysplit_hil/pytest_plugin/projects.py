@@ -149,7 +149,8 @@ class ProjectFactory:
     def _generate(self, context: Context, calibration: SampleSource) -> Path:
         """Return a new folder with the project, built. Raises CheckFailedError where it does not fit the boards."""
         folder = self._temporary.mktemp("tinysplit") / "project"
-        split = pipeline.describe_split(context, pipeline.split_network(context, Search()))
+        reduced = context.of_quantized_file()
+        split = pipeline.describe_split(reduced, pipeline.split_network(reduced, Search()))
         project = pipeline.generate_folder(context, split, calibration, folder)
         build_folder(project, folder, context.messages).check()
         return folder

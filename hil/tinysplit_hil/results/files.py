@@ -71,7 +71,7 @@ def _csv(report: MeasureReport) -> str:
 
 
 def _junit(report: MeasureReport) -> ET.Element:
-    """Return a test case for each sample, which fails without a bit-exact output, and one with each median time."""
+    """Return test cases of samples, which fail without a bit-exact output, of stacks and of median times."""
     suite = ET.Element("testsuite", name=xml_text(f"tinysplit measure {report.project.model.name}"))
     properties = ET.SubElement(suite, "properties")
     rig = report.measurement.rig
@@ -81,8 +81,10 @@ def _junit(report: MeasureReport) -> ET.Element:
     for time in report.times:
         case = ET.SubElement(suite, "testcase", classname="times", name=xml_text(time.title))
         case.set("time", f"{time.seconds.median:.9f}")
-    for sample, reason in _samples(report):
-        case = ET.SubElement(suite, "testcase", classname="outputs", name=f"sample {sample + 1}")
+    checks = {("outputs", f"sample {sample + 1}"): reason for sample, reason in _samples(report)}
+    checks |= {("memory", f"stack of board {number}"): reason for number, reason in report.stack_problems.items()}
+    for (kind, name), reason in checks.items():
+        case = ET.SubElement(suite, "testcase", classname=kind, name=name)
         if reason:
             ET.SubElement(case, "failure", message=xml_text(reason))
     cases = list(suite.iter("testcase"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from commands.command_line import run
 from commands.served_boards import served
 from example_folders.example import CALIBRATION, MODEL, SAMPLES, shared_example
 from rigs.fake_rig import make_project
@@ -55,6 +56,12 @@ def test_a_generated_folder_on_virtual_and_served_boards(plugin: pytest.Pytester
     cycles = [line for line in virtual.outlines if line.startswith("cycles")]
     assert len(cycles) == 1
     assert cycles == [line for line in at_ports.outlines if line.startswith("cycles")]
+
+
+@pytest.mark.slow
+def test_the_example_works_where_it_is_copied(plugin: pytest.Pytester) -> None:
+    run("example", "pytest", "-o", str(plugin.path))
+    plugin.runpytest_subprocess("-p", PLUGIN).assert_outcomes(passed=2)
 
 
 @pytest.mark.slow

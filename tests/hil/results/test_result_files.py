@@ -8,10 +8,12 @@ import pytest
 
 from rigs.fake_reports import GOOD, make_report
 from rigs.fake_rig import FIRST_S, LAST_S, PERIOD_S, FakeRig, make_inputs, make_project
+from tinysplit.common.errors import CheckFailedError
 from tinysplit_hil.measure.measure import Failure
 from tinysplit_hil.measure.report import MeasureReport
 from tinysplit_hil.measure.stream import stream
 from tinysplit_hil.results.files import ResultFiles
+from tinysplit_hil.wire.protocol import StackUse
 
 
 def rows_of(report: MeasureReport, path: Path) -> dict[tuple[str, str], dict[str, str]]:
@@ -67,3 +69,18 @@ def test_junit_has_a_failure_for_each_bad_sample(tmp_path: Path) -> None:
     }
     assert failures == {"sample 2": "the output differs from the integer reference", "sample 4": "board 1 said ? <&>"}
     assert float(cases["layer 1 layer_1 (board 1)"].get("time", "")) == pytest.approx(0.01)
+
+
+def test_junit_has_a_failure_for_each_small_stack(tmp_path: Path) -> None:
+    report = replace(make_report(), stacks={1: StackUse(1792, 600), 2: StackUse(1792, 1700)})
+    path = tmp_path / "junit.xml"
+    ResultFiles(junit=path).write(report)
+    cases = ET.parse(path).getroot().findall("testcase[@classname='memory']")  # noqa: S314 (our own file)
+    found = {case.get("name"): case.find("failure") for case in cases}
+    assert list(found) == ["stack of board 1", "stack of board 2"]
+    assert found["stack of board 1"] is None
+    with pytest.raises(CheckFailedError, match="has used 1700 of 1792 bytes of its stack") as error:
+        report.check()
+    failure = found["stack of board 2"]
+    assert failure is not None
+    assert failure.get("message") == str(error.value)
