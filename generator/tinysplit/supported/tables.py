@@ -24,15 +24,13 @@ _HEAD = f"""\
 
 Networks have float32 inputs with a batch of 1 (or a dynamic one), any outputs, and opset {FIRST_OPSET} or later;
 ONNX's version converter converts those before opset {FOLLOWED_OPSET}. Operators that read constants only are computed
-when the network is imported, whatever they are. Networks with QuantizeLinear and DequantizeLinear pairs keep their
-formats ([quantization](../understand/quantization.md)).
+when the network is imported. Networks with QuantizeLinear and DequantizeLinear pairs keep their formats
+([quantization](../understand/quantization.md)).
 
 Every operator below computes with 8 and 16 bits. Scale, shift and clamp fold into the layer before them where it can
-take them; the layer that is named is what they become elsewhere. A function of a function, the scalar scales, shifts
-and clamps between them, and what is computed of functions of one value, as x * sigmoid(x), are one `lookup`; with 16
-bits it interpolates between 1025 values. Operators without a layer change the layout only: where the next layer cannot
-read its input in another order, or needs a part of it alone, a `permute` is added, and a `pad` where it cannot take a
-Pad. Parts of a convolution that nobody reads whole are convolutions of their own, and nothing is copied. First and last
+take them; the layer that is named is what they become elsewhere. Functions of one value that follow each other, or are
+computed of one another, as x * sigmoid(x), are one `lookup`; with 16 bits it interpolates between 1025 values.
+Operators without a layer change the layout only, by a `permute` or `pad` where the next layer needs one. First and last
 states of recurrent operators may be inputs and outputs, or kept on the boards
 ([states](../understand/quantization.md#kept-states)).
 
@@ -51,12 +49,11 @@ In brackets are the attributes that are followed.
 _TFLITE = """
 ## .tflite files
 
-A .tflite file is read in place of an ONNX file by all commands and by scripts, without TensorFlow: `tflite_import/`
-translates it to an ONNX model in memory, of which a generated folder keeps a copy. Quantized tensors of int8, uint8
-and int16 become pairs with their scales and zero points, also by channel
-([quantization](../understand/quantization.md)), and biases, constants and fused activations what they stand for;
-networks of floats, and those with weights alone in integers or float16, are quantized as others are. Samples have the
-file's shape, channels last. Shapes that are computed of the input's are constants. These operators have a translation:
+A .tflite file is read in place of an ONNX file by all commands and by scripts, without TensorFlow: it is translated
+to an ONNX model, of which a generated folder keeps a copy. Quantized tensors of int8, uint8 and int16 become pairs with
+their scales and zero points ([quantization](../understand/quantization.md)); networks of floats, and those with weights
+alone in integers or float16, are quantized as others are. Samples have the file's shape, channels last. These operators
+have a translation:
 
 """
 _KERNELS = """
