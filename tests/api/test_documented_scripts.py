@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,18 @@ def execute(sources: Sequence[str], name: str) -> dict[str, Any]:
 
 def scripts(page: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.slow
+def test_scripts_are_typed(tmp_path: Path) -> None:
+    pages = (SCRIPT, DOCS / "index.md", DOCS / "understand" / "prediction.md")
+    texts = {page.stem: "\n".join(scripts(page)) for page in pages}
+    texts["notebook"] = "\n".join("".join(cell["source"]) for cell in cells() if cell["cell_type"] == "code")
+    for name, text in texts.items():
+        (tmp_path / f"{name}_script.py").write_text(text, encoding="utf-8")
+    command = (sys.executable, "-m", "mypy", "--strict", *map(str, tmp_path.iterdir()))
+    found = subprocess.run(command, cwd=DOCS.parent, capture_output=True, text=True, check=False, timeout=300)
+    assert found.returncode == 0, found.stdout
 
 
 def test_the_notebook_stores_no_outputs() -> None:

@@ -89,3 +89,9 @@ def test_comparison_of_measurements(tmp_path: Path) -> None:
         slower.check()
     with pytest.raises(UsageError, match="threshold has to be at least 0"):
         api.compare(old, new, threshold=-1)
+    written = api.report(out, tmp_path / "report.html").read_bytes()
+    run("report", str(out), "-o", str(tmp_path / "by_command.html"))
+    assert written == (tmp_path / "by_command.html").read_bytes()
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(InputError, match=r"was not written by tinysplit: .* force=True"):
+        api.report(out, tmp_path / "mine")

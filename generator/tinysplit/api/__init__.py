@@ -14,7 +14,7 @@ the command prints on stderr. Boards are given by name, by the path of their fil
 """
 
 from tinysplit.api.arriving import ArrivalResult, ArrivalTimes, arrivals
-from tinysplit.api.comparing import CompareResult, compare
+from tinysplit.api.comparing import CompareResult, compare, report
 from tinysplit.api.exploring import ExploredSet, ExploreResult, ExploreSettings, explore
 from tinysplit.api.flashing import BoardUpdate, FlashedBoard, FlashResult, UpdateResult, flash, update
 from tinysplit.api.fronts import ParetoPoint, ParetoResult, pareto
@@ -97,6 +97,7 @@ __all__ = [
     "pareto",
     "predict",
     "quantize",
+    "report",
     "split",
     "update",
     "validate",

@@ -1,4 +1,4 @@
-"""Comparisons of measurements, as `tinysplit compare` makes them."""
+"""Measurements that are compared, as `tinysplit compare` does, and shown, as `tinysplit report` does."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,10 @@ from typing_extensions import override
 from tinysplit.api.arguments import for_scripts
 from tinysplit.api.given import GivenPath
 from tinysplit.api.result import Result
+from tinysplit.common.output_file import check_output_file
+from tinysplit.common.project_files import REPORT_NAME
+from tinysplit_hil.html_report.page import write_report
+from tinysplit_hil.html_report.sources import Sources
 from tinysplit_hil.results.compare import DEFAULT_THRESHOLD_PERCENT, Comparison, compare_files
 
 
@@ -55,3 +59,17 @@ def compare(
     faster = tuple(time.after.title for time in found.changed if time not in found.slower)
     slower = tuple(time.after.title for time in found.slower)
     return CompareResult(slower, faster, found.different, found.notes, found)
+
+
+@for_scripts
+def report(
+    folder: GivenPath, out: GivenPath = REPORT_NAME, *, measurement: GivenPath | None = None, force: bool = False
+) -> Path:
+    """Write the report of a generated folder as one HTML file, as `tinysplit report` does, and return its path.
+
+    `measurement` is a measurement file in place of that of the folder. Raises InputError for another folder, a
+    measurement of another program, and a file `out` that is not ours, unless `force`.
+    """
+    check_output_file(Path(out), force=force)
+    write_report(Path(out), Sources.read(Path(folder), Path(measurement) if measurement else None))
+    return Path(out)
