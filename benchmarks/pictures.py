@@ -16,7 +16,7 @@ from tinysplit.common.errors import ToolError
 BOARDS = ("-b", "nucleo_g071rb", "-b", "nucleo_g071rb", "--baud", "115200", "--assign", "1-4:1,5-7:2")
 SAMPLES = ("--samples", str(EXAMPLE / "samples.npz"))
 CALIBRATION = ("--calibration-samples", str(EXAMPLE / "calibration.npz"))
-WINDOW, SCALE = "1180,1720", 0.75  # CSS pixels, from the title to the timeline; pixels of the picture for one
+WINDOW, SCALE = "1180,1740", 0.75  # CSS pixels, from the title to the timeline; pixels of the picture for one
 
 
 def tinysplit(*arguments: str) -> None:

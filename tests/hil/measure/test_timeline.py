@@ -169,6 +169,19 @@ def test_waits_are_estimated() -> None:
     assert (span.kind, span.row.name, span.title, span.seconds) == (SpanKind.WAIT, "board 2", "waits for cut 1", 0.5)
 
 
+def test_rows_of_layers_are_one_span_each() -> None:
+    project = make_small_project()
+    times = ((0.0, 0.1), (0.1, 0.4))
+    pieces = [
+        EstimatedSpan(activity=Activity.LAYER, board=1, layers=(1, 2), start_s=begin_s, end_s=end_s)
+        for begin_s, end_s in times
+    ]
+    first, second = estimated_spans(project.model_copy(update={"estimated_spans": tuple(pieces)}))
+    assert (first.label, second.label) == ("1", "2")
+    assert (first.start_s, second.end_s) == pytest.approx((0.0, 0.4))
+    assert first.end_s == second.start_s
+
+
 def test_layers_that_run_together_share_their_time(recording: Recording) -> None:
     project = make_small_project()
     pair = [

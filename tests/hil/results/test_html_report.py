@@ -9,6 +9,7 @@ import pytest
 
 from commands.browser import layout_in_browser, page_in_browser
 from commands.command_line import BAD_INPUT, run
+from commands.devtools import browser_page
 from commands.report_page import Page, written
 from example_folders.example import CALIBRATION, MODEL, shared_example
 from example_folders.measured_example import BOARD, shared_measured_example
@@ -101,18 +102,37 @@ def test_layers_have_what_was_measured_and_validated(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_heading_sorts_the_layers(tmp_path: Path) -> None:
+def test_a_heading_sorts_the_layers_by_keys(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     page = written(path, shared_measured_example()[1] / "out")
-    column = [row[2] for row in page.rows if len(row) >= 9]  # ms, the fifth column of what is shown
-    for clicks, order in ((1, "descending"), (2, "ascending")):
-        click = "document.querySelectorAll('table.sorts th button')[3].click();" * clicks
-        path.write_text(path.read_text(encoding="utf-8").replace("</body>", f"<script>{click}</script></body>", 1))
-        shown = page_in_browser(path, tmp_path / order)
-        drawn = [row[2] for row in Page(shown).rows if len(row) >= 9]
-        assert drawn == sorted(column, reverse=order == "descending")
-        assert f'aria-sort="{order}"' in shown
-        written(path, shared_measured_example()[1] / "out")
+    column = [row[2] for row in page.rows if len(row) >= 9]  # ms, the fourth column of what is shown
+    head = "document.querySelectorAll('#layers th')[3]"
+    with browser_page(tmp_path / "profile") as shown:
+        shown.open(path.as_uri(), 900)
+        shown.wait_for("document.querySelector('#layers th button')")
+        shown.value(f"{head}.firstChild.focus()")
+        for order in ("descending", "ascending"):
+            shown.press(" ", 32)
+            cells = shown.value(
+                "[...document.querySelectorAll('#layers tbody tr')].map((row) => row.cells[3].dataset.value)"
+            )
+            assert [float(cell) for cell in cells] == sorted(column, reverse=order == "descending")
+            assert shown.value(f"{head}.ariaSort") == order
+        assert not shown.console
+
+
+@pytest.mark.slow
+def test_it_fits_a_printed_page(tmp_path: Path) -> None:
+    path, paper = tmp_path / "report.html", 718  # of A4, in CSS pixels
+    written(path, shared_measured_example()[1] / "out")
+    with browser_page(tmp_path / "profile") as shown:
+        shown.open(path.as_uri(), paper)
+        shown.wait_for("document.querySelector('#layers th button')")
+        shown.call("Emulation.setEmulatedMedia", media="print")
+        assert shown.value("document.documentElement.scrollWidth") <= paper
+        assert not shown.value(
+            "[...document.querySelectorAll('.wide')].filter((each) => each.scrollWidth > each.clientWidth).length"
+        )
 
 
 @pytest.mark.slow

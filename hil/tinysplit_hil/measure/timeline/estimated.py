@@ -1,6 +1,7 @@
 """The estimated timeline: what the event engine found as the folder was generated."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from tinysplit.project.activity import EstimatedSpan
 from tinysplit.project.manifest import Project
@@ -15,7 +16,7 @@ def estimated_spans(project: Project) -> Iterator[Span]:
     if project.is_distributed:
         return
     cuts = {cut.number: cut for cut in project.slowest.cuts}
-    for span in project.estimated_spans:
+    for span in _merged(project.estimated_spans):
         if span.activity is Activity.LAYER:
             yield from _layers(project, span)
         elif span.activity in _VERBS:
@@ -25,6 +26,16 @@ def estimated_spans(project: Project) -> Iterator[Span]:
         elif span.cut:
             cut = cuts[span.cut]
             yield from transfer_spans(project, cut, span.start_s, span.end_s - cut.acknowledgement_s)
+
+
+def _merged(spans: Sequence[EstimatedSpan]) -> Iterator[EstimatedSpan]:
+    """Yield the spans; layers that run row by row without a break are one."""
+    for (activity, *_), run in groupby(spans, key=lambda span: (span.activity, span.board, span.layers)):
+        first, *others = run
+        if activity is Activity.LAYER and others:
+            yield first.model_copy(update={"end_s": others[-1].end_s})
+        else:
+            yield from (first, *others)
 
 
 def _layers(project: Project, span: EstimatedSpan) -> Iterator[Span]:

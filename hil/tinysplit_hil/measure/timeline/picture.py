@@ -38,6 +38,7 @@ _LEGEND = {
 class _Box:
     x: float
     width: float
+    kind: str
     color: str
     label: str
     title: str
@@ -82,6 +83,7 @@ class _Tick:
 @dataclass(frozen=True)
 class _Key:
     x: float
+    kind: str
     color: str
     text: str
 
@@ -133,7 +135,7 @@ def _rows(timeline: Timeline) -> Iterator[_Row]:
 def _legend(timeline: Timeline) -> Iterator[_Key]:
     x = float(_LEFT)
     for kind in timeline.kinds:
-        yield _Key(x, _COLORS[kind][0], _LEGEND[kind])
+        yield _Key(x, kind.value, _COLORS[kind][0], _LEGEND[kind])
         x += _LETTER * len(_LEGEND[kind]) + 40
 
 
@@ -142,7 +144,7 @@ def _box(span: Span, length_s: float) -> _Box:
     label = span.label if len(span.label) * _BOLD_LETTER < width else ""
     color = _COLORS[span.kind][span.shade]
     title = f"{span.title}: {MS * span.seconds:.3f} ms from {MS * span.start_s:.3f} ms"
-    return _Box(round(_LEFT + x, 1), round(max(width, _LEAST), 1), color, label, title)
+    return _Box(round(_LEFT + x, 1), round(max(width, _LEAST), 1), span.kind.value, color, label, title)
 
 
 def _ticks(timeline: Timeline) -> Iterator[_Tick]:
