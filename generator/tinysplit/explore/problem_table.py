@@ -119,5 +119,6 @@ def _handoff_of(
         taken_s=tuple(parts.taken_s[index] for index in indices) if parts.taken_s else (),
         wake_s=by_device(parts.wake_s),
         tick_shares=tuple(parts.tick_shares[index] for index in indices),
+        hears_bytes=tuple(parts.hears_bytes[index] for index in indices),
         polled_room_bytes=tuple(parts.polled_room_bytes[index] for index in indices) if parts.polled_room_bytes else (),
     )

@@ -18,7 +18,7 @@ import pytest
 
 from commands.browser import BROWSERS
 
-TIME_LIMIT_S = 60
+TIME_LIMIT_S = 120
 
 
 @dataclass
