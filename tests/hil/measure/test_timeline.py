@@ -240,6 +240,13 @@ def test_the_terminal_shows_estimated_above_measured(report: TimelineReport, wid
     assert "Clocks aligned" in stream.getvalue()
 
 
+def test_a_pipe_has_lanes_of_an_ordinary_width(report: TimelineReport) -> None:
+    stream = StringIO()
+    print_timeline_report(report, Console(file=stream, width=100_000))
+    lanes = stream.getvalue().splitlines()[1:7]
+    assert max(map(len, lanes)) == 159
+
+
 def test_t_in_parts_is_narrow(report: TimelineReport) -> None:
     stream = StringIO()
     print_timeline_report(report, Console(file=stream, width=80))

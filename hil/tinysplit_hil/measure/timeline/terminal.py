@@ -19,6 +19,7 @@ _FILLS = {
 }
 _STYLES = {SpanKind.LAYER: "cyan", SpanKind.WIRE: "yellow", SpanKind.DRIVER: "yellow"}
 _LEAST_COLUMNS = 20
+_WIDEST = 160  # of a line: in a pipe, the console has no width of its own
 
 
 def print_timeline(timeline: Timeline, console: Console) -> None:
@@ -27,7 +28,7 @@ def print_timeline(timeline: Timeline, console: Console) -> None:
     first, *_ = timeline.cases
     names, cases = (max(map(len, each)) for each in ([row.name for row in timeline.rows], timeline.cases))
     heads = [f"{row.name if case == first else '':{names}}  {case:{cases}}  " for row, case, _ in lanes]
-    columns = max(console.width - len(heads[0]) - 1, _LEAST_COLUMNS)
+    columns = max(min(console.width, _WIDEST) - len(heads[0]) - 1, _LEAST_COLUMNS)
     console.print(Text(printable(timeline.title), style="bold"))
     for head, (_, _, spans) in zip(heads, lanes, strict=True):
         console.print(Text(printable(head)) + _bar(spans, timeline.length_s, columns), soft_wrap=True)
