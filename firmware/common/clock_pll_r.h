@@ -1,4 +1,4 @@
-/* The clock tree of the STM32L4, L4+ and G4: PLL output R from HSI16 or HSE, with the core voltage in range 1, which is
+/* The clock tree of the STM32L4, L4+, G4 and WB: PLL output R from HSI16 or HSE, with the core voltage in range 1, which is
  * the reset state. device.h has CLOCK_RESET_CFGR, the value of RCC_CFGR that selects the clock after a reset.
  */
 #ifndef CLOCK_PLL_R_H
@@ -8,6 +8,10 @@
 
 #define CLOCK_BY_HALF_HZ 80000000u
 #define CLOCK_POLLS_OF_1_US 30u
+
+#ifndef CLOCK_PLLR_FIELD /* of divider R, which is even but for the WB */
+#define CLOCK_PLLR_FIELD(r) ((r) / 2u - 1u)
+#endif
 
 /* Range 1 boost mode. ST's headers of devices without it lack the bit. */
 static inline void clock_start_boost(void) {
@@ -20,7 +24,7 @@ static inline bool clock_start_pll(const clock_settings_t *settings) {
   if (!clock_start_source()) return false;
   RCC->PLLCFGR = CLOCK_PLLSRC | (settings->pll_m - 1u) << RCC_PLLCFGR_PLLM_Pos |
                  (uint32_t)settings->pll_n << RCC_PLLCFGR_PLLN_Pos |
-                 (settings->pll_r / 2u - 1u) << RCC_PLLCFGR_PLLR_Pos | RCC_PLLCFGR_PLLREN;
+                 CLOCK_PLLR_FIELD(settings->pll_r) << RCC_PLLCFGR_PLLR_Pos | RCC_PLLCFGR_PLLREN;
   RCC->CR |= RCC_CR_PLLON;
   return clock_wait(&RCC->CR, RCC_CR_PLLRDY, RCC_CR_PLLRDY);
 }

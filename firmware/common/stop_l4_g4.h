@@ -1,4 +1,6 @@
-/* Stop mode of the STM32L4, L4+ and G4 (stop_family.h): EXTI, and SYSCFG, which connects pins to its lines. */
+/* Stop mode of the STM32L4, L4+, G4 and WB (stop_family.h): EXTI, and SYSCFG, which connects pins to its lines. The WB
+ * has no bits for the clocks of PWR and SYSCFG.
+ */
 #ifndef STOP_L4_G4_H
 #define STOP_L4_G4_H
 
@@ -6,16 +8,22 @@
 
 #include "device.h"
 
+#ifndef STOP_TIMER_LINE
 #define STOP_TIMER_LINE 20u
+#endif
 #define STOP_INTERRUPT_WORDS 2u
 #define STOP_EXTI_MASK EXTI->IMR1
 
 static inline void stop_family_begin(void) {
+#ifdef RCC_APB1ENR1_PWREN
   RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
+#endif
 #ifdef RCC_APB1ENR1_RTCAPBEN
   RCC->APB1ENR1 |= RCC_APB1ENR1_RTCAPBEN;
 #endif
+#ifdef RCC_APB2ENR_SYSCFGEN
   RCC->APB2ENR |= RCC_APB2ENR_SYSCFGEN;
+#endif
   (void)RCC->APB2ENR; /* the clock is on after two cycles */
   PWR->CR1 |= PWR_CR1_DBP;
   EXTI->RTSR1 |= 1u << STOP_TIMER_LINE;

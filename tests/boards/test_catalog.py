@@ -46,6 +46,7 @@ OTHERS = {
     "nucleo_c031c6": (32, 12, 48),  # DS13867
     "nucleo_l053r8": (64, 8, 32),  # DS10152
     "nucleo_l073rz": (192, 20, 32),  # DS10685
+    "nucleo_wb55rg": (768, 192, 64),  # DS11929, without what is of the second core
     "nucleo_f302r8": (64, 16, 64),  # DS9896: 72 MHz, of HSE alone
     "nucleo_f303re": (512, 64, 72),  # DS10362, without the CCM SRAM
 }
@@ -71,6 +72,7 @@ HOST_UARTS = {
     "nucleo_c031c6": ("USART2", "PA2", "PA3"),  # UM2953
     "nucleo_l053r8": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_l073rz": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_wb55rg": ("USART1", "PB6", "PB7"),  # UM2435
     "nucleo_f302r8": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f303re": ("USART2", "PA2", "PA3"),  # UM1724
     "disco_l496ag": ("USART2", "PA2", "PD6"),  # Zephyr's stm32l496g_disco
@@ -95,6 +97,7 @@ BUSES = {
     "nucleo_c031c6": (48, 48, 48, 1),
     "nucleo_l053r8": (32, 32, 32, 1),
     "nucleo_l073rz": (32, 32, 32, 1),
+    "nucleo_wb55rg": (64, 64, 64, 3),
     "nucleo_f302r8": (64, 32, 64, 2),
     "nucleo_f303re": (72, 36, 72, 2),
     "disco_l496ag": (80, 80, 80, 4),
@@ -135,6 +138,7 @@ FLASHES = {
     "nucleo_c031c6": (3, 1, 8),
     "nucleo_l053r8": (3, 1, 4),
     "nucleo_l073rz": (3, 1, 4),
+    "nucleo_wb55rg": (3, 3, 8),
     "nucleo_f302r8": (3, 2, 8),
     "nucleo_f303re": (3, 2, 8),
     "disco_l496ag": (3, 4, 8),
@@ -149,6 +153,7 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32g0": (8, 2 * 8, 0),  # RM0444
     "stm32g4": (32, 32 * 32, 8 * 32),  # RM0440
     "stm32c0": (8, 2 * 8, 0),  # assumed, as RM0444
+    "stm32wb": (32, 32 * 32, 8 * 32),  # RM0434
     "stm32f3": (8, 2 * 8, 0),  # RM0316: prefetch buffer
     "stm32l0": (4, 4 * 4, 2 * 4),  # RM0367: six buffers of a word
 }
@@ -158,6 +163,7 @@ SETTINGS = {
     "stm32c0": set(),
     "stm32l0": {"vos"},
     "stm32f3": set(),
+    "stm32wb": {"vos"},
     "stm32f4": {"vos", "overdrive"},
     "stm32f7": {"vos", "overdrive"},
     "stm32l4": {"vos", "boost", "vddio2"},
@@ -167,7 +173,7 @@ SETTINGS = {
 TAKEN = {"PA13", "PA14", "PC14", "PC15", "PH0", "PH1", "PF0", "PF1"}
 TAKEN |= {"PA5", "PB13", "PB0", "PE1", "PB14", "PC7", "PB7", "PC13", "PB3"}
 NOT_TAKEN = {("nucleo_f401re", "PC7"), ("nucleo_f446re", "PC7"), ("stm32f401rb", "PC7")}  # LED of the L4R5ZI only
-NOT_TAKEN |= {("nucleo_c031c6", "PB7")}  # LED of boards with 144 pins
+NOT_TAKEN |= {("nucleo_c031c6", "PB7"), ("nucleo_wb55rg", "PB7")}  # LED of boards with 144 pins
 NOT_TAKEN |= {("nucleo_f746zg", "PC7"), ("nucleo_f767zi", "PC7")}  # their LED is at PB0 as delivered
 
 
@@ -294,7 +300,8 @@ def test_links_have_vectors_of_their_own(board: Board) -> None:
 
 
 def test_two_links_where_the_device_has_the_pins(board: Board) -> None:
-    assert len(board.link_uarts) >= (1 if board.name in {"nucleo_l412kb", "disco_l496ag", "nucleo_c031c6"} else 2)
+    one = {"nucleo_l412kb", "disco_l496ag", "nucleo_c031c6", "nucleo_wb55rg"}
+    assert len(board.link_uarts) >= (1 if board.name in one else 2)
     for uart in board.link_uarts:
         assert re.search(r"^\S+.* TX, \S+.* RX", uart.connector)
 

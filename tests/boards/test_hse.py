@@ -43,6 +43,7 @@ PLL = {
     "nucleo_g474re": (2, 85, 2),
     "nucleo_l053r8": (1, 8, 2),
     "nucleo_l073rz": (1, 8, 2),
+    "nucleo_wb55rg": (1, 16, 2),
     "nucleo_f302r8": (2, 16, 1),  # as from HSI
     "nucleo_f303re": (1, 9, 1),  # as in Zephyr's nucleo_f303re.dts
 }
@@ -51,7 +52,8 @@ PLL = {
 CRYSTALS = {
     "nucleo_g431rb": (24_000_000, 2000),
     "nucleo_g474re": (24_000_000, 2000),
-}  # UM2505; Hz, microseconds to ready
+    "nucleo_wb55rg": (32_000_000, 2000),
+}  # UM2505 and UM2435; Hz, microseconds to ready
 
 
 def values(clock: ClockTree) -> tuple[int, int, int]:
@@ -89,7 +91,8 @@ def test_a_crystal_feeds_the_pll_and_delays_the_end_of_stop_mode(name: str) -> N
     board = load_board(name)
     fed = board.with_clock(ClockSource.HSE)
     assert (fed.clock.oscillator_hz, fed.hse_crystal_us) == CRYSTALS[name]
-    assert values(fed.clock) == (6, 85, 2)  # as in Zephyr's nucleo_g474re.dts
+    by_hand = (2, 8, 2) if name == "nucleo_wb55rg" else (6, 85, 2)  # the latter as in Zephyr's nucleo_g474re.dts
+    assert values(fed.clock) == by_hand
     assert wake_us(fed) == wake_us(board) + fed.hse_crystal_us
     assert "CLOCK_HSE_CRYSTAL" in macros(fed)
     assert "CLOCK_HSE_CRYSTAL" not in (*macros(board), *macros(with_osc_in(name).with_clock(ClockSource.HSE)))

@@ -27,7 +27,7 @@ AMPLE = 1 << 20
 # RM0490 table DMAMUX, RM0316 and RM0365 tables DMA1 and DMA2 requests (wired), RM0367 table DMA1 requests for each
 # channel,
 # RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440
-# table DMAMUX.
+# and RM0434 table DMAMUX.
 IN_MANUALS = {
     ("nucleo_g071rb", "USART1"): ((50, None), (51, None)),
     ("nucleo_g071rb", "USART2"): ((52, None), (53, None)),
@@ -49,6 +49,7 @@ IN_MANUALS = {
     ("nucleo_l433rc_p", "LPUART1"): ((4, {"DMA2_Channel7"}), (4, {"DMA2_Channel6"})),
     ("nucleo_l4r5zi", "USART2"): ((26, None), (27, None)),
     ("nucleo_l4r5zi", "USART3"): ((28, None), (29, None)),
+    ("nucleo_wb55rg", "LPUART1"): ((16, None), (17, None)),
     ("nucleo_g431rb", "USART1"): ((24, None), (25, None)),
     ("nucleo_g474re", "LPUART1"): ((34, None), (35, None)),
     ("nucleo_h743zi", "USART2"): ((43, None), (44, None)),

@@ -214,7 +214,18 @@ def test_a_baud_rate_that_no_divider_makes() -> None:
 def test_the_table_is_complete() -> None:
     table = shipped_table()
     assert set(table.cores) == {"cortex-m0plus", "cortex-m4", "cortex-m7"}
-    families = {"stm32c0", "stm32l0", "stm32f3", "stm32f4", "stm32f7", "stm32g0", "stm32g4", "stm32h7", "stm32l4"}
+    families = {
+        "stm32c0",
+        "stm32l0",
+        "stm32wb",
+        "stm32f3",
+        "stm32f4",
+        "stm32f7",
+        "stm32g0",
+        "stm32g4",
+        "stm32h7",
+        "stm32l4",
+    }
     assert families == set(table.link) == set(table.handoff) == set(table.firmware)
     for core in table.cores:
         for bits in (8, 16):

@@ -23,11 +23,12 @@ RESET_HZ = {
     "stm32f3": 8_000_000,
     "stm32f4": 16_000_000,
     "stm32l4": 4_000_000,
+    "stm32wb": 4_000_000,
     "stm32g4": 16_000_000,
     "stm32f7": 16_000_000,
     "stm32h7": 64_000_000,
 }
-CRYSTAL = "nucleo_g474re"
+CRYSTALS = ("nucleo_g474re", "nucleo_wb55rg")
 BOARDS = (
     *(
         "nucleo_g071rb",
@@ -40,7 +41,7 @@ BOARDS = (
         "nucleo_g431rb",
         "nucleo_h743zi",
     ),
-    CRYSTAL,
+    *CRYSTALS,
     *(
         pytest.param(name, marks=pytest.mark.nightly)
         for name in ("nucleo_f302r8", "nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")
@@ -55,7 +56,7 @@ WINDOW_MS = 20  # a sleeping board is ahead by up to a tick
 def fed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
     """Return a board whose PLL is fed by HSE, and its firmware."""
     hz = OTHER_HZ.get(request.param, HSE_HZ)
-    shipped = load_board(request.param) if request.param == CRYSTAL else with_osc_in(request.param, hz)
+    shipped = load_board(request.param) if request.param in CRYSTALS else with_osc_in(request.param, hz)
     board = shipped.with_clock(ClockSource.HSE)
     links = board.link_uarts
     network = network_source((SubModel(1, 2),), 64, n_links=len(links))

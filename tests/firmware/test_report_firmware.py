@@ -17,6 +17,7 @@ ONE_A_FAMILY = (
     "nucleo_f746zg",
     "nucleo_l073rz",
     "nucleo_f303re",
+    "nucleo_wb55rg",
     "nucleo_f401re",
     "nucleo_l452re",
     "nucleo_g474re",

@@ -25,6 +25,7 @@ BOARDS = {
     "stm32g0": "nucleo_g071rb",
     "stm32l0": "nucleo_l073rz",
     "stm32f3": "nucleo_f303re",
+    "stm32wb": "nucleo_wb55rg",
     "stm32f4": "nucleo_f446re",
     "stm32f7": "nucleo_f746zg",
     "stm32h7": "nucleo_h743zi",

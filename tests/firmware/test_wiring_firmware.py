@@ -18,6 +18,7 @@ FAMILIES = (
         "nucleo_g071rb",
         "nucleo_l073rz",
         "nucleo_f303re",
+        "nucleo_wb55rg",
         "nucleo_f401re",
         "nucleo_f746zg",
         "nucleo_l452re",

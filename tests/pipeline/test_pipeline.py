@@ -29,6 +29,7 @@ PAIRS = [
     ("nucleo_h743zi", "nucleo_g071rb"),
     ("nucleo_f746zg", "nucleo_f767zi"),
     ("nucleo_f303re", "nucleo_f302r8"),
+    ("nucleo_wb55rg", "nucleo_f303re"),
     ("nucleo_f446re", "nucleo_h723zg"),
     ("nucleo_l433rc_p", "nucleo_l412kb"),
 ]

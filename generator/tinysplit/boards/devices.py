@@ -134,10 +134,10 @@ def _memories(part: str, corrections: Corrections) -> list[tuple[Memory, str]]:
 
 
 def _memory(raw: Mapping[str, str], corrections: Corrections) -> tuple[Memory, str]:
-    name, start = raw["name"], int(raw["start"], 16)
-    if correction := corrections.memories.get(name):
-        name, start = correction.name, correction.start
-    return Memory(name, start, int(raw["size"])), raw["access"]
+    memory = Memory(raw["name"], int(raw["start"], 16), int(raw["size"]))
+    if correction := corrections.memories.get(memory.name):
+        memory = Memory(correction.name, correction.start, correction.size_bytes or memory.size_bytes)
+    return memory, raw["access"]
 
 
 def _merged(memories: Iterable[Memory]) -> tuple[Memory, ...]:

@@ -90,10 +90,11 @@ class CorrectedWaitStates(FileModel):
 
 
 class CorrectedMemory(FileModel):
-    """The correct name and address of a memory of modm-devices."""
+    """The correct name and address of a memory of modm-devices, and how much of it a program may have, if not all."""
 
     name: str
     start: PositiveInt
+    size_bytes: PositiveInt | None = None
     source: Source
 
 

@@ -20,6 +20,7 @@ CONTROLLERS = (
     "nucleo_l073rz",
     "nucleo_f746zg",
     "nucleo_f303re",
+    "nucleo_wb55rg",
     "nucleo_f401re",
     "nucleo_l4r5zi",
     "nucleo_g431rb",

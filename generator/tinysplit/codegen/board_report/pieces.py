@@ -118,7 +118,10 @@ _OF_MAINLINE = (
         _lines(".balign 32", *_LINE, "b 3f", "2:", *_LINE, "b 4f", "3:", *_LINE, "b 2b", "4:", *_LINE),
         repeats=2,
         cores=WITH_MAINLINE,
-        decides={"stm32l4.new_line_branch": 0, "stm32g4.new_line_branch": 0, "stm32f4.keeps_prefetched": 2},
+        decides={
+            **{f"{family}.new_line_branch": 0 for family in ("stm32l4", "stm32g4", "stm32wb")},
+            "stm32f4.keeps_prefetched": 2,
+        },
     ),
     Piece(
         "branch to a wide one",
@@ -247,7 +250,8 @@ def _stream(count: int, kinds: tuple[str, ...]) -> Piece:
 
 def _cache_loop(board: Board, percent: int) -> Piece:
     """Return a loop of NOPs that is as large as a part of the code cache."""
-    telling = {"stm32g0": 125, "stm32l4": 50, "stm32g4": 50}.get(board.device.family)  # by what the cache keeps
+    by_family = {"stm32g0": 125, "stm32f3": 125, "stm32l4": 50, "stm32g4": 50, "stm32wb": 50}
+    telling = by_family.get(board.device.family)  # by what the cache keeps
     decides = {f"{board.device.family}.keeps_prefetched": 0} if percent == telling else {}
     return Piece(
         f"loop, {percent} % of cache",

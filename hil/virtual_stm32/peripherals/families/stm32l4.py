@@ -1,4 +1,4 @@
-"""RCC and PWR of the STM32L4 (RM0394) and L4+ (RM0432), and what the G4 shares with them."""
+"""RCC and PWR of the STM32L4 (RM0394) and L4+ (RM0432), and what the G4 and WB share with them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -62,7 +62,6 @@ HSI16, PLL = Oscillator(8, 10, 2), Oscillator(24, 25, 20)
 _MSIRDY = 1
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
 _MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)  # the range in CR counts from the first time that MSIRGSEL is set
-_PLLREN = 24
 _STOPWUCK = 15
 
 BANKED_BYTES = 1 << 20  # of a flash that has two banks (RM0351)
@@ -70,7 +69,7 @@ ONE_BANK_BYTES = 16  # of a read of the L4+ where its flash is one bank (RM0432,
 
 
 class RccPllR(Rcc):
-    """RCC of L4 and G4: gates, dividers and PLL output R; subclasses have the other sources of the system clock."""
+    """RCC of L4, G4 and WB: gates, dividers and PLL output R; subclasses have the other sources of the system clock."""
 
     pll_source = PllSource(_SELECTS_PLL, _PLLCFGR, 2, hsi=2, hse=3)
     switch = SwitchFields(_CFGR, 2, 2)
@@ -99,11 +98,17 @@ class RccPllR(Rcc):
     }
     sources: ClassVar[Mapping[int, int]]  # ready bits in CR by SW
     m_bits = 4
+    pll_r_enable_bit = 24
+
+    @property
+    def pll_r(self) -> int:
+        """The divider of PLL output R."""
+        return 2 * (self.field(_PLLCFGR, 25, 2) + 1)
 
     @override
     def source_is_ready(self, selection: int) -> bool:
         ready_bit = self.sources.get(selection)
-        is_routed = selection != _SELECTS_PLL or self.field(_PLLCFGR, _PLLREN, 1)
+        is_routed = selection != _SELECTS_PLL or self.field(_PLLCFGR, self.pll_r_enable_bit, 1)
         return ready_bit is not None and bool(is_routed) and self.is_ready(ready_bit)
 
     @override
@@ -112,11 +117,10 @@ class RccPllR(Rcc):
             return HSI_HZ
         m = self.field(_PLLCFGR, 4, self.m_bits) + 1
         n = self.field(_PLLCFGR, 8, 7)
-        r = 2 * (self.field(_PLLCFGR, 25, 2) + 1)
-        return pll_hz(self.pll_source_hz(HSI_HZ), m, n, r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
+        return pll_hz(self.pll_source_hz(HSI_HZ), m, n, self.pll_r, (2_660_000, 16_000_000), (64_000_000, 344_000_000))
 
 
-class RccL4(RccPllR):
+class RccMsi(RccPllR):
     """MSI at 4 MHz, HSI16, HSE and PLL output R."""
 
     oscillators = (Oscillator(0, _MSIRDY, 3), HSI16, PLL)
@@ -126,16 +130,16 @@ class RccL4(RccPllR):
         _SELECTS_PLL: PLL.ready_bit,
     }
 
-    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:
-        super().__init__(_RESET, cycle_of, hse_hz)
-        self.m_bits = 4 if is_plus else 3
+    @property
+    def msi_range(self) -> int:
+        """The field MSIRANGE that counts."""
+        return self.field(_CR, _MSIRANGE, 4)
 
     @override
     def source_hz(self, selection: int) -> int:
         if selection != _SELECTS_MSI:
             return super().source_hz(selection)
-        place = (_CR, _MSIRANGE) if self.field(_CR, _MSIRGSEL, 1) else _MSISRANGE
-        if (selected := self.field(*place, 4)) >= len(_MSI_KHZ):
+        if (selected := self.msi_range) >= len(_MSI_KHZ):
             raise NotModelledError(f"MSIRANGE {selected} is reserved")
         return _MSI_KHZ[selected] * _KHZ
 
@@ -144,6 +148,19 @@ class RccL4(RccPllR):
     def after_stop(self) -> tuple[int, Oscillator]:
         from_hsi = self.field(_CFGR, _STOPWUCK, 1)
         return (_SELECTS_HSI, HSI16) if from_hsi else (_SELECTS_MSI, self.oscillators[0])
+
+
+class RccL4(RccMsi):
+    """The range of MSI in CSR counts until MSIRGSEL is set."""
+
+    def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:
+        super().__init__(_RESET, cycle_of, hse_hz)
+        self.m_bits = 4 if is_plus else 3
+
+    @property
+    @override
+    def msi_range(self) -> int:
+        return super().msi_range if self.field(_CR, _MSIRGSEL, 1) else self.field(*_MSISRANGE, 4)
 
 
 _PWR_CR1, _PWR_CR2, _PWR_SR2, _PWR_CR5 = 0x00, 0x04, 0x14, 0x80

@@ -1,4 +1,4 @@
-"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432), G4 (RM0440), G0 (RM0444) and C0 (RM0490), Embedded Flash."""
+"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432), G4 (RM0440), G0 (RM0444), C0 (RM0490) and WB (RM0434)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -246,6 +246,13 @@ class FlashL4PlusOneBank(FlashL4Plus):
     }
     page_bytes, banks = 8 * _KB, 1
     protected_areas: ClassVar[Sequence[Sequence[int]]] = ((*_WRP[0], *_WRP[1]),)
+
+
+class FlashWb(FlashG0):
+    """The WB: as the G0, with other pages and option bytes; those of the second core are not modelled."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {**FlashG0.option_defaults, _OPTR: 0x3D8FF1AA}
+    page_bytes = 4 * _KB
 
 
 class FlashG4(FlashL4):
