@@ -1,4 +1,4 @@
-/* STM32F3: HSI or HSE, divided by PREDIV, and the PLL. Lines without a PREDIV for HSI divide it by 2: 64 MHz at most. */
+/* STM32F3: HSI or HSE, divided by PREDIV, and the PLL. Lines without PREDIV for HSI divide it by 2: 64 MHz at most. */
 #include "clock.h"
 #include "clock_source.h"
 #include "device.h"

@@ -1,5 +1,5 @@
-/* Stop mode with the regulator in low-power mode: RM0316 and RM0365, sections Stop mode and EXTI line mapping. HSI is the
- * clock behind it.
+/* Stop mode with the regulator in low-power mode: RM0316 and RM0365, sections Stop mode and EXTI line mapping. HSI is
+ * the clock behind it.
  */
 #ifndef STOP_FAMILY_H
 #define STOP_FAMILY_H
