@@ -6,6 +6,7 @@ Unlike im2col, values that several windows of a row share are stored once.
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import product
 
 from tinysplit.kernels.cost_table import Work
 from tinysplit.network.layers.base import Layer, Shape
@@ -159,11 +160,27 @@ class Strips:
         return height * -(-width // self.pixels) * self.kernel_rows * self.copies * self.row_length
 
     @property
+    def _pads(self) -> int:
+        """How often a run of elements beside the map is filled for one kernel row of all strips."""
+        (width, columns), channels = (self.in_size[1], self.window.kernel[1]), self.in_size[2]
+        shifts = range(columns) if self.is_dilated else range(1)
+        pads = 0
+        for begin in range(0, self.out_size[1], self.pixels):
+            pixels = min(self.pixels, self.out_size[1] - begin)
+            for odd, shift in product(range(min(self.copies, pixels)), shifts):
+                own = (pixels - odd - 1) // self.copies * self.copies
+                column = shift * self.window.dilation[1]
+                first = ((begin + odd) * self.window.stride[1] + column - self.window.pads.left) * channels
+                pads += (first < 0) + (first + own * self.step + self.row_elements > width * channels)
+        return pads
+
+    @property
     def work(self) -> Work:
         """The work of filling all strips.
 
         Parts: `widened` elements, in rows of strips (`fill`), `odd_` where channels are no multiple of four; `zeroed`
-        elements outside the map; `apart`: elements of interleaved pixels; `pieces`: pixels that are widened one by one.
+        elements outside the map, in runs (`pads`); `apart`: elements of interleaved pixels; `pieces`: pixels that are
+        widened one by one.
         """
         (height, width), odd = self.out_size, "odd_" if self.in_size[2] % 4 else ""
         strips = height * -(-width // self.pixels)
@@ -178,6 +195,7 @@ class Strips:
             "fill": every * fills,
             f"{odd}widened": int(rows.sum()) * fills * self.row_length,
             "zeroed": (every - int(rows.sum())) * fills * self.row_length,
+            "pads": (every - int(rows.sum())) * fills + int(rows.sum()) * self._pads,
         }
 
     @property
