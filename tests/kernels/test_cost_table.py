@@ -117,7 +117,7 @@ def test_pairs_of_pixels_and_what_fills_them_up() -> None:
     # A strip has a row of 5 + 2 pixels of 2 channels; the first and the last rows of outputs see a row of padding.
     assert (found["odd_widened"], found["zeroed"], found["fill"]) == (7 * 14, 2 * 14, 9)
     assert found["pads"] == 2 + 2 * 7  # those rows, and both ends of the others
-    assert work("dual_mac", network(Shape(5, 7, 2)).conv(6, (3, 3), padded=False).graph().layers[0])["pads"] == 0
+    assert "pads" not in work("dual_mac", network(Shape(5, 7, 2)).conv(6, (3, 3), padded=False).graph().layers[0])
 
 
 def test_long_windows_are_loops_over_rows_and_pairs() -> None:
