@@ -39,7 +39,7 @@ class DriverFacts:
     time; it is there only where the user asks for it. Others take an interrupt for every byte, or for half a FIFO.
 
     `buffers` are ring and chunk in bytes, the smaller ones for boards whose RAM is short; at `calibration_baud` links
-    are measured, as all boards keep up with it.
+    are measured, or what both boards keep up with.
     """
 
     source: str  # in firmware/common/

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import nnls
 
-from tinysplit.boards.board import Board, CodeMemory
+from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import OVERLAPPING, USUAL_DRIVER, LinkDriver, usual_driving
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
@@ -114,8 +114,7 @@ def _measure(table: CycleTable, board: Board, case: _Case) -> HandoffCycles:
     for channels in (*before, *wide, *after, sizes.outputs):
         net = net.conv(channels)
     quantized, x = quantize_randomly(net.graph(), 8)
-    code = CodeMemory.RAM if board.code_ram else CodeMemory.FLASH
-    settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE, code_memory=code)
+    settings = CostSettings(baud=baud, link_driver=driver, hand_off=HandOffMode.WHOLE)
     boards = (board,) * (1 + receives + sends)
     number = int(receives)
     n_layers = busy + 1  # the last of them computes the tensor that is sent, or the output

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tinysplit.boards.board import Board
-from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver
+from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, usual_driving
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
@@ -34,7 +34,6 @@ from tinysplit_hil.rig.rig import open_rig
 SIDE = 8  # maps of 64 values
 WIDE = 32  # channels before the tensor
 SIZES = ((4, 3), (2, 4), (1, 1), (1, 7), (1, 29), (1, 61))  # stride to the tensor, its channels: 12 to 3904 bytes
-BAUDS = {driver: driver.facts.calibration_baud for driver in LinkDriver}
 DIGITS = 3
 
 
@@ -52,7 +51,7 @@ class TransferExcess:
 def measure_links(table: CycleTable, boards: Sequence[Board]) -> list[TransferExcess]:
     """Return transfers of all sizes between two of the `boards`, one of each family."""
     pairs = [*zip(boards, boards, strict=True), *zip(boards, (*boards[1:], boards[0]), strict=True)]
-    cases = [(table, driver, *pair, size) for driver, pair, size in product(BAUDS, pairs, SIZES)]
+    cases = [(table, driver, *pair, size) for driver, pair, size in product(LinkDriver, pairs, SIZES)]
     with process_pool() as pool:
         return [*pool.map(_measure, *zip(*cases, strict=True))]
 
@@ -64,7 +63,9 @@ def _measure(
     net = NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(WIDE).conv(WIDE).conv(channels, stride=stride)
     quantized, x = quantize_randomly(net.conv(1).graph(), 8)
     boards = sender, receiver
-    settings = CostSettings(baud=BAUDS[driver], hand_off=HandOffMode.WHOLE, link_driver=driver)
+    rates = (usual_driving(driver).highest_baud(board, board.link_uarts[0]) for board in boards)
+    baud = min(driver.facts.calibration_baud, *rates)
+    settings = CostSettings(baud=baud, hand_off=HandOffMode.WHOLE, link_driver=driver)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
         project, _ = plan_network(table, quantized, boards, (0, 0, 0, 1), settings).build(folder)
@@ -72,13 +73,15 @@ def _measure(
             measured = measure(project, rig, x[:1])
     n_bytes = project.cuts[0].payload_bytes
     copies_s = sum(COPYING * n_bytes / board.clock.core_hz for board in boards)
-    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), driver, BAUDS[driver])
+    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), driver, baud)
     return TransferExcess(sender, receiver, driver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
 
 
 def fit_links(transfers: Sequence[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
     """Return the cycles at both ends that fit the measurements best, by family and driver."""
-    by_driver = {driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in BAUDS}
+    by_driver = {
+        driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in LinkDriver
+    }
     return {
         family: {driver.value: by_family[family] for driver, by_family in by_driver.items()}
         for family in by_driver[USUAL_DRIVER]
