@@ -18,7 +18,7 @@ from tinysplit_hil.html_report.sources import Sources
 _TOP, _BOX_HEIGHT, _GAP, _CUT_HEIGHT = 56, 36, 12, 20
 _LANES_WIDTH, _LANE_WIDEST, _LANE_LEAST = 600, 230, 100  # six boards in a window of 700
 _MARGIN, _SIDE, _SIDES = 16, 7, 3  # of a lane; distance of lines beside boxes, and how many before they share
-_BAR, _BAR_X, _CHART_WIDTH = 90, 24, 180  # of a chart of the profile: numbers of layers, bars, and figures
+_BAR, _BAR_X, _CHART_WIDTH = 66, 24, 162  # of a chart of the profile: numbers of layers, bars, and figures
 _LETTER, _SMALL_LETTER = 8.8, 6.6
 _PROFILE = ("MACC", "flash bytes", "RAM bytes")
 
