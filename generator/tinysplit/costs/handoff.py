@@ -131,13 +131,15 @@ def _latencies(
     driver: LinkDriver,
 ) -> Table:
     """Return the seconds from the last bit of each layer's output until the receiver knows that it has it."""
-    idle_s = _by_pair(boards, settings, lambda uart, baud: idle_seconds(uart, driver, baud, bits_per_byte))
     numbers = range(len(boards))
 
     def seconds(n_bytes: int, i: int, h: int) -> float:
         sender, receiver = (table.link[boards[end].device.family][driver] for end in (i, h))
         cpus_s = sender.sending / boards[i].clock.core_hz + receiver.received(n_bytes) / boards[h].clock.core_hz
-        return 0.0 if i == h else idle_s[h][i] + cpus_s
+        baud = settings.between(i, h).baud
+        if i == h or baud is None:
+            return 0.0 if i == h else inf
+        return idle_seconds(n_bytes, boards[h].link_uarts[0], driver, baud, bits_per_byte) + cpus_s
 
     return by_size(out_bytes, lambda n_bytes: tuple(tuple(seconds(n_bytes, i, h) for h in numbers) for i in numbers))
 

@@ -21,12 +21,15 @@ from tinysplit.common.protocol_limits import (
     READ_REQUEST_BYTES,
     START_BYTES,
     TAKEN_BYTES,
+    last_frame_of,
     line_bytes_of,
 )
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.settings.boards_and_links import BAUD, LINK
 from tinysplit.settings.setting import either
 from tinysplit.timing.topology import Links, Pair, Table, pair_of
+
+TICK_S = 0.001  # between looks at the links of a board that waits
 
 
 def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
@@ -43,13 +46,19 @@ def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -
     return bits_per_byte * LINK_REPLY_BYTES / sender.actual_baud(baud)
 
 
-def idle_seconds(receiver: Uart, driver: LinkDriver, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
-    """Return the seconds from the last bit of a tensor until the receiver looks at it.
+def idle_seconds(
+    n_bytes: int, receiver: Uart, driver: LinkDriver, baud: int, bits_per_byte: int = BITS_PER_BYTE
+) -> float:
+    """Return the seconds, on average, from the last bit of a tensor until the receiver looks at it.
 
-    DMA, and a FIFO that is not half full, tell the core of the end when the line was idle for a byte.
+    DMA, and a FIFO that is not half full, tell the core of the end when the line was idle for a byte. A board that
+    waits, and at a tick finds the end of the last frame near, stays awake and sees it at once: half of the frames that
+    are longer than a tick.
     """
     looks_at_once = driver.facts.polls or (driver.facts.has_byte_interrupts and not receiver.has_fifo)
-    return 0.0 if looks_at_once else bits_per_byte / receiver.actual_baud(baud)
+    byte_s = bits_per_byte / receiver.actual_baud(baud)
+    frame_s = byte_s * line_bytes_of(last_frame_of(n_bytes))
+    return 0.0 if looks_at_once else byte_s * (1 - min(1.0, frame_s / TICK_S) / 2)
 
 
 def link_seconds(
@@ -60,7 +69,8 @@ def link_seconds(
     `ends` are the UARTs of sender and receiver. The acknowledgement, which comes then, delays no inference.
     """
     sender, receiver = ends
-    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + idle_seconds(receiver, driver, baud, bits_per_byte)
+    idle_s = idle_seconds(n_bytes, receiver, driver, baud, bits_per_byte)
+    return wire_seconds(n_bytes, sender, baud, bits_per_byte) + idle_s
 
 
 def host_seconds(
