@@ -99,7 +99,8 @@ def test_a_timeline(project: Project, folder: Path) -> None:
     taken = next(span for span in measured if span.kind is SpanKind.COPY and span.row.name == "board 2")
     assert wire.start_s >= layers[-2].end_s
     assert layers[-1].start_s == pytest.approx(taken.end_s, abs=10e-6)
-    assert part.t_s == pytest.approx(measurement.t_s.mean, rel=0.002)
+    byte_s = 10 / project.baud  # the ticks of another inference find the end of a frame near, or not
+    assert part.t_s == pytest.approx(measurement.t_s.mean, abs=byte_s)
     assert part.waiting_s is not None
     assert part.hand_off_s is not None
     assert 0 < part.waiting_s < 100e-6
