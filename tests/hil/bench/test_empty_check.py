@@ -17,6 +17,7 @@ from tinysplit_hil.rig.programmers import PROGRAMMERS, ProbeChoice
 from virtual_stm32 import ResetCause
 
 L4_SR, G0_ACR = EmptyFlag(0x40022010, 1 << 17, is_toggled=True), EmptyFlag(0x40022000, 1 << 16, is_toggled=False)
+WB_ACR = EmptyFlag(0x5800_4000, 1 << 16, is_toggled=False)
 FLAGS = {
     "nucleo_g071rb": G0_ACR,
     "nucleo_c031c6": G0_ACR,
@@ -26,6 +27,7 @@ FLAGS = {
     "nucleo_l433rc_p": L4_SR,
     "nucleo_l452re": L4_SR,
     "disco_l496ag": L4_SR,
+    "nucleo_wb55rg": WB_ACR,
 }
 OPENOCD = PROGRAMMERS[ProgrammerName.OPENOCD]
 USUAL = ("nucleo_g071rb", "nucleo_l4r5zi")
