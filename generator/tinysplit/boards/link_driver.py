@@ -53,6 +53,10 @@ class DriverFacts:
         """Whether the core is interrupted for bytes, not for what DMA has moved."""
         return not (self.uses_dma or self.polls)
 
+    def hears_bytes(self, uart: Uart) -> bool:
+        """Whether each byte that `uart` receives is handed over at once, by an interrupt."""
+        return self.has_byte_interrupts and not uart.has_fifo
+
 
 # By preference.
 _FACTS = {

@@ -75,7 +75,7 @@ def handoff_of(
             (*(n_bytes * driver.facts.has_byte_interrupts for n_bytes in out_bytes), in_bytes),
             lambda family, n_bytes: costs[family].wake * n_bytes,
         ),
-        hears_bytes=tuple(driver.facts.has_byte_interrupts and not board.link_uarts[0].has_fifo for board in boards),
+        hears_bytes=tuple(driver.facts.hears_bytes(board.link_uarts[0]) for board in boards),
         polled_room_bytes=tuple(room_bytes(board, board.link_uarts[0]) for board in boards)
         if driver.facts.polls
         else (),

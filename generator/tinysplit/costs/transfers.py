@@ -27,9 +27,8 @@ from tinysplit.common.protocol_limits import (
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.settings.boards_and_links import BAUD, LINK
 from tinysplit.settings.setting import either
+from tinysplit.timing.handoff import TICK_S
 from tinysplit.timing.topology import Links, Pair, Table, pair_of
-
-TICK_S = 0.001  # between looks at the links of a board that waits
 
 
 def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
@@ -55,7 +54,7 @@ def idle_seconds(
     waits, and at a tick finds the end of the last frame near, stays awake and sees it at once: half of the frames that
     are longer than a tick.
     """
-    looks_at_once = driver.facts.polls or (driver.facts.has_byte_interrupts and not receiver.has_fifo)
+    looks_at_once = driver.facts.polls or driver.facts.hears_bytes(receiver)
     byte_s = bits_per_byte / receiver.actual_baud(baud)
     frame_s = byte_s * line_bytes_of(last_frame_of(n_bytes))
     return 0.0 if looks_at_once else byte_s * (1 - min(1.0, frame_s / TICK_S) / 2)

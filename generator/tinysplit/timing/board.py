@@ -9,6 +9,7 @@ from simpy import Environment, Event
 
 from tinysplit.common.protocol_limits import frames_of
 from tinysplit.timing.gate import Gate, Process
+from tinysplit.timing.handoff import TICK_S
 from tinysplit.timing.host import Feed, Inbox, Reader
 from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.receiver import Receiver
@@ -17,7 +18,6 @@ from tinysplit.timing.results import Activity, BoardTimes
 from tinysplit.timing.row_by_row import RowByRow
 from tinysplit.timing.sender import Sender
 
-TICK_S = 0.001  # of the firmware, which ends a sleep
 QUIET_S = 2.5 * TICK_S  # on average without traffic on links, until a board stops (link_awake.h)
 TIMER_LEAD_S = 8 / 32_000  # of the timer that ends stop mode, before an input is due (stop_mode.c)
 LOOK_AHEAD_S = TICK_S / 2  # before the end of a frame, on average, a board stays awake (transfers.c)

@@ -6,6 +6,8 @@ from typing import Self
 from tinysplit.common.choices import InputSource
 from tinysplit.timing.topology import Table
 
+TICK_S = 0.001  # between looks of the firmware at its links while it waits
+
 DeviceTable = tuple[tuple[float, ...], ...]  # seconds by [tensor][device], the network's input last
 
 
@@ -35,9 +37,7 @@ class Handoff:
     tick_shares: tuple[float, ...] = ()  # [device]: of the time asleep that the millisecond interrupt takes
     input_source: InputSource = InputSource.HOST
     wake_up_s: tuple[float, ...] = ()  # [device]: from stop mode; empty: boards do not stop
-    hears_bytes: tuple[
-        bool, ...
-    ] = ()  # [device]: it sleeps until a frame has ended, as every byte interrupts; empty: no
+    hears_bytes: tuple[bool, ...] = ()  # [device]: every byte interrupts, so that it sleeps until a frame has ended
     polled_room_bytes: tuple[int, ...] = ()  # [device]: kept by its UART while it computes; empty: no driver polls
 
     @classmethod

@@ -17,13 +17,13 @@ from tinysplit.common.protocol_limits import (
 from tinysplit.timing.channel_end import ChannelEnd
 from tinysplit.timing.frames import frame_limit
 from tinysplit.timing.gate import Gate, Process
+from tinysplit.timing.handoff import TICK_S
 from tinysplit.timing.line import Line, Note, Say, SimulatedFrame
 from tinysplit.timing.program import Stream
 from tinysplit.timing.receiver import Data, Receiver
 from tinysplit.timing.topology import Cut
 
 QUERY_MS, RETRY_MS, MOST_RETRY_MS = 6, 20, 100  # firmware/common/link_parts.h
-TICK_S = 0.001
 MOST_QUESTIONS = 11  # without an answer, until the firmware reports LINK_NO_ANSWER
 BUDGET_FACTOR, BUDGET_BLOCKS = 16, 64  # of blocks that are sent again, until it reports LINK_CORRUPT
 CONFIRM_BYTES = 7

@@ -9,8 +9,9 @@ from simpy import Environment, Resource
 from tinysplit.common.alignment import aligned
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
-from tinysplit.timing.board import TICK_S, SimulatedBoard
+from tinysplit.timing.board import SimulatedBoard
 from tinysplit.timing.channel_end import ChannelEnd
+from tinysplit.timing.handoff import TICK_S
 from tinysplit.timing.host import Feed, Inbox, Reader, deal
 from tinysplit.timing.line import Line
 from tinysplit.timing.loss import Loss, Losses
