@@ -16,6 +16,9 @@
 #define CLOCK_RESET_HZ 8000000u /* HSI */
 #define LSI_HZ 40000u
 
+/* Flash programs half-words (flash_half_words.c). */
+#define FLASH_HALF_WORDS
+
 /* The CRC unit. */
 #define CRC_CLOCK RCC->AHBENR
 #define CRC_CLOCK_ENABLE RCC_AHBENR_CRCEN

@@ -228,7 +228,7 @@ _STOP_SOURCES = {"idle_stop.c", "stop_mode.c"}
 _OPTIONAL_SOURCES = {
     "external_memory": {"external_memory.c"},
     "weights_file": {"weights_file.c", "host_weights.c", "crc_unit.c", "flash_errors.c"},
-    "weights_update": {"weights_update.c", "flash_family.c", "flash_pages.c"},
+    "weights_update": {"weights_update.c", "flash_family.c", "flash_half_words.c", "flash_pages.c"},
     "weights_key": {"weights_key.c", "gcm.c", "aes.c"},
     "weights_signature": {"weights_signature.c", "ed25519.c", "sha512.c"},
 }

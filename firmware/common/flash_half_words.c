@@ -1,5 +1,9 @@
-/* RM0316 and RM0365, sections Page erase and Main Flash memory programming. */
+/* Erases pages and programs half-words: the flash controllers of the STM32F0 and F3. RM0091, RM0316 and RM0365, sections
+ * Page erase and Main flash memory programming. Their device.h defines FLASH_HALF_WORDS.
+ */
 #include "device.h"
+
+#ifdef FLASH_HALF_WORDS
 #include "flash_control.h"
 #include "flash_memory.h"
 
@@ -38,3 +42,5 @@ bool flash_memory_program(uint32_t offset, const uint32_t *words) {
   FLASH->CR = 0;
   return is_good;
 }
+
+#endif
