@@ -40,7 +40,12 @@ from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
 from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
-BOARDS = {"cortex-m0plus": "nucleo_g071rb", "cortex-m4": "nucleo_l4r5zi", "cortex-m7": "nucleo_h743zi"}
+BOARDS = {
+    "cortex-m0": "nucleo_f091rc",
+    "cortex-m0plus": "nucleo_g071rb",
+    "cortex-m4": "nucleo_l4r5zi",
+    "cortex-m7": "nucleo_h743zi",
+}
 MEMORY_BYTES = 2 << 20
 TIME_LIMIT_PS = 1000 * 10**12
 LINKER_SCRIPT = """

@@ -1,6 +1,6 @@
 /* The used registers of the core, with CMSIS names, by Arm's architecture reference manuals (DDI 0419 for ARMv6-M, DDI
  * 0403 for ARMv7-M). Only for builds without Arm's core_cm*.h. The including header defines __CORTEX_M and
- * __NVIC_PRIO_BITS.
+ * __NVIC_PRIO_BITS, and CORE_WITHOUT_MPU or CORE_WITHOUT_VTOR where it lacks one.
  */
 #ifndef CORTEX_M_H
 #define CORTEX_M_H
@@ -24,7 +24,11 @@ typedef struct {
 typedef struct {
   volatile uint32_t CPUID;
   volatile uint32_t ICSR;
+#ifdef CORE_WITHOUT_VTOR
+  volatile uint32_t reserved_v;
+#else
   volatile uint32_t VTOR;
+#endif
   volatile uint32_t AIRCR;
   volatile uint32_t SCR;
   volatile uint32_t CCR;
@@ -53,14 +57,6 @@ typedef struct {
 } SCB_Type;
 
 typedef struct {
-  volatile uint32_t TYPE;
-  volatile uint32_t CTRL;
-  volatile uint32_t RNR;
-  volatile uint32_t RBAR;
-  volatile uint32_t RASR;
-} MPU_Type;
-
-typedef struct {
   volatile uint32_t CTRL;
   volatile uint32_t LOAD;
   volatile uint32_t VAL;
@@ -69,12 +65,10 @@ typedef struct {
 #define NVIC_BASE 0xE000E100u
 #define SCB_BASE 0xE000ED00u
 #define SysTick_BASE 0xE000E010u
-#define MPU_BASE 0xE000ED90u
 
 #define NVIC ((NVIC_Type *)NVIC_BASE)
 #define SCB ((SCB_Type *)SCB_BASE)
 #define SysTick ((SysTick_Type *)SysTick_BASE)
-#define MPU ((MPU_Type *)MPU_BASE)
 
 #define SCB_ICSR_PENDSTCLR_Msk 0x02000000u
 #define SCB_ICSR_PENDSTSET_Msk 0x04000000u
@@ -84,6 +78,21 @@ typedef struct {
 #define SysTick_CTRL_ENABLE_Msk 0x00000001u
 #define SysTick_CTRL_TICKINT_Msk 0x00000002u
 #define SysTick_CTRL_CLKSOURCE_Msk 0x00000004u
+#ifndef CORE_WITHOUT_VTOR
+#define SCB_VTOR_TBLOFF_Pos (__CORTEX_M >= 3 ? 7u : 8u)
+#endif
+
+#ifndef CORE_WITHOUT_MPU
+typedef struct {
+  volatile uint32_t TYPE;
+  volatile uint32_t CTRL;
+  volatile uint32_t RNR;
+  volatile uint32_t RBAR;
+  volatile uint32_t RASR;
+} MPU_Type;
+
+#define MPU_BASE 0xE000ED90u
+#define MPU ((MPU_Type *)MPU_BASE)
 #define MPU_TYPE_DREGION_Pos 8u
 #define MPU_TYPE_DREGION_Msk 0x0000FF00u
 #define MPU_CTRL_ENABLE_Msk 0x00000001u
@@ -96,6 +105,7 @@ typedef struct {
 #define MPU_RASR_SRD_Pos 8u
 #define MPU_RASR_SIZE_Pos 1u
 #define MPU_RASR_ENABLE_Msk 0x00000001u
+#endif
 
 #if __CORTEX_M >= 3
 #define SCB_CCR_BFHFNMIGN_Msk 0x00000100u

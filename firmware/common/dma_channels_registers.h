@@ -7,6 +7,10 @@
 typedef struct {
   volatile uint32_t ISR;
   volatile uint32_t IFCR;
+#ifdef DMA_SELECTS_REQUESTS
+  volatile uint32_t reserved_0[40];
+  volatile uint32_t CSELR; /* 0xA8 */
+#endif
 } DMA_TypeDef;
 
 typedef struct {

@@ -6,7 +6,8 @@
 #include "mpu.h"
 
 /* Of the linker script; what is weak is 0 where code, or far constants, stay in flash. */
-extern uint32_t _sidata[], _sdata[], _edata[], _sbss[], _ebss[], _vectors[];
+extern uint32_t _sidata[], _sdata[], _edata[], _sbss[], _ebss[];
+extern uint32_t _vectors[]; /* the beginning of the flash */
 extern uint32_t _ram_code_load[] __attribute__((weak));
 extern uint32_t _ram_code_start[] __attribute__((weak));
 extern uint32_t _ram_code_end[] __attribute__((weak));
@@ -31,7 +32,9 @@ static void initialize_memory(void) {
 
 void startup_reset(void) {
   initialize_memory();
+#ifdef SCB_VTOR_TBLOFF_Pos /* Cortex-M0 lacks VTOR: its vectors are at 0, where it has the flash that it booted from */
   SCB->VTOR = (uint32_t)_vectors;
+#endif
   mpu_begin();
   main();
 }

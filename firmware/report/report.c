@@ -253,7 +253,9 @@ static uint32_t answer_to(const request_t *request, uint32_t word) {
 
 /* Pieces lie in RAM, too, where the MPU allows no code. */
 static void begin_pieces(void) {
+#ifdef MPU_TYPE_DREGION_Msk /* not in ST's headers of devices without one */
   MPU->CTRL = 0;
+#endif
   __DSB();
   __ISB();
 #ifdef RCC_APBENR1_DBGEN

@@ -21,6 +21,8 @@ MCO_BOARDS = {
     "nucleo_f401re",  # UM1724
     "nucleo_l053r8",  # UM1724
     "nucleo_l073rz",  # UM1724
+    "nucleo_f072rb",  # UM1724
+    "nucleo_f091rc",  # UM1724
     "nucleo_f302r8",  # UM1724
     "nucleo_f303re",  # UM1724
 }
@@ -44,6 +46,8 @@ PLL = {
     "nucleo_l053r8": (1, 8, 2),
     "nucleo_l073rz": (1, 8, 2),
     "nucleo_wb55rg": (1, 16, 2),
+    "nucleo_f072rb": (1, 6, 1),  # as in Zephyr's nucleo_f072rb.dts
+    "nucleo_f091rc": (1, 6, 1),
     "nucleo_f302r8": (2, 16, 1),  # as from HSI
     "nucleo_f303re": (1, 9, 1),  # as in Zephyr's nucleo_f303re.dts
 }

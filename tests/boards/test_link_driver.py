@@ -23,6 +23,9 @@ from tinysplit.common.errors import UsageError
 BOARDS = load_boards()
 AMPLE = 1 << 20
 
+# RM0091 tables DMA1 and DMA2 requests for each channel on STM32F09x devices: those of all UARTs.
+F09_RX = {*(f"DMA1_Channel{number}" for number in (1, 3, 5, 6)), "DMA2_Channel2", "DMA2_Channel3"}
+F09_TX = {*(f"DMA1_Channel{number}" for number in (2, 4, 7)), *(f"DMA2_Channel{number}" for number in (1, 4, 5))}
 # Channel or stream with its request: RM0444 table 59 (DMAMUX), RM0368 and RM0390 tables DMA1 and DMA2 request mapping,
 # RM0490 table DMAMUX, RM0316 and RM0365 tables DMA1 and DMA2 requests (wired), RM0367 table DMA1 requests for each
 # channel,
@@ -38,6 +41,9 @@ IN_MANUALS = {
     ("nucleo_l073rz", "USART4"): ((12, {"DMA1_Channel2", "DMA1_Channel6"}), (12, {"DMA1_Channel3", "DMA1_Channel7"})),
     ("nucleo_f303re", "UART4"): ((None, {"DMA2_Channel3"}), (None, {"DMA2_Channel5"})),
     ("nucleo_f303re", "USART3"): ((None, {"DMA1_Channel3"}), (None, {"DMA1_Channel2"})),
+    ("nucleo_f072rb", "USART1"): ((None, {"DMA1_Channel3"}), (None, {"DMA1_Channel2"})),
+    ("nucleo_f072rb", "USART3"): ((None, {"DMA1_Channel6"}), (None, {"DMA1_Channel7"})),
+    ("nucleo_f091rc", "USART3"): ((10, F09_RX), (10, F09_TX)),
     ("nucleo_f302r8", "USART1"): ((None, {"DMA1_Channel5"}), (None, {"DMA1_Channel4"})),
     ("nucleo_f401re", "USART1"): ((4, {"DMA2_Stream2", "DMA2_Stream5"}), (4, {"DMA2_Stream7"})),
     ("nucleo_f401re", "USART6"): ((5, {"DMA2_Stream1", "DMA2_Stream2"}), (5, {"DMA2_Stream6", "DMA2_Stream7"})),
@@ -57,8 +63,7 @@ IN_MANUALS = {
 }
 
 
-def is_slowest(board: Board) -> bool:
-    return board.device.family == "stm32l0"
+WITHOUT_DMA = {"stm32f0": 54_545, "stm32l0": 40_000}  # highest rates of slow boards without FIFOs
 
 
 @pytest.mark.parametrize(("name", "uart_name"), IN_MANUALS)
@@ -130,9 +135,9 @@ def test_what_the_drivers_are() -> None:
 
 @pytest.mark.parametrize("driver", LinkDriver)
 def test_links_of_all_boards_keep_up_with_the_rate_of_the_calibration(driver: LinkDriver) -> None:
-    """But for the STM32L0, whose costs without DMA are those of the STM32G0."""
+    """But for STM32F0 and L0, whose costs without DMA are those of the STM32G0."""
     for board in BOARDS:
-        if driver.facts.uses_dma or not is_slowest(board):
+        if driver.facts.uses_dma or board.device.family not in WITHOUT_DMA:
             assert possible_drivings(board, board.link_uarts[0], driver, driver.facts.calibration_baud)
 
 
@@ -174,9 +179,9 @@ def test_links_that_need_the_same_channel_are_driven_by_interrupts() -> None:
 @pytest.mark.parametrize("driver", [LinkDriver.INTERRUPT, LinkDriver.POLLING])
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_board_but_the_slowest_keeps_the_default_rate_without_dma(board: Board, driver: LinkDriver) -> None:
-    """Those of the STM32L0 have 32 MHz and no FIFO."""
     highest = usual_driving(driver).highest_baud(board, board.link_uarts[0])
-    assert highest == 40_000 if is_slowest(board) else highest >= SLOW
+    slow = WITHOUT_DMA.get(board.device.family)
+    assert highest >= SLOW if slow is None else highest == slow
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)

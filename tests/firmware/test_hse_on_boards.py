@@ -20,6 +20,7 @@ RESET_HZ = {
     "stm32g0": 16_000_000,
     "stm32c0": 12_000_000,
     "stm32l0": 2_097_152,
+    "stm32f0": 8_000_000,
     "stm32f3": 8_000_000,
     "stm32f4": 16_000_000,
     "stm32l4": 4_000_000,
@@ -35,6 +36,7 @@ BOARDS = (
         "nucleo_c031c6",
         "nucleo_f746zg",
         "nucleo_l053r8",
+        "nucleo_f072rb",
         "nucleo_f303re",
         "nucleo_f401re",
         "nucleo_l452re",
@@ -44,7 +46,7 @@ BOARDS = (
     *CRYSTALS,
     *(
         pytest.param(name, marks=pytest.mark.nightly)
-        for name in ("nucleo_f302r8", "nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")
+        for name in ("nucleo_f091rc", "nucleo_f302r8", "nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")
     ),
 )
 OTHER_HZ = {"nucleo_c031c6": 48_000_000}  # without a PLL

@@ -16,6 +16,7 @@ ONE_A_FAMILY = (
     "nucleo_c031c6",
     "nucleo_f746zg",
     "nucleo_l073rz",
+    "nucleo_f091rc",
     "nucleo_f303re",
     "nucleo_wb55rg",
     "nucleo_f401re",

@@ -24,6 +24,7 @@ BOARDS = {
     "stm32c0": "nucleo_c031c6",  # at an end: it has one link
     "stm32g0": "nucleo_g071rb",
     "stm32l0": "nucleo_l073rz",
+    "stm32f0": "nucleo_f091rc",
     "stm32f3": "nucleo_f303re",
     "stm32wb": "nucleo_wb55rg",
     "stm32f4": "nucleo_f446re",

@@ -17,6 +17,7 @@ FAMILIES = (
     *(
         "nucleo_g071rb",
         "nucleo_l073rz",
+        "nucleo_f091rc",
         "nucleo_f303re",
         "nucleo_wb55rg",
         "nucleo_f401re",

@@ -190,7 +190,16 @@ def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, m
         G0,
         *(
             pytest.param(each, marks=pytest.mark.nightly)
-            for each in (F4, L4, *L4PLUS, "nucleo_h743zi", "nucleo_f746zg", "nucleo_f303re", "nucleo_wb55rg")
+            for each in (
+                F4,
+                L4,
+                *L4PLUS,
+                "nucleo_h743zi",
+                "nucleo_f746zg",
+                "nucleo_f303re",
+                "nucleo_wb55rg",
+                "nucleo_f072rb",
+            )
         ),
     ],
 )

@@ -20,7 +20,7 @@ from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.statistics import Statistics
 
 X = np.random.default_rng(0).normal(size=(40, 3, 8, 8)).astype(np.float32)
-CORES = ("cortex-m0plus", "cortex-m4", "cortex-m7")
+CORES = ("cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7")
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_code_takes_the_cycles_of_its_timing_file(tmp_path: Path) -> None:
         ),
         (
             HEAD + "[cortex-m5]\nload = 1\n",
-            "timing.toml: cortex-m5: unknown core or family: expected one of cortex-m0plus, ",
+            "timing.toml: cortex-m5: unknown core or family: expected one of cortex-m0, cortex-m0plus, ",
         ),
         (HEAD + "[cortex-m4]\nload = -1\n", "timing.toml: cortex-m4.load = -1: expected cycles, a number from 0 on"),
         (HEAD + "load = 2\n", "timing.toml: load: unknown core or family"),

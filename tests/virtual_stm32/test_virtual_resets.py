@@ -18,6 +18,7 @@ FAMILIES = [
     ("nucleo_l452re", 0x20000000, 0x40021094, 0x40003000, 23, 0x0C000600, (0x04000600, 0x0C000600, 0x14, 0x24)),
     ("nucleo_g431rb", 0x20000000, 0x40021094, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_wb55rg", 0x20000000, 0x58000094, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
+    ("nucleo_f072rb", 0x20000000, 0x40021024, 0x40003000, 24, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_f303re", 0x20000000, 0x40021024, 0x40003000, 24, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_f401re", 0x20000000, 0x40023874, 0x40003000, 24, 0x0E000000, (0x04000000, 0x06000000, 0x14, 0x24)),
     ("nucleo_f746zg", 0x20000000, 0x40023874, 0x40003000, 24, 0x0E000000, (0x04000000, 0x06000000, 0x14, 0x24)),
@@ -91,7 +92,7 @@ def test_software_and_watchdog_reset_and_keep_ram(tmp_path: Path, row: Row) -> N
     also = row[6][0] & ~0x04000000
     assert outs(row, rig, 4)[1:] == [2, row[5], software | also]
     rig.run_until(3 * MS_PS // 2)
-    # Five cycles of LSI for the update, then 4 * (7 + 1) of them: 1.16 ms, of the F3 0.93 ms.
+    # Five cycles of LSI for the update, then 4 * (7 + 1) of them: 1.16 ms, of F0 and F3 0.93 ms.
     assert outs(row, rig, 5)[1:] == [3, row[5], software | also, watchdog | also]
 
 

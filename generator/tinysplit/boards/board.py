@@ -90,7 +90,7 @@ class Device:
 
     name: str  # "stm32g071rbt6"
     family: str  # "stm32g0" and so on: the folder in firmware/
-    core: str  # "cortex-m0plus", "cortex-m4", "cortex-m7": GCC's -mcpu
+    core: str  # "cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7": GCC's -mcpu
     max_hz: int
     flash: Memory
     ram: tuple[Memory, ...]  # physically contiguous memories are merged into one

@@ -229,12 +229,15 @@ def _pin(device: Device, signal: str, name: str, candidates: tuple[Pin, ...]) ->
 
 
 def _interrupt(device: Device, uart: str) -> Interrupt:
-    """Return the interrupt of `uart`, which UARTs may share ("USART3_4_LPUART1" serves USART4)."""
+    """Return the interrupt of `uart`, which UARTs may share ("USART3_4_LPUART1" serves USART4, "USART3_8" USART5)."""
     for interrupt in device.interrupts:
-        kind = ""
+        kind, last = "", 0
         for word in interrupt.name.split("_"):
-            kind = word.rstrip("0123456789") or kind
-            if uart == (word if not word.isdigit() else kind + word):
+            if not word.isdigit():
+                kind = word.rstrip("0123456789")
+                last = int(word.removeprefix(kind) or 0) - 1
+            first, last = last + 1, int(word) if word.isdigit() else last + 1
+            if uart == word or uart in (f"{kind}{number}" for number in range(first, last + 1)):
                 return interrupt
     raise InputError(f"{device.name}: no interrupt vector serves {uart}")
 

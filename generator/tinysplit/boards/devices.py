@@ -231,8 +231,12 @@ class _Route(NamedTuple):
 
 
 def _carries(raw: Mapping[str, Any], uart: str, direction: str) -> bool:
-    """Tell whether one of the signals of a request is that of `uart`; the only LPUART may have no number."""
-    names = {(f"{signal.get('driver')}{signal.get('instance', '')}", signal.get("name")) for signal in raw["signal"]}
+    """Tell whether one of the signals of a request is that of `uart`; the only LPUART may have no number.
+
+    Signals that SYSCFG would have to move there do not count.
+    """
+    usual = [signal for signal in raw["signal"] if all(each["id"] == "0" for each in signal.get("remap", ()))]
+    names = {(f"{signal.get('driver')}{signal.get('instance', '')}", signal.get("name")) for signal in usual}
     return bool(names & {(uart.lower(), direction), (uart.lower().removesuffix("1"), direction)})
 
 

@@ -13,6 +13,7 @@ from tinysplit.boards.devices import wait_state_limits
 from tinysplit.build.elf import compiler_of
 from tinysplit.codegen.board_report.piece import OFFSETS, Piece, Place, Special, Variant
 from tinysplit.codegen.board_report.pieces import pieces_of, variants_of
+from tinysplit.kernels.cores import ARMV6M_CORES
 from tinysplit.project.manifest import Project
 from tinysplit_hil.bench.clocks import ClockError
 from tinysplit_hil.board_report.client import MOST_WORDS, ReportClient, Request, What
@@ -23,6 +24,7 @@ DWT_CTRL = "DWT_CTRL"
 _SPECIAL = {Special.WAKE_UP: What.WAKE_UP, Special.UART_BYTE: What.SEND_BYTES}
 _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32c0": 0x300,
+    "stm32f0": 0x10,
     "stm32g0": 0x300,
     "stm32l0": 0x2,
     "stm32f3": 0x10,
@@ -113,7 +115,7 @@ def read_registers(client: ReportClient, boards: Mapping[int, Board]) -> Mapping
 
 def _registers(board: Board) -> Mapping[str, int]:
     port = load_debug_port(board.name)
-    dwt = {} if board.device.core == "cortex-m0plus" else {DWT_CTRL: _DWT}
+    dwt = {} if board.device.core in ARMV6M_CORES else {DWT_CTRL: _DWT}
     return {IDCODE: port.idcode_address, "CPUID": _CPUID, **dwt, **port.option_registers, **port.settings}
 
 

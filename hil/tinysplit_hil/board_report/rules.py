@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tinysplit.boards.board import Board
 from tinysplit.codegen.board_report.piece import BASE, Piece, Place
+from tinysplit.kernels.cores import ARMV6M_CORES
 from tinysplit_hil.board_report.file import PieceCycles, RuleResult, Verdict
 
 TOLERANCE_CYCLES = 0.2  # of a body
@@ -98,7 +99,7 @@ class Judge:
             return Place.FLASH
         if self.board.code_ram and Place.CODE_RAM in piece.places:
             return Place.CODE_RAM
-        return Place.RAM if core == "cortex-m0plus" and Place.RAM in piece.places else Place.FLASH
+        return Place.RAM if core in ARMV6M_CORES and Place.RAM in piece.places else Place.FLASH
 
 
 def _neighbours(value: int) -> list[int]:

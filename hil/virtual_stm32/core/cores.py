@@ -1,4 +1,4 @@
-"""The three cores: Unicorn model, exception timing and cycle model."""
+"""The cores: Unicorn model, exception timing and cycle model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ from unicorn import arm_const
 
 from tinysplit.boards.board import Board
 from virtual_stm32.core.alignment import Waits, waits
+from virtual_stm32.core.armv6m_cycles import Armv6mCycles
 from virtual_stm32.core.cycle_models import CycleModel
-from virtual_stm32.core.m0plus_cycles import M0PlusCycles
 from virtual_stm32.core.m4_cycles import M4Cycles
 from virtual_stm32.core.m7_cycles import M7Cycles
 from virtual_stm32.timing_rules import SHIPPED, TimingFile, Values
@@ -23,6 +23,7 @@ class CoreFacts:
     cpuid: int
     priority_bits: int
     has_fpu: bool
+    has_vtor: bool
     has_mainline: bool  # ARMv7-M: DWT, and byte access to the priority registers
     # PM0223, PM0214 and PM0253, Memory protection unit
     mpu_regions: int  # as ST's devices have them, but for `_MPU_REGIONS`
@@ -32,15 +33,28 @@ class CoreFacts:
 
 
 _FACTS = {
+    "cortex-m0": CoreFacts(
+        unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M0,
+        cpuid=0x410CC200,
+        priority_bits=2,
+        has_fpu=False,
+        has_vtor=False,
+        has_mainline=False,
+        mpu_regions=0,
+        least_mpu_bytes=0,
+        model=Armv6mCycles,
+        model_note="Cortex-M0 cycles by DDI 0432C",
+    ),
     "cortex-m0plus": CoreFacts(
         unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M0,
         cpuid=0x410CC601,
         priority_bits=2,
         has_fpu=False,
+        has_vtor=True,
         has_mainline=False,
         mpu_regions=8,
         least_mpu_bytes=256,
-        model=M0PlusCycles,
+        model=Armv6mCycles,
         model_note="Cortex-M0+ cycles by DDI 0484C",
     ),
     "cortex-m4": CoreFacts(
@@ -48,6 +62,7 @@ _FACTS = {
         cpuid=0x410FC241,
         priority_bits=4,
         has_fpu=True,
+        has_vtor=True,
         has_mainline=True,
         mpu_regions=8,
         least_mpu_bytes=32,
@@ -59,6 +74,7 @@ _FACTS = {
         cpuid=0x411FC271,
         priority_bits=4,
         has_fpu=True,
+        has_vtor=True,
         has_mainline=True,
         mpu_regions=16,
         least_mpu_bytes=32,

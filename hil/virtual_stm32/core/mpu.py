@@ -134,6 +134,8 @@ class Mpu:
 
     def has(self, offset: int) -> bool:
         """Whether `offset` in the system control space is a register of the MPU."""
+        if not self._bases:
+            return False
         return TYPE <= offset < (_ALIASES_END if self._core.facts.has_mainline else RASR + 4)
 
     def read(self, offset: int) -> int:

@@ -99,14 +99,16 @@ class SystemControl(Peripheral):
         self._cache_geometry = _CCSIDR_FIXED | (max(cache.size_bytes // _SET_BYTES, 1) - 1) << _SETS
         self.systick = SysTick(lambda: nvic.pending.add(SYSTICK))
         self.mpu = Mpu(core)
-        self._words = {_VTOR: 0, _SCR: 0, _CCR: 0, _SHPR1: 0, 0xD1C: 0, _SHPR3: 0}
+        self._words = {_SCR: 0, _CCR: 0, _SHPR1: 0, 0xD1C: 0, _SHPR3: 0}
+        if core.facts.has_vtor:
+            self._words[_VTOR] = 0
         if core.facts.has_mainline:
             self._words.update(dict.fromkeys(_PLAIN_MAINLINE, 0))
 
     @property
     def vector_table(self) -> int:
-        """VTOR."""
-        return self._words[_VTOR]
+        """VTOR, 0 of a core that lacks it."""
+        return self._words.get(_VTOR, 0)
 
     @property
     def sleeps_deeply(self) -> bool:

@@ -16,6 +16,7 @@ from virtual_stm32.peripherals.dma.controller import DmaController
 from virtual_stm32.peripherals.exti import WatchedPin
 from virtual_stm32.peripherals.families.family import Family
 from virtual_stm32.peripherals.families.stm32c0 import stm32c0
+from virtual_stm32.peripherals.families.stm32f0 import stm32f0
 from virtual_stm32.peripherals.families.stm32f3 import stm32f3
 from virtual_stm32.peripherals.families.stm32f4 import stm32f4
 from virtual_stm32.peripherals.families.stm32f7 import stm32f7
@@ -40,6 +41,7 @@ _TIM6_BASE = 0x40001000
 
 FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32c0": stm32c0,
+    "stm32f0": stm32f0,
     "stm32f3": stm32f3,
     "stm32f4": stm32f4,
     "stm32f7": stm32f7,

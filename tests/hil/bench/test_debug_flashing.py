@@ -19,6 +19,7 @@ CONTROLLERS = (
     "nucleo_g071rb",
     "nucleo_l073rz",
     "nucleo_f746zg",
+    "nucleo_f072rb",
     "nucleo_f303re",
     "nucleo_wb55rg",
     "nucleo_f401re",

@@ -14,7 +14,7 @@ class Place(StrEnum):
 
 
 BASE = "loop"  # the empty one
-ALL_CORES = ("cortex-m0plus", "cortex-m4", "cortex-m7")
+ALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7")
 WITH_MAINLINE = ("cortex-m4", "cortex-m7")
 EVERYWHERE = tuple(Place)
 IN_FLASH = (Place.FLASH,)
@@ -36,7 +36,7 @@ class Piece:
     """A loop of `repeats` times `body`, behind `setup`; registers are those of `report_piece_t`.
 
     r0 points to memory next to the core, r1 to another one, r2 to the start of the flash, and r3 counts the loops. On
-    Cortex-M0+ r4 to r7 are free, on others r8 to r11, too. Names in braces stand for facts of the board (`facts_of`).
+    ARMv6-M r4 to r7 are free, on others r8 to r11, too. Names in braces stand for facts of the board (`facts_of`).
     A line of `body` is an instruction, a label or a directive. `decides` are rules by "core.rule" or "family.rule",
     each with the offset at which the piece decides it. A piece with a `base` has its code. `dma_bytes`: DMA sends as
     many from the memory of r1 by a UART meanwhile; 0: it sends them afterwards.

@@ -16,8 +16,9 @@ from tinysplit.codegen.board_report.piece import (
     Special,
     Variant,
 )
+from tinysplit.kernels.cores import ARMV6M_CORES
 
-M0, M4, M7 = ALL_CORES
+_, _, M4, M7 = ALL_CORES
 _ISPR = 0xE000E200
 _LINE_BYTES = 32  # between streams: at least a line of every cache
 _MOST_STREAMS = 6
@@ -38,16 +39,21 @@ vmov s2, r3
 _CALLED = "b 7f\n8:\nbx lr\n7:"
 
 
+def _of_armv6m(rule: str) -> dict[str, int]:
+    """Return what decides a rule of Cortex-M0 and M0+."""
+    return {f"{core}.{rule}": 0 for core in sorted(ARMV6M_CORES)}
+
+
 def _lines(*names: str) -> str:
     return "\n".join(names)
 
 
 _PLAIN = (
-    Piece(BASE, "", repeats=0, decides={f"{M0}.taken_branch": 0, f"{M4}.refill": 0}),
-    Piece("NOPs", "nop", repeats=16, decides={f"{M0}.system_bus_word": 0}, decides_at=Place.RAM),
+    Piece(BASE, "", repeats=0, decides=_of_armv6m("taken_branch") | {f"{M4}.refill": 0}),
+    Piece("NOPs", "nop", repeats=16, decides=_of_armv6m("system_bus_word"), decides_at=Place.RAM),
     Piece("add chain", "adds r4, #1", repeats=16),
     Piece("multiply chain", "muls r4, r5", "movs r4, #3\nmovs r5, #5"),
-    Piece("load", "ldr r4, [r0]\nadds r5, #1", decides={f"{M0}.load": 0, f"{M4}.load": 0}),
+    Piece("load", "ldr r4, [r0]\nadds r5, #1", decides=_of_armv6m("load") | {f"{M4}.load": 0}),
     Piece("load chain", "ldr r4, [r4]", "movs r4, r0"),
     Piece("loads in a row", "ldr r4, [r0]\nldr r5, [r0, #4]"),
     Piece("load, then use", "ldr r4, [r0]\nadds r5, r5, r4"),
@@ -60,7 +66,7 @@ _PLAIN = (
     Piece(
         "LDM of three",
         "movs r4, r0\nadds r7, #1\nldmia r4!, {r5-r7}",
-        decides={f"{M0}.multiple": 0, f"{M4}.multiple": 0},
+        decides=_of_armv6m("multiple") | {f"{M4}.multiple": 0},
     ),
     Piece("STM of three", "movs r4, r0\nadds r7, #1\nstmia r4!, {r5-r7}", "adds r0, #16"),
     Piece("PUSH, POP of four", "push {r4-r7}\npop {r4-r7}"),
@@ -71,13 +77,13 @@ _PLAIN = (
         "b 9f\n.balign 32\n9:\nnop",
         repeats=4,
     ),
-    Piece("call and return", "bl 8b", _CALLED, repeats=4, decides={f"{M0}.call": 0}),
+    Piece("call and return", "bl 8b", _CALLED, repeats=4, decides=_of_armv6m("call")),
     Piece(
         "return by POP",
         "bl 8b",
         "b 7f\n8:\npush {lr}\npop {pc}\n7:",
         repeats=4,
-        decides={f"{M0}.multiple_to_pc": 0, f"{M4}.refill_from_memory": 0},
+        decides=_of_armv6m("multiple_to_pc") | {f"{M4}.refill_from_memory": 0},
     ),
     Piece("MRS", "mrs r4, primask", repeats=4, decides={f"{core}.special": 0 for core in ALL_CORES}),
     Piece(
@@ -250,7 +256,7 @@ def _stream(count: int, kinds: tuple[str, ...]) -> Piece:
 
 def _cache_loop(board: Board, percent: int) -> Piece:
     """Return a loop of NOPs that is as large as a part of the code cache."""
-    by_family = {"stm32g0": 125, "stm32f3": 125, "stm32l4": 50, "stm32g4": 50, "stm32wb": 50}
+    by_family = {"stm32f0": 125, "stm32g0": 125, "stm32f3": 125, "stm32l4": 50, "stm32g4": 50, "stm32wb": 50}
     telling = by_family.get(board.device.family)  # by what the cache keeps
     decides = {f"{board.device.family}.keeps_prefetched": 0} if percent == telling else {}
     return Piece(

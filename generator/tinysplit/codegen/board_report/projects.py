@@ -19,6 +19,7 @@ from tinysplit.codegen.platformio_ini import render_platformio_ini
 from tinysplit.codegen.projects import build_scripts
 from tinysplit.common.output_folder import whole_folder
 from tinysplit.common.templates import render
+from tinysplit.kernels.cores import ARMV6M_CORES
 from tinysplit.memory.code_in_ram import RamCode
 from tinysplit.plan.code_placement import CodePlacement
 from tinysplit.project.manifest import Project, ProjectModel
@@ -125,7 +126,7 @@ def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
     numbered = [
         (variant.place, _numbered(index, variant, facts, board.device.core)) for index, variant in enumerate(variants)
     ]
-    has_fpu = board.device.core != "cortex-m0plus"
+    has_fpu = board.device.core not in ARMV6M_CORES
     in_code_ram = [each for place, each in numbered if place is Place.CODE_RAM]
     others = [each for place, each in numbered if place is not Place.CODE_RAM]
     texts = {
@@ -141,7 +142,7 @@ def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
 
 def _numbered(number: int, variant: Variant, facts: Mapping[str, str], core: str) -> NumberedVariant:
     piece = variant.piece
-    saved = "r4-r7, lr" if core == "cortex-m0plus" else "r4-r11, lr"
+    saved = "r4-r7, lr" if core in ARMV6M_CORES else "r4-r11, lr"
     lines = [
         f"push {{{saved}}}",
         *piece.setup.strip().splitlines(),

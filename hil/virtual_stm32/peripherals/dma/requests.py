@@ -65,6 +65,23 @@ F3 = {
     ("DMA2", 2): "UART4_RX",
     ("DMA2", 4): "UART4_TX",
 }
+# RM0091 table DMA1 requests for each channel on STM32F07x, with SYSCFG_CFGR1 as it is after reset, in the same way.
+F0 = {
+    ("DMA1", 1): ("USART1_TX",),
+    ("DMA1", 2): ("USART1_RX",),
+    ("DMA1", 3): ("USART2_TX",),
+    ("DMA1", 4): ("USART2_RX",),
+    ("DMA1", 5): ("USART3_RX", "USART4_RX"),
+    ("DMA1", 6): ("USART3_TX", "USART4_TX"),
+}
+# RM0091 tables DMA1 and DMA2 requests for each channel on STM32F09x: by controller, index, and value of CSELR.
+F09 = {
+    (controller, channel - 1, field): f"USART{field - 7}_{direction}"
+    for controller, receiving, sending in (("DMA1", (1, 3, 5, 6), (2, 4, 7)), ("DMA2", (2, 3), (1, 4, 5)))
+    for direction, channels in (("RX", receiving), ("TX", sending))
+    for channel in channels
+    for field in range(8, 16)
+}
 # RM0385 and RM0410 tables DMA1 and DMA2 request mapping (RM0390: the same, without UART7 and UART8; RM0368: without
 # USART3, UART4 and UART5, too): by controller, stream and CHSEL.
 F4_F7 = {

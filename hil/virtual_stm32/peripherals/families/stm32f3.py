@@ -13,8 +13,8 @@ from virtual_stm32.peripherals.base import Peripheral, Registers
 from virtual_stm32.peripherals.crc import CrcUnit
 from virtual_stm32.peripherals.dma import requests
 from virtual_stm32.peripherals.dma.builder import DMA1, DMA2, DmaBuilder, DmaSystem
-from virtual_stm32.peripherals.dma.channels import DmaChannels, FixedRequests
-from virtual_stm32.peripherals.dma.controller import RequestLines
+from virtual_stm32.peripherals.dma.channels import ChannelSelection, DmaChannels, FixedRequests
+from virtual_stm32.peripherals.dma.controller import RequestLines, RequestRouter
 from virtual_stm32.peripherals.exti import Exti, ExtiLayout
 from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
@@ -79,10 +79,12 @@ class RccF3(Rcc):
         "PWR": ClockGate(0x1C, 28),
     }
 
+    max_hz = MAX_HZ
+
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, flash_letter: str) -> None:
         """Take the letter for the size of the flash in the name of the part, which tells the line."""
         super().__init__(_RESET, cycle_of, hse_hz)
-        self._has_hsi_prediv = flash_letter in _HAS_HSI_PREDIV
+        self.has_hsi_prediv = flash_letter in _HAS_HSI_PREDIV
         self._pclk_of_usart1 = "apb1" if flash_letter in _FEW_PERIPHERALS else "apb2"
 
     @override
@@ -102,13 +104,13 @@ class RccF3(Rcc):
         if selection == _SELECTS_HSE:
             return self.hse_hz
         source, m = self.field(_CFGR, _PLLSRC, 2), self.field(_CFGR2, 0, 4) + 1
-        if source == _FROM_HSI and not self._has_hsi_prediv:
+        if source == _FROM_HSI and not self.has_hsi_prediv:
             raise NotModelledError("RCC_CFGR PLLSRC = 1: this device has no PREDIV for HSI")
         if source == _FROM_HALF_HSI:
             m = 2
         hz = HSI_HZ if source == _FROM_HSI else self.pll_source_hz(HSI_HZ)
         n = min(self.field(_CFGR, _PLLMUL, 4) + 2, _LARGEST)
-        return pll_hz(hz, m, n, 1, (1_000_000, 24_000_000), (16_000_000, MAX_HZ))
+        return pll_hz(hz, m, n, 1, (1_000_000, 24_000_000), (16_000_000, self.max_hz))
 
     @override
     def frequencies(self) -> Frequencies:
@@ -145,14 +147,14 @@ class PwrF3(Registers):
             raise NotModelledError("PWR_CR selects another mode than stop mode with LPDS")
 
 
-def _dma(builder: DmaBuilder) -> DmaSystem:
-    router = FixedRequests(requests.F3)
+def two_dma(builder: DmaBuilder, router: RequestRouter, selection: ChannelSelection | None = None) -> DmaSystem:
+    """Return DMA1, and DMA2 where vectors serve its channels."""
     lines = RequestLines(builder.lines, router)
     peripherals: list[tuple[int, Peripheral]] = []
     for number, (name, base) in enumerate((DMA1, DMA2), 1):
         channels = builder.new_channels([*builder.served_channels(number)])
         if channels:
-            peripherals.append((base, DmaChannels(name, channels, builder.ports.memories, lines)))
+            peripherals.append((base, DmaChannels(name, channels, builder.ports.memories, lines, selection)))
     return builder.system(*peripherals)
 
 
@@ -188,7 +190,7 @@ def stm32f3(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
         gpio_base=0x48000000,
         ports="ABCDEF",
         usart=UsartV2,
-        dma=_dma,
+        dma=lambda builder: two_dma(builder, FixedRequests(requests.F3)),
         check=partial(_check, rcc),
         stop=StopMode(
             rtc=(0x40002800, rtc), exti=(0x40010400, Exti(_EXTI, clock, rtc, syscfg)), wake_us=8, check=pwr.check_stop

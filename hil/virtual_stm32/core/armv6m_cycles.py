@@ -1,4 +1,4 @@
-"""Cycles of Cortex-M0+, by the rules of timing/cortex-m0plus.toml."""
+"""Cycles of Cortex-M0 and M0+, by the rules of timing/cortex-m0.toml and cortex-m0plus.toml."""
 
 from collections.abc import Sequence
 
@@ -23,8 +23,8 @@ _WIDE = BARRIERS | {arm.ARM_INS_BL, arm.ARM_INS_MRS, arm.ARM_INS_MSR}
 _WIDE_BYTES = 4
 
 
-class M0PlusCycles(CycleModel):
-    """The cycle model with the rules of cortex-m0plus.toml."""
+class Armv6mCycles(CycleModel):
+    """The cycle model with the rules of either core."""
 
     def __init__(self, rules: Values) -> None:
         self._multiple, self._multiple_to_pc = rules.cycles("multiple"), rules.cycles("multiple_to_pc")

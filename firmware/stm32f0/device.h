@@ -1,0 +1,45 @@
+/* Registers of the STM32F0: ST's header if the build has it, else our own. */
+#ifndef DEVICE_H
+#define DEVICE_H
+
+#if __has_include("stm32f0xx.h")
+#include "stm32f0xx.h"
+#else
+#include "stm32f0_registers.h"
+#endif
+#include "dma_channels.h"
+#include "rtc_v2.h"
+
+#define USART_ICR_NECF USART_ICR_NCF /* its name on other families */
+#include "uart_v2.h"
+
+/* Requests of DMA: the F09x selects them, other lines have them wired. */
+#define DMA1_CSELR DMA1
+#define DMA2_CSELR DMA2
+
+#define CLOCK_RESET_HZ 8000000u /* HSI */
+#define LSI_HZ 40000u
+
+/* Flash programs half-words (flash_half_words.c). */
+#define FLASH_HALF_WORDS
+
+/* The CRC unit. */
+#define CRC_CLOCK RCC->AHBENR
+#define CRC_CLOCK_ENABLE RCC_AHBENR_CRCEN
+
+#define WATCHDOG IWDG
+
+/* The counter of cycles. */
+#define CYCLE_CLOCK RCC->APB1ENR
+#define CYCLE_CLOCK_ENABLE RCC_APB1ENR_TIM2EN
+#define CYCLE_TIMER TIM2
+
+/* Causes of the last reset. */
+#define RESET_FLAGS RCC->CSR
+#define RESET_FLAGS_CLEAR RCC_CSR_RMVF
+#define RESET_FLAGS_WATCHDOG RCC_CSR_IWDGRSTF
+#define RESET_FLAGS_SOFTWARE RCC_CSR_SFTRSTF
+#define RESET_FLAGS_POWER RCC_CSR_PORRSTF
+#define RESET_FLAGS_PIN RCC_CSR_PINRSTF
+
+#endif
