@@ -1,5 +1,5 @@
 /* The used registers of the core, with CMSIS names, by Arm's architecture reference manuals (DDI 0419 for ARMv6-M, DDI
- * 0403 for ARMv7-M). Only for builds without Arm's core_cm*.h. The including header defines __CORTEX_M and
+ * 0403 for ARMv7-M, DDI 0553 for ARMv8-M). Only for builds without Arm's core_cm*.h. The including header defines __CORTEX_M and
  * __NVIC_PRIO_BITS, and CORE_WITHOUT_MPU or CORE_WITHOUT_VTOR where it lacks one.
  */
 #ifndef CORTEX_M_H
@@ -88,7 +88,13 @@ typedef struct {
   volatile uint32_t CTRL;
   volatile uint32_t RNR;
   volatile uint32_t RBAR;
+#if __CORTEX_M == 33
+  volatile uint32_t RLAR;
+  volatile uint32_t reserved_0[7];
+  volatile uint32_t MAIR0; /* 0x30 */
+#else
   volatile uint32_t RASR;
+#endif
 } MPU_Type;
 
 #define MPU_BASE 0xE000ED90u
@@ -97,6 +103,13 @@ typedef struct {
 #define MPU_TYPE_DREGION_Msk 0x0000FF00u
 #define MPU_CTRL_ENABLE_Msk 0x00000001u
 #define MPU_CTRL_PRIVDEFENA_Msk 0x00000004u
+#if __CORTEX_M == 33
+#define MPU_RBAR_XN_Msk 0x00000001u
+#define MPU_RBAR_AP_Pos 1u
+#define MPU_RLAR_EN_Msk 0x00000001u
+#define MPU_RLAR_AttrIndx_Pos 1u
+#define MPU_RLAR_LIMIT_Msk 0xFFFFFFE0u
+#else
 #define MPU_RASR_XN_Msk 0x10000000u
 #define MPU_RASR_AP_Pos 24u
 #define MPU_RASR_TEX_Pos 19u
@@ -105,6 +118,7 @@ typedef struct {
 #define MPU_RASR_SRD_Pos 8u
 #define MPU_RASR_SIZE_Pos 1u
 #define MPU_RASR_ENABLE_Msk 0x00000001u
+#endif
 #endif
 
 #if __CORTEX_M >= 3

@@ -1,8 +1,10 @@
-/* EXTI of the STM32G0 and C0: it selects the ports of its lines, and notes falling edges apart. */
+/* EXTI of the STM32G0, C0 and U5: it selects the ports of its lines, and notes falling edges apart. */
 #ifndef EXTI_V2_H
 #define EXTI_V2_H
 
+#ifndef STOP_TIMER_LINES
 #define STOP_TIMER_LINE 19u /* of the RTC; direct: it has no edges */
+#endif
 #define STOP_INTERRUPT_WORDS 1u
 #define STOP_EXTI_MASK EXTI->IMR1
 

@@ -1,4 +1,4 @@
-/* Unlocking, waiting and locking: what the flash controllers of F4, F7, L4 and G0 have in common. */
+/* Unlocking, waiting and locking: what the flash controllers of F4, F7, L4, U5 and G0 have in common. */
 #ifndef FLASH_CONTROL_H
 #define FLASH_CONTROL_H
 
@@ -9,6 +9,12 @@
 
 #define FLASH_CONTROL_KEY_1 0x45670123u
 #define FLASH_CONTROL_KEY_2 0xCDEF89ABu
+
+#ifndef FLASH_CONTROL /* the registers have other names on the U5 */
+#define FLASH_CONTROL FLASH->CR
+#define FLASH_STATUS FLASH->SR
+#define FLASH_KEYS FLASH->KEYR
+#endif
 
 #ifdef FLASH_ACR_DCEN
 #define FLASH_CONTROL_DATA_CACHE FLASH_ACR_DCEN
@@ -22,28 +28,32 @@
 
 /* Waits until no bit of `busy` is set in SR; false if one of `errors` is. */
 static inline bool flash_control_is_done(uint32_t busy, uint32_t errors) {
-  while (FLASH->SR & busy) {
+  while (FLASH_STATUS & busy) {
   }
-  return !(FLASH->SR & errors);
+  return !(FLASH_STATUS & errors);
 }
 
 /* The data cache is off meanwhile: errata of F42x and of L4 with two banks, reads while another bank is written. */
 static inline void flash_control_unlock(void) {
   FLASH->ACR &= ~FLASH_CONTROL_DATA_CACHE;
-  if (!(FLASH->CR & FLASH_CR_LOCK)) return; /* keys would block it */
-  FLASH->KEYR = FLASH_CONTROL_KEY_1;
-  FLASH->KEYR = FLASH_CONTROL_KEY_2;
+  if (!(FLASH_CONTROL & FLASH_CR_LOCK)) return; /* keys would block it */
+  FLASH_KEYS = FLASH_CONTROL_KEY_1;
+  FLASH_KEYS = FLASH_CONTROL_KEY_2;
 }
 
 /* Locks it; caches forget all. Those of the F7 are not here. */
 static inline void flash_control_lock(void) {
-  FLASH->CR = FLASH_CR_LOCK;
+  FLASH_CONTROL = FLASH_CR_LOCK;
 #ifdef FLASH_CONTROL_CACHES_RESET
   uint32_t settings = FLASH->ACR | FLASH_CONTROL_DATA_CACHE;
   uint32_t without = settings & ~(FLASH_ACR_ICEN | FLASH_CONTROL_DATA_CACHE);
   FLASH->ACR = without;
   FLASH->ACR = without | FLASH_CONTROL_CACHES_RESET;
   FLASH->ACR = settings;
+#elif defined(ICACHE)
+  ICACHE->CR |= ICACHE_CR_CACHEINV;
+  while (ICACHE->SR & ICACHE_SR_BUSYF) {
+  }
 #endif
 }
 

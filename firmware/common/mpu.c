@@ -5,7 +5,8 @@
 #include "device.h"
 #include "stack.h"
 
-#ifdef MPU_TYPE_DREGION_Msk /* not in ST's headers of devices without one */
+#ifdef MPU_RLAR_EN_Msk /* ARMv8-M: mpu_v8.c */
+#elif defined(MPU_TYPE_DREGION_Msk) /* not in ST's headers of devices without one */
 
 /* Arm DDI 0403 and DDI 0419, section B3.5. Of regions that overlap the one with the highest number counts; where there
  * is none, the default memory map does. NMI, faults and vector fetches use it everywhere.

@@ -20,6 +20,10 @@
 #define LSI_READY RCC_CSR_LSIRDY
 #endif
 
+#ifndef STOP_TIMER_LINES /* of EXTI; that of the U5 has none for the timer */
+#define STOP_TIMER_LINES (1u << STOP_TIMER_LINE)
+#endif
+
 #define US_PER_S 1000000u
 #define MS_PER_S 1000u
 #define FRACTIONS 16u /* of a cycle */
@@ -67,11 +71,12 @@ static mark_t mark_now(void) {
 }
 
 static void start_lsi(void) {
+  if ((RTC_CLOCK & RTC_CLOCK_FIELD) != RTC_CLOCK_LSI) {
+    RTC_CLOCK |= RTC_CLOCK_RESET; /* RTCSEL is written once; the U5 has LSI in the same register */
+    RTC_CLOCK &= ~(RTC_CLOCK_RESET | RTC_CLOCK_FIELD);
+  }
   LSI_CONTROL |= LSI_ON;
   if (!clock_wait(&LSI_CONTROL, LSI_READY, LSI_READY)) reset_now();
-  if ((RTC_CLOCK & RTC_CLOCK_FIELD) == RTC_CLOCK_LSI) return;
-  RTC_CLOCK |= RTC_CLOCK_RESET; /* RTCSEL is written once */
-  RTC_CLOCK &= ~(RTC_CLOCK_RESET | RTC_CLOCK_FIELD);
   RTC_CLOCK |= RTC_CLOCK_LSI;
 }
 
@@ -147,7 +152,7 @@ static stop_mode_end_t stop_for(uint32_t ticks) {
   uint32_t pins = pin_lines();
   uint32_t start = ticks_now();
   start_timer(start, ticks);
-  uint32_t edges = stop_core(pins | 1u << STOP_TIMER_LINE);
+  uint32_t edges = stop_core(pins | STOP_TIMER_LINES);
   watchdog_refresh();
   if (edges & 1u << board_stop.pins[0].line) return STOP_MODE_BY_HOST;
   bool is_over = ((ticks_now() - start) & TICK_MASK) >= (ticks & ~1u);

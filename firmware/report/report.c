@@ -82,6 +82,16 @@ static void switch_caches(uint32_t setting) {
     }
   }
 }
+#elif defined(ICACHE)
+#define ACR_MASK LATENCY
+
+static uint32_t memory_setting(void) {
+  return (FLASH->ACR & LATENCY) | (ICACHE->CR & ICACHE_CR_EN ? CODE_CACHE : 0);
+}
+
+static void switch_caches(uint32_t setting) {
+  ICACHE->CR = (ICACHE->CR & ~ICACHE_CR_EN) | (setting & CODE_CACHE ? ICACHE_CR_EN : 0);
+}
 #else
 #ifdef FLASH_ACR_PRFTBE
 #define ACR_MASK (FLASH_ACR_LATENCY | FLASH_ACR_PRFTBE)

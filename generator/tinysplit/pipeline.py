@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tinysplit.boards.board import Board, ClockSource
+from tinysplit.boards.less_sure import less_sure
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.codegen.projects import generate
@@ -461,9 +462,11 @@ def _print_alternatives(context: Context, split: Split, search: Search) -> None:
 
     Divided layers were compared with both: their problem has parts, which no other board can have.
     """
+    model = context.settings.cost_model
+    for note in () if model else less_sure(context.boards):
+        context.messages.print(note, highlight=False, soft_wrap=True)
     if split.distributions:
         return
-    model = context.settings.cost_model
     notes = (cost_model_of(model).note,) if model else better_alternatives(split, _solver(context, search))
     for note in notes:
         context.messages.print(note, highlight=False, soft_wrap=True)

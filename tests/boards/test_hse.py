@@ -48,6 +48,7 @@ PLL = {
     "nucleo_wb55rg": (1, 16, 2),
     "nucleo_f072rb": (1, 6, 1),  # as in Zephyr's nucleo_f072rb.dts
     "nucleo_f091rc": (1, 6, 1),
+    "nucleo_u575zi_q": (1, 20, 1),
     "nucleo_f302r8": (2, 16, 1),  # as from HSI
     "nucleo_f303re": (1, 9, 1),  # as in Zephyr's nucleo_f303re.dts
 }

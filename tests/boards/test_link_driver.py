@@ -31,6 +31,7 @@ F09_TX = {*(f"DMA1_Channel{number}" for number in (2, 4, 7)), *(f"DMA2_Channel{n
 # channel,
 # RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440
 # and RM0434 table DMAMUX.
+GENERAL_PURPOSE = {f"GPDMA1_Channel{number}" for number in range(16)}  # RM0456
 IN_MANUALS = {
     ("nucleo_g071rb", "USART1"): ((50, None), (51, None)),
     ("nucleo_g071rb", "USART2"): ((52, None), (53, None)),
@@ -56,6 +57,8 @@ IN_MANUALS = {
     ("nucleo_l4r5zi", "USART2"): ((26, None), (27, None)),
     ("nucleo_l4r5zi", "USART3"): ((28, None), (29, None)),
     ("nucleo_wb55rg", "LPUART1"): ((16, None), (17, None)),
+    ("nucleo_u575zi_q", "USART1"): ((24, GENERAL_PURPOSE), (25, GENERAL_PURPOSE)),
+    ("nucleo_u575zi_q", "USART3"): ((28, GENERAL_PURPOSE), (29, GENERAL_PURPOSE)),
     ("nucleo_g431rb", "USART1"): ((24, None), (25, None)),
     ("nucleo_g474re", "LPUART1"): ((34, None), (35, None)),
     ("nucleo_h743zi", "USART2"): ((43, None), (44, None)),

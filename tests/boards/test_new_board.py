@@ -40,6 +40,8 @@ PARTS = (
     "stm32l051c8t6",
     "stm32l082kbt6",
     "stm32wb55cgu6",
+    "stm32u585cit6",
+    "stm32u575vgt6q",
     "stm32h742zgt6",  # two banks of flash and two of RAM, apart
     "stm32h753zit6",
 )
@@ -88,6 +90,7 @@ def test_every_line_has_parts() -> None:
         "stm32l4",
         "stm32h7",
         "stm32wb",
+        "stm32u5",
     ):
         for line in load_family(part).lines:
             assert all(any(fnmatch(name, pattern) for name in known) for pattern in line.parts)

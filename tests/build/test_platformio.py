@@ -35,8 +35,19 @@ def environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
 
 
-ARCHITECTURES = {"cortex-m0": "v6S-M", "cortex-m0plus": "v6S-M", "cortex-m4": "v7E-M", "cortex-m7": "v7E-M"}
-ONE_BOARD_A_CORE = ("nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi")  # others: tests/pipeline/test_pipeline.py
+ARCHITECTURES = {
+    "cortex-m0": "v6S-M",
+    "cortex-m0plus": "v6S-M",
+    "cortex-m4": "v7E-M",
+    "cortex-m7": "v7E-M",
+    "cortex-m33": "v8-M.mainline",
+}
+ONE_BOARD_A_CORE = (
+    "nucleo_g071rb",
+    "nucleo_f401re",
+    "nucleo_h743zi",
+    "nucleo_u575zi_q",
+)  # others: tests/pipeline/test_pipeline.py
 OVERFLOW = '__attribute__((section(".weights"), used)) const char much[200000] = {1};\n'
 
 

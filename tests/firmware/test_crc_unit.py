@@ -43,6 +43,7 @@ void reset(void) {{
         "nucleo_f072rb",
         "nucleo_f303re",
         "nucleo_wb55rg",
+        "nucleo_u575zi_q",
         "nucleo_f401re",
         "nucleo_f746zg",
         "nucleo_l452re",

@@ -25,6 +25,7 @@ RESET_HZ = {
     "stm32f4": 16_000_000,
     "stm32l4": 4_000_000,
     "stm32wb": 4_000_000,
+    "stm32u5": 4_000_000,
     "stm32g4": 16_000_000,
     "stm32f7": 16_000_000,
     "stm32h7": 64_000_000,
@@ -42,6 +43,7 @@ BOARDS = (
         "nucleo_l452re",
         "nucleo_g431rb",
         "nucleo_h743zi",
+        "nucleo_u575zi_q",
     ),
     *CRYSTALS,
     *(

@@ -19,6 +19,7 @@ ONE_A_FAMILY = (
     "nucleo_f091rc",
     "nucleo_f303re",
     "nucleo_wb55rg",
+    "nucleo_u575zi_q",
     "nucleo_f401re",
     "nucleo_l452re",
     "nucleo_g474re",

@@ -20,6 +20,7 @@ FAMILIES = (
         "nucleo_f091rc",
         "nucleo_f303re",
         "nucleo_wb55rg",
+        "nucleo_u575zi_q",
         "nucleo_f401re",
         "nucleo_f746zg",
         "nucleo_l452re",

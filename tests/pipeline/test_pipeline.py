@@ -31,6 +31,7 @@ PAIRS = [
     ("nucleo_f303re", "nucleo_f302r8"),
     ("nucleo_wb55rg", "nucleo_f303re"),
     ("nucleo_f072rb", "nucleo_f091rc"),
+    ("nucleo_u575zi_q", "nucleo_g071rb"),
     ("nucleo_f446re", "nucleo_h723zg"),
     ("nucleo_l433rc_p", "nucleo_l412kb"),
 ]

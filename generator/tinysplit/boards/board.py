@@ -90,7 +90,7 @@ class Device:
 
     name: str  # "stm32g071rbt6"
     family: str  # "stm32g0" and so on: the folder in firmware/
-    core: str  # "cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7": GCC's -mcpu
+    core: str  # "cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33": GCC's -mcpu
     max_hz: int
     flash: Memory
     ram: tuple[Memory, ...]  # physically contiguous memories are merged into one
@@ -218,13 +218,13 @@ class Caches:
 
 @dataclass(frozen=True)
 class DmaChannel:
-    """A channel (F3, G0, L4) or stream (F4, F7, H7) of a DMA controller that can serve one direction of a UART."""
+    """A channel (F3, G0, L4, U5) or stream (F4, F7, H7) of a DMA controller that can serve one direction of a UART."""
 
     controller: int  # 1 or 2
-    number: int  # as in ST's manuals: channels count from 1, streams from 0
-    name: str  # "DMA1_Channel1", "DMA2_Stream7"
-    request: int | None  # input of the DMAMUX, or value of the field CSELR (L4) or CHSEL (F4, F7); F3: wired
-    mux_channel: int | None  # of DMAMUX1, which L4, F3, F4 and F7 lack
+    number: int  # as in ST's manuals: channels count from 1, streams and channels of a GPDMA from 0
+    name: str  # "DMA1_Channel1", "DMA2_Stream7", "GPDMA1_Channel0"
+    request: int | None  # input of the DMAMUX, or the field CSELR (L4), CHSEL (F4, F7) or REQSEL (GPDMA); F3: wired
+    mux_channel: int | None  # of DMAMUX1, which L4, F3, F4, F7 and a GPDMA lack
     irq_position: int
     irq_name: str  # channels may share an interrupt
 
@@ -236,12 +236,22 @@ class DmaChannel:
     @property
     def index(self) -> int:
         """Number from 0."""
-        return self.number if self.is_stream else self.number - 1
+        return self.number if self.is_stream or self.is_general_purpose else self.number - 1
 
     @property
-    def is_selected_by_stream(self) -> bool:
-        """Whether the request is a field of the stream's own register (F4, F7)."""
-        return self.is_stream and self.mux_channel is None
+    def is_general_purpose(self) -> bool:
+        """Whether it is a channel of a GPDMA (U5)."""
+        return self.name.startswith("GPDMA")
+
+    @property
+    def controller_name(self) -> str:
+        """The name of its controller: "DMA1", "GPDMA1"."""
+        return self.name.partition("_")[0]
+
+    @property
+    def selects_request(self) -> bool:
+        """Whether the request is a field of its own registers (F4, F7, U5)."""
+        return self.is_general_purpose or (self.is_stream and self.mux_channel is None)
 
 
 @dataclass(frozen=True)

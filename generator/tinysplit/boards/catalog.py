@@ -22,9 +22,17 @@ from tinysplit.boards.board import (
 )
 from tinysplit.boards.board_files import board_name, board_names, board_path, forget
 from tinysplit.boards.clocks import check_limits, clock_tree
-from tinysplit.boards.devices import load_device, load_memory, uart_dma, uart_pins, wait_state_limits
+from tinysplit.boards.devices import (
+    general_purpose_dma,
+    load_device,
+    load_memory,
+    uart_dma,
+    uart_pins,
+    wait_state_limits,
+)
 from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.family_schema import BankOption, FamilyFile, MemorySystem
+from tinysplit.boards.less_sure import less_sure
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
@@ -35,6 +43,8 @@ from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
 from tinysplit.common.tables import plain_table
 from tinysplit.common.units import KB, MILLI
+
+_FIRST_DMA = frozenset(("DMA1", "GPDMA1"))
 
 
 def load_boards() -> tuple[Board, ...]:
@@ -190,8 +200,8 @@ def _code_ram(file: BoardFile, family: FamilyFile, device: Device) -> CodeRam | 
 
 
 def _dma_memory(device: Device, levels: Sequence[MemoryLevel]) -> Memory:
-    """Return the RAM for DMA buffers: that of level 1 if DMA1 reaches it, else the smallest that it reaches."""
-    reached = {level.name: level.level for level in levels if "DMA1" in level.dma}
+    """Return the RAM for DMA buffers: that of level 1 if the first DMA reaches it, else its smallest."""
+    reached = {level.name: level.level for level in levels if _FIRST_DMA.intersection(level.dma)}
     memories = [memory for memory in device.ram if memory.name in reached]
     return min(memories, key=lambda memory: (reached[memory.name] > 1, memory.size_bytes))
 
@@ -202,14 +212,18 @@ def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTr
         raise InputError(f"{device.name}: {device.family}.toml does not describe {wiring.name}")
     pins = uart_pins(device.name, wiring.name)
     interrupt = _interrupt(device, wiring.name)
+    if requests := family.dma.requests:
+        receive_dma, send_dma = (general_purpose_dma(device.name, number) for number in requests[wiring.name])
+    else:
+        receive_dma, send_dma = (uart_dma(device.name, wiring.name, direction) for direction in ("rx", "tx"))
     return Uart(
         name=wiring.name,
         base_address=peripheral.base_address,
         clock_hz=clock.apb1_hz if peripheral.bus == "apb1" else clock.apb2_hz,
         is_low_power=wiring.name.startswith("LPUART"),
         has_fifo=wiring.name in with_fifo,
-        receive_dma=uart_dma(device.name, wiring.name, "rx"),
-        send_dma=uart_dma(device.name, wiring.name, "tx"),
+        receive_dma=receive_dma,
+        send_dma=send_dma,
         irq_position=interrupt.position,
         irq_name=interrupt.name,
         enable_register=peripheral.enable_register,
@@ -298,7 +312,7 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
     }
 
 
-def print_boards(boards: Iterable[Board], console: Console) -> None:
+def print_boards(boards: Sequence[Board], console: Console) -> None:
     """Print the boards as a table."""
     numbers = ("MHz", "flash KB", "RAM KB", "mW", "idle mW", "links")
     table = plain_table("board", "core", numbers=numbers, last_labels=("host",))
@@ -315,6 +329,7 @@ def print_boards(boards: Iterable[Board], console: Console) -> None:
             board.host_uart.name,
         )
     console.print(table)
+    _print_less_sure(boards, console)
 
 
 def print_board(board: Board, console: Console) -> None:
@@ -331,6 +346,12 @@ def print_board(board: Board, console: Console) -> None:
         use = "host" if uart is board.host_uart else "link"
         table.add_row(uart.name, use, uart.tx.name, uart.rx.name, str(uart.connector or ""))
     console.print(table)
+    _print_less_sure([board], console)
+
+
+def _print_less_sure(boards: Iterable[Board], console: Console) -> None:
+    for note in less_sure(boards):
+        console.print(note, highlight=False, soft_wrap=True)
 
 
 def short_core(board: Board) -> str:

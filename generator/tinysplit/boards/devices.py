@@ -20,10 +20,12 @@ from tinysplit.common.errors import InputError, ToolError
 
 _NOT_FOR_DATA = ("itcm", "backup", "ccm")  # DMA does not reach the last one
 _NOT_FOR_CODE = ("eeprom", "itcm_flash")  # the last one is the flash of the F7 once more, on another bus
+_SECURE, _NOT_SECURE = "_s", "_ns"  # behind the names of memories
 _APART = ("dtcm",)  # never merged with the SRAM behind it, which is slower
 _NO_CORRECTIONS = Corrections()
 _READ = {"core", "dma", "flash", "gpio", "rcc"}  # drivers
 _DMA_CHANNELS = re.compile(r"DMA(\d)_(?:Channel|C[hH]|Stream)(\d)(?:_(\d))*(?!\d)")
+_GENERAL_PURPOSE = re.compile(r"GPDMA1_Channel(\d+)")
 _GPIO = re.compile(r"P[A-K]\d+")
 _SELECTOR, _ATTRIBUTE = "device-", "attribute-"
 
@@ -129,12 +131,13 @@ def load_memory(part: str, name: str, corrections: Corrections = _NO_CORRECTIONS
 
 
 def _memories(part: str, corrections: Corrections) -> list[tuple[Memory, str]]:
-    """Return all memories with their access rights."""
-    return [_memory(raw, corrections) for raw in _drivers(part)["core"]["memory"]]
+    """Return all memories with their access rights, but for what they are for secure code."""
+    every = _drivers(part)["core"]["memory"]
+    return [_memory(raw, corrections) for raw in every if not raw["name"].endswith(_SECURE)]
 
 
 def _memory(raw: Mapping[str, str], corrections: Corrections) -> tuple[Memory, str]:
-    memory = Memory(raw["name"], int(raw["start"], 16), int(raw["size"]))
+    memory = Memory(raw["name"].removesuffix(_NOT_SECURE), int(raw["start"], 16), int(raw["size"]))
     if correction := corrections.memories.get(memory.name):
         memory = Memory(correction.name, correction.start, correction.size_bytes or memory.size_bytes)
     return memory, raw["access"]
@@ -219,6 +222,23 @@ def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
         )
         channels.append(channel)
     return tuple(channels)
+
+
+def general_purpose_dma(part: str, request: int) -> tuple[DmaChannel, ...]:
+    """Return the channels of GPDMA1, any of which can serve a request; modm-devices has no requests of it."""
+    return tuple(
+        DmaChannel(
+            controller=1,
+            number=int(match[1]),
+            name=interrupt.name,
+            request=request,
+            mux_channel=None,
+            irq_position=interrupt.position,
+            irq_name=interrupt.name,
+        )
+        for interrupt in _interrupts(part)
+        if (match := _GENERAL_PURPOSE.fullmatch(interrupt.name))
+    )
 
 
 class _Route(NamedTuple):

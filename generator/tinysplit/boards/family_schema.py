@@ -33,10 +33,14 @@ class CodeAlias(FileModel):
 
 
 class DmaClocks(FileModel):
-    """The RCC register that enables the DMA controllers, and the bit of a DMAMUX that has a clock of its own."""
+    """The RCC register that enables the DMA controllers, and the bit of a DMAMUX that has a clock of its own.
+
+    `requests`: the numbers of the requests of UARTs that receive and send, where the family has a GPDMA.
+    """
 
     enable_register: str
     mux_enable_bit: str = ""
+    requests: dict[UartName, tuple[PositiveInt, PositiveInt]] = Field(default_factory=dict)  # of a GPDMA
     source: Source
 
 

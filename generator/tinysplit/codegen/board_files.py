@@ -308,7 +308,7 @@ def dma_request(channel: DmaChannel) -> tuple[str, str] | None:
     """Return the register and the value that connect a channel to its UART, outside of the channel's own registers."""
     if channel.mux_channel is not None:
         return f"DMAMUX1_Channel{channel.mux_channel}->CCR", f"{channel.request}u"
-    if channel.is_stream or channel.request is None:
+    if channel.selects_request or channel.is_stream or channel.request is None:
         return None
     return f"DMA{channel.controller}_CSELR->CSELR", f"{channel.request}u << {4 * channel.index}u"
 
@@ -316,7 +316,7 @@ def dma_request(channel: DmaChannel) -> tuple[str, str] | None:
 def dma_enable_bits(board: Board, channels: Sequence[DmaChannel]) -> list[str]:
     """Return the bits of the board's DMA register in RCC that switch the controllers of channels on."""
     register = board.dma.enable_register
-    bits = [f"RCC_{register}_DMA{controller}EN" for controller in sorted({each.controller for each in channels})]
+    bits = [f"RCC_{register}_{name}EN" for name in sorted({each.controller_name for each in channels})]
     has_mux = any(channel.mux_channel is not None for channel in channels)
     return [*bits, board.dma.mux_enable_bit] if has_mux and board.dma.mux_enable_bit else bits
 

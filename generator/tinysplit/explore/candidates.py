@@ -6,6 +6,7 @@ from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.less_sure import less_sure
 from tinysplit.boards.link_rates import SHORT_WIRES_RATES
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.transfers import check_link_baud
@@ -49,7 +50,8 @@ class Space:
             raise InputError("two of the models are the same file: name each network once")
 
     def notes(self) -> Iterator[str]:
-        """Yield which sets are skipped, as boards cannot have links at a baud rate."""
+        """Yield which times are less sure, and which sets are skipped, as boards cannot have links at a baud rate."""
+        yield from less_sure(self.boards)
         for baud in self.bauds if self.max_boards > 1 else ():
             able = boards_with_baud(self.boards, baud)
             unable = [board.name for board in self.boards if board.name not in able]

@@ -31,7 +31,13 @@ BLOCK_BYTES = 16  # of AES
 # 2 % of virtual boards by tests/firmware/test_decrypted_again.py: how the code lies in the lines of a flash matters.
 CIPHER_CODE_BYTES = 640
 CIPHER_CODE_WAITS = 16
-CIPHER_CYCLES = {"cortex-m0": (124, 223), "cortex-m0plus": (114, 222), "cortex-m4": (131, 113), "cortex-m7": (61, 67)}
+CIPHER_CYCLES = {
+    "cortex-m0": (124, 223),
+    "cortex-m0plus": (114, 222),
+    "cortex-m4": (131, 113),
+    "cortex-m7": (61, 67),
+    "cortex-m33": (131, 113),
+}
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32g4": 0x700,
     "stm32h7": 0x600,
     "stm32wb": 0x700,
+    "stm32u5": 0x200,
 }
 
 

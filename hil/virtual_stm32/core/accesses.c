@@ -118,7 +118,9 @@ void on_ram_code(void *uc, uint64_t address, uint32_t size, void *user) {
   charge_division(board, code[0] & 0xFu, code[2] & 0xFu, !(code[0] & 0x20u));
 }
 
-/* A branch to EXC_RETURN is reported as an unmapped fetch (ARMv6-M) or as a prefetch abort (ARMv7-M). */
+/* A branch to EXC_RETURN is reported as an unmapped fetch (ARMv6-M), a prefetch abort (ARMv7-M) or an exception return
+ * (ARMv8-M, which Unicorn runs in secure state).
+ */
 static bool is_exception_return(board_t *board, uint32_t address) {
   if (address < EXCEPTION_RETURN) return false;
   charge(board, address);
@@ -193,7 +195,7 @@ void on_trap(void *uc, uint32_t number, void *user) {
     charge_until(board, pc);
     board->reason = AT_BKPT;
     board->access_pc = pc;
-  } else if (number != PREFETCH_ABORT || !is_exception_return(board, pc)) {
+  } else if ((number != PREFETCH_ABORT && number != EXCEPTION_EXIT) || !is_exception_return(board, pc)) {
     board->reason = TRAPPED;
     board->access_pc = pc;
     board->fault_kind = number;

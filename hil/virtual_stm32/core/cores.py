@@ -12,6 +12,7 @@ from virtual_stm32.core.armv6m_cycles import Armv6mCycles
 from virtual_stm32.core.cycle_models import CycleModel
 from virtual_stm32.core.m4_cycles import M4Cycles
 from virtual_stm32.core.m7_cycles import M7Cycles
+from virtual_stm32.core.m33_cycles import M33Cycles
 from virtual_stm32.timing_rules import SHIPPED, TimingFile, Values
 
 
@@ -30,6 +31,7 @@ class CoreFacts:
     least_mpu_bytes: int  # of a region
     model: Callable[[Values], CycleModel]
     model_note: str
+    has_mpu_v8: bool = False  # ARMv8-M
 
 
 _FACTS = {
@@ -80,6 +82,19 @@ _FACTS = {
         least_mpu_bytes=32,
         model=M7Cycles,
         model_note="Cortex-M7 cycles by measured pairing rules, branch predictor partly assumed",
+    ),
+    "cortex-m33": CoreFacts(
+        unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M33,
+        cpuid=0x410FD214,
+        priority_bits=4,
+        has_fpu=True,
+        has_mainline=True,
+        has_vtor=True,
+        mpu_regions=8,
+        least_mpu_bytes=32,
+        model=M33Cycles,
+        model_note="Cortex-M33 cycles by measurements of others on another part, and assumptions: less sure",
+        has_mpu_v8=True,
     ),
 }
 _MPU_REGIONS = {"stm32f7": 8}  # the Cortex-M7 of the H7 has more (PM0253)

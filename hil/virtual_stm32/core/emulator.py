@@ -142,8 +142,9 @@ class Emulator:
 
     @staticmethod
     def _flash_addresses(device: Device) -> Iterable[int]:
-        """Return the addresses of flash: also mapped at 0, except on Cortex-M7."""
-        return (device.flash.start,) if device.core == "cortex-m7" else (device.flash.start, 0)
+        """Return the addresses of flash: also mapped at 0, except on Cortex-M7 and M33."""
+        has_alias = device.core not in ("cortex-m7", "cortex-m33")
+        return (device.flash.start, 0) if has_alias else (device.flash.start,)
 
     def _add_hook(self, kind: int, function: c_void_p, user: c_void_p, first: int = 1, last: int = 0) -> None:
         """Call `function` with `user` at the addresses from `first` to `last`, by default (an empty range) at all."""

@@ -128,6 +128,7 @@ class CachedBuses(IdealMemory):
         )
         library().buses_begin(
             self._memory,
+            self._LINE_BYTES,
             code_lines // code_ways,
             code_ways,
             data_lines // data_ways,
@@ -169,6 +170,34 @@ class CachedBuses(IdealMemory):
         library().buses_maintain(self._memory, address, cleans, invalidates)
 
 
+class Icache(IdealMemory):
+    """Flash of the U5 behind its ICACHE, which holds code and constants; RAM has no wait states."""
+
+    def __init__(self, board: Board, core: Values) -> None:
+        self._flash, self._level = board.device.flash, board.flash_level
+        ways = core.cycles("cache_ways")
+        line_bytes = board.caches.line_bytes
+        self._memory = ctypes.create_string_buffer(library().buses_bytes())
+        sets = (board.caches.code_bytes + board.caches.data_bytes) // line_bytes // ways
+        library().buses_begin(self._memory, line_bytes, sets, ways, 0, 0)
+        self.model = MemoryModel.from_buffer(self._memory)
+
+    @override
+    def hooked(self) -> Iterator[HookedMemory]:
+        yield HookedMemory(self._flash.start, self._flash.size_bytes, is_writable=False)
+
+    @override
+    def clock_changed(self, access_control: int, ahb_divider: int) -> None:
+        first = self._level.bus_cycles + (access_control & _LATENCY)
+        library().buses_set(self._memory, self._flash.start, self._flash.size_bytes, first, 0, True)
+        is_on = bool(access_control & _CODE_CACHE)
+        library().buses_switch(self._memory, is_on, is_on)
+
+    @override
+    def switch(self, *, code_is_on: bool, data_is_on: bool) -> None:
+        pass  # the core has no caches
+
+
 def memory_timing(board: Board, timing: TimingFile, *, is_ideal: bool) -> IdealMemory:
     """Return the memory of a board, or an ideal one."""
     if is_ideal:
@@ -176,4 +205,6 @@ def memory_timing(board: Board, timing: TimingFile, *, is_ideal: bool) -> IdealM
     core = timing.values(board, board.device.core)
     if board.device.core == "cortex-m7":
         return CachedBuses(board, core)
+    if board.device.core == "cortex-m33":
+        return Icache(board, core)
     return WaitStateFlash(board, core, timing.values(board, board.device.family))

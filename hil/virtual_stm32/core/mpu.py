@@ -143,7 +143,7 @@ class Mpu:
         if offset in (TYPE, CTRL, RNR):
             return {TYPE: len(self._bases) << 8, CTRL: self._control, RNR: self._number}[offset]
         if (offset - RBAR) % _PAIR == 0:
-            return self._bases[self._number] | self._number
+            return self._shown_base()
         return self._settings[self._number]
 
     def write(self, offset: int, value: int) -> None:
@@ -156,12 +156,20 @@ class Mpu:
             self._select(value)
             return
         elif (offset - RBAR) % _PAIR == 0:
-            if value & _VALID:
-                self._select(value & _NUMBER)
-            self._bases[self._number] = value & _BASE_MASK
+            self._set_base(value)
         else:
             self._settings[self._number] = value
         self._update()
+
+    def _shown_base(self) -> int:
+        """Return RBAR."""
+        return self._bases[self._number] | self._number
+
+    def _set_base(self, value: int) -> None:
+        """Write RBAR."""
+        if value & _VALID:
+            self._select(value & _NUMBER)
+        self._bases[self._number] = value & _BASE_MASK
 
     def _select(self, number: int) -> None:
         if number >= len(self._bases):
@@ -173,9 +181,12 @@ class Mpu:
         self.protected = tuple(self._protect()) if self._control & _ENABLE else ()
         self.has_changed = self.has_changed or self.protected != before
 
-    def _protect(self) -> Iterator[Protected]:
+    def _check_control(self) -> None:
         if self._control & _HFNMIENA or not self._control & _PRIVDEFENA:
             raise NotModelledError("an MPU with HFNMIENA or without PRIVDEFENA is not modelled")
+
+    def _protect(self) -> Iterator[Protected]:
+        self._check_control()
         regions = [
             Region(number, base, settings)
             for number, (base, settings) in enumerate(zip(self._bases, self._settings, strict=True))

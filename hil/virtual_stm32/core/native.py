@@ -253,7 +253,7 @@ def _declare_memories(loaded: ctypes.CDLL) -> None:
     loaded.flash_bytes.restype = loaded.buses_bytes.restype = c_size_t
     loaded.flash_begin.argtypes = [c_void_p, *[c_uint32] * 6, c_bool, *[c_uint32] * 2, c_char_p]
     loaded.flash_set.argtypes = [c_void_p, c_uint32, c_bool, c_bool, c_bool]
-    loaded.buses_begin.argtypes = [c_void_p, *[c_uint32] * 4]
+    loaded.buses_begin.argtypes = [c_void_p, *[c_uint32] * 5]
     loaded.buses_set.argtypes = [c_void_p, *[c_uint32] * 4, c_bool]
     loaded.buses_switch.argtypes = [c_void_p, c_bool, c_bool]
     loaded.buses_maintain.argtypes = [c_void_p, c_uint32, c_bool, c_bool]

@@ -8,6 +8,7 @@ from virtual_stm32.core.cores import Core
 from virtual_stm32.core.data_cache import DataCache
 from virtual_stm32.core.memory_timing import IdealMemory
 from virtual_stm32.core.mpu import Mpu
+from virtual_stm32.core.mpu_v8 import MpuV8
 from virtual_stm32.core.nvic import FIRST_INTERRUPT, PENDSV, SYSTICK, Nvic
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.base import WORD_MASK, Peripheral, Registers
@@ -98,7 +99,7 @@ class SystemControl(Peripheral):
         self._reset = reset
         self._cache_geometry = _CCSIDR_FIXED | (max(cache.size_bytes // _SET_BYTES, 1) - 1) << _SETS
         self.systick = SysTick(lambda: nvic.pending.add(SYSTICK))
-        self.mpu = Mpu(core)
+        self.mpu: Mpu = MpuV8(core) if core.facts.has_mpu_v8 else Mpu(core)
         self._words = {_SCR: 0, _CCR: 0, _SHPR1: 0, 0xD1C: 0, _SHPR3: 0}
         if core.facts.has_vtor:
             self._words[_VTOR] = 0

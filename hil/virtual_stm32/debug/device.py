@@ -5,7 +5,11 @@ from tinysplit.boards.debug_port import DebugPort
 from tinysplit.common.units import KB
 
 # MVFR0 and MVFR1 (Arm DDI 0403, B4.7): single precision on Cortex-M4, double on Cortex-M7 of the H7.
-_MVFR_VALUES = {"cortex-m4": (0x10110021, 0x11000011), "cortex-m7": (0x10110221, 0x12000011)}
+_MVFR_VALUES = {
+    "cortex-m4": (0x10110021, 0x11000011),
+    "cortex-m7": (0x10110221, 0x12000011),
+    "cortex-m33": (0x10110021, 0x11000011),
+}
 _MVFR = 0xE000EF40, 0xE000EF44
 _DWT_CTRL, _DWT_DEVARCH = 0xE0001000, 0xE0001FBC  # no comparators, so no watchpoints
 _LOT = 0x56000000, 0x20303356  # of the wafer, in the upper words of the unique ID: "V" and "V30 "

@@ -18,12 +18,19 @@ from virtual_stm32.rig import VirtualRig
 
 TCK_HZ = 1_000_000
 # IDR of the access port to the core, by core.
-_AHB_PORTS = {"cortex-m0": 0x04770021, "cortex-m0plus": 0x04770031, "cortex-m4": 0x24770011, "cortex-m7": 0x84770001}
+_AHB_PORTS = {
+    "cortex-m0": 0x04770021,
+    "cortex-m0plus": 0x04770031,
+    "cortex-m4": 0x24770011,
+    "cortex-m7": 0x84770001,
+    "cortex-m33": 0x84770015,
+}
 _WRAP_BYTES = {
     "cortex-m0": 1024,
     "cortex-m0plus": 1024,
     "cortex-m4": 4096,
     "cortex-m7": 1024,
+    "cortex-m33": 1024,
 }  # DDI 0432, 0484, 0439, 0489: AHB-AP, TAR
 _APB_PORT = 0x54770002
 _DEBUG_APB, _DBGMCU_ON_APB = 2, 0xE00E1000  # of the H7: number of its access port, and DBGMCU behind it

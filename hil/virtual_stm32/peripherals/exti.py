@@ -32,6 +32,7 @@ class ExtiLayout:
     pending: int
     timer_line: int
     timer_is_direct: bool = False
+    is_wired: bool = False  # the timer has no line, and no mask
     mask_after_reset: int = 0
 
     def reset(self) -> Mapping[int, int]:
@@ -86,7 +87,8 @@ class Exti(Registers):
         pending = self.words[self._layout.pending]
         if self._layout.timer_is_direct and self._rtc.is_ringing:
             pending |= timer
-        return bool(pending & self.words[self._layout.mask] & lines)
+        mask = self.words[self._layout.mask] | (timer if self._layout.is_wired else 0)
+        return bool(pending & mask & lines)
 
     def _timer_rang(self) -> None:
         timer = 1 << self._layout.timer_line

@@ -16,7 +16,6 @@ from virtual_stm32.peripherals.reset import ResetCause, ResetFlags
 _PS_PER_US = PS_PER_S // 10**6
 _SWITCH_CYCLES = 8
 _ON_APB2 = ("USART1", "USART6")
-_LSION, _LSIRDY = 1, 2  # in CSR, which has the reset flags, too, except on H7
 _LSI_START_US = 130  # DS11912 and others, LSI oscillator characteristics: at most
 _RTCSEL, _RTC_FROM_LSI, _RTC_CLOCK, _BDRST = 3 << 8, 2 << 8 | 1 << 15, 3 << 8 | 1 << 15, 1 << 16
 _DIVIDED = 8  # prescaler fields below it do not divide
@@ -135,6 +134,7 @@ class Rcc(Registers):
     pll_source: PllSource
     lsi_offset: int  # of CSR
     backup_offset: int  # of BDCR
+    lsi_bit = 0  # LSION, before LSIRDY, in CSR, which has the reset flags, too, except on H7; or in BDCR
     oscillators: tuple[Oscillator, ...]  # besides HSE
     switch: SwitchFields
     dividers: BusDividers
@@ -220,7 +220,7 @@ class Rcc(Registers):
         elif offset == self.switch.offset:
             self._store_cfgr(value, now)
         elif offset == self.backup_offset:
-            self._store_backup(value)
+            self._store_backup(value, now)
         elif offset in (self.reset_flags.offset, self.lsi_offset):
             if offset == self.reset_flags.offset:
                 self._store_status(value)
@@ -230,32 +230,43 @@ class Rcc(Registers):
             self.words[offset] = value
         self.changed(now)
 
+    @property
+    def _lsi_on(self) -> int:
+        return 1 << self.lsi_bit
+
+    @property
+    def _lsi_ready(self) -> int:
+        return 2 << self.lsi_bit
+
     def _store_lsi(self, value: int, now: int) -> None:
-        """Store the register with LSION, CSR."""
-        if not value & _LSION:
-            self.set_bits(self.lsi_offset, _LSION | _LSIRDY, 0)
-        elif not self.words[self.lsi_offset] & _LSION:
-            self.words[self.lsi_offset] |= _LSION
+        """Store LSION."""
+        if not value & self._lsi_on:
+            self.set_bits(self.lsi_offset, self._lsi_on | self._lsi_ready, 0)
+        elif not self.words[self.lsi_offset] & self._lsi_on:
+            self.words[self.lsi_offset] |= self._lsi_on
             self.later(self._cycle_of(now, _LSI_START_US * _PS_PER_US), self._lsi_started)
 
     def _lsi_started(self, _now: int) -> None:
-        self.words[self.lsi_offset] |= _LSIRDY if self.words[self.lsi_offset] & _LSION else 0
+        self.words[self.lsi_offset] |= self._lsi_ready if self.words[self.lsi_offset] & self._lsi_on else 0
 
     @property
     def rtc_runs_from_lsi(self) -> bool:
         """Whether LSI clocks the RTC (BDCR RTCSEL and RTCEN)."""
-        is_ready = self.words.get(self.lsi_offset, 0) & _LSIRDY
+        is_ready = self.words.get(self.lsi_offset, 0) & self._lsi_ready
         return bool(is_ready) and self.words[self.backup_offset] & _RTC_CLOCK == _RTC_FROM_LSI
 
-    def _store_backup(self, value: int) -> None:
+    def _store_backup(self, value: int, now: int) -> None:
         """Store BDCR: RTCSEL can be changed once."""
         selected = self.words[self.backup_offset] & _RTCSEL
+        lsi = self._lsi_on | self._lsi_ready if self.lsi_offset == self.backup_offset else 0
         if value & _BDRST:
             self.words[self.backup_offset] = _BDRST
         elif selected and value & _RTCSEL != selected:
             raise NotModelledError("RCC_BDCR RTCSEL is changed without a reset of the backup domain (BDRST)")
         else:
-            self.words[self.backup_offset] = value
+            self.words[self.backup_offset] = value & ~lsi | self.words[self.backup_offset] & lsi
+        if lsi and not value & _BDRST:
+            self._store_lsi(value, now)
 
     def leave_stop(self, now: int) -> None:
         """Set what stop mode leaves of the clocks: one oscillator, which is the system clock."""

@@ -14,7 +14,7 @@ from tinysplit.project.manifest import Project, ProjectBoard
 
 C = Path(__file__).parents[2] / "c"
 # Of the firmware: what the start-up code and the clock functions of a CubeMX project do.
-_START = ("startup", "clock", "clock_source", "clock_family", "mpu", "pins", "uart")
+_START = ("startup", "clock", "clock_source", "clock_family", "mpu", "mpu_v8", "pins", "uart")
 _LINKER_SCRIPT = """
 ENTRY(startup_reset)
 MEMORY {{

@@ -114,6 +114,8 @@ _SOURCES = {
     "cycle_counter.c",
     "frames.c",
     "mpu.c",
+    "mpu_v8.c",
+    "gpdma_items.c",
     "pins.c",
     "startup.c",
     "uart.c",

@@ -9,7 +9,13 @@ from tinysplit.boards.board import Board
 from tinysplit.codegen.platformio_ini import COMPILER, macros
 
 _FIRMWARE = Path(__file__).parents[3] / "firmware"
-_FPU = {"cortex-m0": (), "cortex-m0plus": (), "cortex-m4": ("-mfpu=fpv4-sp-d16",), "cortex-m7": ("-mfpu=fpv5-d16",)}
+_FPU = {
+    "cortex-m0": (),
+    "cortex-m0plus": (),
+    "cortex-m4": ("-mfpu=fpv4-sp-d16",),
+    "cortex-m7": ("-mfpu=fpv5-d16",),
+    "cortex-m33": ("-mfpu=fpv5-sp-d16",),
+}
 _LINKER_SCRIPT = """
 ENTRY(reset)
 MEMORY {{

@@ -14,8 +14,8 @@ class Place(StrEnum):
 
 
 BASE = "loop"  # the empty one
-ALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7")
-WITH_MAINLINE = ("cortex-m4", "cortex-m7")
+ALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33")
+WITH_MAINLINE = ("cortex-m4", "cortex-m7", "cortex-m33")
 EVERYWHERE = tuple(Place)
 IN_FLASH = (Place.FLASH,)
 OFFSETS = (0, 2)  # of the loop's first instruction, modulo 4

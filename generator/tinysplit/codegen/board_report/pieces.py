@@ -18,7 +18,7 @@ from tinysplit.codegen.board_report.piece import (
 )
 from tinysplit.kernels.cores import ARMV6M_CORES
 
-_, _, M4, M7 = ALL_CORES
+_, _, M4, M7, _ = ALL_CORES
 _ISPR = 0xE000E200
 _LINE_BYTES = 32  # between streams: at least a line of every cache
 _MOST_STREAMS = 6

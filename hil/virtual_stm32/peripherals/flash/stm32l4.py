@@ -21,7 +21,7 @@ _MASS_ERASE = (1 << 2, 1 << 15)  # MER1 and MER2
 _OBL_LAUNCH, _OPTLOCK, _LOCK = 1 << 27, 1 << 30, 1 << 31
 _PNB, _PNB_MASK = 3, 0xFF
 _NO_AREA = 0xFF  # from the last page to the first
-_WORD, _DOUBLE_WORD = 4, 8
+_WORD, _DOUBLE_WORD = 4, 8  # bytes
 _DBANK = 1 << 22  # of OPTR
 _ECCC, _ECCD = 1 << 30, 1 << 31  # of ECCR: corrected, detected
 _KB = 1024
@@ -30,7 +30,7 @@ _DOUBLE_WORD_US, _ERASE_US, _OPTIONS_US = 85, 22_000, 22_000
 
 
 class FlashL4(FlashController):
-    """Pages; programs double words, of two words in a row, that are erased."""
+    """Pages; programs double words, `word_bytes` in a row, that are erased."""
 
     option_defaults: ClassVar[Mapping[int, int]] = {
         _OPTR: 0xFFEFF8AA,
@@ -39,7 +39,7 @@ class FlashL4(FlashController):
         **dict.fromkeys(_WRP[0], _NO_AREA),
     }
     protection_register, protection_shift = _OPTR, 0
-    page_bytes, banks, corrected_bytes = 2 * _KB, 1, _DOUBLE_WORD
+    page_bytes, banks, corrected_bytes, word_bytes = 2 * _KB, 1, _DOUBLE_WORD, _DOUBLE_WORD
     protected_areas: ClassVar[Sequence[Sequence[int]]] = _WRP  # registers, by bank
     failed_bytes, failed_bank_bit = 1, 1 << 19  # of ECCR: the unit of its address, and the bit of bank 2
     empty_flag: ClassVar[tuple[int, int] | None] = (_SR, _PEMPTY)
@@ -51,7 +51,7 @@ class FlashL4(FlashController):
         self._bank_bytes = cells.size_bytes // self.banks
         self._lock = Lock(KEYS)
         self._option_lock = Lock(OPTION_KEYS)
-        self._first: tuple[int, bytes] | None = None  # word of a double word
+        self._first: tuple[int, bytes] | None = None  # words of a double word, and their offset
 
     @override
     def set_register(self, offset: int, value: int, now: int) -> None:
@@ -117,7 +117,7 @@ class FlashL4(FlashController):
     @override
     def failed(self, offset: int) -> bool:
         if not self.has_nmi:
-            bank, inside = divmod(offset & -_DOUBLE_WORD, self._bank_bytes)
+            bank, inside = divmod(offset & -self.corrected_bytes, self._bank_bytes)
             address = inside // self.failed_bytes | (self.failed_bank_bit if bank else 0)
             self.words[_ECCR] = self.words[_ECCR] & _ECCC | _ECCD | address
             self.nmi_changed()
@@ -146,10 +146,11 @@ class FlashL4(FlashController):
         if error := self._error(offset, data):
             self.words[_SR] |= error
             self._first = None
-        elif self._first is None:
-            self._first = offset, data
-        else:
-            (start, first), self._first = self._first, None
+            return
+        start, first = self._first or (offset, b"")
+        self._first = start, first + data
+        if len(first) + len(data) == self.word_bytes:
+            self._first = None
             self._program_double_word(start, first + data, now)
 
     def _error(self, offset: int, data: bytes) -> int:
@@ -159,14 +160,14 @@ class FlashL4(FlashController):
             return _PGSERR
         if len(data) != _WORD:
             return _SIZERR
-        expected = offset & ~(_DOUBLE_WORD - 1) if self._first is None else self._first[0] + _WORD
+        expected = offset & -self.word_bytes if self._first is None else self._first[0] + len(self._first[1])
         return _PGAERR if offset != expected else 0
 
     def _program_double_word(self, offset: int, data: bytes, now: int) -> None:
         bank, inside = divmod(offset, self._bank_bytes)
         if self._is_write_protected(bank, inside // self.page_bytes):
             self.words[_SR] |= _WRPERR
-        elif any(data) and not self.cells.is_erased(offset, _DOUBLE_WORD):
+        elif any(data) and not self.cells.is_erased(offset, self.word_bytes):
             self.words[_SR] |= _PROGERR
         else:
             self._busy(now, _DOUBLE_WORD_US, [self.cells.program(offset, data)], lambda: None)

@@ -1,0 +1,75 @@
+"""The flash controller of the STM32U5 (RM0456): that of the L4 at other offsets, for quad words; and its ICACHE."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+
+from virtual_stm32.peripherals.base import Registers
+from virtual_stm32.peripherals.flash.cells import FlashCells
+from virtual_stm32.peripherals.flash.stm32l4 import FlashL4
+
+_OFFSETS = {0x00: 0x00, 0x08: 0x08, 0x10: 0x0C, 0x20: 0x10, 0x28: 0x14, 0x30: 0x18, 0x40: 0x20}  # those of the L4
+_WRP = ((0x58, 0x5C), (0x68, 0x6C))
+_OPTR, _CACHE_IS_ON = 0x20, 1 << 9
+_EN, _CACHEINV = 1, 2
+_LATENCY = 0xF
+
+
+class IcacheU5(Registers):
+    """ICACHE: EN and CACHEINV; that is over at once. `changed` is called with whether it is on."""
+
+    def __init__(self) -> None:
+        super().__init__("ICACHE", {0x00: 4, 0x04: 0})
+        self.changed: Callable[[], None] = lambda: None
+        self.is_on = False
+
+    @override
+    def store(self, offset: int, value: int, now: int) -> None:
+        if offset:
+            return
+        self.words[0] = value & ~_CACHEINV
+        if value & _CACHEINV:
+            self.is_on = False
+            self.changed()
+        self.is_on = bool(value & _EN)
+        self.changed()
+
+
+class FlashU5(FlashL4):
+    """Two banks; option bytes are kept at the offsets of the L4 where it has them. TZEN is 0."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {_OPTR: 0x1FEFF8AA, **dict.fromkeys((*_WRP[0], *_WRP[1]), 0xFF)}
+    page_bytes, banks, corrected_bytes, word_bytes = 8 << 10, 2, 16, 16
+    protected_areas: ClassVar[Sequence[Sequence[int]]] = _WRP
+    failed_bank_bit = 1 << 21
+    empty_flag = None
+    toggled = 0
+
+    def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int], icache: IcacheU5) -> None:
+        super().__init__(cells, cycle_after)
+        self._icache = icache
+        icache.changed = self._cache_changed
+
+    def _cache_changed(self) -> None:
+        self.changed()
+
+    @property
+    @override
+    def access_control(self) -> int:
+        return super().access_control & _LATENCY | (_CACHE_IS_ON if self._icache.is_on else 0)
+
+    @override
+    def read(self, offset: int, now: int) -> int:
+        return super().read(self._own(offset), now)
+
+    @override
+    def write(self, offset: int, value: int, now: int) -> None:
+        super().write(self._own(offset), value, now)
+
+    def _own(self, offset: int) -> int:
+        if offset in _OFFSETS:
+            return _OFFSETS[offset]
+        if offset not in self.option_defaults:
+            raise self.unknown(offset)
+        return offset
