@@ -44,6 +44,11 @@ OTHERS = {
     "nucleo_l053r8": (64, 8, 32),  # DS10152
     "nucleo_l073rz": (192, 20, 32),  # DS10685
     "nucleo_wb55rg": (768, 192, 64),  # DS11929, without what is of the second core
+    "nucleo_f334r8": (64, 12, 64),  # DS9994, without the CCM SRAM
+    "nucleo_f411re": (512, 128, 100),  # DS10314
+    "nucleo_f429zi": (2048, 192, 180),  # DS9405, without the CCM SRAM
+    "nucleo_g0b1re": (512, 144, 64),  # DS13560
+    "nucleo_l476rg": (1024, 96, 80),  # DS10198, without SRAM2
     "nucleo_f072rb": (128, 16, 48),  # DS9826
     "nucleo_f091rc": (256, 32, 48),  # DS10010
     "nucleo_u575zi_q": (2048, 768, 160),  # DS13737, without SRAM4
@@ -53,6 +58,7 @@ OTHERS = {
 L4R5 = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 G4 = ("nucleo_g431rb", "nucleo_g474re")
 F7 = ("nucleo_f746zg", "nucleo_f767zi")
+F4 = ("nucleo_f446re", "nucleo_f429zi")  # above 168 MHz
 # Virtual COM port of the ST-LINK: ST's user manual of each board.
 HOST_UARTS = {
     "nucleo_h743zi": ("USART3", "PD8", "PD9"),  # UM2407
@@ -73,6 +79,11 @@ HOST_UARTS = {
     "nucleo_l053r8": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_l073rz": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_wb55rg": ("USART1", "PB6", "PB7"),  # UM2435
+    "nucleo_f334r8": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_f411re": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_f429zi": ("USART3", "PD8", "PD9"),  # UM1974
+    "nucleo_g0b1re": ("USART2", "PA2", "PA3"),  # UM2324
+    "nucleo_l476rg": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f072rb": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f091rc": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_u575zi_q": ("USART1", "PA9", "PA10"),  # UM2861
@@ -101,6 +112,11 @@ BUSES = {
     "nucleo_l053r8": (32, 32, 32, 1),
     "nucleo_l073rz": (32, 32, 32, 1),
     "nucleo_wb55rg": (64, 64, 64, 3),
+    "nucleo_f334r8": (64, 32, 64, 2),
+    "nucleo_f411re": (100, 50, 100, 3),
+    "nucleo_f429zi": (180, 45, 90, 5),
+    "nucleo_g0b1re": (64, 64, 64, 2),
+    "nucleo_l476rg": (80, 80, 80, 4),
     "nucleo_f072rb": (48, 48, 48, 1),
     "nucleo_f091rc": (48, 48, 48, 1),
     "nucleo_u575zi_q": (160, 160, 160, 4),
@@ -117,11 +133,12 @@ CURRENTS = {
     "nucleo_f746zg": (90, 24),  # DS11853 tables 26, 30, of the F722
     "nucleo_f767zi": (90, 24),
 }
+LEVELS_H7 = {"dtcm": (1, 0, 8), "d1_sram": (2, 10, 8), "d2_sram": (2, 14, 4), "d3_sram": (2, 18, 4)}
 # Level, additional core cycles compared with level 1, bytes per access: reference manuals, at the clocks above; the
 # cycles of the buses of H7 and F7 are assumed.
 LEVELS = {
-    "nucleo_h743zi": {"dtcm": (1, 0, 8), "d1_sram": (2, 10, 8), "d2_sram": (2, 14, 4), "d3_sram": (2, 18, 4)},
-    "nucleo_h723zg": {"dtcm": (1, 0, 8), "d1_sram": (2, 10, 8), "d2_sram": (2, 14, 4), "d3_sram": (2, 18, 4)},
+    "nucleo_h743zi": LEVELS_H7,
+    "nucleo_h723zg": LEVELS_H7,
     "nucleo_f746zg": {"dtcm": (1, 0, 8), "sram": (2, 7, 4)},
     "nucleo_f767zi": {"dtcm": (1, 0, 8), "sram": (2, 7, 4)},
 }
@@ -145,6 +162,10 @@ FLASHES = {
     "nucleo_l053r8": (3, 1, 4),
     "nucleo_l073rz": (3, 1, 4),
     "nucleo_wb55rg": (3, 3, 8),
+    **dict.fromkeys(("nucleo_f334r8", "nucleo_g0b1re"), (3, 2, 8)),
+    "nucleo_l476rg": (3, 4, 8),
+    "nucleo_f411re": (3, 3, 16),
+    "nucleo_f429zi": (3, 5, 16),
     "nucleo_f072rb": (3, 1, 4),
     "nucleo_f091rc": (3, 1, 4),
     "nucleo_u575zi_q": (3, 5, 16),  # 4 wait states and a cycle to the ICACHE
@@ -187,7 +208,9 @@ TAKEN = {"PA13", "PA14", "PC14", "PC15", "PH0", "PH1", "PF0", "PF1"}
 TAKEN |= {"PA5", "PB13", "PB0", "PE1", "PB14", "PC7", "PB7", "PC13", "PB3"}
 NOT_TAKEN = {("nucleo_f401re", "PC7"), ("nucleo_f446re", "PC7"), ("stm32f401rb", "PC7")}  # LED of the L4R5ZI only
 NOT_TAKEN |= {("nucleo_c031c6", "PB7"), ("nucleo_wb55rg", "PB7")}  # LED of boards with 144 pins
-NOT_TAKEN |= {("nucleo_f746zg", "PC7"), ("nucleo_f767zi", "PC7")}  # their LED is at PB0 as delivered
+NOT_TAKEN |= {
+    (name, "PC7") for name in ("nucleo_f411re", "nucleo_f429zi", *F7)
+}  # LED of the L4R5ZI, or PB0 as delivered
 
 
 @pytest.fixture(params=[*TABLE_3, *OTHERS])
@@ -256,7 +279,10 @@ def test_a_family_has_all_its_settings(board: Board) -> None:
 @pytest.mark.parametrize(
     ("setting", "names"),
     [
-        (("overdrive", 1), {"nucleo_f446re", *F7, "nucleo_h743zi"}),  # RM0390, RM0385: above 168, 180 MHz; RM0433: VOS0
+        (
+            ("overdrive", 1),
+            {*F4, *F7, "nucleo_h743zi"},
+        ),  # RM0390, RM0385: from 168, 180 MHz; RM0433: VOS0
         (("boost", 1), {"nucleo_h723zg", *L4R5, *G4}),  # DS13313: above 520 MHz; RM0432: 80 MHz; RM0440: 150 MHz
         (("vddio2", 1), {*L4R5, "disco_l496ag"}),  # RM0432, RM0351: PG2..PG15
     ],

@@ -46,7 +46,12 @@ def test_the_ccm_sram_of_an_f303_is_on_the_code_buses_alone() -> None:
     assert ram.data_end(16 * KB) > 0x20010000
 
 
-WITH_CODE_RAM = ("nucleo_g474re", "nucleo_f303re")
+def test_an_f334_has_4_kb_of_ccm_sram() -> None:
+    """RM0364, section Embedded SRAM."""
+    assert load_board("nucleo_f334r8").code_ram == CodeRam("ccm", 0x10000000, 0x10000000, 4 * KB)
+
+
+WITH_CODE_RAM = ("nucleo_g474re", "nucleo_f303re", "nucleo_f334r8")
 
 
 @pytest.mark.parametrize("name", [name for name in board_names() if "_l4" not in name and name not in WITH_CODE_RAM])

@@ -22,6 +22,9 @@ MCO_BOARDS = {
     "nucleo_l053r8",  # UM1724
     "nucleo_l073rz",  # UM1724
     "nucleo_f072rb",  # UM1724
+    "nucleo_f334r8",  # UM1724
+    "nucleo_f411re",  # UM1724
+    "nucleo_f429zi",  # UM1974
     "nucleo_f091rc",  # UM1724
     "nucleo_f302r8",  # UM1724
     "nucleo_f303re",  # UM1724
@@ -46,6 +49,11 @@ PLL = {
     "nucleo_l053r8": (1, 8, 2),
     "nucleo_l073rz": (1, 8, 2),
     "nucleo_wb55rg": (1, 16, 2),
+    "nucleo_f334r8": (2, 16, 1),
+    "nucleo_g0b1re": (1, 16, 2),
+    "nucleo_l476rg": (1, 20, 2),
+    "nucleo_f411re": (4, 100, 2),
+    "nucleo_f429zi": (4, 180, 2),
     "nucleo_f072rb": (1, 6, 1),  # as in Zephyr's nucleo_f072rb.dts
     "nucleo_f091rc": (1, 6, 1),
     "nucleo_u575zi_q": (1, 20, 1),

@@ -21,11 +21,13 @@ WB_ACR = EmptyFlag(0x5800_4000, 1 << 16, is_toggled=False)
 FLAGS = {
     "nucleo_g071rb": G0_ACR,
     "nucleo_c031c6": G0_ACR,
+    "nucleo_g0b1re": G0_ACR,
     "nucleo_l4r5zi": L4_SR,
     "nucleo_l4r5zi_dbank0": L4_SR,
     "nucleo_l412kb": L4_SR,
     "nucleo_l433rc_p": L4_SR,
     "nucleo_l452re": L4_SR,
+    "nucleo_l476rg": L4_SR,  # where it is always 0
     "disco_l496ag": L4_SR,
     "nucleo_wb55rg": WB_ACR,
 }
