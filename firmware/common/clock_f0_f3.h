@@ -1,4 +1,5 @@
-/* The clock of STM32F0 and F3: HSI or HSE, divided by PREDIV, and the PLL. Lines without PREDIV for HSI divide it by 2. */
+/* The clock of STM32F0 and F3: HSI or HSE, divided by PREDIV, and the PLL. Lines without PREDIV for HSI divide it by 2.
+ */
 #ifndef CLOCK_F0_F3_H
 #define CLOCK_F0_F3_H
 

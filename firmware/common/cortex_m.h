@@ -1,6 +1,6 @@
 /* The used registers of the core, with CMSIS names, by Arm's architecture reference manuals (DDI 0419 for ARMv6-M, DDI
- * 0403 for ARMv7-M, DDI 0553 for ARMv8-M). Only for builds without Arm's core_cm*.h. The including header defines __CORTEX_M and
- * __NVIC_PRIO_BITS, and CORE_WITHOUT_MPU or CORE_WITHOUT_VTOR where it lacks one.
+ * 0403 for ARMv7-M, DDI 0553 for ARMv8-M). Only for builds without Arm's core_cm*.h. The including header defines
+ * __CORTEX_M and __NVIC_PRIO_BITS, and CORE_WITHOUT_MPU or CORE_WITHOUT_VTOR where it lacks one.
  */
 #ifndef CORTEX_M_H
 #define CORTEX_M_H

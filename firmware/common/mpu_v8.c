@@ -6,8 +6,8 @@
 
 #ifdef MPU_RLAR_EN_Msk /* ARMv8-M; others have mpu.c */
 
-/* Arm DDI 0553, section B8.5. Regions may not overlap; where there is none, the default memory map holds. No region keeps
- * privileged code from reading: read-only ones refuse what a null pointer or a full stack writes.
+/* Arm DDI 0553, section B8.5. Regions may not overlap; where there is none, the default memory map holds. No region
+ * keeps privileged code from reading: read-only ones refuse what a null pointer or a full stack writes.
  */
 enum {
   REGION_CODE_SPACE, /* below the flash: nothing is there */
