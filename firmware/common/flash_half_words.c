@@ -1,5 +1,5 @@
-/* Erases pages and programs half-words: the flash controllers of the STM32F0 and F3. RM0091, RM0316 and RM0365,
- * sections Page erase and Main flash memory programming. Their device.h defines FLASH_HALF_WORDS.
+/* Erases pages and programs half-words: the flash controllers of the STM32F0, F1 and F3. RM0091, PM0075, RM0316 and
+ * RM0365, sections Page erase and Main flash memory programming. Their device.h defines FLASH_HALF_WORDS.
  */
 #include "device.h"
 

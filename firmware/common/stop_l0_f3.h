@@ -1,4 +1,4 @@
-/* Stop mode of the STM32L0 and F3 (stop_family.h): EXTI, and SYSCFG, which connects pins to its lines. */
+/* Stop mode of the STM32F1, F3 and L0 (stop_family.h): EXTI, and SYSCFG or AFIO, which connects pins to its lines. */
 #ifndef STOP_L0_F3_H
 #define STOP_L0_F3_H
 
@@ -6,11 +6,16 @@
 
 #include "device.h"
 
+#ifndef STOP_TIMER_LINE
 #define STOP_TIMER_LINE 20u
+#endif
+#ifndef STOP_BACKUP_CLOCK
+#define STOP_BACKUP_CLOCK 0u
+#endif
 #define STOP_EXTI_MASK EXTI->IMR
 
 static inline void stop_family_begin(void) {
-  RCC->APB1ENR |= RCC_APB1ENR_PWREN;
+  RCC->APB1ENR |= RCC_APB1ENR_PWREN | STOP_BACKUP_CLOCK;
   RCC->APB2ENR |= RCC_APB2ENR_SYSCFGEN;
   (void)RCC->APB2ENR; /* the clock is on after two cycles */
   PWR->CR |= PWR_CR_DBP;

@@ -7,6 +7,11 @@
 #include "stop_family.h"
 #include "ticker.h"
 #include "watchdog.h"
+#ifdef RTC_CRL_CNF
+#include "rtc_counter.h"
+#else
+#include "rtc_calendar.h"
+#endif
 
 #ifndef RTC_CLOCK /* the backup domain of most families: the register that selects the RTC's clock */
 #define RTC_CLOCK RCC->BDCR
@@ -29,13 +34,11 @@
 #define FRACTIONS 16u /* of a cycle */
 
 enum {
-  TICK_MASK = 0x7FFF,   /* SSR counts down from here: a tick is a period of LSI */
-  MOST_TICKS = 24000,   /* in one piece: less than SSR takes around, and than the watchdog waits */
+  TICK_MASK = RTC_TICK_MASK,
+  MOST_TICKS = 24000,   /* in one piece: less than ticks take around, and than the watchdog waits */
   LEAST_TICKS = 64,     /* that are worth it */
   MARGIN_TICKS = 8,     /* for starting the timer, and rounding */
-  MEASURED_TICKS = 128, /* awake, by which LSI is measured */
-  KEY_1 = 0xCA,
-  KEY_2 = 0x53
+  MEASURED_TICKS = 128  /* awake, by which LSI is measured */
 };
 
 typedef struct {
@@ -55,18 +58,11 @@ static uint32_t pin_lines(void) {
 
 /* The RTC, whose registers survive resets */
 
-/* SSR may change while it is read. */
-static uint32_t ticks_now(void) {
-  uint32_t ticks = RTC->SSR;
-  for (uint32_t again = RTC->SSR; again != ticks; again = RTC->SSR) ticks = again;
-  return ~ticks & TICK_MASK;
-}
-
 /* At the beginning of a tick. */
 static mark_t mark_now(void) {
-  uint32_t ticks = ticks_now();
+  uint32_t ticks = rtc_ticks();
   uint32_t next = ticks;
-  while (next == ticks) next = ticks_now();
+  while (next == ticks) next = rtc_ticks();
   return (mark_t){next, cycle_counter_low()};
 }
 
@@ -83,21 +79,14 @@ static void start_lsi(void) {
 void stop_mode_begin(void) {
   stop_family_begin();
   start_lsi();
-  RTC->WPR = KEY_1;
-  RTC->WPR = KEY_2;
-  rtc_begin_init();
-  if (!clock_wait(&RTC_STATUS, RTC_INIT_ALLOWED, RTC_INIT_ALLOWED)) reset_now();
-  RTC->PRER = TICK_MASK; /* SSR counts LSI; the two prescalers are written one after the other */
-  RTC->PRER = TICK_MASK;
-  RTC->CR = RTC_CR_BYPSHAD | RTC_TIMER_CLOCK;
-  rtc_end_init();
+  if (!rtc_begin()) reset_now();
   for (uint32_t i = 0; i < board_stop.pin_count; i++) {
     stop_family_connect(board_stop.pins[i].port, board_stop.pins[i].line);
   }
   awake_since = mark_now();
 }
 
-/* SSR has gone around where the board was awake for too long. */
+/* Ticks have gone around where the board was awake for too long. */
 static void measure_tick(const mark_t *now) {
   uint32_t cycles = now->cycles - awake_since.cycles;
   uint32_t ticks = (now->ticks - awake_since.ticks) & TICK_MASK;
@@ -108,19 +97,6 @@ static void measure_tick(const mark_t *now) {
 }
 
 /* Stopping */
-
-static void start_timer(uint32_t start, uint32_t ticks) {
-  RTC->CR &= ~RTC_TIMER_ENABLE;
-  (void)clock_wait(&RTC_STATUS, RTC_TIMER_IS_WRITABLE, RTC_TIMER_IS_WRITABLE);
-  rtc_set_timer(start, ticks);
-  rtc_clear_timer();
-  RTC->CR |= RTC_TIMER_ENABLE | RTC_TIMER_INTERRUPT;
-}
-
-static void stop_timer(void) {
-  RTC->CR &= ~(RTC_TIMER_ENABLE | RTC_TIMER_INTERRUPT);
-  rtc_clear_timer();
-}
 
 /* The application may have enabled some of these interrupts for lines of its own. Returns the lines that had an edge.
  */
@@ -138,7 +114,7 @@ static uint32_t stop_core(uint32_t lines) {
   __WFI();
   SCB->SCR &= ~SCB_SCR_SLEEPDEEP_Msk;
   STOP_EXTI_MASK &= ~lines;
-  stop_timer();
+  rtc_stop_timer();
   uint32_t edges = stop_family_take_edges(lines);
   __DSB();
   for (uint32_t i = 0; i < STOP_INTERRUPT_WORDS; i++) {
@@ -150,12 +126,12 @@ static uint32_t stop_core(uint32_t lines) {
 
 static stop_mode_end_t stop_for(uint32_t ticks) {
   uint32_t pins = pin_lines();
-  uint32_t start = ticks_now();
-  start_timer(start, ticks);
+  uint32_t start = rtc_ticks();
+  rtc_start_timer(start, ticks);
   uint32_t edges = stop_core(pins | STOP_TIMER_LINES);
   watchdog_refresh();
   if (edges & 1u << board_stop.pins[0].line) return STOP_MODE_BY_HOST;
-  bool is_over = ((ticks_now() - start) & TICK_MASK) >= (ticks & ~1u);
+  bool is_over = ((rtc_ticks() - start) & TICK_MASK) >= (ticks & ~1u);
   return is_over && !(edges & pins) ? STOP_MODE_BY_TIMER : STOP_MODE_BY_LINE;
 }
 
@@ -183,7 +159,7 @@ stop_mode_end_t stop_mode_enter(uint64_t cycles) {
   while (end == STOP_MODE_BY_TIMER && passed + LEAST_TICKS <= wanted) {
     uint32_t left = wanted - passed;
     end = stop_for(left < MOST_TICKS ? left : (uint32_t)MOST_TICKS);
-    uint32_t now = ticks_now();
+    uint32_t now = rtc_ticks();
     passed += (now - last) & TICK_MASK;
     last = now;
   }

@@ -1,4 +1,4 @@
-/* The USART of the STM32F4: one status and one data register. */
+/* The USART of the STM32F1 and F4: one status and one data register. */
 #ifndef UART_REGISTERS_H
 #define UART_REGISTERS_H
 

@@ -7,20 +7,12 @@
 #include "cortex_m.h"
 #include "flash_control_registers.h"
 #include "stm32f4_f7_registers.h"
+#include "usart_v1_registers.h"
 
 typedef struct {
   volatile uint32_t CR;
   volatile uint32_t CSR;
 } PWR_TypeDef;
-
-typedef struct {
-  volatile uint32_t SR;
-  volatile uint32_t DR;
-  volatile uint32_t BRR;
-  volatile uint32_t CR1;
-  volatile uint32_t CR2;
-  volatile uint32_t CR3;
-} USART_TypeDef;
 
 #define FLASH_ACR_DCEN (1u << 10)
 #define FLASH_ACR_DCRST (1u << 12)
@@ -36,23 +28,6 @@ typedef struct {
 #define PWR_CSR_ODRDY (1u << 16)
 #define PWR_CSR_ODSWRDY (1u << 17)
 
-#define USART_SR_FE (1u << 1)
-#define USART_SR_NE (1u << 2)
-#define USART_SR_ORE (1u << 3)
-#define USART_SR_IDLE (1u << 4)
-#define USART_SR_TC (1u << 6)
-#define USART_SR_RXNE (1u << 5)
-#define USART_SR_TXE (1u << 7)
-#define USART_CR1_RE (1u << 2)
-#define USART_CR1_TE (1u << 3)
-#define USART_CR1_IDLEIE (1u << 4)
-#define USART_CR1_RXNEIE (1u << 5)
-#define USART_CR1_TXEIE (1u << 7)
-#define USART_CR1_UE (1u << 13)
 #define USART_CR1_OVER8 (1u << 15)
-#define USART_CR3_EIE (1u << 0)
-#define USART_CR3_HDSEL (1u << 3)
-#define USART_CR3_DMAR (1u << 6)
-#define USART_CR3_DMAT (1u << 7)
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "board.h"
 #include "clock.h"
 #include "interrupts.h"
 #include "link_ports.h"
@@ -93,11 +94,11 @@ static void listen_at(uint32_t index, bool is_at_tx) {
   uint32_t control_1 = uart->CR1;
   uart->CR1 = control_1 & ~USART_CR1_UE;
   if (is_at_tx) {
-    tx->port->OTYPER |= 1u << tx->number;
+    board_open_drain(tx->port, tx->number, true);
     uart->CR3 |= USART_CR3_HDSEL;
   } else {
     uart->CR3 &= ~USART_CR3_HDSEL;
-    tx->port->OTYPER &= ~(1u << tx->number);
+    board_open_drain(tx->port, tx->number, false);
   }
   uart->CR1 = control_1;
 }

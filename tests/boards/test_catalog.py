@@ -52,6 +52,9 @@ OTHERS = {
     "nucleo_f072rb": (128, 16, 48),  # DS9826
     "nucleo_f091rc": (256, 32, 48),  # DS10010
     "nucleo_u575zi_q": (2048, 768, 160),  # DS13737, without SRAM4
+    "bluepill_f103c8": (64, 20, 64),  # DS5319: 72 MHz, of HSE alone
+    "nucleo_f103rb": (128, 20, 64),
+    "stm32f103ze": (512, 64, 64),  # DS5792
     "nucleo_f302r8": (64, 16, 64),  # DS9896: 72 MHz, of HSE alone
     "nucleo_f303re": (512, 64, 72),  # DS10362, without the CCM SRAM
 }
@@ -87,6 +90,7 @@ HOST_UARTS = {
     "nucleo_f072rb": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f091rc": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_u575zi_q": ("USART1", "PA9", "PA10"),  # UM2861
+    "nucleo_f103rb": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f302r8": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f303re": ("USART2", "PA2", "PA3"),  # UM1724
     "disco_l496ag": ("USART2", "PA2", "PD6"),  # Zephyr's stm32l496g_disco
@@ -120,6 +124,7 @@ BUSES = {
     "nucleo_f072rb": (48, 48, 48, 1),
     "nucleo_f091rc": (48, 48, 48, 1),
     "nucleo_u575zi_q": (160, 160, 160, 4),
+    **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (64, 32, 64, 2)),
     "nucleo_f302r8": (64, 32, 64, 2),
     "nucleo_f303re": (72, 36, 72, 2),
     "disco_l496ag": (80, 80, 80, 4),
@@ -169,6 +174,7 @@ FLASHES = {
     "nucleo_f072rb": (3, 1, 4),
     "nucleo_f091rc": (3, 1, 4),
     "nucleo_u575zi_q": (3, 5, 16),  # 4 wait states and a cycle to the ICACHE
+    **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (3, 2, 8)),
     "nucleo_f302r8": (3, 2, 8),
     "nucleo_f303re": (3, 2, 8),
     "disco_l496ag": (3, 4, 8),
@@ -186,6 +192,7 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32wb": (32, 32 * 32, 8 * 32),  # RM0434
     "stm32f0": (4, 3 * 4, 0),  # RM0091: prefetch buffer
     "stm32u5": (16, 4 * KB, 4 * KB),  # RM0456: the ICACHE, a half each
+    "stm32f1": (8, 2 * 8, 0),  # PM0075: prefetch buffer
     "stm32f3": (8, 2 * 8, 0),  # RM0316: prefetch buffer
     "stm32l0": (4, 4 * 4, 2 * 4),  # RM0367: six buffers of a word
 }
@@ -195,6 +202,7 @@ SETTINGS = {
     "stm32c0": set(),
     "stm32l0": {"vos"},
     "stm32f0": set(),
+    "stm32f1": set(),
     "stm32f3": set(),
     "stm32wb": {"vos"},
     "stm32u5": {"vos"},
@@ -362,6 +370,8 @@ def test_two_links_where_the_device_has_the_pins(board: Board) -> None:
         ("nucleo_g474re", "LPUART1", 0x40008000, 170, "RCC_APB1ENR2_LPUART1EN"),
         ("nucleo_h743zi", "USART3", 0x40004800, 120, "RCC_APB1LENR_USART3EN"),
         ("nucleo_h743zi", "UART7", 0x40007800, 120, "RCC_APB1LENR_UART7EN"),
+        ("nucleo_f103rb", "USART3", 0x40004800, 32, "RCC_APB1ENR_USART3EN"),  # RM0008
+        ("stm32f103ze", "UART4", 0x40004C00, 32, "RCC_APB1ENR_UART4EN"),
         ("nucleo_f746zg", "USART6", 0x40011400, 108, "RCC_APB2ENR_USART6EN"),  # RM0385
         ("nucleo_f767zi", "UART7", 0x40007800, 54, "RCC_APB1ENR_UART7EN"),  # RM0410
     ],
@@ -426,7 +436,7 @@ def test_a_baud_rate_has_to_be_positive(baud: int) -> None:
     ("name", "offer"),
     [
         ("nucleo_g071", "nearest: nucleo_g071rb"),
-        ("arduino", "known: disco_l496ag, nucleo_c031c6, "),
+        ("arduino", "known: bluepill_f103c8, disco_l496ag, "),
     ],
 )
 def test_an_unknown_board_is_refused_with_the_nearest_names(name: str, offer: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rigs.hse_boards import HSE_HZ, with_osc_in
 from tinysplit.boards.board import ClockSource, ClockTree
 from tinysplit.boards.board_files import board_names
-from tinysplit.boards.catalog import boards_to_json, load_board, load_boards, wake_us
+from tinysplit.boards.catalog import boards_to_json, load_board, load_boards, make_board, read_board_file, wake_us
 from tinysplit.codegen.platformio_ini import macros
 from tinysplit.common.errors import InputError, UsageError
 
@@ -26,6 +26,7 @@ MCO_BOARDS = {
     "nucleo_f411re",  # UM1724
     "nucleo_f429zi",  # UM1974
     "nucleo_f091rc",  # UM1724
+    "nucleo_f103rb",  # UM1724
     "nucleo_f302r8",  # UM1724
     "nucleo_f303re",  # UM1724
 }
@@ -57,16 +58,18 @@ PLL = {
     "nucleo_f072rb": (1, 6, 1),  # as in Zephyr's nucleo_f072rb.dts
     "nucleo_f091rc": (1, 6, 1),
     "nucleo_u575zi_q": (1, 20, 1),
+    "stm32f103ze": (1, 8, 1),
     "nucleo_f302r8": (2, 16, 1),  # as from HSI
     "nucleo_f303re": (1, 9, 1),  # as in Zephyr's nucleo_f303re.dts
 }
 
 
 CRYSTALS = {
+    "bluepill_f103c8": (8_000_000, 2000),
     "nucleo_g431rb": (24_000_000, 2000),
     "nucleo_g474re": (24_000_000, 2000),
     "nucleo_wb55rg": (32_000_000, 2000),
-}  # UM2505 and UM2435; Hz, microseconds to ready
+}  # Zephyr stm32_min_dev, UM2505 and UM2435; Hz, microseconds to ready
 
 
 def values(clock: ClockTree) -> tuple[int, int, int]:
@@ -104,8 +107,8 @@ def test_a_crystal_feeds_the_pll_and_delays_the_end_of_stop_mode(name: str) -> N
     board = load_board(name)
     fed = board.with_clock(ClockSource.HSE)
     assert (fed.clock.oscillator_hz, fed.hse_crystal_us) == CRYSTALS[name]
-    by_hand = (2, 8, 2) if name == "nucleo_wb55rg" else (6, 85, 2)  # the latter as in Zephyr's nucleo_g474re.dts
-    assert values(fed.clock) == by_hand
+    by_hand = {"nucleo_wb55rg": (2, 8, 2), "bluepill_f103c8": (1, 9, 1)}  # others as in Zephyr's nucleo_g474re.dts
+    assert values(fed.clock) == by_hand.get(name, (6, 85, 2))
     assert wake_us(fed) == wake_us(board) + fed.hse_crystal_us
     assert "CLOCK_HSE_CRYSTAL" in macros(fed)
     assert "CLOCK_HSE_CRYSTAL" not in (*macros(board), *macros(with_osc_in(name).with_clock(ClockSource.HSE)))
@@ -136,3 +139,21 @@ def test_the_pll_of_an_stm32l0_has_few_multipliers() -> None:
 def test_hse_from_which_the_pll_cannot_make_the_clock_is_refused() -> None:
     with pytest.raises(InputError, match="the PLL cannot make 64000000 Hz from 7000001 Hz"):
         with_osc_in("nucleo_g071rb", 7_000_001)
+
+
+@pytest.mark.parametrize("name", ["nucleo_f103rb", "bluepill_f103c8"])
+def test_hse_of_an_stm32f103_gives_a_higher_clock_than_hsi(name: str) -> None:
+    """RM0008: the PLL makes 16 times HSI/2, and 9 times HSE."""
+    board = load_board(name)
+    fed = board.with_clock(ClockSource.HSE)
+    assert (board.clock.core_hz, fed.clock.core_hz, values(fed.clock)) == (64_000_000, 72_000_000, (1, 9, 1))
+    clocks = {uart.name: uart.clock_hz for uart in (fed.host_uart, *fed.link_uarts)}
+    assert clocks == {"USART1": 72_000_000, "USART2": 36_000_000, "USART3": 36_000_000}
+    assert fed.with_clock(ClockSource.HSI) == board
+
+
+def test_hse_with_other_dividers_than_hsi_is_refused() -> None:
+    file = read_board_file("nucleo_f103rb")
+    hse = file.hse.model_copy(update={"core_hz": 36_000_000}) if file.hse else None
+    with pytest.raises(InputError, match=r"hse\.core_hz is 36000000: it needs another apb1_div"):
+        make_board("nucleo_f103rb", file.model_copy(update={"hse": hse}))

@@ -27,9 +27,8 @@ AMPLE = 1 << 20
 F09_RX = {*(f"DMA1_Channel{number}" for number in (1, 3, 5, 6)), "DMA2_Channel2", "DMA2_Channel3"}
 F09_TX = {*(f"DMA1_Channel{number}" for number in (2, 4, 7)), *(f"DMA2_Channel{number}" for number in (1, 4, 5))}
 # Channel or stream with its request: RM0444 table 59 (DMAMUX), RM0368 and RM0390 tables DMA1 and DMA2 request mapping,
-# RM0490 table DMAMUX, RM0316 and RM0365 tables DMA1 and DMA2 requests (wired), RM0367 table DMA1 requests for each
-# channel,
-# RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440
+# RM0490 table DMAMUX, RM0008, RM0316 and RM0365 tables DMA1 and DMA2 requests (wired), RM0367 table DMA1 requests for
+# each channel, RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440
 # and RM0434 table DMAMUX.
 GENERAL_PURPOSE = {f"GPDMA1_Channel{number}" for number in range(16)}  # RM0456
 IN_MANUALS = {
@@ -40,6 +39,9 @@ IN_MANUALS = {
     ("nucleo_l053r8", "USART1"): ((3, {"DMA1_Channel3", "DMA1_Channel5"}), (3, {"DMA1_Channel2", "DMA1_Channel4"})),
     ("nucleo_l053r8", "LPUART1"): ((5, {"DMA1_Channel3", "DMA1_Channel6"}), (5, {"DMA1_Channel2", "DMA1_Channel7"})),
     ("nucleo_l073rz", "USART4"): ((12, {"DMA1_Channel2", "DMA1_Channel6"}), (12, {"DMA1_Channel3", "DMA1_Channel7"})),
+    ("nucleo_f103rb", "USART1"): ((None, {"DMA1_Channel5"}), (None, {"DMA1_Channel4"})),
+    ("nucleo_f103rb", "USART3"): ((None, {"DMA1_Channel3"}), (None, {"DMA1_Channel2"})),
+    ("stm32f103ze", "UART4"): ((None, {"DMA2_Channel3"}), (None, {"DMA2_Channel5"})),
     ("nucleo_f303re", "UART4"): ((None, {"DMA2_Channel3"}), (None, {"DMA2_Channel5"})),
     ("nucleo_f303re", "USART3"): ((None, {"DMA1_Channel3"}), (None, {"DMA1_Channel2"})),
     ("nucleo_f072rb", "USART1"): ((None, {"DMA1_Channel3"}), (None, {"DMA1_Channel2"})),

@@ -21,6 +21,11 @@ PARTS = (
     "stm32f071cbt6",
     "stm32f072c8t6",
     "stm32f091vct6",
+    "stm32f100rbt6",
+    "stm32f101c8t6",
+    "stm32f102cbt6",
+    "stm32f103c6t6",
+    "stm32f103vct6",
     "stm32f302cbt6",
     "stm32f303k8t6",
     "stm32f303zet6",
@@ -84,6 +89,7 @@ def test_every_line_has_parts() -> None:
         "stm32l0",
         "stm32g4",
         "stm32f0",
+        "stm32f1",
         "stm32f3",
         "stm32f4",
         "stm32f7",
@@ -101,8 +107,8 @@ def test_every_line_has_parts() -> None:
     [
         ("stm32f411re", "several parts begin so: stm32f411ret6, stm32f411ret7; write one of them"),
         (
-            "stm32f103",
-            "there is no firmware for the family stm32f1, only for stm32c0, stm32f0, stm32f3, stm32f4, stm32f7",
+            "stm32f205",
+            "there is no firmware for the family stm32f2, only for stm32c0, stm32f0, stm32f1, stm32f3, stm32f4",
         ),
         ("stm32f746zgt7", "there is no firmware for its line of the family stm32f7, only for stm32f745*6"),  # 200 MHz
         (

@@ -38,6 +38,7 @@ def environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 ARCHITECTURES = {
     "cortex-m0": "v6S-M",
     "cortex-m0plus": "v6S-M",
+    "cortex-m3": "v7",
     "cortex-m4": "v7E-M",
     "cortex-m7": "v7E-M",
     "cortex-m33": "v8-M.mainline",

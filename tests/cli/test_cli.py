@@ -30,7 +30,7 @@ def split_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_boards_json_lists_the_ten_of_table_3() -> None:
     boards = json.loads(run("boards", "--json"))["boards"]
-    assert len(boards) == 25
+    assert len(boards) == 33
     assert {"nucleo_g071rb", "nucleo_h743zi", "nucleo_l4r5zi"} <= {board["name"] for board in boards}
 
 

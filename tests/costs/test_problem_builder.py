@@ -216,13 +216,14 @@ def test_a_baud_rate_that_no_divider_makes() -> None:
 
 def test_the_table_is_complete() -> None:
     table = shipped_table()
-    assert set(table.cores) == {"cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33"}
+    assert set(table.cores) == {"cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33"}
     families = {
         "stm32c0",
         "stm32l0",
         "stm32wb",
         "stm32f0",
         "stm32u5",
+        "stm32f1",
         "stm32f3",
         "stm32f4",
         "stm32f7",

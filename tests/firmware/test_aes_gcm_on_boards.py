@@ -224,7 +224,7 @@ def test_no_secret_stays_on_the_stack_or_in_the_message(tmp_path: Path, board_na
     assert not secrets & set(words(ram.start + ram.size_bytes - STACK_BYTES, STACK_BYTES))
 
 
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7"])
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7"])
 def test_code_and_memory_are_small(tmp_path: Path, core: str) -> None:
     (tmp_path / "message.c").write_text('#include "gcm.h"\nextern gcm_t message;\ngcm_t message;\n')
     common = ROOT / "firmware" / "common"

@@ -41,6 +41,7 @@ void reset(void) {{
         "nucleo_g071rb",
         "nucleo_l073rz",
         "nucleo_f072rb",
+        "nucleo_f103rb",
         "nucleo_f303re",
         "nucleo_wb55rg",
         "nucleo_u575zi_q",

@@ -107,7 +107,7 @@ def test_boards_verify_within_cycles(
     assert found.end_cycles <= most_end_cycles
 
 
-@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7"])
+@pytest.mark.parametrize("core", ["cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7"])
 def test_code_and_memory_are_small(tmp_path: Path, core: str) -> None:
     (tmp_path / "check.c").write_text('#include "ed25519.h"\nextern ed25519_t check;\ned25519_t check;\n')
     compiler = ("arm-none-eabi-gcc", f"-mcpu={core}", *FLAGS, *WARNINGS, f"-I{COMMON}")

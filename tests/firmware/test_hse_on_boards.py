@@ -21,6 +21,7 @@ RESET_HZ = {
     "stm32c0": 12_000_000,
     "stm32l0": 2_097_152,
     "stm32f0": 8_000_000,
+    "stm32f1": 8_000_000,
     "stm32f3": 8_000_000,
     "stm32f4": 16_000_000,
     "stm32l4": 4_000_000,
@@ -30,7 +31,7 @@ RESET_HZ = {
     "stm32f7": 16_000_000,
     "stm32h7": 64_000_000,
 }
-CRYSTALS = ("nucleo_g474re", "nucleo_wb55rg")
+CRYSTALS = ("bluepill_f103c8", "nucleo_g474re", "nucleo_wb55rg")
 BOARDS = (
     *(
         "nucleo_g071rb",
@@ -38,6 +39,7 @@ BOARDS = (
         "nucleo_f746zg",
         "nucleo_l053r8",
         "nucleo_f072rb",
+        "nucleo_f103rb",
         "nucleo_f303re",
         "nucleo_f401re",
         "nucleo_l452re",
@@ -51,6 +53,7 @@ BOARDS = (
         for name in ("nucleo_f091rc", "nucleo_f302r8", "nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")
     ),
 )
+OWN_HSE = (*CRYSTALS, "nucleo_f103rb")  # which gives a higher clock
 OTHER_HZ = {"nucleo_c031c6": 48_000_000}  # without a PLL
 MS_PS = PS_PER_S // 1000
 WINDOW_MS = 20  # a sleeping board is ahead by up to a tick
@@ -60,7 +63,7 @@ WINDOW_MS = 20  # a sleeping board is ahead by up to a tick
 def fed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Board, Path]:
     """Return a board whose PLL is fed by HSE, and its firmware."""
     hz = OTHER_HZ.get(request.param, HSE_HZ)
-    shipped = load_board(request.param) if request.param in CRYSTALS else with_osc_in(request.param, hz)
+    shipped = load_board(request.param) if request.param in OWN_HSE else with_osc_in(request.param, hz)
     board = shipped.with_clock(ClockSource.HSE)
     links = board.link_uarts
     network = network_source((SubModel(1, 2),), 64, n_links=len(links))

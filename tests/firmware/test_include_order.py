@@ -102,6 +102,8 @@ PARTS = {
     "rtc_v2": "rtc_registers",
     "rtc_v3": "rtc_registers",
     "rtc_wake_up": "rtc_registers",
+    "rtc_calendar": "stop_mode",
+    "rtc_counter": "stop_mode",
     "exti_v2": "stop_mode",
     "stop_family": "stop_mode",
     "stop_l4_g4": "stop_mode",

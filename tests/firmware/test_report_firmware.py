@@ -17,6 +17,7 @@ ONE_A_FAMILY = (
     "nucleo_f746zg",
     "nucleo_l073rz",
     "nucleo_f091rc",
+    "nucleo_f103rb",
     "nucleo_f303re",
     "nucleo_wb55rg",
     "nucleo_u575zi_q",

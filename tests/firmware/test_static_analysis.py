@@ -25,6 +25,7 @@ BOARDS = {
     "stm32g0": "nucleo_g071rb",
     "stm32l0": "nucleo_l073rz",
     "stm32f0": "nucleo_f091rc",
+    "stm32f1": "nucleo_f103rb",
     "stm32f3": "nucleo_f303re",
     "stm32wb": "nucleo_wb55rg",
     "stm32u5": "nucleo_u575zi_q",

@@ -18,6 +18,7 @@ from virtual_stm32.peripherals import rtc, watchdog
 L452, G071, F401, F446 = "nucleo_l452re", "nucleo_g071rb", "nucleo_f401re", "nucleo_f446re"
 F072, F091 = "nucleo_f072rb", "nucleo_f091rc"
 L073, F746, F302, F303 = "nucleo_l073rz", "nucleo_f746zg", "nucleo_f302r8", "nucleo_f303re"
+F103 = "nucleo_f103rb"
 H743, H723, L4R5 = "nucleo_h743zi", "nucleo_h723zg", "nucleo_l4r5zi"
 G431, G474, WB55, U575 = "nucleo_g431rb", "nucleo_g474re", "nucleo_wb55rg", "nucleo_u575zi_q"
 PAIR = (L452, G071)
@@ -68,6 +69,7 @@ def check_running(boards: StandaloneBoards, results: int = 5) -> None:
         (G431, G474),
         (F303, F302),
         (F072, F091),
+        (F103, F303),
         (WB55, F303),
         (U575, G071),
     ],

@@ -24,7 +24,15 @@ PAIRED = (
     "nucleo_g431rb",
     "nucleo_h743zi",
 )
-FAMILIES = (*PAIRED, "nucleo_f746zg", "nucleo_f303re", "nucleo_wb55rg", "nucleo_f091rc", "nucleo_u575zi_q")
+FAMILIES = (
+    *PAIRED,
+    "nucleo_f746zg",
+    "nucleo_f303re",
+    "nucleo_wb55rg",
+    "nucleo_f091rc",
+    "nucleo_u575zi_q",
+    "nucleo_f103rb",
+)
 PAIRS = tuple(combinations_with_replacement(PAIRED, 2))
 RING = tuple(zip(FAMILIES, (*FAMILIES[1:], FAMILIES[0]), strict=True))  # every family twice
 DMA, SMALL_DMA, *_ = DRIVINGS

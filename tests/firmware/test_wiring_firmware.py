@@ -18,6 +18,7 @@ FAMILIES = (
         "nucleo_g071rb",
         "nucleo_l073rz",
         "nucleo_f091rc",
+        "nucleo_f103rb",
         "nucleo_f303re",
         "nucleo_wb55rg",
         "nucleo_u575zi_q",

@@ -49,7 +49,7 @@ enum {
  * The sum over a group of inputs starts with an offset that keeps both halves between 0 and 65535. For each pair of
  * channels, `packed` adds up whole words modulo 2^32, and `upper` their upper halves: the lower sum is the difference.
  */
-#ifdef __ARM_ARCH_6M__
+#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_7M__)
 __attribute__((naked, noipa)) static void layer_3_pixels(
     __attribute__((unused)) const uint8_t *x, __attribute__((unused)) int8_t *y,
     __attribute__((unused)) int32_t pixels, __attribute__((unused)) const int32_t *weights) {
@@ -228,7 +228,7 @@ static void layer_3_pixels(const uint8_t *x, int8_t *y, int32_t pixels, const in
 /* Unpacks the weights of CHANNELS channels, which are stored as four w + 128 in a word, and returns the end of them.
  * The offset of a group is the sum of -w over its negative weights, times the largest input.
  */
-#ifdef __ARM_ARCH_6M__
+#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_7M__)
 __attribute__((naked, noipa)) static const int32_t *layer_3_unpack(
     __attribute__((unused)) const int32_t *from, __attribute__((unused)) uint32_t *to) {
   __asm(".syntax unified\n"

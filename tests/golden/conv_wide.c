@@ -44,7 +44,7 @@ enum { INPUTS = 18 }; /* of an output */
  *
  * `weights` has blocks of four channels: biases, for each input two words with two weights each, and factors.
  */
-#ifdef __ARM_ARCH_6M__
+#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_7M__)
 __attribute__((naked, noipa)) static void layer_3_pixels(
     __attribute__((unused)) const int16_t *x, __attribute__((unused)) int16_t *y,
     __attribute__((unused)) int32_t pixels, __attribute__((unused)) const int32_t *weights) {

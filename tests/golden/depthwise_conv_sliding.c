@@ -48,7 +48,7 @@ enum {
  * Every input of a row is loaded once, for the sums of all outputs whose windows it lies in. `weights` has, channel by
  * channel, the columns 1, 0 and 2 of the kernel, then the factor, the offset with bias * factor.
  */
-#ifdef __ARM_ARCH_6M__
+#if defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_7M__)
 __attribute__((naked, noipa)) static void layer_3_row(
     __attribute__((unused)) const uint8_t *x, __attribute__((unused)) int8_t *y,
     __attribute__((unused)) const int32_t *weights) {

@@ -29,6 +29,7 @@ PAIRS = [
     ("nucleo_h743zi", "nucleo_g071rb"),
     ("nucleo_f746zg", "nucleo_f767zi"),
     ("nucleo_f303re", "nucleo_f302r8"),
+    ("nucleo_f103rb", "nucleo_g071rb"),
     ("nucleo_wb55rg", "nucleo_f303re"),
     ("nucleo_f072rb", "nucleo_f091rc"),
     ("nucleo_u575zi_q", "nucleo_g071rb"),

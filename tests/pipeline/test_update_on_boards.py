@@ -33,7 +33,7 @@ from tinysplit_hil.wire.tasks import Task
 from virtual_stm32 import VirtualRig
 from virtual_stm32.peripherals.reset import ResetCause
 
-G0, F4, L4 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l452re"
+G0, F1, F4, L4 = "nucleo_g071rb", "nucleo_f103rb", "nucleo_f401re", "nucleo_l452re"
 L4PLUS = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 QUIET = Console(quiet=True)
 RELOAD = 0x08  # offset of a register of the watchdog
@@ -200,6 +200,7 @@ def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, m
                 "nucleo_wb55rg",
                 "nucleo_f072rb",
                 "nucleo_u575zi_q",
+                F1,
             )
         ),
     ],

@@ -120,7 +120,19 @@ F3 = Family(
     send=(0x40020080, 0x40020000, 24),
     receive_vector=16 + 16,
 )
-FAMILIES = (G0, L4, L4_PLUS, F3, F4, F7, H7)
+F1 = Family(
+    board="nucleo_f103rb",
+    begin="""RCC->AHBENR |= 1; RCC->APB2ENR |= 5; RCC->APB1ENR |= RCC_APB1ENR_USART2EN;
+      GPIOA->BSRR = 8; GPIOA->CRL = 0x8B44;""",
+    uart="USART2",
+    divider=69,
+    baud=8_000_000 // 69,
+    is_stream=False,
+    receive=(0x4002006C, 0x40020000, 20),
+    send=(0x40020080, 0x40020000, 24),
+    receive_vector=16 + 16,
+)
+FAMILIES = (G0, L4, L4_PLUS, F1, F3, F4, F7, H7)
 
 # Bits of CCR: EN, TCIE, HTIE, DIR, CIRC, MINC; of SxCR: EN, HTIE, TCIE, DIR, CIRC, MINC.
 CHANNEL = """
@@ -178,7 +190,7 @@ def program(family: Family, body: str) -> str:
         tx_position=family.send[2],
         select=family.receive_select,
         ram=family.ram,
-        data=one_register if family is F4 else two_registers,
+        data=one_register if family in (F1, F4) else two_registers,
         begin=family.begin,
         divider=family.divider,
     )

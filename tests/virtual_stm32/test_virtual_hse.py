@@ -7,6 +7,7 @@ import pytest
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.families.stm32c0 import RccC0
 from virtual_stm32.peripherals.families.stm32f0 import RccF0
+from virtual_stm32.peripherals.families.stm32f1 import RccF1
 from virtual_stm32.peripherals.families.stm32f3 import RccF3
 from virtual_stm32.peripherals.families.stm32f4 import RccF4
 from virtual_stm32.peripherals.families.stm32g0 import RccG0
@@ -31,6 +32,7 @@ def cycle_of(now: int, ps: int) -> int:
 Make = Callable[[int | None], Rcc]
 MAKERS: dict[str, Make] = {
     "f0": lambda hz: RccF0(cycle_of, hz),
+    "f1": lambda hz: RccF1(cycle_of, hz),
     "f3": lambda hz: RccF3(cycle_of, hz, "8"),
     "f4": lambda hz: RccF4(cycle_of, hz),
     "g0": lambda hz: RccG0(cycle_of, hz),
@@ -44,6 +46,7 @@ MAKERS: dict[str, Make] = {
 # Registers and values that multiply HSE of 8 MHz, and the frequency: chapter RCC of the reference manuals.
 PLL_FROM_HSE = {
     "f0": ({0x2C: 0, 0x04: 1 << 16 | 4 << 18}, 48 * MHZ),
+    "f1": ({0x04: 1 << 16 | 7 << 18}, 72 * MHZ),
     "f3": ({0x2C: 0, 0x04: 1 << 16 | 7 << 18}, 72 * MHZ),
     "f4": ({0x04: 1 << 22 | 1 << 16 | 168 << 6 | 4}, 84 * MHZ),
     "g0": ({0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),

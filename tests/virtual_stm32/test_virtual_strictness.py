@@ -9,7 +9,8 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
 from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 
-F0, G0, F4, H7 = "nucleo_f072rb", "nucleo_g071rb", "nucleo_f401re", "nucleo_h743zi"
+F0, F1, G0 = "nucleo_f072rb", "nucleo_f103rb", "nucleo_g071rb"
+F4, H7 = "nucleo_f401re", "nucleo_h743zi"
 MS_PS = 10**9
 
 
@@ -56,6 +57,9 @@ def test_an_m0plus_board_stops(tmp_path: Path, lines: tuple[str, ...], expected:
     [
         (F0, ("ldr r0, =0xe000ed08", "str r1, [r0]"), "the register at offset 0xd08 of the system control space is"),
         (F0, ("ldr r0, =0xe000ed90", "ldr r1, [r0]"), "the register at offset 0xd90 of the system control space is"),
+        (F1, (".inst.w 0xfb213002",), "ARMv7-M has no instruction `smlad"),
+        (F1, (".inst.w 0xfa3ff081",), "ARMv7-M has no instruction `uxtb16"),
+        (F1, (".inst.w 0xee200a00",), "a floating point instruction with the FPU disabled in CPACR"),
         (F4, (".inst.w 0xee200a00",), "a floating point instruction with the FPU disabled in CPACR"),
         (F4, ("ldr r0, =0x40004400", "ldr r1, [r0]", "b 1f", "nop", "1: .inst.w 0xeee00a10"), "a floating point"),
         (H7, ("ldr r0, =0x58024818", "movs r1, #0", "str r1, [r0]"), "PWR_D3CR is written while locked"),

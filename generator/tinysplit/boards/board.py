@@ -281,14 +281,15 @@ class Uart:
     tx: Pin
     rx: Pin
     connector: str  # header pins: "CN10-21 (D8) TX, CN10-33 (D2) RX"; "ST-LINK" for the host UART
+    samples_by_8: bool = True  # below 16 clocks a bit (OVER8), which the STM32F1 cannot
 
     @property
     def divider_range(self) -> tuple[int, int]:
-        """Smallest and largest divider: 0x300..0xFFFFF of an LPUART, 8..0xFFFF of a USART.
+        """Smallest and largest divider: 0x300..0xFFFFF of an LPUART, 8 or 16..0xFFFF of a USART.
 
         Below 16, a USART samples a bit 8 times in place of 16 (OVER8); the firmware encodes BRR accordingly.
         """
-        return (0x300, 0xFFFFF) if self.is_low_power else (8, 0xFFFF)
+        return (0x300, 0xFFFFF) if self.is_low_power else (8 if self.samples_by_8 else 16, 0xFFFF)
 
     @property
     def _scaled_clock_hz(self) -> int:
@@ -318,7 +319,10 @@ class Uart:
 
 @dataclass(frozen=True)
 class Board:
-    """A device with its clock source, host UART and link UARTs. Both clock trees have the same clocks at their ends."""
+    """A device with its clock source, host UART and link UARTs.
+
+    Both clock trees have the same dividers and wait states, and mostly the same clocks at their ends.
+    """
 
     name: str  # "nucleo_g071rb", the name of its file
     title: str  # "NUCLEO-G071RB (STM32G071RB)"
@@ -357,8 +361,14 @@ class Board:
 
     def with_clock(self, source: ClockSource) -> Self:
         """Return the board with its PLL fed by `source`. Raises UsageError for HSE where OSC_IN has no clock."""
-        self._clock_from(source)
-        return replace(self, clock_source=source)
+        clock, before = self._clock_from(source), self.clock
+        if clock.core_hz == before.core_hz:
+            return replace(self, clock_source=source)
+        host, *links = (
+            replace(uart, clock_hz=uart.clock_hz * clock.core_hz // before.core_hz)
+            for uart in (self.host_uart, *self.link_uarts)
+        )
+        return replace(self, clock_source=source, host_uart=host, link_uarts=tuple(links))
 
     def _clock_from(self, source: ClockSource) -> ClockTree:
         if source is ClockSource.HSI:

@@ -37,7 +37,16 @@ from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
 from tinysplit.boards.qspi import external_memory
-from tinysplit.boards.schema import BoardFile, Currents, UartWiring, read_board, read_toml
+from tinysplit.boards.schema import (
+    BoardFile,
+    BusLimits,
+    Currents,
+    HseInput,
+    PllRules,
+    UartWiring,
+    read_board,
+    read_toml,
+)
 from tinysplit.boards.schema import PublishedTable as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
@@ -45,6 +54,8 @@ from tinysplit.common.tables import plain_table
 from tinysplit.common.units import KB, MILLI
 
 _FIRST_DMA = frozenset(("DMA1", "GPDMA1"))
+
+_SAME_FROM_HSE = ("ahb_divider", "apb1_divider", "apb2_divider", "flash_wait_states")
 
 
 def load_boards() -> tuple[Board, ...]:
@@ -97,7 +108,7 @@ def make_board(name: str, file: BoardFile) -> Board:
             )
     limits = wait_state_limits(file.part, file.corrections)
     pll = file.pll.applied_to(family.pll) if file.pll else family.pll
-    clock = clock_tree(pll, file.clock, device.max_hz, limits)
+    clock = clock_tree(pll.fed_by_hsi(), file.clock, device.max_hz, limits)
     levels = memory_levels(memory_system_of(file, family), device, clock)
     fifos = file.fifos or family.fifos
     with_fifo = fifos.uarts if fifos else ()
@@ -106,7 +117,7 @@ def make_board(name: str, file: BoardFile) -> Board:
         title=file.title,
         device=device,
         hsi_clock=clock,
-        hse_clock=clock_tree(pll.fed_by(file.hse.hz), file.clock, device.max_hz, limits) if file.hse else None,
+        hse_clock=_hse_clock(file.hse, pll, file.clock, clock, limits) if file.hse else None,
         hse_crystal_us=(file.hse.crystal_us or 0) if file.hse else 0,
         memory_levels=levels,
         caches=caches(family.memory_system, file.caches),
@@ -119,6 +130,19 @@ def make_board(name: str, file: BoardFile) -> Board:
         platformio_board=file.platformio_board,
         published=_published(file.published) if file.published else None,
     )
+
+
+def _hse_clock(
+    hse: HseInput, pll: PllRules, limits: BusLimits, hsi: ClockTree, wait_states: tuple[int, ...]
+) -> ClockTree:
+    """Return the clock tree from HSE. Raises InputError where its dividers or wait states are not those of HSI."""
+    clock = clock_tree(pll.fed_by(hse.hz), limits, hse.core_hz or hsi.core_hz, wait_states)
+    differing = [name for name in _SAME_FROM_HSE if getattr(clock, name) != getattr(hsi, name)]
+    if differing:
+        raise InputError(
+            f"hse.core_hz is {clock.core_hz}: it needs another {differing[0]} than {hsi.core_hz} Hz of HSI"
+        )
+    return clock
 
 
 def wake_us(board: Board) -> int:
@@ -211,6 +235,8 @@ def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTr
     if peripheral is None:
         raise InputError(f"{device.name}: {device.family}.toml does not describe {wiring.name}")
     pins = uart_pins(device.name, wiring.name)
+    tx = _pin(device, f"{wiring.name} TX", wiring.tx, pins.tx)
+    rx_pins = tuple(pin for pin in pins.rx if pin.suits(tx))
     interrupt = _interrupt(device, wiring.name)
     if requests := family.dma.requests:
         receive_dma, send_dma = (general_purpose_dma(device.name, number) for number in requests[wiring.name])
@@ -226,10 +252,11 @@ def _uart(wiring: UartWiring, device: Device, family: FamilyFile, clock: ClockTr
         send_dma=send_dma,
         irq_position=interrupt.position,
         irq_name=interrupt.name,
+        samples_by_8=family.uarts_sample_by_8,
         enable_register=peripheral.enable_register,
         enable_bit=f"RCC_{peripheral.enable_register}_{wiring.name}EN",
-        tx=_pin(device, f"{wiring.name} TX", wiring.tx, pins.tx),
-        rx=_pin(device, f"{wiring.name} RX", wiring.rx, pins.rx),
+        tx=tx,
+        rx=_pin(device, f"{wiring.name} RX", wiring.rx, rx_pins),
         connector=wiring.connector,
     )
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -177,13 +177,33 @@ def uart_pins(part: str, uart: str) -> UartPins:
     """Return the pins of `part` that carry TX and RX of `uart` ("USART2"), with their alternate functions."""
     in_package = package_pins(part)
     pins: dict[str, list[Pin]] = {"tx": [], "rx": []}
+    for pin, signal in _remapped_pins(part, uart):
+        if pin.name in in_package:
+            pins[signal].append(pin)
+    is_remapped = "remap" in _drivers(part)["gpio"]
     for raw in _drivers(part)["gpio"]["gpio"]:
         name = f"P{raw['port'].upper()}{raw['pin']}"
         for signal in raw.get("signal", ()):
-            owner = f"{signal.get('driver')}{signal.get('instance', '')}".upper()
-            if owner == uart and signal["name"] in pins and "af" in signal and name in in_package:
-                pins[signal["name"]].append(Pin(name, int(signal["af"])))
+            owner, kind = f"{signal.get('driver')}{signal.get('instance', '')}".upper(), signal["name"]
+            if owner != uart or kind not in pins or name not in in_package:
+                continue
+            if "af" in signal:
+                pins[kind].append(Pin(name, int(signal["af"])))
+            elif is_remapped:
+                pins[kind].append(Pin.remapped(name, 0, 0, is_input=kind == "rx"))
     return UartPins(tuple(pins["tx"]), tuple(pins["rx"]))
+
+
+def _remapped_pins(part: str, uart: str) -> Iterator[tuple[Pin, str]]:
+    """Yield the pins of a UART of an STM32F1 with their signals, by the values of the field that remaps them."""
+    for field in _drivers(part)["gpio"].get("remap", ()):
+        if f"{field['driver']}{field.get('instance', '')}".upper() != uart:
+            continue
+        for group in field["group"]:
+            for signal in group["signal"]:
+                kind, name = signal["name"], f"P{signal['port'].upper()}{signal['pin']}"
+                if kind in ("tx", "rx"):
+                    yield Pin.remapped(name, int(field["position"]), int(group["id"]), is_input=kind == "rx"), kind
 
 
 def qspi_pins(part: str, signal: str) -> tuple[Pin, ...]:

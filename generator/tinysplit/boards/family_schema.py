@@ -77,6 +77,7 @@ class DebugRegisters(FileModel):
     protection_address: PositiveInt
     protection_shift: Literal[0, 8]  # lowest bit of RDP
     protection_register: str  # the option register that has it
+    unprotected: PositiveInt = 0xAA  # RDP of level 0
     registers: dict[str, PositiveInt]  # addresses of what tells the settings of flash and clocks
     empty_check: EmptyCheck | None = None
     words: DebugWords
@@ -147,6 +148,7 @@ class FamilyFile(FileModel):
     gpio_enable_register: str  # RCC register that enables the GPIO ports
     cycle_timers: tuple[str, ...] = ("DWT",)  # that count cycles for the firmware
     erased_byte: Literal[0x00, 0xFF] = 0xFF  # as which erased flash reads
+    uarts_sample_by_8: bool = True  # below 16 clocks a bit (OVER8)
     has_flash_error_nmi: bool = False  # flash words whose error correction fails raise an NMI
     pll: PllRules
     memory_system: MemorySystem

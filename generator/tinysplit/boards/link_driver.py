@@ -13,8 +13,15 @@ _PORT_BYTES = 36  # RAM for each link beside the buffers: uart_link_t
 
 # The longest time in cycles for which a core leaves alone what a link has received, on a clean line: handlers of the
 # link and the host, masked interrupts. Measured on virtual boards (docs/understand/firmware.md, "Rates of links");
-# those of Cortex-M0 are a tenth more than those of the M0+.
-_LONGEST_CYCLES = {"cortex-m0": 8800, "cortex-m0plus": 8000, "cortex-m4": 4400, "cortex-m7": 6500, "cortex-m33": 4400}
+# those of Cortex-M0 are a tenth more than those of the M0+, that of Cortex-M3 is assumed.
+_LONGEST_CYCLES = {
+    "cortex-m0": 8800,
+    "cortex-m0plus": 8000,
+    "cortex-m3": 5000,
+    "cortex-m4": 4400,
+    "cortex-m7": 6500,
+    "cortex-m33": 4400,
+}
 _FIFO_BYTES = {"stm32h7": 16}  # of UARTs with a FIFO; of other families 8
 
 

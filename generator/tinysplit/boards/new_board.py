@@ -132,11 +132,11 @@ def _uarts(part: str, family: FamilyFile) -> Iterator[_Uart]:
     taken = set(_RESERVED)
     for name in sorted(family.uarts, key=lambda name: (name != _USUAL_HOST, name.startswith("LP"), name[-1])):
         pins = uart_pins(part, name)
-        tx = next((pin.name for pin in pins.tx if pin.name not in taken), None)
-        rx = next((pin.name for pin in pins.rx if pin.name not in taken | {tx}), None)
-        if tx and rx:
-            taken |= {tx, rx}
-            yield _Uart(name, tx, rx)
+        free = ((tx, rx) for tx in pins.tx for rx in pins.rx if rx.suits(tx) and not {tx.name, rx.name} & taken)
+        pair = next(((tx.name, rx.name) for tx, rx in free if tx.name != rx.name), None)
+        if pair:
+            taken.update(pair)
+            yield _Uart(name, *pair)
 
 
 def _in_order(pins: Iterable[str]) -> list[str]:

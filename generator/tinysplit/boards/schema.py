@@ -146,6 +146,7 @@ class PllRules(FileModel):
     input_hz: Range
     vco_hz: Range
     m: Range
+    hsi_m: PositiveInt | None = None  # by what HSI is always divided, where M is that of HSE alone
     n: Range
     multipliers: tuple[PositiveInt, ...] = ()  # values of N, where there are not all of its range
     r: tuple[PositiveInt, ...]
@@ -155,15 +156,21 @@ class PllRules(FileModel):
         """Return these limits for a source of another frequency."""
         return self.model_copy(update={"oscillator_hz": oscillator_hz})
 
+    def fed_by_hsi(self) -> Self:
+        """Return these limits for HSI."""
+        return self.model_copy(update={"m": (self.hsi_m, self.hsi_m)}) if self.hsi_m else self
+
 
 class HseInput(FileModel):
     """The clock at OSC_IN of the board as delivered, which HSE takes in bypass mode, or its crystal.
 
-    `crystal_us`: microseconds until a crystal is ready; without it, there is a clock.
+    `crystal_us`: microseconds until a crystal is ready; without it, there is a clock. `core_hz`: the clock of the core
+    that the PLL makes of it, where that of HSI is lower.
     """
 
     hz: PositiveInt
     crystal_us: PositiveInt | None = None
+    core_hz: PositiveInt | None = None
     source: Source
 
 

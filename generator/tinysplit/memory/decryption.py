@@ -34,6 +34,7 @@ CIPHER_CODE_WAITS = 16
 CIPHER_CYCLES = {
     "cortex-m0": (124, 223),
     "cortex-m0plus": (114, 222),
+    "cortex-m3": (131, 113),  # as Cortex-M4: there are no multiplications
     "cortex-m4": (131, 113),
     "cortex-m7": (61, 67),
     "cortex-m33": (131, 113),

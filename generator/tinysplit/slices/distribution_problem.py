@@ -17,7 +17,7 @@ from tinysplit.boards.board import Board
 from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.costs.problem_builder import limits_of
 from tinysplit.costs.transfers import host_seconds
-from tinysplit.kernels.cores import ARMV6M_CORES
+from tinysplit.kernels.cores import NARROW_CORES
 from tinysplit.memory.link_memory import least_link_bytes
 from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
@@ -40,7 +40,7 @@ def most_flash_bytes(board: Board, flash_bytes: int) -> int:
 
     That is where weights are packed (kernels/armv6m/packed.py): how far is known when they are quantized.
     """
-    return round(flash_bytes * (1 + FLASH_MARGIN)) if board.device.core in ARMV6M_CORES else flash_bytes
+    return round(flash_bytes * (1 + FLASH_MARGIN)) if board.device.core in NARROW_CORES else flash_bytes
 
 
 @dataclass(frozen=True, eq=False)

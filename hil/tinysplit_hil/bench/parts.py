@@ -7,7 +7,7 @@ from functools import partial
 from rich.console import Console
 
 from tinysplit.boards.board import board_title
-from tinysplit.boards.debug_port import FOR_EVER, UNPROTECTED, DebugPort
+from tinysplit.boards.debug_port import FOR_EVER, DebugPort
 from tinysplit.common.errors import ToolError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
@@ -67,7 +67,7 @@ def reason_in_options(part: ProbedPart, options: int) -> str | None:
     protection = port.protection(options)
     if protection == FOR_EVER:
         return "read-out protection level 2 is on, for ever: use another board"
-    if protection != UNPROTECTED:
+    if protection != port.unprotected:
         return f"read-out protection is on: remove it, which erases the flash: {unlock_command(port, part.probe)}"
     if flag and not flag.is_right(options):
         return (

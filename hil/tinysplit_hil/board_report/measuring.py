@@ -27,6 +27,7 @@ _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32f0": 0x10,
     "stm32g0": 0x300,
     "stm32l0": 0x2,
+    "stm32f1": 0x10,
     "stm32f3": 0x10,
     "stm32f4": 0x700,
     "stm32f7": 0x600,

@@ -39,7 +39,7 @@ from tinysplit_hil.calibration.layers import CalibrationBench, MeasuredLayer, me
 from tinysplit_hil.calibration.links import fit_links, measure_links
 from tinysplit_hil.rig.devices import read_devices
 
-CORE_BOARDS = ("nucleo_g071rb", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
+CORE_BOARDS = ("nucleo_g071rb", "stm32f103ze", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
 LINKED_BOARDS = (  # of each family
     *("nucleo_f303re", "nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi"),
     "nucleo_l452re",

@@ -36,7 +36,7 @@ from tinysplit_hil.rig.rig import Rig, open_rig
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
 SIDE = 8  # maps of 64 values
 WIDE = 128  # channels of the layers that keep the board busy
-BUSY_LAYERS = {"cortex-m0": 1, "cortex-m0plus": 1, "cortex-m4": 3, "cortex-m7": 20, "cortex-m33": 3}
+BUSY_LAYERS = {"cortex-m0": 1, "cortex-m0plus": 1, "cortex-m3": 2, "cortex-m4": 3, "cortex-m7": 20, "cortex-m33": 3}
 SLOWER = 4  # times the layers beside a link of a lower rate
 SAMPLES = 8
 COPYING = 1.0  # cycles of a byte that is copied word by word: 4 words are loaded and stored at once

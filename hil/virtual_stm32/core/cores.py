@@ -10,6 +10,7 @@ from tinysplit.boards.board import Board
 from virtual_stm32.core.alignment import Waits, waits
 from virtual_stm32.core.armv6m_cycles import Armv6mCycles
 from virtual_stm32.core.cycle_models import CycleModel
+from virtual_stm32.core.m3_cycles import M3Cycles
 from virtual_stm32.core.m4_cycles import M4Cycles
 from virtual_stm32.core.m7_cycles import M7Cycles
 from virtual_stm32.core.m33_cycles import M33Cycles
@@ -59,6 +60,18 @@ _FACTS = {
         model=Armv6mCycles,
         model_note="Cortex-M0+ cycles by DDI 0484C",
     ),
+    "cortex-m3": CoreFacts(
+        unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M3,
+        cpuid=0x411FC231,
+        priority_bits=4,
+        has_fpu=False,
+        has_mainline=True,
+        has_vtor=True,
+        mpu_regions=8,
+        least_mpu_bytes=32,
+        model=M3Cycles,
+        model_note="Cortex-M3 cycles by DDI 0337 and the rules of Cortex-M4, long multiplications at their longest",
+    ),
     "cortex-m4": CoreFacts(
         unicorn_model=arm_const.UC_CPU_ARM_CORTEX_M4,
         cpuid=0x410FC241,
@@ -97,7 +110,7 @@ _FACTS = {
         has_mpu_v8=True,
     ),
 }
-_MPU_REGIONS = {"stm32f7": 8}  # the Cortex-M7 of the H7 has more (PM0253)
+_MPU_REGIONS = {"stm32f1": 0, "stm32f7": 8}  # RM0008: none; the Cortex-M7 of the H7 has more (PM0253)
 
 
 class Core:

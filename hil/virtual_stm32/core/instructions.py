@@ -66,6 +66,7 @@ _BRANCHES = frozenset((arm.ARM_INS_B, arm.ARM_INS_BL, arm.ARM_INS_BX, arm.ARM_IN
 _DIRECT = frozenset((arm.ARM_INS_B, arm.ARM_INS_BL, arm.ARM_INS_BLX))
 _COMPARE_BRANCHES = frozenset((arm.ARM_INS_CBZ, arm.ARM_INS_CBNZ))
 _NOT_MODELLED = frozenset(("wfe", "sev", "svc"))
+_DSP_GROUPS = (arm.ARM_GRP_THUMB2DSP, arm.ARM_GRP_T2EXTRACTPACK)
 _ALWAYS = (arm.ARM_CC_AL, arm.ARM_CC_INVALID)
 _SPECIAL = frozenset((arm.ARM_INS_MRS, arm.ARM_INS_MSR, arm.ARM_INS_CPS))
 _SPECIAL_READABLE = frozenset(("apsr", "primask", "msp", "control"))
@@ -94,6 +95,7 @@ class Instruction:
     accesses_memory: bool
     is_floating: bool
     is_double: bool
+    is_dsp: bool  # of the DSP extension
     register_count: int  # of a load or store multiple, in words
     target: int  # register that a single load writes, 0 for none
     registers: tuple[int, ...]  # operands in order, without those of addresses
@@ -244,6 +246,7 @@ def _instruction(instruction: capstone.CsInsn) -> Instruction:
         accesses_memory=bool(memory) or instruction.id in MULTIPLE_LOADS or instruction.id in MULTIPLE_STORES,
         is_floating=instruction.mnemonic.startswith("v"),
         is_double=instruction.mnemonic.startswith("v") and instruction.group(arm.ARM_GRP_DPVFP),
+        is_dsp=any(map(instruction.group, _DSP_GROUPS)),
         register_count=(len(operands) - (instruction.id in _WITH_BASE)) * (2 if _is_double_register(registers) else 1),
         target=operands[0].reg if instruction.id in SINGLE_LOADS else 0,
         registers=registers,

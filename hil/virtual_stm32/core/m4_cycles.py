@@ -1,6 +1,6 @@
 """Cycles of Cortex-M4, by the rules of timing/cortex-m4.toml, which has their sources."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from capstone import arm
@@ -41,7 +41,7 @@ class M4Cycles(CycleModel):
         self._unaligned_wide_load = cycles("unaligned_wide_load")
         self._third_unaligned_wide = cycles("third_unaligned_wide")
         self._write_back_same_base = cycles("write_back_same_base")
-        self._address_interlock, self._fpu_interlock = cycles("address_interlock"), cycles("fpu_interlock")
+        self._address_interlock = cycles("address_interlock")
         self._multiple = cycles("multiple")
         self._refill, self._refill_from_memory = cycles("refill"), cycles("refill_from_memory")
         self._refetch = cycles("refetch")
@@ -51,6 +51,14 @@ class M4Cycles(CycleModel):
             **dict.fromkeys((arm.ARM_INS_MRS, arm.ARM_INS_MSR, arm.ARM_INS_CPS, arm.ARM_INS_ISB), cycles("special")),
             **dict.fromkeys((arm.ARM_INS_LDRD, arm.ARM_INS_STRD), cycles("double")),
             arm.ARM_INS_PLD: cycles("preload"),
+            **self._of_extension(rules),
+        }
+
+    def _of_extension(self, rules: Values) -> Mapping[int, int]:
+        """Return the cycles of instructions that Cortex-M3 lacks, or has in another time."""
+        cycles = rules.cycles
+        self._fpu_interlock = cycles("fpu_interlock")
+        return {
             **dict.fromkeys((arm.ARM_INS_VDIV, arm.ARM_INS_VSQRT), cycles("fpu_division")),
             **dict.fromkeys((*_FUSED, *_CHAINED), cycles("fpu_fused")),
             **dict.fromkeys((arm.ARM_INS_VLDR, arm.ARM_INS_VSTR), cycles("fpu_load")),

@@ -7,10 +7,11 @@ _CTRL, _REMAP, _COMPARATORS = 0x00, 0x04, 0x08
 _ENABLE, _KEY = 1, 2
 _ADDRESS_V1 = 0x1FFFFFFC
 _VERSION = 28
-# Code comparators, literal comparators and version, by core: the manuals DDI 0432, 0484, 0439 and 0489.
+# Code comparators, literal comparators and version, by core: the manuals DDI 0432, 0484, 0337, 0439 and 0489.
 _UNITS = {
     "cortex-m0": (4, 0, 0),
     "cortex-m0plus": (4, 0, 0),
+    "cortex-m3": (6, 2, 0),
     "cortex-m4": (6, 2, 0),
     "cortex-m7": (8, 0, 1),
     "cortex-m33": (8, 0, 1),

@@ -21,6 +21,7 @@ TCK_HZ = 1_000_000
 _AHB_PORTS = {
     "cortex-m0": 0x04770021,
     "cortex-m0plus": 0x04770031,
+    "cortex-m3": 0x14770011,
     "cortex-m4": 0x24770011,
     "cortex-m7": 0x84770001,
     "cortex-m33": 0x84770015,
@@ -28,10 +29,11 @@ _AHB_PORTS = {
 _WRAP_BYTES = {
     "cortex-m0": 1024,
     "cortex-m0plus": 1024,
+    "cortex-m3": 4096,
     "cortex-m4": 4096,
     "cortex-m7": 1024,
     "cortex-m33": 1024,
-}  # DDI 0432, 0484, 0439, 0489: AHB-AP, TAR
+}  # DDI 0432, 0484, 0337, 0439, 0489: AHB-AP, TAR
 _APB_PORT = 0x54770002
 _DEBUG_APB, _DBGMCU_ON_APB = 2, 0xE00E1000  # of the H7: number of its access port, and DBGMCU behind it
 _ST = 0x041  # in the boundary scan's IDCODE: version 0, part 0x6000 + device id, manufacturer ST

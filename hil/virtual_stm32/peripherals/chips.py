@@ -17,6 +17,7 @@ from virtual_stm32.peripherals.exti import WatchedPin
 from virtual_stm32.peripherals.families.family import Family
 from virtual_stm32.peripherals.families.stm32c0 import stm32c0
 from virtual_stm32.peripherals.families.stm32f0 import stm32f0
+from virtual_stm32.peripherals.families.stm32f1 import stm32f1
 from virtual_stm32.peripherals.families.stm32f3 import stm32f3
 from virtual_stm32.peripherals.families.stm32f4 import stm32f4
 from virtual_stm32.peripherals.families.stm32f7 import stm32f7
@@ -43,6 +44,7 @@ _TIM6_BASE = 0x40001000
 FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32c0": stm32c0,
     "stm32f0": stm32f0,
+    "stm32f1": stm32f1,
     "stm32f3": stm32f3,
     "stm32f4": stm32f4,
     "stm32f7": stm32f7,
@@ -84,7 +86,7 @@ class Chip:
         self.watchdog = Watchdog(clock, family.lsi_hz)
         self.rcc.changed = self._clocks_changed
         family.flash.changed = self._set_memory
-        self._gpio = {port: Gpio(f"GPIO{port}") for port in family.ports}
+        self._gpio = {port: family.gpio(f"GPIO{port}") for port in family.ports}
         uarts = (board.host_uart, *board.link_uarts)
         self.uarts = {uart.name: self._uart(uart, dma_ports.changed) for uart in uarts}
         lines = [line for usart in self.uarts.values() for line in (usart.receive_line, usart.send_line)]

@@ -34,6 +34,7 @@ class ExtiLayout:
     timer_is_direct: bool = False
     is_wired: bool = False  # the timer has no line, and no mask
     mask_after_reset: int = 0
+    timer_interrupts: tuple[str, ...] = ("RTC_WKUP", "RTC_TAMP", "RTC")
 
     def reset(self) -> Mapping[int, int]:
         """Return the registers after a reset."""
@@ -77,7 +78,7 @@ class Exti(Registers):
 
     def lines_of(self, interrupt: Interrupt) -> int | None:
         """Return the lines that an interrupt serves, None if it is another one."""
-        if interrupt.name in ("RTC_WKUP", "RTC_TAMP", "RTC"):
+        if interrupt.name in self._layout.timer_interrupts:
             return 1 << self._layout.timer_line
         return sum(1 << line for line in interrupt.exti_lines) or None
 

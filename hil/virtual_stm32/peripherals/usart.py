@@ -46,6 +46,7 @@ class Usart(Peripheral):
 
     merges_bytes = False
     enable_bit = 0
+    over8_bit = OVER8
     receive_offset = 0
     send_offset = 0
     cr3_modelled = 0
@@ -291,7 +292,7 @@ class Usart(Peripheral):
 
     def configure(self, cr1: int, now: int) -> None:
         """Set CR1. Raises NotModelledError for unmodelled bits and for a BRR out of range."""
-        over8 = 0 if self._is_low_power else OVER8
+        over8 = 0 if self._is_low_power else self.over8_bit
         if cr1 & ~(CR1_MODELLED | self.enable_bit | over8 | self.fifo_bits()):
             raise NotModelledError(f"bits of {self.name} CR1 = 0x{cr1:x} are not modelled")
         if self.cr1 & cr1 & self.enable_bit and (cr1 ^ self.cr1) & OVER8:

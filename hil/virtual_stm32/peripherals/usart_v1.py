@@ -1,4 +1,4 @@
-"""The USART of STM32F4 (RM0368, RM0390): SR, DR, BRR, CR1 to CR3."""
+"""The USART of STM32F4 (RM0368, RM0390) and F1 (RM0008): SR, DR, BRR, CR1 to CR3."""
 
 from typing_extensions import override
 
@@ -66,3 +66,9 @@ class UsartV1(Usart):
             self.flags &= value | ~(RXNE | TC)
         elif value or offset != self._CR2:
             raise self.unknown(offset)
+
+
+class UsartF1(UsartV1):
+    """Of the F1, which samples a bit 16 times."""
+
+    over8_bit = 0

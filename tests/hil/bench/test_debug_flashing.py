@@ -20,6 +20,7 @@ CONTROLLERS = (
     "nucleo_l073rz",
     "nucleo_f746zg",
     "nucleo_f072rb",
+    "nucleo_f103rb",
     "nucleo_f303re",
     "nucleo_wb55rg",
     "nucleo_u575zi_q",

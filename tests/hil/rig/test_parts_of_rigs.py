@@ -6,7 +6,7 @@ import pytest
 
 from rigs.debugged_boards import debugged, need_openocd
 from tinysplit.boards.board_files import board_names
-from tinysplit.boards.debug_port import UNPROTECTED, load_debug_port
+from tinysplit.boards.debug_port import load_debug_port
 from tinysplit.boards.device_identity import IDCODE
 from tinysplit.common.choices import VIRTUAL
 from tinysplit_hil.rig.devices import read_devices
@@ -20,7 +20,7 @@ def test_virtual_boards_are_as_their_files_say() -> None:
         port = load_debug_port(names[number])
         assert (device.device_id, device.revision) == (port.device_id, port.words.revision)
         options = device.registers[next(iter(port.option_registers))]
-        assert port.protection(options) == UNPROTECTED
+        assert port.protection(options) == port.unprotected
         assert port.bank_flag is None or port.bank_flag.is_right(options)
 
 

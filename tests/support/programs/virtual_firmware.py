@@ -12,6 +12,7 @@ _FIRMWARE = Path(__file__).parents[3] / "firmware"
 _FPU = {
     "cortex-m0": (),
     "cortex-m0plus": (),
+    "cortex-m3": (),
     "cortex-m4": ("-mfpu=fpv4-sp-d16",),
     "cortex-m7": ("-mfpu=fpv5-d16",),
     "cortex-m33": ("-mfpu=fpv5-sp-d16",),

@@ -14,8 +14,9 @@ class Place(StrEnum):
 
 
 BASE = "loop"  # the empty one
-ALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33")
-WITH_MAINLINE = ("cortex-m4", "cortex-m7", "cortex-m33")
+ALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33")
+WITH_MAINLINE = ("cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33")
+WITH_DSP = ("cortex-m4", "cortex-m7", "cortex-m33")  # and with an FPU
 EVERYWHERE = tuple(Place)
 IN_FLASH = (Place.FLASH,)
 OFFSETS = (0, 2)  # of the loop's first instruction, modulo 4

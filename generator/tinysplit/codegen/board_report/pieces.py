@@ -10,6 +10,7 @@ from tinysplit.codegen.board_report.piece import (
     BASE,
     IN_FLASH,
     OFFSETS,
+    WITH_DSP,
     WITH_MAINLINE,
     Piece,
     Place,
@@ -18,7 +19,7 @@ from tinysplit.codegen.board_report.piece import (
 )
 from tinysplit.kernels.cores import ARMV6M_CORES
 
-_, _, M4, M7, _ = ALL_CORES
+_, _, M3, M4, M7, _ = ALL_CORES
 _ISPR = 0xE000E200
 _LINE_BYTES = 32  # between streams: at least a line of every cache
 _MOST_STREAMS = 6
@@ -36,6 +37,7 @@ vmov s0, r3
 vmov s1, r3
 vmov s2, r3
 """
+_WITH_PREFETCH_BUFFER = ("stm32f0", "stm32f1", "stm32f3", "stm32g0")  # families: two lines of code
 _CALLED = "b 7f\n8:\nbx lr\n7:"
 
 
@@ -44,33 +46,38 @@ def _of_armv6m(rule: str) -> dict[str, int]:
     return {f"{core}.{rule}": 0 for core in sorted(ARMV6M_CORES)}
 
 
+def _short(rule: str, offset: int) -> dict[str, int]:
+    """Return a rule of the cores with a short pipeline."""
+    return {f"{core}.{rule}": offset for core in (M3, M4)}
+
+
 def _lines(*names: str) -> str:
     return "\n".join(names)
 
 
 _PLAIN = (
-    Piece(BASE, "", repeats=0, decides=_of_armv6m("taken_branch") | {f"{M4}.refill": 0}),
+    Piece(BASE, "", repeats=0, decides=_of_armv6m("taken_branch") | _short("refill", 0)),
     Piece("NOPs", "nop", repeats=16, decides=_of_armv6m("system_bus_word"), decides_at=Place.RAM),
     Piece("add chain", "adds r4, #1", repeats=16),
     Piece("multiply chain", "muls r4, r5", "movs r4, #3\nmovs r5, #5"),
-    Piece("load", "ldr r4, [r0]\nadds r5, #1", decides=_of_armv6m("load") | {f"{M4}.load": 0}),
+    Piece("load", "ldr r4, [r0]\nadds r5, #1", decides=_of_armv6m("load") | _short("load", 0)),
     Piece("load chain", "ldr r4, [r4]", "movs r4, r0"),
     Piece("loads in a row", "ldr r4, [r0]\nldr r5, [r0, #4]"),
     Piece("load, then use", "ldr r4, [r0]\nadds r5, r5, r4"),
     Piece("loads of bytes", "ldrb r4, [r0, #4]\nldrb r5, [r0, #5]"),
     Piece("stores in a row", "str r4, [r0, #16]\nstr r5, [r0, #20]"),
-    Piece("load after store", "str r4, [r0, #16]\nldr r5, [r0, #20]", decides={f"{M4}.load_after_store": 0}),
+    Piece("load after store", "str r4, [r0, #16]\nldr r5, [r0, #20]", decides=_short("load_after_store", 0)),
     Piece("load what is stored", "str r4, [r0, #16]\nldr r5, [r0, #16]"),
     Piece("store after load", "ldr r5, [r0, #20]\nadds r6, #1\nstr r4, [r0, #16]\nadds r6, #1"),
-    Piece("store with index", "str r4, [r0, r5]\nadds r6, #1", "movs r5, #16", decides={f"{M4}.store_with_index": 0}),
+    Piece("store with index", "str r4, [r0, r5]\nadds r6, #1", "movs r5, #16", decides=_short("store_with_index", 0)),
     Piece(
         "LDM of three",
         "movs r4, r0\nadds r7, #1\nldmia r4!, {r5-r7}",
-        decides=_of_armv6m("multiple") | {f"{M4}.multiple": 0},
+        decides=_of_armv6m("multiple") | _short("multiple", 0),
     ),
     Piece("STM of three", "movs r4, r0\nadds r7, #1\nstmia r4!, {r5-r7}", "adds r0, #16"),
     Piece("PUSH, POP of four", "push {r4-r7}\npop {r4-r7}"),
-    Piece("address just computed", "adds r4, r0, #4\nldr r5, [r4]", decides={f"{M4}.address_interlock": 0}),
+    Piece("address just computed", "adds r4, r0, #4\nldr r5, [r4]", decides=_short("address_interlock", 0)),
     Piece("branch, same line", "b 9f\nnop\n9:", repeats=3),
     Piece(
         "branch, other line",
@@ -83,7 +90,7 @@ _PLAIN = (
         "bl 8b",
         "b 7f\n8:\npush {lr}\npop {pc}\n7:",
         repeats=4,
-        decides=_of_armv6m("multiple_to_pc") | {f"{M4}.refill_from_memory": 0},
+        decides=_of_armv6m("multiple_to_pc") | _short("refill_from_memory", 0),
     ),
     Piece("MRS", "mrs r4, primask", repeats=4, decides={f"{core}.special": 0 for core in ALL_CORES}),
     Piece(
@@ -105,19 +112,19 @@ _LINE = ["nop"] * 15  # of a line of 32 bytes, beside the branch at its end
 def _wide(count: int) -> Piece:
     group = [f"add.w r{4 + number}, r{4 + number}, #1" for number in range(count)]
     narrow = ["adds r4, #1"] * 2
-    decides = {f"{M4}.third_unaligned_wide": 2} if count == 3 else {}  # noqa: PLR2004 (as the rule says)
+    decides = _short("third_unaligned_wide", 2) if count == 3 else {}  # noqa: PLR2004 (as the rule says)
     return Piece(f"group of {count} wide", _lines(*group, *narrow), repeats=3, cores=WITH_MAINLINE, decides=decides)
 
 
 _OF_MAINLINE = (
-    Piece("wide NOPs", "nop.w", cores=WITH_MAINLINE, decides={f"{M4}.system_bus_word": 0}, decides_at=Place.RAM),
+    Piece("wide NOPs", "nop.w", cores=WITH_MAINLINE, decides=_short("system_bus_word", 0), decides_at=Place.RAM),
     *(_wide(count) for count in (1, 2, 3, 4, 6)),
     Piece(
         "pair of wide loads",
         "adds r6, #1\nadds r6, #1\nldr.w r4, [r0]\nldr.w r5, [r0, #4]",
         repeats=4,
         cores=WITH_MAINLINE,
-        decides={f"{M4}.unaligned_wide_load": 2},
+        decides=_short("unaligned_wide_load", 2),
     ),
     Piece(
         "branches among lines",
@@ -134,14 +141,14 @@ _OF_MAINLINE = (
         "b 9f\nnop\n9:\nadd.w r4, r4, #1",
         repeats=4,
         cores=WITH_MAINLINE,
-        decides={f"{M4}.refetch": 2},
+        decides=_short("refetch", 2),
     ),
     Piece(
         "write-back, same base",
         "mov r6, r0\nadds r7, #1\nldr r4, [r6], #4\nldr r5, [r6], #4",
         repeats=3,
         cores=WITH_MAINLINE,
-        decides={f"{M4}.write_back_same_base": 0},
+        decides=_short("write_back_same_base", 0),
     ),
     Piece(
         "write-back, two bases",
@@ -149,22 +156,23 @@ _OF_MAINLINE = (
         repeats=3,
         cores=WITH_MAINLINE,
     ),
-    Piece("LDRD", "ldrd r4, r5, [r0]", repeats=4, cores=WITH_MAINLINE, decides={f"{M4}.double": 0}),
+    Piece("LDRD", "ldrd r4, r5, [r0]", repeats=4, cores=WITH_MAINLINE, decides=_short("double", 0)),
     Piece("STRD", "strd r4, r5, [r0, #16]", repeats=4, cores=WITH_MAINLINE),
     Piece("unaligned word load", "ldr r4, [r0, #5]\nadds r6, #1", repeats=4, cores=WITH_MAINLINE),
-    Piece("MLA chain", "mla r4, r5, r6, r4", repeats=4, cores=WITH_MAINLINE),
-    Piece("SMLAD chain", "smlad r4, r5, r6, r4", repeats=4, cores=WITH_MAINLINE),
-    Piece("SMLAL chain", "smlal r4, r7, r5, r6", repeats=4, cores=WITH_MAINLINE),
+    Piece("MLA chain", "mla r4, r5, r6, r4", repeats=4, cores=WITH_MAINLINE, decides={f"{M3}.multiply_add": 0}),
+    Piece("UMULL chain", "umull r4, r7, r5, r7", repeats=4, cores=(M3,), decides={f"{M3}.long_multiply": 0}),
+    Piece("SMLAD chain", "smlad r4, r5, r6, r4", repeats=4, cores=WITH_DSP),
     Piece(
-        "loads and SMLAD", "ldr.w r5, [r0]\nldr.w r6, [r0, #4]\nsmlad r4, r5, r6, r4", repeats=3, cores=WITH_MAINLINE
+        "SMLAL chain", "smlal r4, r7, r5, r6", repeats=4, cores=WITH_MAINLINE, decides={f"{M3}.long_multiply_add": 0}
     ),
+    Piece("loads and SMLAD", "ldr.w r5, [r0]\nldr.w r6, [r0, #4]\nsmlad r4, r5, r6, r4", repeats=3, cores=WITH_DSP),
     Piece(
         "division, short",
         "udiv r4, r5, r6",
         "movs r5, #1\nmovs r6, #3",
         repeats=4,
         cores=WITH_MAINLINE,
-        decides={f"{M4}.shortest_division": 0, f"{M7}.shortest_division": 0},
+        decides={**_short("shortest_division", 0), f"{M7}.shortest_division": 0},
     ),
     Piece("division, long", "udiv r4, r5, r6", "mvn r5, #0\nmovs r6, #1", repeats=4, cores=WITH_MAINLINE),
     Piece(
@@ -172,18 +180,14 @@ _OF_MAINLINE = (
         "movs r5, #0\ntbb [pc, r5]\n.byte 1, 1\n",
         repeats=3,
         cores=WITH_MAINLINE,
-        decides={f"{M4}.table_branch": 0, f"{M7}.table_branch": 0},
+        decides={**_short("table_branch", 0), f"{M7}.table_branch": 0},
     ),
     Piece("ISB", "isb", repeats=4, cores=WITH_MAINLINE, decides={f"{M7}.barrier_refetch": 0}),
-    Piece("PLD", "pld [r0]", repeats=4, cores=WITH_MAINLINE, decides={f"{M4}.preload": 0}),
-    Piece("FPU load", "vldr s3, [r0]\nadds r6, #1", _ENABLE_FPU, 4, cores=WITH_MAINLINE, decides={f"{M4}.fpu_load": 0}),
-    Piece(
-        "FPU add chain", "vadd.f32 s0, s0, s1", _ENABLE_FPU, 4, cores=WITH_MAINLINE, decides={f"{M4}.fpu_interlock": 0}
-    ),
-    Piece("FPU FMA chain", "vfma.f32 s0, s1, s2", _ENABLE_FPU, 4, cores=WITH_MAINLINE, decides={f"{M4}.fpu_fused": 0}),
-    Piece(
-        "FPU division", "vdiv.f32 s0, s1, s2", _ENABLE_FPU, 2, cores=WITH_MAINLINE, decides={f"{M4}.fpu_division": 0}
-    ),
+    Piece("PLD", "pld [r0]", repeats=4, cores=WITH_MAINLINE, decides=_short("preload", 0)),
+    Piece("FPU load", "vldr s3, [r0]\nadds r6, #1", _ENABLE_FPU, 4, cores=WITH_DSP, decides={f"{M4}.fpu_load": 0}),
+    Piece("FPU add chain", "vadd.f32 s0, s0, s1", _ENABLE_FPU, 4, cores=WITH_DSP, decides={f"{M4}.fpu_interlock": 0}),
+    Piece("FPU FMA chain", "vfma.f32 s0, s1, s2", _ENABLE_FPU, 4, cores=WITH_DSP, decides={f"{M4}.fpu_fused": 0}),
+    Piece("FPU division", "vdiv.f32 s0, s1, s2", _ENABLE_FPU, 2, cores=WITH_DSP, decides={f"{M4}.fpu_division": 0}),
 )
 
 _OF_M7 = (
@@ -256,7 +260,7 @@ def _stream(count: int, kinds: tuple[str, ...]) -> Piece:
 
 def _cache_loop(board: Board, percent: int) -> Piece:
     """Return a loop of NOPs that is as large as a part of the code cache."""
-    by_family = {"stm32f0": 125, "stm32g0": 125, "stm32f3": 125, "stm32l4": 50, "stm32g4": 50, "stm32wb": 50}
+    by_family = {"stm32l4": 50, "stm32g4": 50, "stm32wb": 50} | dict.fromkeys(_WITH_PREFETCH_BUFFER, 125)
     telling = by_family.get(board.device.family)  # by what the cache keeps
     decides = {f"{board.device.family}.keeps_prefetched": 0} if percent == telling else {}
     return Piece(

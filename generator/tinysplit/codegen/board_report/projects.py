@@ -11,7 +11,7 @@ from tinysplit.boards.parts import Memory
 from tinysplit.codegen.board_files import dma_enable_bits, dma_request, render_board_files, report_sources, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.codegen.board_program import board_directory
-from tinysplit.codegen.board_report.piece import Place, Variant
+from tinysplit.codegen.board_report.piece import WITH_DSP, Place, Variant
 from tinysplit.codegen.board_report.pieces import DMA_BAUD, DMA_BYTES, facts_of, other_bytes, variants_of
 from tinysplit.codegen.manifest_builder import manifest_without_layers
 from tinysplit.codegen.note import BoardNote, write_project_hash
@@ -126,7 +126,7 @@ def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
     numbered = [
         (variant.place, _numbered(index, variant, facts, board.device.core)) for index, variant in enumerate(variants)
     ]
-    has_fpu = board.device.core not in ARMV6M_CORES
+    has_fpu = board.device.core in WITH_DSP
     in_code_ram = [each for place, each in numbered if place is Place.CODE_RAM]
     others = [each for place, each in numbered if place is not Place.CODE_RAM]
     texts = {

@@ -31,7 +31,7 @@ from tinysplit.kernels.armv6m.pixels import (
 )
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.code_parts import Code
-from tinysplit.kernels.cores import ARMV6M_CORES
+from tinysplit.kernels.cores import NARROW_CORES
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.in_place import Lead, window_lead
 from tinysplit.kernels.memory_traffic import Loads, block_loads
@@ -281,7 +281,7 @@ class Packed(OneWindow):
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
     """Return whether two products of `layer` can share one multiplication."""
     has_width = widths.x == widths.w == common.BITS
-    if core not in ARMV6M_CORES or not has_width or layer.out_shape.channels % CHANNELS:
+    if core not in NARROW_CORES or not has_width or layer.out_shape.channels % CHANNELS:
         return False
     return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
 

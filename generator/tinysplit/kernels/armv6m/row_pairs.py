@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.code_parts import Code, usual_code
-from tinysplit.kernels.cores import ARMV6M_CORES
+from tinysplit.kernels.cores import NARROW_CORES
 from tinysplit.kernels.cost_table import Work
 from tinysplit.kernels.memory_traffic import Loads
 from tinysplit.network.bit_widths import Widths
@@ -39,7 +39,7 @@ class RowPairs(Kernel):
 
     @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        if core not in ARMV6M_CORES or not isinstance(layer, MatMul):
+        if core not in NARROW_CORES or not isinstance(layer, MatMul):
             return False
         return self.scratch_bytes(layer, widths) <= LARGEST_SCRATCH_BYTES
 

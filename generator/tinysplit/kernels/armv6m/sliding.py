@@ -15,7 +15,7 @@ from tinysplit.common.alignment import aligned
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.code_parts import Code, SharedFunction, usual_code
-from tinysplit.kernels.cores import ARMV6M_CORES
+from tinysplit.kernels.cores import NARROW_CORES
 from tinysplit.kernels.cost_table import Work, rounded_work, sum_of
 from tinysplit.kernels.in_place import Lead, lead_of_blocks
 from tinysplit.kernels.memory_traffic import Loads
@@ -79,7 +79,7 @@ class Sliding(Kernel):
 
     @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        if core not in ARMV6M_CORES or not isinstance(layer, DepthwiseConv):
+        if core not in NARROW_CORES or not isinstance(layer, DepthwiseConv):
             return False
         window = layer.window
         has_shape = window.kernel == KERNEL and window.dilation == (1, 1) and window.stride[1] <= LONGEST_STRIDE

@@ -11,7 +11,7 @@ from typing_extensions import override
 from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.base import Kernel, KernelContext
 from tinysplit.kernels.copy_maps import copies_lead
-from tinysplit.kernels.cores import ARMV6M_CORES
+from tinysplit.kernels.cores import NARROW_CORES
 from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts, expected_concat_work
 from tinysplit.kernels.in_place import Lead, channelwise_lead
 from tinysplit.kernels.lane_sums import (
@@ -48,7 +48,7 @@ class Swar(Kernel):
 
     @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        if core not in ARMV6M_CORES or widths != Widths.all(common.BITS):
+        if core not in NARROW_CORES or widths != Widths.all(common.BITS):
             return False
         if isinstance(layer, Pool):
             return layer.in_shape.channels % BYTES_IN_WORD == 0 and layer.window.elements <= LARGEST_BYTE_WINDOW

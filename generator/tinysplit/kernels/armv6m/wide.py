@@ -13,7 +13,7 @@ from tinysplit.kernels.armv6m import common
 from tinysplit.kernels.armv6m.packed import HALF_WORD, Integers, OneWindow, PixelsContext
 from tinysplit.kernels.armv6m.pixels import CHANNELS, inputs_of, is_pointwise, padded_inputs, pixels_code
 from tinysplit.kernels.code_parts import Code
-from tinysplit.kernels.cores import ARMV6M_CORES
+from tinysplit.kernels.cores import NARROW_CORES
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
@@ -32,7 +32,7 @@ class Wide(OneWindow):
 
     @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
-        if core not in ARMV6M_CORES or widths.x != BITS or layer.out_shape.channels % CHANNELS:
+        if core not in NARROW_CORES or widths.x != BITS or layer.out_shape.channels % CHANNELS:
             return False
         return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
 

@@ -56,7 +56,8 @@ L0 = {
     for direction, channels in (("RX", receiving), ("TX", sending))
     for channel in channels
 }
-# RM0316 and RM0365 tables DMA1 and DMA2 requests for each channel, which are wired: by controller and index from 0.
+# RM0008, RM0316 and RM0365 tables DMA1 and DMA2 requests for each channel, which are wired: by controller and index
+# from 0.
 F3 = {
     ("DMA1", 1): "USART3_TX",
     ("DMA1", 2): "USART3_RX",

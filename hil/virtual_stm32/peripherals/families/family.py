@@ -8,6 +8,7 @@ from virtual_stm32.peripherals.base import Peripheral
 from virtual_stm32.peripherals.dma.builder import DmaBuilder, DmaSystem
 from virtual_stm32.peripherals.exti import Exti
 from virtual_stm32.peripherals.flash.controller import FlashController
+from virtual_stm32.peripherals.gpio import Gpio
 from virtual_stm32.peripherals.rcc import ClockLimits, Rcc
 from virtual_stm32.peripherals.rtc import Rtc
 from virtual_stm32.peripherals.usart import Usart
@@ -42,6 +43,7 @@ class Family:
     dma: Callable[[DmaBuilder], DmaSystem]
     check: Callable[[], None]  # raises NotModelledError when the supply voltage does not allow the clock
     stop: StopMode
+    gpio: Callable[[str], Gpio] = Gpio  # by its name
     port_is_powered: Callable[[str], bool] = lambda _port: True
     cycle_timers: tuple[tuple[str, int], ...] = ()  # by name and address, where the core counts no cycles
     adc_base: int | None = None

@@ -1,4 +1,4 @@
-"""The flash controller of the STM32F3 (RM0316, RM0365 and RM0366, section Embedded Flash memory)."""
+"""The flash controllers of the STM32F3 (RM0316, RM0365 and RM0366, section Embedded Flash memory) and F1 (PM0075)."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -18,20 +18,21 @@ _PG, _PER, _MER, _STRT, _LOCK, _OBL_LAUNCH = 1 << 0, 1 << 1, 1 << 2, 1 << 6, 1 <
 _OPTIONS = 1 << 4 | 1 << 5  # OPTPG and OPTER
 _LATENCY, _PRFTBE = 7, 1 << 4  # of ACR
 _RDPRT, _LEVELS = 1, (UNPROTECTED, 0, 0, FOR_EVER)  # of OBR: levels 0, 1 and 2 as RDP has them
-_HALF_WORD, _PAGE, _PROTECTED_PAGES = 2, 2048, 2  # pages of a bit of WRPR, of which the last has all others
+_HALF_WORD, _PAGE, _PROTECTED = 2, 2048, 4096  # bytes of a bit of WRPR, of which the last has all others
 # Times of the datasheets of F303 and F302 (Flash memory characteristics): typical, and the mean of 20 and 40 ms. The
 # datasheets were not at hand.
 _HALF_WORD_US, _ERASE_US = 54, 30_000
 
 
 class FlashF3(FlashController):
-    """Pages of 2 KB; programs half-words. Option bytes are read alone."""
+    """Erases pages and programs half-words. Option bytes are read alone."""
 
     option_defaults: ClassVar[Mapping[int, int]] = {_OBR: 0xFFFFFF00, _WRPR: 0xFFFFFFFF}
     protection_register, protection_shift = _OBR, 0
     corrected_bytes = 0  # it corrects no errors
 
-    def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int]) -> None:
+    def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int], page_bytes: int = _PAGE) -> None:
+        self._page_bytes = page_bytes
         plain = dict.fromkeys((_KEYR, _OPTKEYR, _SR, _AR), 0)
         super().__init__({**plain, _CR: _LOCK}, cells, cycle_after)
         self.words[ACR] = _PRFTBE
@@ -41,6 +42,11 @@ class FlashF3(FlashController):
     @override
     def protection(self) -> int:
         return _LEVELS[self.words[_OBR] >> _RDPRT & 3]
+
+    @property
+    def rdp(self) -> int:
+        """The option byte RDP."""
+        return self.protection
 
     @property
     @override
@@ -72,16 +78,16 @@ class FlashF3(FlashController):
         elif value & _STRT and value & _MER:
             self._erase(Change(0, self.cells.size_bytes), now)
         elif value & _STRT and value & _PER:
-            self._erase(Change((self.words[_AR] & 0x00FFFFFF) & -_PAGE, _PAGE), now)
+            self._erase(Change((self.words[_AR] & 0x00FFFFFF) & -self._page_bytes, self._page_bytes), now)
 
     def _erase(self, area: Change, now: int) -> None:
-        if any(map(self._is_write_protected, range(area.offset, area.offset + area.size, _PAGE))):
+        if any(map(self._is_write_protected, range(area.offset, area.offset + area.size, self._page_bytes))):
             self.words[_SR] |= _WRPERR
         elif area.offset < self.cells.size_bytes:
             self._busy(now, _ERASE_US, area, partial(self.cells.erase, area.offset, area.size))
 
     def _is_write_protected(self, offset: int) -> bool:
-        bit = min(offset // (_PROTECTED_PAGES * _PAGE), 31)
+        bit = min(offset // _PROTECTED, 31)
         return not self.words[_WRPR] >> bit & 1
 
     @property
@@ -118,6 +124,23 @@ class FlashF3(FlashController):
         raise AssertionError(offset)  # no error is found
 
 
+class FlashF1(FlashF3):
+    """Of the F1: one level of protection, and another option byte without it."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {_OBR: 0x03FFFFFC, _WRPR: 0xFFFFFFFF}
+    _OPEN = 0xA5  # RDP
+
+    @property
+    @override
+    def protection(self) -> int:
+        return _LEVELS[self.words[_OBR] >> _RDPRT & 1]
+
+    @property
+    @override
+    def rdp(self) -> int:
+        return 0 if self.is_protected else self._OPEN
+
+
 class OptionBytes(Peripheral):
     """The option bytes as a debugger reads them: each beside its complement, and RDP first."""
 
@@ -130,8 +153,8 @@ class OptionBytes(Peripheral):
         del now
         if offset:
             raise self.unknown(offset)
-        protection = self._flash.protection
-        return 0x00FF0000 | (protection ^ 0xFF) << 8 | protection
+        rdp = self._flash.rdp
+        return 0x00FF0000 | (rdp ^ 0xFF) << 8 | rdp
 
     @override
     def write(self, offset: int, value: int, now: int) -> None:
