@@ -32,6 +32,23 @@ static uint32_t row_bytes(int32_t rows, uint32_t bytes_of_one, const network_ten
   return bytes < tensor->bytes ? bytes : tensor->bytes;
 }
 
+/* Waits, copies and drivers are no time of the layer; interrupts of links in them are excluded already (layer_clock.h).
+ */
+typedef struct {
+  uint64_t cycles;
+  uint32_t links;
+} mark_t;
+
+static mark_t mark(void) {
+  uint32_t links = times_link_ticks;
+  return (mark_t){cycle_counter_now(), links};
+}
+
+static void exclude_since(mark_t start) {
+  mark_t end = mark();
+  schedule_excluded_ticks += end.cycles - start.cycles - (uint32_t)(end.links - start.links);
+}
+
 /* Input. Interrupts are masked in functions whose names end with _locked: the end of the tensor comes from them. */
 
 static uint32_t received_locked(void) {
@@ -113,19 +130,19 @@ static void take(void) {
 
 static void await(uint32_t bytes) {
   if (bytes <= taken || run_has_ended()) return;
-  uint64_t start = cycle_counter_now();
+  mark_t start = mark();
   wanted = bytes;
   if (run_wait(has_arrived, 0)) take();
-  schedule_excluded_ticks += cycle_counter_now() - start;
+  exclude_since(start);
 }
 
 void row_stream_await(int32_t rows) { await(row_bytes(rows, stream->in_row_bytes, &input->tensor)); }
 
 /* Also rows that no output row reads. */
 static void end_input(void) {
-  uint64_t start = cycle_counter_now();
+  mark_t start = mark();
   if (run_wait(has_input_ended, 0) && network_is_staged(&input->tensor)) times_set(input->record, copying, 0);
-  schedule_excluded_ticks += cycle_counter_now() - start;
+  exclude_since(start);
   input = NULL;
 }
 
@@ -152,9 +169,9 @@ static void give(uint32_t bytes) {
 }
 
 void row_stream_done(int32_t rows) {
-  uint64_t start = cycle_counter_now();
+  mark_t start = mark();
   give(row_bytes(rows, stream->out_row_bytes, &stream->output->tensor));
-  schedule_excluded_ticks += cycle_counter_now() - start;
+  exclude_since(start);
 }
 
 bool row_stream_send(const network_transfer_t *transfer) {

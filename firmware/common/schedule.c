@@ -9,6 +9,7 @@
 #include "frames.h"
 #include "host_events.h"
 #include "interrupts.h"
+#include "layer_clock.h"
 #include "markers.h"
 #include "network.h"
 #include "run.h"
@@ -29,16 +30,16 @@ static volatile bool is_beginning; /* a run, whose flash is being checked */
 
 /* Steps */
 
-/* The counter itself is read next to the layer, and the time beside it tells how often it has wrapped around. */
+/* The clock itself is read next to the layer, and the time beside it tells how often it has wrapped around. */
 static bool run_layer(const network_step_t *step, uint32_t record) {
   schedule_excluded_ticks = 0;
   if (network_has_long_layers) ticker_start();
   uint64_t before = cycle_counter_now();
-  uint32_t start = cycle_counter_low();
+  uint32_t start = layer_clock_low();
   markers_begin_layer();
   step->what.run();
   markers_end_layer();
-  uint32_t ticks = cycle_counter_low() - start;
+  uint32_t ticks = layer_clock_low() - start;
   uint64_t wraps = (cycle_counter_now() - before - ticks) >> 32;
   times_set(record, (wraps << 32 | ticks) - schedule_excluded_ticks, 0);
   return true;

@@ -23,10 +23,12 @@ void times_set(uint32_t record, uint64_t ticks, uint32_t repeats) {
 }
 
 void times_note_end(uint32_t step) {
-  if (!times_keep_clock) return;
+  static uint32_t noted;
   uint32_t lock = interrupts_lock();
-  network_ended[step] = (uint32_t)cycle_counter_now();
-  network_link_ticks[step] = times_link_ticks;
-  times_link_ticks = 0;
+  if (times_keep_clock) {
+    network_ended[step] = (uint32_t)cycle_counter_now();
+    network_link_ticks[step] = times_link_ticks - noted;
+  }
+  noted = times_link_ticks;
   interrupts_unlock(lock);
 }

@@ -101,7 +101,7 @@ void transfers_interrupt(uint32_t link) {
   uart_link_interrupt(&board_link_uarts[link]);
   if (link_is_busy(&board_links[link])) ticker_start();
   run_look_again();
-  if (times_keep_clock && !is_polled) times_link_ticks += cycle_counter_low() - start;
+  if (!is_polled) times_link_ticks += cycle_counter_low() - start;
 }
 
 /* A link without a tensor to send asks nothing by itself: the neighbour that a board waits for may be gone. */

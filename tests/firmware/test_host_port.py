@@ -280,7 +280,8 @@ def test_times_of_more_than_32_bits_are_not_cut_off(staged: Path) -> None:
     )
     records = list(struct.iter_unpack("<BBHI", answer.payload))
     assert [kind & 15 for kind, *_ in records] == [3, 0, 4]
-    assert {ticks << (kind >> 4) for kind, _, _, ticks in records} == {3 << 32}
+    without_links = (3 << 32) - 7
+    assert [ticks << (kind >> 4) for kind, _, _, ticks in records] == [3 << 32, without_links & ~3, 3 << 32]
     assert rest.payload == answer.payload[16:]
     assert refused == error(6, ErrorCode.BAD_RANGE, READ_TIMES)
 
