@@ -94,13 +94,15 @@ bool transfers_are_busy(void) {
   return false;
 }
 
-/* The interrupts of links do not interrupt each other. */
+/* The interrupts of links do not interrupt each other. One that every byte raises ends no frame that a board stays awake
+ * for: it sleeps again at once.
+ */
 void transfers_interrupt(uint32_t link) {
   uint32_t start = cycle_counter_low();
   bool is_polled = uart_link_is_polled(&board_link_uarts[link]); /* in waits: they stay waits */
   uart_link_interrupt(&board_link_uarts[link]);
   if (link_is_busy(&board_links[link])) ticker_start();
-  run_look_again();
+  if (!uart_link_hears_bytes(&board_link_uarts[link])) run_look_again();
   if (!is_polled) times_link_ticks += cycle_counter_low() - start;
 }
 

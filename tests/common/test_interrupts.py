@@ -314,6 +314,20 @@ def test_processes_of_a_pool_end_with_a_block_that_fails() -> None:
     wait_until_gone(pids[0])
 
 
+def fail_first(number: int) -> None:
+    if number == 0:
+        raise LaterError
+    time.sleep(0.01)
+
+
+def test_tasks_behind_one_that_failed_are_given_up_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", noise.append)
+    with pytest.raises(LaterError), process_pool(2) as pool:
+        list(pool.results(fail_first, range(100)))
+    assert not noise
+
+
 def ctrl_c() -> str:
     os.kill(os.getpid(), signal.SIGINT)
     return "not interrupted"

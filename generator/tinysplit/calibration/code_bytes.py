@@ -37,7 +37,7 @@ def code_costs(networks: Sequence[Graph], boards: Sequence[Board]) -> CodeCosts:
     samples: dict[Kind, list[tuple[Work, int]]] = defaultdict(list)
     with process_pool() as pool:
         cases = [(graph, bits, board) for graph in networks for bits in widths_of(graph) for board in boards]
-        for of_case in pool.map(_network_samples, *zip(*cases, strict=True)):
+        for of_case in pool.results(_network_samples, *zip(*cases, strict=True)):
             for kind, sample in of_case:
                 samples[kind].append(sample)
     kernels: dict[str, dict[str, dict[str, PartBytes]]] = defaultdict(lambda: defaultdict(dict))

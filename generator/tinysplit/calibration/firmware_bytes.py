@@ -34,7 +34,7 @@ def firmware_bytes(table: CycleTable) -> dict[str, FirmwareBytes]:
     """Return what the firmware takes of each family: alone and for links at most, and the bytes of its parts."""
     boards = list(map(load_board, FAMILIES))
     with process_pool() as pool:
-        found = [*pool.map(partial(_bytes_on, table), boards)]
+        found = [*pool.results(partial(_bytes_on, table), boards)]
     return {board.device.family: own for board, own in zip(boards, found, strict=True)}
 
 

@@ -49,7 +49,8 @@ class SimulatedBoard:
         self._env, self._device, self._program, self._recorder = env, device, program, recorder
         self._parts, self._is_distributed, self._inbox = program.handoff, program.is_distributed, inbox
         self._times = recorder.boards[device] = BoardTimes(device)
-        self.core = Core(env, self._times)
+        is_interrupted = any(map(program.interrupts, range(len(program.transfers))))
+        self.core = Core(env, self._times, is_interrupted=is_interrupted)
         self._hears_bytes = bool(self._parts.hears_bytes) and self._parts.hears_bytes[device]
         if self._parts.tick_shares:
             self._times.tick_share = self._parts.tick_shares[device]

@@ -9,10 +9,10 @@ MOST_SHARE = 0.9  # of the core that lines without pauses take
 
 
 class Core:
-    """Works at the pace that interrupts leave, and counts in `times` the seconds that they take."""
+    """Works at the pace that interrupts leave, if there are any, and counts in `times` the seconds that they take."""
 
-    def __init__(self, env: Environment, times: BoardTimes) -> None:
-        self._env, self._times = env, times
+    def __init__(self, env: Environment, times: BoardTimes, *, is_interrupted: bool) -> None:
+        self._env, self._times, self._is_interrupted = env, times, is_interrupted
         self._share = self._asleep_share = 0.0  # of the core, for the frames on its lines
         self._is_working = False
         self._changed = env.event()
@@ -28,6 +28,9 @@ class Core:
 
     def work(self, seconds: float) -> Process:
         """Work for so many seconds of the core."""
+        if not self._is_interrupted:
+            yield self._env.timeout(seconds)
+            return
         self._count_asleep()
         self._is_working, begin_s, left_s = True, self._env.now, seconds
         while left_s > 0:

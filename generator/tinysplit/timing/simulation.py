@@ -146,14 +146,12 @@ class _Pipeline:
         parts, tensor = self.handoff, cut.after_layer
         sender, receiver = self.boards[cut.sender].core, self.boards[cut.receiver].core
         sent = parts.send_s[tensor][cut.sender] / wire_s
-        received, asleep = (
-            seconds / wire_s
-            for seconds in (parts.receive_s[tensor][cut.receiver], parts.asleep_s(tensor, cut.receiver))
-        )
+        received = parts.receive_s[tensor][cut.receiver] / wire_s
+        sender_wakes, receiver_wakes = (parts.woken_s(tensor, end) / wire_s for end in (cut.sender, cut.receiver))
 
         def carry(by: int) -> None:
-            sender.carry(by * sent, by * sent)
-            receiver.carry(by * received, by * asleep)
+            sender.carry(by * sent, by * (sent + sender_wakes))
+            receiver.carry(by * received, by * (received + receiver_wakes))
 
         return carry
 

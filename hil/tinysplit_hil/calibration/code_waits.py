@@ -51,7 +51,9 @@ def code_wait_table(table: CycleTable) -> Waits:
     networks = (*calibration_networks(), *map(random_network, RANDOM_NETWORKS[:RANDOM_COUNT]))
     cases = [(table, graph, bits, name) for graph in networks for bits in BIT_WIDTHS for name in BOARDS]
     with process_pool() as workers:
-        return fit_waits([layer for done in workers.map(_network_waits, *zip(*cases, strict=True)) for layer in done])
+        return fit_waits(
+            [layer for done in workers.results(_network_waits, *zip(*cases, strict=True)) for layer in done]
+        )
 
 
 def _network_waits(table: CycleTable, graph: Graph, bits: int, name: str) -> list[WaitingLayer]:

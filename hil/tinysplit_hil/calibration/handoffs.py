@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,11 @@ from tinysplit_hil.rig.rig import Rig, open_rig
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
 SIDE = 8  # maps of 64 values
 WIDE = 128  # channels of the layers that keep the board busy
-BUSY_LAYERS = {"cortex-m0": 1, "cortex-m0plus": 1, "cortex-m3": 2, "cortex-m4": 3, "cortex-m7": 20, "cortex-m33": 3}
+# Clock in Hz for which one layer keeps a board busy beside the link.
+HZ_OF_LAYER = {
+    **{"cortex-m0": 64e6, "cortex-m0plus": 64e6, "cortex-m3": 64e6, "cortex-m33": 28e6, "cortex-m4": 28e6},
+    "cortex-m7": 20e6,
+}
 SLOWER = 4  # times the layers beside a link of a lower rate
 SAMPLES = 8
 COPYING = 1.0  # cycles of a byte that is copied word by word: 4 words are loaded and stored at once
@@ -83,7 +88,7 @@ class HandoffCycles:
 def measure_handoffs(table: CycleTable, board: Board) -> list[HandoffCycles]:
     """Return the cycles of all networks on boards of a type, at both ends of a link by both drivers, between two."""
     with process_pool() as pool:
-        return [*pool.map(partial(_measure, table, board), _cases())]
+        return [*pool.results(partial(_measure, table, board), _cases())]
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def _cases() -> Iterator[_Case]:
 def _measure(table: CycleTable, board: Board, case: _Case) -> HandoffCycles:
     driver, sizes, receives, sends = case.driver, case.sizes, case.receives, case.sends
     baud = min(BAUD, usual_driving(driver).highest_baud(board, board.link_uarts[0]))
-    busy = BUSY_LAYERS[board.device.core] * (1 if baud == BAUD else SLOWER)
+    busy = ceil(board.clock.core_hz / HZ_OF_LAYER[board.device.core]) * (1 if baud == BAUD else SLOWER)
     net = NetworkBuilder("handoff", Shape(SIDE, SIDE, sizes.inputs))
     wide = [WIDE] * busy
     before, after = ([sizes.cut] if receives else []), ([sizes.cut] if sends else [])

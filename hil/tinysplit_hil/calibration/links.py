@@ -53,7 +53,7 @@ def measure_links(table: CycleTable, boards: Sequence[Board]) -> list[TransferEx
     pairs = [*zip(boards, boards, strict=True), *zip(boards, (*boards[1:], boards[0]), strict=True)]
     cases = [(table, driver, *pair, size) for driver, pair, size in product(LinkDriver, pairs, SIZES)]
     with process_pool() as pool:
-        return [*pool.map(_measure, *zip(*cases, strict=True))]
+        return [*pool.results(_measure, *zip(*cases, strict=True))]
 
 
 def _measure(

@@ -2,19 +2,34 @@
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Pool(ProcessPoolExecutor):
+    """A pool of processes with results in the order of their tasks."""
+
+    def results(self, function: Callable[..., T], *arguments: Iterable[Any]) -> Iterator[T]:
+        """Yield the results as `map` does, and leave it to the end of the pool to give up tasks behind one that failed.
+
+        Tasks that `map` cancels fail a second time when the processes end (an InvalidStateError of Python 3.11).
+        """
+        tasks = [self.submit(function, *each) for each in zip(*arguments, strict=True)]
+        return (task.result() for task in tasks)
 
 
 @contextmanager
-def process_pool(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
+def process_pool(count: int | None = None) -> Iterator[Pool]:
     """Yield a pool of `count` processes, by default one per processor, which end at once if the block fails.
 
     They never see Ctrl-C: this process handles it.
     """
-    with ProcessPoolExecutor(count, initializer=_end_on_signals) as pool:
+    with Pool(count, initializer=_end_on_signals) as pool:
         try:
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which processes inherit
             try:
