@@ -20,6 +20,7 @@ link_t board_links[1];
 volatile uint32_t run_number = 7;
 uint32_t run_inference = 3;
 uint64_t schedule_excluded_ticks;
+volatile uint32_t times_link_ticks;
 
 static const network_transfer_t staged = {.take = row_stream_receive, .tensor = {0, STAGE, TENSOR}, .record = 5};
 static const network_transfer_t direct = {.take = row_stream_receive, .tensor = {0, 0, TENSOR}};
