@@ -156,9 +156,9 @@ class FedAsleep:
 
 
 def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[FedAsleep]:
-    """Yield the cycles of inputs of two sizes."""
+    """Yield the cycles of inputs of two sizes, of networks that take longer than the frame which says that they began."""
     for channels in FED_ALONE:
-        net = NetworkBuilder("waiting", Shape(SIDE, SIDE, channels)).conv(1)
+        net = NetworkBuilder("waiting", Shape(SIDE, SIDE, channels)).conv(WIDE).conv(WIDE).conv(1)
         quantized, x = quantize_randomly(net.graph(), 8)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name) / "out"
