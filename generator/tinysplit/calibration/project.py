@@ -20,7 +20,7 @@ from tinysplit.kernels import KERNELS, candidates
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.constants import with_constants_in_ram, with_resident_constants
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from tinysplit.project.manifest import Project
 from tinysplit.split.problem import Assignment
@@ -68,7 +68,8 @@ def plan_network(
     problem = make_problem(table, graph, boards, settings)
     chosen = (settings.link_settings_on(boards), settings.optimize, settings.kernels, settings.code_memory)
     plan = make_plan(table, graph, settings.bits, boards, problem, assignment, *chosen)
-    return PlannedNetwork(quantized, settings, with_constants_in_ram(plan, quantized), tuple(boards))
+    placed = with_resident_constants(with_constants_in_ram(plan, quantized), quantized)
+    return PlannedNetwork(quantized, settings, placed, tuple(boards))
 
 
 def plan_kernels(
