@@ -39,7 +39,11 @@ SIDE = 8  # maps of 64 values
 WIDE = 128  # channels of the layers that keep the board busy
 # Clock in Hz for which one layer keeps a board busy beside the link.
 HZ_OF_LAYER = {
-    **{"cortex-m0": 64e6, "cortex-m0plus": 64e6, "cortex-m3": 64e6, "cortex-m33": 28e6, "cortex-m4": 28e6},
+    "cortex-m0": 64e6,
+    "cortex-m0plus": 64e6,
+    "cortex-m3": 64e6,
+    "cortex-m33": 28e6,
+    "cortex-m4": 28e6,
     "cortex-m7": 20e6,
 }
 SLOWER = 4  # times the layers beside a link of a lower rate
@@ -156,7 +160,7 @@ class FedAsleep:
 
 
 def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[FedAsleep]:
-    """Yield the cycles of inputs of two sizes, of networks that take longer than the frame which says that they began."""
+    """Yield the cycles of inputs of two sizes; networks take longer than the frame that says that they began."""
     for channels in FED_ALONE:
         net = NetworkBuilder("waiting", Shape(SIDE, SIDE, channels)).conv(WIDE).conv(WIDE).conv(1)
         quantized, x = quantize_randomly(net.graph(), 8)
