@@ -33,14 +33,16 @@ def programs(*names: str, settings: CostSettings | None = None) -> list[PlannedP
     return [network.program(own).planned for own in network.plan.boards]
 
 
-def test_arena_buffers_and_vectors_are_known() -> None:
+def test_arena_buffers_constants_and_vectors_are_known() -> None:
     (alone,) = programs(G0)
     vectors = 16 + 31  # RM0444, table of vectors: positions 0 to 30
     assert alone.known.flash_bytes == 4 * vectors + len("tiny_cnn" + G0 + alone.board_plan.board.device.name)
     assert alone.known.ram_bytes == alone.board_plan.arena_bytes
     first, second = programs(G0, F4)
     for linked in (first, second):
-        assert linked.known.ram_bytes == linked.board_plan.arena_bytes + 256 + 2 * 128  # ring and chunks of DMA
+        constants_bytes = linked.board_plan.resident_bytes
+        assert linked.known.ram_bytes == linked.board_plan.arena_bytes + constants_bytes + 256 + 2 * 128  # DMA's
+    assert second.board_plan.resident_bytes > 0
 
 
 def test_entries_of_tables_are_counted() -> None:
