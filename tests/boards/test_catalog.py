@@ -46,6 +46,8 @@ OTHERS = {
     "nucleo_wb55rg": (768, 192, 64),  # DS11929, without what is of the second core
     "nucleo_f334r8": (64, 12, 64),  # DS9994, without the CCM SRAM
     "nucleo_f411re": (512, 128, 100),  # DS10314
+    "nucleo_f412zg": (1024, 256, 100),  # DS11139
+    "nucleo_f413zh": (1536, 320, 100),  # DS11581
     "nucleo_f429zi": (2048, 192, 180),  # DS9405, without the CCM SRAM
     "nucleo_g0b1re": (512, 144, 64),  # DS13560
     "nucleo_l476rg": (1024, 96, 80),  # DS10198, without SRAM2
@@ -84,6 +86,8 @@ HOST_UARTS = {
     "nucleo_wb55rg": ("USART1", "PB6", "PB7"),  # UM2435
     "nucleo_f334r8": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f411re": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_f412zg": ("USART3", "PD8", "PD9"),  # UM1974
+    "nucleo_f413zh": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_f429zi": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_g0b1re": ("USART2", "PA2", "PA3"),  # UM2324
     "nucleo_l476rg": ("USART2", "PA2", "PA3"),  # UM1724
@@ -118,6 +122,7 @@ BUSES = {
     "nucleo_wb55rg": (64, 64, 64, 3),
     "nucleo_f334r8": (64, 32, 64, 2),
     "nucleo_f411re": (100, 50, 100, 3),
+    **dict.fromkeys(("nucleo_f412zg", "nucleo_f413zh"), (100, 50, 100, 3)),
     "nucleo_f429zi": (180, 45, 90, 5),
     "nucleo_g0b1re": (64, 64, 64, 2),
     "nucleo_l476rg": (80, 80, 80, 4),
@@ -169,7 +174,7 @@ FLASHES = {
     "nucleo_wb55rg": (3, 3, 8),
     **dict.fromkeys(("nucleo_f334r8", "nucleo_g0b1re"), (3, 2, 8)),
     "nucleo_l476rg": (3, 4, 8),
-    "nucleo_f411re": (3, 3, 16),
+    **dict.fromkeys(("nucleo_f411re", "nucleo_f412zg", "nucleo_f413zh"), (3, 3, 16)),
     "nucleo_f429zi": (3, 5, 16),
     "nucleo_f072rb": (3, 1, 4),
     "nucleo_f091rc": (3, 1, 4),
@@ -217,7 +222,7 @@ TAKEN |= {"PA5", "PB13", "PB0", "PE1", "PB14", "PC7", "PB7", "PC13", "PB3"}
 NOT_TAKEN = {("nucleo_f401re", "PC7"), ("nucleo_f446re", "PC7"), ("stm32f401rb", "PC7")}  # LED of the L4R5ZI only
 NOT_TAKEN |= {("nucleo_c031c6", "PB7"), ("nucleo_wb55rg", "PB7")}  # LED of boards with 144 pins
 NOT_TAKEN |= {
-    (name, "PC7") for name in ("nucleo_f411re", "nucleo_f429zi", *F7)
+    (name, "PC7") for name in ("nucleo_f411re", "nucleo_f412zg", "nucleo_f413zh", "nucleo_f429zi", *F7)
 }  # LED of the L4R5ZI, or PB0 as delivered
 
 

@@ -24,6 +24,8 @@ MCO_BOARDS = {
     "nucleo_f072rb",  # UM1724
     "nucleo_f334r8",  # UM1724
     "nucleo_f411re",  # UM1724
+    "nucleo_f412zg",  # UM1974
+    "nucleo_f413zh",  # UM1974
     "nucleo_f429zi",  # UM1974
     "nucleo_f091rc",  # UM1724
     "nucleo_f103rb",  # UM1724
@@ -53,7 +55,7 @@ PLL = {
     "nucleo_f334r8": (2, 16, 1),
     "nucleo_g0b1re": (1, 16, 2),
     "nucleo_l476rg": (1, 20, 2),
-    "nucleo_f411re": (4, 100, 2),
+    **dict.fromkeys(("nucleo_f411re", "nucleo_f412zg", "nucleo_f413zh"), (4, 100, 2)),
     "nucleo_f429zi": (4, 180, 2),
     "nucleo_f072rb": (1, 6, 1),  # as in Zephyr's nucleo_f072rb.dts
     "nucleo_f091rc": (1, 6, 1),
