@@ -94,8 +94,8 @@ bool transfers_are_busy(void) {
   return false;
 }
 
-/* The interrupts of links do not interrupt each other. One that every byte raises ends no frame that a board stays awake
- * for: it sleeps again at once.
+/* The interrupts of links do not interrupt each other. Behind one that every byte raises, no frame ends for which a
+ * board stays awake: it sleeps again at once.
  */
 void transfers_interrupt(uint32_t link) {
   uint32_t start = cycle_counter_low();

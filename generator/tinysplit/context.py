@@ -28,6 +28,7 @@ from tinysplit.project.removed_channels import channels_of
 from tinysplit.project.split_file import SplitFile
 from tinysplit.quantize.choose_formats import quantized_by_file
 from tinysplit.settings.programs import KERNEL, WEIGHTS
+from tinysplit.split.validate import check_boards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,7 @@ class Context:
         Raises InputError or UsageError where that fails.
         """
         graph = read_network(model, messages, needs_weights=needs_weights)
+        check_boards(len(board_names))
         boards = tuple(board.with_clock(clock) for board in load_all(board_names))
         host_baud = settings.host_baud_on(boards)
         for board in boards:

@@ -150,7 +150,7 @@ def test_help_is_short_and_help_all_has_every_option(monkeypatch: pytest.MonkeyP
         ("tinysplit meas", "measure"),
         ("tinysplit bench res", "reset"),
         ("tinysplit example ti", "tiny_cnn"),
-        ("tinysplit split net.onnx -b nucleo_g0", "nucleo_g071rb"),
+        ("tinysplit split net.onnx -b nucleo_g0", "nucleo_g071rb\nnucleo_g0b1re"),
         ("tinysplit measure out --rig v", "virtual"),
         ("tinysplit measure out --rig new/o", "new/own.toml"),
         ("tinysplit generate net.onnx --split sp", "split.json"),

@@ -24,6 +24,7 @@ from tinysplit.split.given import assignment_text, given_split, parse_assignment
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Objective
 from tinysplit.split.solution import Split
+from tinysplit.split.validate import check_boards
 
 DEFAULT_TIME_LIMIT_S = 1.0
 
@@ -112,6 +113,7 @@ def predicted_split(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
 ) -> Split:
     """Return the best split of whole layers, or the given one, with its programs. The errors are those of `predict`."""
+    check_boards(len(boards))
     if settings.baud:
         for board in boards:
             check_baud(board, board.link_uarts[0], settings.baud)

@@ -10,12 +10,16 @@ from tinysplit.timing.topology import NETWORK_INPUT
 MAX_DEVICES = 64
 
 
+def check_boards(n_boards: int) -> None:
+    """Raise UsageError for more boards than a split has."""
+    if n_boards > MAX_DEVICES:
+        raise UsageError(f"{n_boards} boards are too many: a split has at most {MAX_DEVICES}")
+
+
 def check_size(n_layers: int, n_devices: int, n_transfer_tables: int) -> None:
-    """Raise InputError without layers, devices or a transfer table per layer, UsageError for too many devices."""
+    """Raise InputError without layers, devices or a transfer table per layer."""
     if not n_layers or not n_devices:
         raise InputError(f"nothing to split: {n_layers} layers on {n_devices} boards")
-    if n_devices > MAX_DEVICES:
-        raise UsageError(f"{n_devices} boards are too many: a split has at most {MAX_DEVICES}")
     if n_transfer_tables != n_layers:
         raise InputError(f"{n_transfer_tables} transfer tables for {n_layers} layers")
 

@@ -11,7 +11,6 @@ from tinysplit.common.protocol_limits import frames_of
 from tinysplit.timing.gate import Gate, Process
 from tinysplit.timing.handoff import TICK_S
 from tinysplit.timing.host import Feed, Inbox, Reader
-from tinysplit.timing.interrupts import Core
 from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.receiver import Receiver
 from tinysplit.timing.recorder import Recorder
@@ -49,8 +48,6 @@ class SimulatedBoard:
         self._env, self._device, self._program, self._recorder = env, device, program, recorder
         self._parts, self._is_distributed, self._inbox = program.handoff, program.is_distributed, inbox
         self._times = recorder.boards[device] = BoardTimes(device)
-        is_interrupted = any(map(program.interrupts, range(len(program.transfers))))
-        self.core = Core(env, self._times, is_interrupted=is_interrupted)
         self._hears_bytes = bool(self._parts.hears_bytes) and self._parts.hears_bytes[device]
         if self._parts.tick_shares:
             self._times.tick_share = self._parts.tick_shares[device]
@@ -113,7 +110,7 @@ class SimulatedBoard:
             return
         begin_s = self._env.now
         self._is_working = True
-        yield from self.core.work(seconds)
+        yield self._env.timeout(seconds)
         self._is_working, self._worked_s = False, self._env.now
         if activity is Activity.LAYER:
             self._times.computing_s += seconds
@@ -243,8 +240,6 @@ class SimulatedBoard:
                 yield from self._copy(step)
             sender.send(self.index)
         driver_s -= self._sent_s.pop(step.transfer, 0.0)
-        if self._program.interrupts(step.transfer):
-            return
         if step.is_staged or self._is_distributed:
             yield from self._work(driver_s, Activity.DRIVER)
         else:
@@ -275,13 +270,10 @@ class SimulatedBoard:
                 self._hidden(step.tensor, waited_s, wire_s)
             return
         if step.is_staged:
-            yield from self._copy(step)
-            self.use_buffer(-1)
-            receiver.accept(self.index + 1)
-        if self._program.interrupts(step.transfer):
-            return
-        if step.is_staged:
             hidden_s = self._hidden(step.tensor, waited_s, wire_s)
             self._recorder.hidden_s += hidden_s
             driver_s -= hidden_s
+            yield from self._copy(step)
+            self.use_buffer(-1)
+            receiver.accept(self.index + 1)
         yield from self._work(driver_s, Activity.DRIVER)

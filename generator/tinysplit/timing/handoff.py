@@ -93,11 +93,7 @@ class Handoff:
 
     def asleep_s(self, tensor: int, device: int) -> float:
         """Return the CPU seconds of receiving a tensor while the board sleeps between the interrupts."""
-        return self.receive_s[tensor][device] + self.woken_s(tensor, device)
-
-    def woken_s(self, tensor: int, device: int) -> float:
-        """Return the CPU seconds that interrupts of a tensor's bytes take more while the board sleeps between them."""
-        return self.wake_s[tensor][device] if self.wake_s else 0.0
+        return self.receive_s[tensor][device] + (self.wake_s[tensor][device] if self.wake_s else 0.0)
 
     def in_s(self, tensor: int, device: int) -> float:
         """Return the CPU seconds of receiving a staged tensor."""

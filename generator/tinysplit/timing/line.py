@@ -28,20 +28,12 @@ class Say(IntEnum):
     QUERY = 8
 
 
-def nothing(by: int) -> None:
-    """Cores do not notice a frame."""
-
-
 class SimulatedFrame(NamedTuple):
-    """`arrive` takes the number of bytes that are heard before the first lost one; all of them if none is.
-
-    `carry` takes 1 when the frame begins to leave, and -1 when it has left.
-    """
+    """`arrive` takes the number of bytes that are heard before the first lost one; all of them if none is."""
 
     n_bytes: int
     seconds: float
     arrive: Callable[[int], None]
-    carry: Callable[[int], None] = nothing
 
 
 class Note(NamedTuple):
@@ -150,9 +142,7 @@ class Line:
 
     def _carry(self, frame: SimulatedFrame) -> Process:
         self.is_sending = True
-        frame.carry(1)
         yield self.env.timeout(frame.seconds)
-        frame.carry(-1)
         self.is_sending = False
         frame.arrive(self.losses.heard(frame.n_bytes))
 

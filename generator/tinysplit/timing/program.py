@@ -100,10 +100,6 @@ class Program:
         """The devices that take part."""
         return tuple(dict.fromkeys(step.device for step in self.steps))
 
-    def interrupts(self, transfer: int) -> bool:
-        """Return whether the drivers of a tensor interrupt what the boards compute while it is on the line."""
-        return self.is_distributed and self.handoff.overlaps and transfer not in self.streams
-
     @property
     def computing_s(self) -> float:
         """Seconds of all layers: L (Santamaria 2021, formula 2)."""

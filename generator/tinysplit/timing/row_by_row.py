@@ -7,10 +7,11 @@ from simpy import Event
 
 from tinysplit.common.protocol_limits import line_bytes_of
 from tinysplit.timing.gate import Gate, Process
-from tinysplit.timing.interrupts import MOST_SHARE
 from tinysplit.timing.program import BoardStep, Program, Rows
 from tinysplit.timing.receiver import Receiver
 from tinysplit.timing.sender import Sender
+
+MOST_SHARE = 0.9  # of the CPU that a line without pauses takes
 
 
 class Computing(Protocol):

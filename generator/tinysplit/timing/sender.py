@@ -18,7 +18,7 @@ from tinysplit.timing.channel_end import ChannelEnd
 from tinysplit.timing.frames import frame_limit
 from tinysplit.timing.gate import Gate, Process
 from tinysplit.timing.handoff import TICK_S
-from tinysplit.timing.line import Line, Note, Say, SimulatedFrame, nothing
+from tinysplit.timing.line import Line, Note, Say, SimulatedFrame
 from tinysplit.timing.program import Stream
 from tinysplit.timing.receiver import Data, Receiver
 from tinysplit.timing.topology import Cut
@@ -41,8 +41,7 @@ class _State(Enum):
 class Sender(ChannelEnd):
     """Sends tensor after tensor as they are granted; `free` is open while none is under way.
 
-    `on_sent` takes when the first bit of a tensor left, when it was acknowledged, and its number; `carry` is that of
-    its frames. Where nothing
+    `on_sent` takes when the first bit of a tensor left, when it was acknowledged, and its number. Where nothing
     is lost it asks nothing. The blocks of a tensor that is streamed leave as they become ready.
     """
 
@@ -59,7 +58,6 @@ class Sender(ChannelEnd):
         super().__init__(env, line, cut, order)
         self.free = Gate(env, is_open=True)
         self.on_sent: OnSent = lambda *_: None
-        self.carry: Callable[[int], None] = nothing
         self.asks = line.losses.are_possible  # for what may have been lost
         self.repeated_frames = 0
         self.left_s = self.sent_s = 0.0  # when the last tensor had left, and when it was acknowledged
@@ -158,7 +156,7 @@ class Sender(ChannelEnd):
         data = Data(self._number, blocks, is_end or not is_part)
         line_bytes = n_bytes + LINK_OVERHEAD_BYTES + TENSOR_CRC_BYTES * is_end
         return SimulatedFrame(
-            line_bytes, line_bytes * self._byte_s, lambda heard: self._arrive(data, heard, line_bytes), self.carry
+            line_bytes, line_bytes * self._byte_s, lambda heard: self._arrive(data, heard, line_bytes)
         )
 
     def _take_again(self, most: int) -> range:

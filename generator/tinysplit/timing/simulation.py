@@ -20,7 +20,7 @@ from tinysplit.timing.receiver import Receiver
 from tinysplit.timing.recorder import Recorder
 from tinysplit.timing.results import Buffers, Level, Passage, Simulated
 from tinysplit.timing.sender import Sender
-from tinysplit.timing.topology import Cut, Pair, pair_of
+from tinysplit.timing.topology import Pair, pair_of
 
 LOSSLESS = Loss()
 
@@ -135,25 +135,9 @@ class _Pipeline:
                 self.recorder.boards[device].polls = not self.handoff.overlaps
             self.boards[cut.sender].ports.senders[number] = sender
             self.boards[cut.receiver].ports.receivers[number] = receiver
-            if self.program.interrupts(number):
-                sender.carry = self._carry(cut, wire_s)
             sender.on_sent = self._on_sent(number, is_staged=(Kind.SEND, number) in staged)
             if (Kind.RECEIVE, number) in staged:
                 receiver.on_full = self._on_full(cut.receiver)
-
-    def _carry(self, cut: Cut, wire_s: float) -> Callable[[int], None]:
-        """Return what takes the share of both cores that a frame of a tensor costs while it is on the line."""
-        parts, tensor = self.handoff, cut.after_layer
-        sender, receiver = self.boards[cut.sender].core, self.boards[cut.receiver].core
-        sent = parts.send_s[tensor][cut.sender] / wire_s
-        received = parts.receive_s[tensor][cut.receiver] / wire_s
-        sender_wakes, receiver_wakes = (parts.woken_s(tensor, end) / wire_s for end in (cut.sender, cut.receiver))
-
-        def carry(by: int) -> None:
-            sender.carry(by * sent, by * (sent + sender_wakes))
-            receiver.carry(by * received, by * (received + receiver_wakes))
-
-        return carry
 
     def _misses(self, listener: int, speaker: int) -> bool:
         """Return whether a board loses bytes of notes while it works: it looks at a polled UART at every tick."""
