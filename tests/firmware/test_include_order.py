@@ -56,6 +56,7 @@ ORDER = (
     "ticker",
     "stop_mode",
     "times",
+    "layer_clock",
     "run",
     "standalone",
     "weights_file",
