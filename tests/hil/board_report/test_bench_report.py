@@ -165,7 +165,7 @@ def test_mistakes_are_one_line(
     ("rules", "words"),
     [
         ({M0: {"laod": 2}}, f"{M0}.laod: unknown rule: expected one of"),
-        ({"cortex-m3": {"load": 2}}, "cortex-m3: unknown core or family: expected one of"),
+        ({"cortex-m1": {"load": 2}}, "cortex-m1: unknown core or family: expected one of"),
     ],
 )
 def test_unknown_rules_end_the_report_before_anything_is_built(
