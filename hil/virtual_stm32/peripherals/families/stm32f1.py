@@ -18,7 +18,7 @@ from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32f3 import OPTION_BYTES_BASE, FlashF1, OptionBytes
 from virtual_stm32.peripherals.gpio import GpioF1
-from virtual_stm32.peripherals.rcc import HSE, BusDividers, ClockGate, Oscillator, PllSource, Rcc, SwitchFields, pll_hz
+from virtual_stm32.peripherals.rcc import ClockGate, PllSource, pll_hz
 from virtual_stm32.peripherals.reset import reset_flags
 from virtual_stm32.peripherals.rtc_counter import RtcCounter
 from virtual_stm32.peripherals.usart_v1 import UsartF1
@@ -29,22 +29,18 @@ _LINE, _FLASH_LETTER = 8, 10  # in names: stm32f103rB
 _SMALL_PAGES = ("4", "6", "8", "b")  # sizes of the flash in names with pages of 1 KB, of others 2
 _CR, _CFGR, _CSR = 0x00, 0x04, 0x24
 _RESET = {_CR: 0x83, **dict.fromkeys((_CFGR, 0x08, 0x0C, 0x10, 0x18, 0x1C, 0x20, _CSR), 0), 0x14: 0x14}
-_HSIRDY, _PLLRDY, _PLLON = 1, 25, 24
 _SELECTS_HSI, _SELECTS_HSE, _SELECTS_PLL = range(3)
 _FROM_HALF_HSI, _FROM_HSE = range(2)  # PLLSRC
-_PLLSRC, _PLLXTPRE, _PLLMUL, _PLL_FIELDS = 16, 17, 18, 0x3F << 16  # the last: what stays while the PLL is on
+_PLLSRC, _PLLXTPRE, _PLLMUL = 16, 17, 18
 _LARGEST = 16  # multiplier
 _BKPEN = 27
 
 
-class RccF1(Rcc):
+class RccF1(stm32f3.RccF1F3):
     """HSI, HSE and the PLL."""
 
+    pll_fields = 0x3F << 16
     pll_source = PllSource(_SELECTS_PLL, _CFGR, 1, hsi=_FROM_HALF_HSI, hse=_FROM_HSE, position=_PLLSRC)
-    oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(_PLLON, _PLLRDY, 200))
-    switch = SwitchFields(_CFGR, 2, 2)
-    dividers = BusDividers(_CFGR, 4, 8, 11)
-    lsi_offset, backup_offset = _CSR, 0x20
     reset_flags = reset_flags(_CSR, 24, always=(26,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,))
     gates: ClassVar[Mapping[str, ClockGate]] = {
         **{f"GPIO{port}": ClockGate(0x18, bit) for bit, port in enumerate("ABCDE", 2)},
@@ -61,16 +57,6 @@ class RccF1(Rcc):
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
         super().__init__(_RESET, cycle_of, hse_hz)
-
-    @override
-    def store(self, offset: int, value: int, now: int) -> None:
-        if offset == _CFGR and self.words[_CR] >> _PLLON & 1:
-            value = value & ~_PLL_FIELDS | self.words[_CFGR] & _PLL_FIELDS
-        super().store(offset, value, now)
-
-    @override
-    def source_is_ready(self, selection: int) -> bool:
-        return self.is_ready((_HSIRDY, HSE.ready_bit, _PLLRDY)[selection])
 
     @override
     def source_hz(self, selection: int) -> int:

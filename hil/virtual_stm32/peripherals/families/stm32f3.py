@@ -47,21 +47,38 @@ _RESET = {
 _HSIRDY, _PLLRDY, _PLLON = 1, 25, 24
 _SELECTS_HSI, _SELECTS_HSE, _SELECTS_PLL = range(3)
 _FROM_HALF_HSI, _FROM_HSI, _FROM_HSE = range(3)  # PLLSRC, of which lines without PREDIV for HSI have the upper bit
-_PLLSRC, _PLLMUL, _PLL_FIELDS = 15, 18, 0x7F << 15  # the last: what cannot be changed while the PLL is on
+_PLLSRC, _PLLMUL = 15, 18
 _LARGEST = 16  # multiplier
 _BY_PCLK, _BY_SYSCLK, _BY_HSI = 0, 1, 3  # USART1SW
 _HAS_HSI_PREDIV = ("d", "e")  # sizes of the flash in names: stm32f303xD and xE, F302xD and xE
 _FEW_PERIPHERALS = ("6", "8")  # USART1 of these has PCLK1 (RCC_CFGR3, USART1SW), others PCLK2
 
 
-class RccF3(Rcc):
-    """HSI, HSE and the PLL."""
+class RccF1F3(Rcc):
+    """What the F1 has of it, too: oscillators, the switch, dividers, and fields that the PLL holds while it is on."""
 
-    pll_source = PllSource(_SELECTS_PLL, _CFGR, 2, hsi=_FROM_HALF_HSI, hse=_FROM_HSE, position=_PLLSRC)
     oscillators = (Oscillator(0, _HSIRDY, 2), Oscillator(_PLLON, _PLLRDY, 200))
     switch = SwitchFields(_CFGR, 2, 2)
     dividers = BusDividers(_CFGR, 4, 8, 11)
     lsi_offset, backup_offset = _CSR, 0x20
+    pll_fields: ClassVar[int]  # of CFGR
+
+    @override
+    def store(self, offset: int, value: int, now: int) -> None:
+        if offset == _CFGR and self.words[_CR] >> _PLLON & 1:
+            value = value & ~self.pll_fields | self.words[_CFGR] & self.pll_fields
+        super().store(offset, value, now)
+
+    @override
+    def source_is_ready(self, selection: int) -> bool:
+        return self.is_ready((_HSIRDY, HSE.ready_bit, _PLLRDY)[selection])
+
+
+class RccF3(RccF1F3):
+    """HSI, HSE and the PLL."""
+
+    pll_fields = 0x7F << 15
+    pll_source = PllSource(_SELECTS_PLL, _CFGR, 2, hsi=_FROM_HALF_HSI, hse=_FROM_HSE, position=_PLLSRC)
     reset_flags = reset_flags(
         _CSR, 24, always=(26,), option_bytes=(25,), power_up=(27,), brown_out=(27,), software=(28,), watchdog=(29,)
     )
@@ -86,16 +103,6 @@ class RccF3(Rcc):
         super().__init__(_RESET, cycle_of, hse_hz)
         self.has_hsi_prediv = flash_letter in _HAS_HSI_PREDIV
         self._pclk_of_usart1 = "apb1" if flash_letter in _FEW_PERIPHERALS else "apb2"
-
-    @override
-    def store(self, offset: int, value: int, now: int) -> None:
-        if offset == _CFGR and self.words[_CR] >> _PLLON & 1:
-            value = value & ~_PLL_FIELDS | self.words[_CFGR] & _PLL_FIELDS
-        super().store(offset, value, now)
-
-    @override
-    def source_is_ready(self, selection: int) -> bool:
-        return self.is_ready((_HSIRDY, HSE.ready_bit, _PLLRDY)[selection])
 
     @override
     def source_hz(self, selection: int) -> int:
