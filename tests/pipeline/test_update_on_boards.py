@@ -14,7 +14,7 @@ from commands.command_line import BAD_INPUT, USAGE, run
 from controllers.failing_flash import FailingFlash
 from example_folders import example
 from example_folders.weights_folders import generate, other_model, shared_binary
-from rigs.updated_boards import board_of, one_board, with_one_slot
+from rigs.updated_boards import board_of, one_board, smallest, with_one_slot
 from session.profiles import cases
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.network.integer_reference import quantize_input, run_integer
@@ -37,7 +37,6 @@ G0, F1, F4, L4 = "nucleo_g071rb", "nucleo_f103rb", "nucleo_f401re", "nucleo_l452
 L4PLUS = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 QUIET = Console(quiet=True)
 RELOAD = 0x08  # offset of a register of the watchdog
-SMALL = 1  # index of the board with a weights file of 700 bytes
 
 
 def new_weights(folder: Path, *boards: str) -> Project:
@@ -68,15 +67,16 @@ def crcs(project: Project) -> list[int]:
 
 def test_what_boards_cannot_take_changes_none(tmp_path: Path) -> None:
     project, old = shared_binary(G0, F4)
+    small = smallest(project, old)
     new = new_weights(tmp_path, G0, F4)
-    path = new.boards[SMALL].weights_path(tmp_path / "new")
+    path = new.boards[small].weights_path(tmp_path / "new")
     right = path.read_bytes()
     with open_rig("virtual", project, old) as rig:
         for wrong, reason in {
             right[:-1]: f"has {len(right) - 1} bytes, its header says {len(right)}",
             right + b"\0": f"has {len(right) + 1} bytes, its header says {len(right)}",
             right[:200] + bytes([right[200] ^ 4]) + right[201:]: "has changed: its CRC-32 is",
-            project.boards[SMALL].weights_path(old).read_bytes(): "is not the file of this project",
+            project.boards[small].weights_path(old).read_bytes(): "is not the file of this project",
         }.items():
             path.write_bytes(wrong)
             with pytest.raises(InputError, match=rf"weights\.bin.*{reason}"):
@@ -98,8 +98,9 @@ def test_the_command_names_what_is_missing(tmp_path: Path) -> None:
 
 def test_a_board_refuses_parts_that_do_not_follow() -> None:
     project, folder = shared_binary(G0, F4)
-    file = project.boards[SMALL].weights_path(folder).read_bytes()
-    with board_of(project, folder, SMALL) as (rig, _, client):
+    small = smallest(project, folder)
+    file = project.boards[small].weights_path(folder).read_bytes()
+    with board_of(project, folder, small) as (rig, _, client):
         del rig
         for task in (client.write_weights(0, file[:32]), client.commit_weights()):
             with pytest.raises(ToolError, match="BAD_RANGE"):
@@ -112,7 +113,7 @@ def test_a_board_refuses_parts_that_do_not_follow() -> None:
                 client.run(client.write_weights(offset, part))
         with pytest.raises(ToolError, match="BAD_RANGE"):
             client.run(client.commit_weights())
-        for offset, value in {4: 2, 5: 0, 12: file[12] ^ 1, 8: file[8] ^ 4}.items():
+        for offset, value in {4: 2, 5: file[5] ^ 1, 12: file[12] ^ 1, 8: file[8] ^ 4}.items():
             header = bytearray(file[:28])
             header[offset] = value
             with pytest.raises(ToolError, match="WEIGHTS: its weights file"):
@@ -123,8 +124,9 @@ def test_a_board_refuses_parts_that_do_not_follow() -> None:
 def test_a_file_with_another_header_or_crc_is_not_committed() -> None:
     """Every bit of the CRC counts, and every byte of the header."""
     project, folder = shared_binary(G0, F4)
-    file = project.boards[SMALL].weights_path(folder).read_bytes()
-    with board_of(project, folder, SMALL) as (_, _, client):
+    small = smallest(project, folder)
+    file = project.boards[small].weights_path(folder).read_bytes()
+    with board_of(project, folder, small) as (_, _, client):
         header, crc = range(0, 8 * HEADER_BYTES, 9), range(8 * len(file) - 32, 8 * len(file))
         for bit in (*header, *crc):
             wrong = file[: bit // 8] + bytes([file[bit // 8] ^ 1 << bit % 8]) + file[bit // 8 + 1 :]
@@ -138,10 +140,11 @@ def test_a_file_with_another_header_or_crc_is_not_committed() -> None:
 
 def test_a_run_ends_an_update_and_its_long_watchdog() -> None:
     project, folder = shared_binary(G0, F4)
-    file = project.boards[SMALL].weights_path(folder).read_bytes()
-    with board_of(project, folder, SMALL) as (_, virtual, client):
+    small = smallest(project, folder)
+    file = project.boards[small].weights_path(folder).read_bytes()
+    with board_of(project, folder, small) as (_, virtual, client):
         client.run(client.weights())
-        watchdog = virtual.part(SMALL).machine.chip.watchdog
+        watchdog = virtual.part(small).machine.chip.watchdog
         own = watchdog.read(RELOAD, 0)
         client.run(client.begin_weights(file[:28], may_be_older=False))
         assert watchdog.read(RELOAD, 0) > 4 * own
@@ -157,18 +160,19 @@ def test_who_loses_the_supply_is_to_repeat_the_command(
     request_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, old = shared_binary(G0, F4)
-    new, folder = one_board(new_weights(tmp_path, G0, F4), SMALL), tmp_path / "new"
-    with board_of(project, old, SMALL) as (rig, virtual, _):
+    small = smallest(project, old)
+    new, folder = one_board(new_weights(tmp_path, G0, F4), small), tmp_path / "new"
+    with board_of(project, old, small) as (rig, virtual, _):
         request = getattr(BoardClient, request_name)
 
         def starts_before(client: BoardClient, *arguments: Any) -> Task[None]:  # noqa: ANN401 (those of a request)
-            virtual.reset_board(SMALL, ResetCause.POWER_UP)
+            virtual.reset_board(small, ResetCause.POWER_UP)
             yield from request(client, *arguments)
 
         with monkeypatch.context() as patched:
             patched.setattr(BoardClient, request_name, starts_before)
             with pytest.raises(
-                ToolError, match=r"nucleo_f401re.* has restarted.*: check its supply, and repeat the com"
+                ToolError, match=rf"{new.boards[0].name}.* has restarted.*: check its supply, and repeat the com"
             ):
                 update_boards(new, folder, rig, QUIET, may_be_older=False)
         update_all(rig, new, folder)
@@ -176,8 +180,9 @@ def test_who_loses_the_supply_is_to_repeat_the_command(
 
 def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project, old = shared_binary(G0, F4)
-    new = one_board(new_weights(tmp_path, G0, F4), SMALL)
-    with board_of(project, old, SMALL) as (rig, _, _):
+    small = smallest(project, old)
+    new = one_board(new_weights(tmp_path, G0, F4), small)
+    with board_of(project, old, small) as (rig, _, _):
         monkeypatch.setattr(RequestPort, "poll", lambda _: None)
         with pytest.raises(ToolError, match=r"does not reply: .*; then repeat the command"):
             update_boards(new, tmp_path / "new", rig, QUIET, may_be_older=False)
@@ -208,27 +213,29 @@ def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, m
 def test_supplies_may_fail_at_any_change_of_the_flash(board: str, tmp_path: Path) -> None:
     """The board comes back with the old weights or the new ones, whole, says which, and takes the new ones then."""
     project, old = shared_binary(board, board)
+    small = smallest(project, old)
     new, folder = new_weights(tmp_path, board, board), tmp_path / "new"
-    with board_of(project, old, SMALL) as (rig, virtual, client):
-        flash = FailingFlash(virtual, SMALL)
-        update_all(rig, one_board(new, SMALL), folder)
+    with board_of(project, old, small) as (rig, virtual, client):
+        flash = FailingFlash(virtual, small)
+        update_all(rig, one_board(new, small), folder)
         kept, points = 0, flash.decisive(cases(quick=4, full=4, nightly=flash.changes))
         for point in points:
             flash.fail_at(point)
-            kept += comes_back_with(client, one_board(project, SMALL), one_board(new, SMALL)) == project.weights_counter
+            kept += comes_back_with(client, one_board(project, small), one_board(new, small)) == project.weights_counter
         assert 0 < kept < len(points)
         flash.fail_at(points[1])
-        update_all(rig, one_board(new, SMALL), folder)
+        update_all(rig, one_board(new, small), folder)
         flash.fail_at(points[-2])
-        comes_back_with(client, one_board(new, SMALL))
+        comes_back_with(client, one_board(new, small))
         run_bit_exactly(virtual, new, folder)
 
 
 def test_boards_with_weights_of_different_networks_run_nothing(tmp_path: Path) -> None:
     project, old = shared_binary(G0, F4)
+    small = smallest(project, old)
     new = new_weights(tmp_path, G0, F4)
-    with board_of(project, old, SMALL) as (rig, virtual, _):
-        update_all(rig, one_board(new, SMALL), tmp_path / "new")
+    with board_of(project, old, small) as (rig, virtual, _):
+        update_all(rig, one_board(new, small), tmp_path / "new")
         with all_boards(virtual, project) as both:
             clients = both.clients(project)
             for client in clients.values():
@@ -241,10 +248,11 @@ def test_boards_with_weights_of_different_networks_run_nothing(tmp_path: Path) -
 def test_a_board_with_one_slot_starts_again_before_it_runs_new_weights(tmp_path: Path) -> None:
     """Its neighbours know it by the weights with which it has started."""
     project, old = shared_binary(G0, F4)
+    small = smallest(project, old)
     new = new_weights(tmp_path, G0, F4)
-    file = new.boards[SMALL].weights_path(tmp_path / "new").read_bytes()
+    file = new.boards[small].weights_path(tmp_path / "new").read_bytes()
     padded = file + bytes(-len(file) % UNIT_BYTES)
-    with board_of(project, with_one_slot(project, old, tmp_path, SMALL), SMALL) as (_, _, client):
+    with board_of(project, with_one_slot(project, old, tmp_path, small), small) as (_, _, client):
         client.run(client.begin_weights(file[:HEADER_BYTES], may_be_older=False))
         for offset in range(0, len(padded), UNIT_BYTES):
             client.run(client.write_weights(offset, padded[offset : offset + UNIT_BYTES]))

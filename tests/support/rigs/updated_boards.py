@@ -43,6 +43,11 @@ def with_one_slot(project: Project, folder: Path, scratch: Path, index: int) -> 
     return copied
 
 
+def smallest(project: Project, folder: Path) -> int:
+    """Return the index of the board with the smallest weights file, which is sent and written soonest."""
+    return min(range(len(project.boards)), key=lambda index: project.boards[index].weights_path(folder).stat().st_size)
+
+
 def one_board(project: Project, index: int) -> Project:
     """Return the manifest of a board, as if the project had no other."""
     return project.model_copy(update={"boards": (project.boards[index],)})
