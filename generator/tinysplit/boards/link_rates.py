@@ -5,6 +5,7 @@ from itertools import product
 
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.link_driver import LinkDriver, possible_drivings
+from tinysplit.common.alignment import WORD_BYTES
 from tinysplit.common.errors import UsageError
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, USUAL_HOST_BAUD
 from tinysplit.settings.programs import HOST_BAUD
@@ -30,9 +31,10 @@ LOW_RATES = (38_400, 19_200, 9_600)  # at which bad wires are tested, too
 # Of host ports, whose interrupts may lose bytes at higher rates (docs/understand/protocol.md).
 HOST_RATES = (USUAL_HOST_BAUD, *(rate for rate in RATES if rate < USUAL_HOST_BAUD), *LOW_RATES)
 
-# Core cycles for which a host's UART without FIFO may have to keep a byte, while interrupts are masked: on virtual
-# boards 520 are enough beside a link of 4 Mbaud (STM32C031), 347 are not (STM32L053).
-HOST_BYTE_CYCLES = 500
+# Core cycles for which a host's UART without FIFO may have to keep a byte, while interrupts are masked, or the frame
+# before it is obeyed: on virtual boards 520 are enough beside a link of 4 Mbaud (STM32C031), and where flash is read by
+# words 571 (STM32F091; 545 are not).
+HOST_BYTE_CYCLES, HOST_BYTE_CYCLES_OF_WORDS = 500, 600
 
 # By how much the rates of two UARTs may differ. A receiver tolerates 3.75 %, 2.5 % with oversampling by 8 (RM0444,
 # tolerance of the USART receiver); 2 % of it are left to the oscillators, as ClockSource describes them.
@@ -88,4 +90,5 @@ def host_baud_of(boards: Sequence[Board]) -> int:
 
 
 def _keeps_up(board: Board, baud: int) -> bool:
-    return board.host_uart.has_fifo or board.clock.core_hz * BITS_PER_BYTE >= baud * HOST_BYTE_CYCLES
+    cycles = HOST_BYTE_CYCLES_OF_WORDS if board.flash_level.access_bytes == WORD_BYTES else HOST_BYTE_CYCLES
+    return board.host_uart.has_fifo or board.clock.core_hz * BITS_PER_BYTE >= baud * cycles
